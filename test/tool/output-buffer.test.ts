@@ -19,7 +19,7 @@ function create(more: { maxBytes?: number; directory?: string } = {}) {
   return createOutputBuffer({ limits, spill: createSpillOpener({ directory, name: "x", ...more }) })
 }
 
-/** Pushes as a reader does: from one buffer that is written over. */
+/** Pushes from one reused buffer, as a reader does. */
 function pushAll(buffer: ReturnType<typeof create>, bytes: Buffer, chunkSize: number): void {
   const reused = Buffer.alloc(chunkSize)
   for (let at = 0; at < bytes.length; at += chunkSize) {
@@ -29,7 +29,7 @@ function pushAll(buffer: ReturnType<typeof create>, bytes: Buffer, chunkSize: nu
   }
 }
 
-test("a short output is given whole, without a file", () => {
+test("returns a short output without a file", () => {
   const buffer = create()
   pushAll(buffer, Buffer.from("one\ntwö\n"), 3)
   buffer.close()
@@ -37,13 +37,13 @@ test("a short output is given whole, without a file", () => {
   expect(buffer.bytes).toBe(9)
 })
 
-test("nothing is nothing", () => {
+test("returns an empty text without output", () => {
   const buffer = create()
   buffer.close()
   expect(buffer.view()).toEqual({ text: "", truncated: false })
 })
 
-test("a long output keeps both ends, and the file has every byte", () => {
+test("keeps both ends of a long output and every byte in the file", () => {
   const bytes = Buffer.from(Array.from({ length: 300_000 }, (_, index) => `línea ${index}\n`).join(""))
   const buffer = create()
   pushAll(buffer, bytes, 65_536)
@@ -59,7 +59,7 @@ test("a long output keeps both ends, and the file has every byte", () => {
   expect(readFileSync(view.outputPath ?? "").equals(bytes)).toBe(true)
 })
 
-test("looked at in between, the file is complete up to there and goes on without a gap", () => {
+test("completes the file at each view and continues without a gap", () => {
   const buffer = create()
   const first = Buffer.from("first\n".repeat(1000))
   const more = Buffer.from("more\n".repeat(200_000))
@@ -72,7 +72,7 @@ test("looked at in between, the file is complete up to there and goes on without
   expect(buffer.view().outputPath).toBe(path)
 })
 
-test("narrower limits than those it was made with, asked for after the end", () => {
+test("applies narrower limits after the end", () => {
   const buffer = create()
   pushAll(buffer, Buffer.from("a\n".repeat(40)), 7)
   buffer.close()
@@ -82,7 +82,7 @@ test("narrower limits than those it was made with, asked for after the end", () 
   expect(readFileSync(view.outputPath ?? "", "utf8")).toBe("a\n".repeat(40))
 })
 
-test("a character that is split between chunks and blocks stays one", () => {
+test("keeps characters whole across chunks and blocks", () => {
   const buffer = create()
   pushAll(buffer, Buffer.from(`${"x".repeat(256 * 1024 - 2)}😀 end`), 4001)
   expect(buffer.view().text.endsWith("😀 end")).toBe(true)
@@ -90,14 +90,14 @@ test("a character that is split between chunks and blocks stays one", () => {
   buffer.close()
 })
 
-test("bytes that are no text become marks and nothing breaks", () => {
+test("replaces bytes that are not text", () => {
   const buffer = create()
   buffer.push(Buffer.from([0x61, 0xff, 0xfe, 0x62, 0x0a]))
   buffer.close()
   expect(buffer.view().text).toBe("a��b\n")
 })
 
-test("a progress bar of any length is its last state, whole", () => {
+test("shows the last state of a progress bar", () => {
   const buffer = create()
   const bar = Array.from({ length: 30_000 }, (_, index) => `\r\u001b[32mdone ${index}\u001b[0m`).join("")
   pushAll(buffer, Buffer.from(`begin\n${bar}\nend\n`), 9999)
@@ -105,7 +105,7 @@ test("a progress bar of any length is its last state, whole", () => {
   expect(buffer.view()).toEqual({ text: "begin\ndone 29999\nend\n", truncated: false })
 })
 
-test("a file keeps escapes that the model does not read", () => {
+test("keeps escape sequences in the file only", () => {
   const buffer = create()
   const raw = "\u001b[1mbold\u001b[0m\n".repeat(100)
   buffer.push(Buffer.from(raw))
@@ -115,7 +115,7 @@ test("a file keeps escapes that the model does not read", () => {
   expect(readFileSync(view.outputPath ?? "", "utf8")).toBe(raw)
 })
 
-test("a disk that refuses is told, both ends are given all the same", () => {
+test("reports a disk error and still returns both ends", () => {
   writeFileSync(join(directory, "file"), "")
   const buffer = create({ directory: join(directory, "file") })
   pushAll(buffer, Buffer.from("line\n".repeat(200_000)), 60_000)
@@ -126,7 +126,7 @@ test("a disk that refuses is told, both ends are given all the same", () => {
   expect(view.text.endsWith("line\n")).toBe(true)
 })
 
-test("the file ends at its limit while the buffer goes on counting", () => {
+test("counts on after the file has reached its limit", () => {
   const buffer = create({ maxBytes: 300_000 })
   pushAll(buffer, Buffer.from("1234567\n".repeat(100_000)), 65_536)
   buffer.close()
@@ -136,7 +136,7 @@ test("the file ends at its limit while the buffer goes on counting", () => {
   expect(statSync(view.outputPath ?? "").size).toBeLessThan(300_100)
 })
 
-test("however it comes in pieces, the file and the counts are those of the bytes", () => {
+test("gives the same file and counts for any chunks", () => {
   const piece = fc.uint8Array({ maxLength: 300 })
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
@@ -152,7 +152,7 @@ test("however it comes in pieces, the file and the counts are those of the bytes
   )
 })
 
-test("newlines are counted rightly at every length and place in memory", () => {
+test("counts newlines at every length and alignment", () => {
   const some = fc.uint8Array({ maxLength: 3000 })
   const dense = fc.array(fc.constantFrom(0x0a, 0x0b, 0x8a, 0x00, 0xff), { maxLength: 3000 })
   fc.assert(
@@ -165,7 +165,7 @@ test("newlines are counted rightly at every length and place in memory", () => {
   expect(countNewlines(Buffer.alloc(100_000, 0x0a))).toBe(100_000)
 })
 
-test("what a terminal shows in the end", () => {
+test("terminalText returns the final text", () => {
   expect(terminalText("a\r\nb\r\n")).toBe("a\nb\n")
   expect(terminalText("10%\r20%\r\n")).toBe("20%\n")
   expect(terminalText("\u001b]8;;https://example.org\u0007link\u001b]8;;\u0007 \u0000x\ty\u0008")).toBe(

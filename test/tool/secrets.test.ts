@@ -12,7 +12,7 @@ const secrets = [
   { name: "TINY", value: "yes" },
 ]
 
-test("a secret is hidden under its name, the longer of two first; short values are left", () => {
+test("replaces secrets by name, longest first, and ignores short values", () => {
   const mask = createSecretMask(secrets)
   expect(mask.text("a hunter2-and-more b hunter2-x yes")).toBe("a [secret LONG] b [secret SHORT]x yes")
   expect(mask.value({ list: ["hunter2-", 1, null], "hunter2-": true })).toEqual({
@@ -21,11 +21,11 @@ test("a secret is hidden under its name, the longer of two first; short values a
   })
 })
 
-test("a value with replacement signs is put in as it stands", () => {
+test("inserts names with replacement patterns literally", () => {
   expect(createSecretMask([{ name: "$&", value: "p$&ssword" }]).text("p$&ssword")).toBe("[secret $&]")
 })
 
-test("nothing to hide costs nothing: what is given is handed on as it is", () => {
+test("returns the input unchanged without secrets", () => {
   const mask = createSecretMask([{ name: "TINY", value: "yes" }])
   const [given, bytes] = [{ list: ["yes"] }, Buffer.from("yes")]
   expect(mask.empty).toBe(true)
@@ -34,7 +34,7 @@ test("nothing to hide costs nothing: what is given is handed on as it is", () =>
   expect(mask.split("yes")).toEqual({ shown: "yes", held: "" })
 })
 
-test("one that comes later is hidden from then on, also in a stream that is open, beside those before", () => {
+test("hides secrets that are added later, also in open streams", () => {
   const mask = createSecretMask()
   const stream = mask.stream()
   const seen = [stream.push(Buffer.from("hunter2- and "))]
@@ -47,14 +47,14 @@ test("one that comes later is hidden from then on, also in a stream that is open
   expect(mask.text("hunter2-and-more another-one")).toBe("[secret LONG] [secret OTHER]")
 })
 
-test("a value is hidden within JSON too", () => {
+test("hides secrets in JSON", () => {
   const mask = createSecretMask([{ name: "KEY", value: 'a"b\\c\nd-long' }])
   expect(mask.text(JSON.stringify({ is: 'a"b\\c\nd-long' }))).toBe('{"is":"[secret KEY]"}')
 })
 
 const word = fc.constantFrom("hunter2-and-more", "hunter2-", "hunter2", "hunter", "2-and", "ü", "\n", "x")
 
-test("output in pieces is masked as the whole would be, wherever it is cut", () => {
+test("masks chunks like the whole output", () => {
   const mask = createSecretMask(secrets)
   fc.assert(
     fc.property(fc.array(word, { maxLength: 30 }), fc.array(fc.nat(12), { maxLength: 40 }), (words, cuts) => {
@@ -73,11 +73,11 @@ test("output in pieces is masked as the whole would be, wherever it is cut", () 
   )
 })
 
-test("a spill file holds no secret, and all else", async () => {
+test("masks secrets in spill files", async () => {
   const directory = await mkdtemp(join(tmpdir(), "tackle-secrets-"))
   const mask = createSecretMask(secrets)
   const file = createSpillOpener({ directory, name: "x", mask })()
-  // One buffer over and over, as output is read.
+  // One reused buffer, as for real output.
   const buffer = Buffer.alloc(3)
   for (const piece of "begin hunter2-and-more end".match(/.{1,3}/g) ?? []) {
     file.write(buffer.subarray(0, buffer.write(piece)))
@@ -88,7 +88,7 @@ test("a spill file holds no secret, and all else", async () => {
   await rm(directory, { recursive: true })
 })
 
-test("text that grows shows no piece of a secret, and in the end all that the whole would show", () => {
+test("shows no part of a secret in streamed text", () => {
   const mask = createSecretMask(secrets)
   fc.assert(
     fc.property(fc.array(word, { maxLength: 20 }), fc.nat(6), (words, size) => {

@@ -10,7 +10,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(directory, { recursive: true, force: true }))
 
-test("the directory is made with the first file, and files are numbered", () => {
+test("creates the directory with the first file and numbers the files", () => {
   const inner = join(directory, "a", "b")
   const open = createSpillOpener({ directory: inner, name: "x" })
   expect(existsSync(inner)).toBe(false)
@@ -19,7 +19,7 @@ test("the directory is made with the first file, and files are numbered", () => 
   for (const file of files) file.close()
 })
 
-test("bytes and text are appended in order, and only the owner may read them", () => {
+test("appends bytes and text in order; only the owner can read them", () => {
   const file = createSpillOpener({ directory, name: "x" })()
   file.write("grün ")
   file.write(Buffer.from([0xff, 0x0a]))
@@ -29,7 +29,7 @@ test("bytes and text are appended in order, and only the owner may read them", (
   expect(statSync(file.path).mode & 0o777).toBe(0o600)
 })
 
-test("at the limit the file ends, says so, and takes no more", () => {
+test("ends the file at the limit with a note", () => {
   const file = createSpillOpener({ directory, name: "x", maxBytes: 10 })()
   file.write("12345678")
   expect(file.capped).toBe(false)
@@ -42,7 +42,7 @@ test("at the limit the file ends, says so, and takes no more", () => {
   )
 })
 
-test("exactly the limit is not too much", () => {
+test("accepts exactly the limit", () => {
   const file = createSpillOpener({ directory, name: "x", maxBytes: 4 })()
   file.write("1234")
   file.close()
@@ -50,7 +50,7 @@ test("exactly the limit is not too much", () => {
   expect(readFileSync(file.path, "utf8")).toBe("1234")
 })
 
-test("after closing nothing is written and closing again is harmless", () => {
+test("writes nothing after close; close can be repeated", () => {
   const file = createSpillOpener({ directory, name: "x" })()
   file.close()
   file.write("late")
@@ -58,8 +58,8 @@ test("after closing nothing is written and closing again is harmless", () => {
   expect(statSync(file.path).size).toBe(0)
 })
 
-// `/dev/full` opens as a file does and refuses every write as a full disk does.
-test.runIf(existsSync("/dev/full"))("a full disk is thrown by the file, and a word of the full text", () => {
+// `/dev/full` rejects every write like a full disk.
+test.runIf(existsSync("/dev/full"))("throws on a full disk; the full text reports it", () => {
   symlinkSync("/dev/full", join(directory, "tool_x_1.txt"))
   const file = createSpillOpener({ directory, name: "x" })()
   expect(() => file.write("a")).toThrow("ENOSPC")

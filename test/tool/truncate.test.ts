@@ -20,13 +20,13 @@ function numbered(count: number): string {
   return Array.from({ length: count }, (_, index) => `line ${index}\n`).join("")
 }
 
-/** Apart: the notice, and the text below it. */
+/** Splits an output into the notice and the text after it. */
 function parts(output: string): { notice: string; kept: string } {
   const [notice = "", ...kept] = output.split("\n\n")
   return { notice, kept: kept.join("\n\n") }
 }
 
-test("what fits is given back as it is, without a file", () => {
+test("returns a short output unchanged, without a file", () => {
   const text = numbered(defaultLimits.maxLines)
   const { output, metadata } = truncateOutput(text, { limits: defaultLimits, spill })
   expect(output).toBe(text)
@@ -37,7 +37,7 @@ test("the defaults are 2,000 lines and 50 KB of the beginning", () => {
   expect(defaultLimits).toEqual({ maxLines: 2000, maxBytes: 51_200, keep: "head" })
 })
 
-test("one line too many cuts, and the notice says how much there was and where it is", () => {
+test("truncates one line too many, with size and path in the notice", () => {
   const text = numbered(2001)
   const { output, metadata } = truncateOutput(text, { limits: defaultLimits, spill })
   const path = join(directory, "spill", "tool_call_1.txt")
@@ -57,12 +57,12 @@ test("one line too many cuts, and the notice says how much there was and where i
   expect(kept.endsWith("\n")).toBe(true)
 })
 
-test("an agent that may delegate is told so", () => {
+test("mentions task to agents that can delegate", () => {
   const { output } = truncateOutput(numbered(2001), { limits: defaultLimits, spill, canDelegate: true })
   expect(parts(output).notice).toContain("subagent with task")
 })
 
-test("both ends are kept with a mark that counts what lies between", () => {
+test("keeps both ends with the number of omitted lines between", () => {
   const limits: OutputLimits = { maxLines: 20, maxBytes: 51_200, keep: "head-tail" }
   const { output } = truncateOutput(numbered(100), { limits, spill })
   const lines = parts(output).kept.split("\n")
@@ -73,13 +73,13 @@ test("both ends are kept with a mark that counts what lies between", () => {
   expect(lines[mark]).toBe(`[… ${100 - shown} lines omitted …]`)
 })
 
-test("a giant first line is cut at the border of a character", () => {
+test("cuts a huge first line between characters", () => {
   const { output } = truncateOutput("é".repeat(60_000), { limits: defaultLimits, spill })
   const { kept } = parts(output)
   expect(kept).toMatch(/^é{20000,}$/)
 })
 
-test("of one giant line both ends are kept", () => {
+test("keeps both ends of one huge line", () => {
   const text = `start${"😀".repeat(60_000)}end`
   const { output } = truncateOutput(text, { limits: { ...defaultLimits, keep: "head-tail" }, spill })
   expect(parts(output).kept).toMatch(
@@ -87,8 +87,8 @@ test("of one giant line both ends are kept", () => {
   )
 })
 
-describe("a disk that refuses", () => {
-  test("is told in the notice, and the result is given", () => {
+describe("disk errors", () => {
+  test("are reported in the notice", () => {
     writeFileSync(join(directory, "file"), "")
     const refusing = createSpillOpener({ directory: join(directory, "file", "spill"), name: "call" })
     const { output, metadata } = truncateOutput(numbered(3000), { limits: defaultLimits, spill: refusing })
@@ -98,7 +98,7 @@ describe("a disk that refuses", () => {
     expect(parts(output).kept).toMatch(/^line 0\nline 1\n/)
   })
 
-  test("a file that reached its limit is named as not whole", () => {
+  test("say that a file has reached its limit", () => {
     const small = createSpillOpener({ directory, name: "call", maxBytes: 100 })
     const { output } = truncateOutput(numbered(3000), { limits: defaultLimits, spill: small })
     expect(parts(output).notice).toContain("The part up to the file size limit")
@@ -121,7 +121,7 @@ const anyLimits = fc.record({
   keep: fc.constantFrom<OutputLimits["keep"]>("head", "head-tail"),
 })
 
-test("whatever the text: limits hold, lines are whole and from both ends in order, cutting again changes nothing", () => {
+test("keeps the limits with whole lines from both ends for any text, and is idempotent", () => {
   fc.assert(
     fc.property(anyText, anyLimits, (text, limits) => {
       const { output, metadata } = truncateOutput(text, { limits, spill })

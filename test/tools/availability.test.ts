@@ -11,7 +11,7 @@ function offered(id: string, settings: Settings = {}, model = "test/m"): boolean
 
 const environment = (variables: Record<string, string>): Settings => ({ environment: variables })
 
-describe("models that write patches", () => {
+describe("models trained on patches", () => {
   test.each(
     "openai/gpt-5 openai/gpt-5.1-codex-max openai/GPT-6-mini openrouter/openai/gpt-5 azure/my-gpt-5 openai/codex-mini-latest".split(
       " ",
@@ -28,14 +28,14 @@ describe("models that write patches", () => {
     expect(["edit", "write", "apply_patch"].filter((id) => offered(id, {}, model))).toEqual(["edit", "write"])
   })
 
-  test("are not asked for where a person calls", () => {
+  test("do not matter when the user calls a tool", () => {
     const features = readFeatures({ environment: {}, experimental: {}, search: false })
     for (const id of ["edit", "write", "apply_patch"]) expect(unavailableReason(id, features)).toBeUndefined()
     expect(unavailableReason("websearch", features)).toMatch(/EXA_API_KEY/)
   })
 })
 
-describe.each(["websearch", "codesearch"])("%s is there", (id) => {
+describe.each(["websearch", "codesearch"])("%s is available", (id) => {
   test.each<[string, boolean, Settings, string?]>([
     ["never by itself", false, {}],
     ["where a back end is configured", true, { search: true }],
@@ -46,7 +46,7 @@ describe.each(["websearch", "codesearch"])("%s is there", (id) => {
   ])("%s", (_, expected, settings, model) => expect(offered(id, settings, model)).toBe(expected))
 })
 
-describe("experimental tools are there", () => {
+describe("experimental tools are available", () => {
   const tools = { lsp: "lsp_tool", batch: "batch_tool", plan_enter: "plan_mode", plan_exit: "plan_mode" }
   test.each(Object.entries(tools))("%s", (id, name) => {
     const variable = `TACKLE_EXPERIMENTAL_${name.toUpperCase()}`
@@ -54,7 +54,7 @@ describe("experimental tools are there", () => {
     expect(offered(id, { experimental: { [name]: true } })).toBe(true)
     expect(offered(id, environment({ [variable]: "true" }))).toBe(true)
     expect(offered(id, environment({ TACKLE_EXPERIMENTAL: "1" }))).toBe(true)
-    // What names the feature comes before what speaks of all of them, the environment before the config.
+    // A variable for one feature overrides the variable for all; the environment overrides the config.
     expect(offered(id, environment({ TACKLE_EXPERIMENTAL: "1", [variable]: "false" }))).toBe(false)
     expect(offered(id, { ...environment({ [variable]: "0" }), experimental: { [name]: true } })).toBe(false)
     expect(
@@ -63,7 +63,7 @@ describe("experimental tools are there", () => {
   })
 })
 
-test("a client that cannot show a question is offered none, and plans are made at the command line alone", () => {
+test("question requires a client that shows questions; plan mode requires the command line", () => {
   const client = (name: string): Settings => ({
     ...environment({ TACKLE_CLIENT: name }),
     experimental: { plan_mode: true },

@@ -47,7 +47,7 @@ function alive(pid: number): boolean {
   return readProcess(pid)?.alive === true
 }
 
-/** The numbers that a command wrote into a file of the directory, one a line, once there are so many. */
+/** Waits until a command has written this many numbers to a file, one per line, and returns them. */
 async function pidsIn(file: string, count: number): Promise<number[]> {
   const read = () => {
     try {
@@ -60,8 +60,8 @@ async function pidsIn(file: string, count: number): Promise<number[]> {
   return read()
 }
 
-describe("what the model reads", () => {
-  test("output, exit code and time", async () => {
+describe("the output for the model", () => {
+  test("contains output, exit code and duration", async () => {
     const result = await bash({ command: "echo out; echo err >&2; echo out2" })
     expect(result.output).toMatch(/^out\nerr\nout2\n\[exit code 0 · \d+\.\d s\]$/)
     expect(result.metadata).toMatchObject({ exit: 0, truncated: false, output: "out\nerr\nout2\n" })
@@ -74,43 +74,43 @@ describe("what the model reads", () => {
     expect(result.metadata.exit).toBe(3)
   })
 
-  test("a signal is named", async () => {
+  test("names the signal", async () => {
     const result = await bash({ command: "kill -KILL $$" })
     expect(result.output).toMatch(/^\(no output\)\n\[killed by SIGKILL · /)
     expect(result.metadata).toMatchObject({ exit: null, signal: "SIGKILL" })
   })
 
-  test("no output is said, and so is output that is no text", async () => {
+  test("says so if there is no output or no text in it", async () => {
     expect((await bash({ command: "true" })).output).toMatch(/^\(no output\)\n\[exit code 0/)
     expect((await bash({ command: "head -c 500 /dev/zero" })).output).toMatch(
       /^\(500 bytes, no printable text\)\n/,
     )
   })
 
-  test("bytes that are no UTF-8 do no harm", async () => {
+  test("accepts bytes that are not UTF-8", async () => {
     expect((await bash({ command: "printf 'a\\377b\\n'" })).output).toMatch(/^a�b\n\[/)
   })
 
-  test("terminal control is left out", async () => {
+  test("contains no terminal control sequences", async () => {
     const result = await bash({ command: "printf '\\033[31mred\\033[0m\\n1%%\\r2%%\\r3%%\\r\\n'" })
     expect(result.output).toMatch(/^red\n3%\n\[/)
     expect(result.metadata.output).toBe("red\n3%\n")
   })
 
-  test("output that ends late but before the shell's helpers is not lost", async () => {
+  test("includes output of helpers that end shortly after the shell", async () => {
     const shell = { shell: "/bin/bash" }
     const result = await bash({ command: "echo x > >(sleep 0.01; cat)" }, shell)
     expect(result.output).toMatch(/^x\n\[exit code 0 · \d\.\d s\]$/)
   })
 
-  test("a command of many lines and quotes reaches the shell as it is", async () => {
+  test("passes a command with many lines and quotes to the shell unchanged", async () => {
     const result = await bash({ command: "cat <<'EOF'\n$HOME \"quoted\" 'single'\nEOF\n" })
     expect(result.output).toMatch(/^\$HOME "quoted" 'single'\n\[/)
   })
 })
 
-describe("what it asks and is given", () => {
-  test("leave is asked for the whole command before anything runs", async () => {
+describe("permission and environment", () => {
+  test("asks for the whole command before anything runs", async () => {
     const refused = new Error("refused")
     const where = context()
     const asking = { ...where, ask: () => Promise.reject(refused) }
@@ -133,38 +133,38 @@ describe("what it asks and is given", () => {
     expect((await bash({ command: "true", description: "Nothing" })).title).toBe("Nothing")
   })
 
-  test("the environment is the host's and nothing of this process", async () => {
+  test("passes only the host's environment", async () => {
     const environment = (command: string) => ({ SEEN: command, BASH_ENV: join(directory, "rc") })
     writeFileSync(join(directory, "rc"), "echo read the profile")
     const result = await bash({ command: 'echo "$SEEN|$HOME|$BASH_ENV"' }, { environment })
     expect(result.output).toMatch(/^echo "\$SEEN\|\$HOME\|\$BASH_ENV"\|\|\n\[/)
   })
 
-  test("workdir starts at the session's directory", async () => {
+  test("resolves workdir against the session's directory", async () => {
     mkdirSync(join(directory, "inner"))
     expect((await bash({ command: "pwd", workdir: "inner" })).output).toContain(join(directory, "inner"))
     expect((await bash({ command: "pwd", workdir: "/" })).output).toMatch(/^\/\n/)
     expect(ctx.asked.map((request) => request.paths)).toEqual([[join(directory, "inner")], ["/"]])
   })
 
-  test("a workdir that is missing or a file is refused with its name", async () => {
+  test("rejects a workdir that is missing or a file", async () => {
     writeFileSync(join(directory, "file"), "")
     await expect(bash({ command: "true", workdir: "inner" })).rejects.toThrow(PathNotFoundError)
     await expect(bash({ command: "true", workdir: "file" })).rejects.toThrow(NotDirectoryError)
   })
 
-  test("a timeout outside the range is refused with the way out", async () => {
+  test("rejects a timeout outside the range and says what to do", async () => {
     await expect(bash({ command: "true", timeout: 0 })).rejects.toThrow(/timeout/)
     await expect(bash({ command: "true", timeout: 3_600_001 })).rejects.toThrow(/one hour.*as a job/)
   })
 
-  test("a command that is longer than the system takes says so", async () => {
+  test("reports a command that is longer than the system allows", async () => {
     await expect(bash({ command: `: ${"x".repeat(3_000_000)}` })).rejects.toThrow("Put long text into a file")
   })
 })
 
 describe("long output", () => {
-  test("both ends, whole in the file, within 2,000 lines and 50 KB with the last line", async () => {
+  test("keeps both ends within 2,000 lines and 50 KB, and everything in the file", async () => {
     const result = await bash({ command: "seq 300000" })
     const path = join(directory, "spill", "tool_call_1.txt")
     expect(result.metadata).toMatchObject({ truncated: true, outputPath: path, originalSize: 1_988_895 })
@@ -178,7 +178,7 @@ describe("long output", () => {
     expect(result.metadata.output).toMatch(/299999\n300000\n$/)
   })
 
-  test("100 MB cost no memory", async () => {
+  test("uses little memory for 100 MB", async () => {
     await bash({ command: "head -c 2000000 /dev/zero" })
     const before = process.memoryUsage().rss
     const result = await bash({ command: "head -c 100000000 /dev/zero | tr '\\0' x" })
@@ -187,7 +187,7 @@ describe("long output", () => {
     expect(grown).toBeLessThan(40_000_000)
   })
 
-  test("a spill directory that cannot be written is told, and the result is there", async () => {
+  test("returns a result with a note if the spill file cannot be written", async () => {
     writeFileSync(join(directory, "file"), "")
     const spill = createSpillOpener({ directory: join(directory, "file", "spill"), name: "call" })
     const result = await bash({ command: "seq 300000; exit 4" }, {}, context({ spill }))
@@ -198,7 +198,7 @@ describe("long output", () => {
 })
 
 describe("time and abort", () => {
-  test("a timeout is a result with what came before", async () => {
+  test("returns the output so far at a timeout", async () => {
     const result = await bash({ command: "echo before; sleep 30; echo after", timeout: 100 })
     expect(result.output).toMatch(/^before\n\[timed out after 100 ms; .* longer timeout/)
     expect(result.metadata).toMatchObject({ timedOut: true, exit: null })
@@ -209,7 +209,7 @@ describe("time and abort", () => {
     expect(result.output).toContain("timed out after 50 ms")
   })
 
-  test("nothing of the tree outlives a timeout", async () => {
+  test("kills the whole tree at a timeout", async () => {
     const command =
       "echo $$ > pids; sh -c 'echo $$ >> pids; sleep 30' & (setsid sh -c 'echo $$ >> pids; sleep 30' &); wait"
     const call = bash({ command, timeout: 300 })
@@ -218,7 +218,7 @@ describe("time and abort", () => {
     expect(pids.map(alive)).toEqual([false, false, false])
   })
 
-  test("an abort ends the tree, is thrown, and what came is reported", async () => {
+  test("kills the tree at an abort, throws, and reports the output so far", async () => {
     const controller = new AbortController()
     const where = context({ abort: controller.signal })
     const call = bash({ command: "echo $$ > pids; echo partial; sleep 30 & wait" }, {}, where)
@@ -230,14 +230,14 @@ describe("time and abort", () => {
     expect(where.reported.at(-1)?.metadata?.output).toBe("partial\n")
   })
 
-  test("aborted before it starts, it does not start", async () => {
+  test("does not start a call that is already aborted", async () => {
     const where = context({ abort: AbortSignal.abort() })
     await expect(bash({ command: "touch here" }, {}, where)).rejects.toThrow(AbortedError)
     expect(() => statSync(join(directory, "here"))).toThrow("ENOENT")
   })
 
-  test("calls run beside each other", async () => {
-    // Each waits for all the others to have started.
+  test("runs calls in parallel", async () => {
+    // Each command waits until all have started.
     const wait = "while [ $(ls up | wc -l) -lt 8 ]; do sleep 0.01; done"
     mkdirSync(join(directory, "up"))
     const calls = Array.from({ length: 8 }, (_, index) =>
@@ -249,7 +249,7 @@ describe("time and abort", () => {
 })
 
 describe("progress", () => {
-  test("the process is on record before its first report, and struck out when it has ended", async () => {
+  test("records the process before the first report and removes the record at the end", async () => {
     const noted: unknown[] = []
     const record: BashOptions["record"] = ({ group }) => {
       noted.push([group, ctx.reported.length])
@@ -258,7 +258,7 @@ describe("progress", () => {
     await bash({ command: "echo one; sleep 0.25; echo two", description: "Count" }, { record })
     const identity = { group: expect.any(Number), bootID: expect.any(String) }
     const known = process.platform === "linux" ? expect.objectContaining(identity) : undefined
-    // That it will be started, what was; then both are struck out.
+    // The intent, then the process; then both records are removed.
     if (known) expect(noted).toEqual([[undefined, 0], [expect.any(Number), 0], true, false])
     expect(ctx.reported[0]).toMatchObject({ title: "Count", metadata: { process: known } })
     const outputs = ctx.reported.map((update) => update.metadata?.output)
@@ -266,28 +266,28 @@ describe("progress", () => {
     expect(outputs.at(-1)).toBe("one\ntwo\n")
   })
 
-  test("many writes make few reports, and none after the end", async () => {
+  test("throttles reports and makes none after the end", async () => {
     const result = await bash({
       command:
         "for i in $(seq 300); do echo $i; sleep 0.001; done; sleep 0.15; (sleep 0.08; echo late; sleep 30) &",
     })
     const reports = ctx.reported.length
-    // The first, the last, and ten a second between them.
+    // The first, the last, and ten per second between.
     expect(reports).toBeLessThanOrEqual(3 + Number(result.metadata.durationMs) / 100)
     await until(() => (jobs.list()[0]?.bytes ?? 0) > Buffer.byteLength(String(result.metadata.output)))
     await delay(150)
     expect(ctx.reported.length).toBe(reports)
   })
 
-  test("a report that fails ends the command and is thrown", async () => {
+  test("kills the command when a report fails, and throws", async () => {
     const broken = new Error("the store is gone")
     const failing = { ...ctx, metadata: () => Promise.reject(broken) }
     await expect(bash({ command: "echo $$ > pid; sleep 30" }, {}, failing)).rejects.toBe(broken)
   })
 })
 
-describe("what goes on", () => {
-  test("a process in the background becomes a job and the answer does not wait for it", async () => {
+describe("remaining processes", () => {
+  test("become a job that the result does not wait for", async () => {
     const result = await bash({ command: "sleep 30 & echo started" })
     const [job] = jobs.list()
     expect(result.output).toMatch(
@@ -301,14 +301,14 @@ describe("what goes on", () => {
     })
   })
 
-  test("also when it wrote its output elsewhere, or has a session of its own", async () => {
+  test("become a job with redirected output and in another session", async () => {
     await bash({ command: "sleep 30 >/dev/null 2>&1 &" })
     await bash({ command: "setsid sleep 30 &" })
     await bash({ command: "set -m; sleep 30 &" })
     expect(jobs.list().map((job) => job.status)).toEqual(["running", "running", "running"])
   })
 
-  test("a true daemon is let go", async () => {
+  test("that are daemons are not tracked", async () => {
     const result = await bash({
       command:
         "setsid sh -c 'echo $$ > pid; sleep 30' >/dev/null 2>&1 & until test -s pid; do sleep 0.01; done",
@@ -322,7 +322,7 @@ describe("what goes on", () => {
     }
   })
 
-  test("what it writes later is still captured, in order", async () => {
+  test("are captured in order after the result", async () => {
     const result = await bash({ command: "echo first; (sleep 0.2; echo second) &" })
     const job = jobs.get(String(result.metadata.jobID))
     await until(() => job?.info().status === "exited")
@@ -330,7 +330,7 @@ describe("what goes on", () => {
     expect(job?.info()).toMatchObject({ bytes: 13, endedAt: expect.any(Number) })
   })
 
-  test("a flood after the shell's end is bounded and ends by kill", async () => {
+  test("with endless output use limited memory and can be killed", async () => {
     const spill = createSpillOpener({
       directory: join(directory, "spill"),
       name: "call",
@@ -348,14 +348,14 @@ describe("what goes on", () => {
     expect(job?.info().status).toBe("killed")
   })
 
-  test("where no jobs are kept, what was left is ended", async () => {
+  test("are killed without a job table", async () => {
     const { jobs: _, ...without } = context()
     const result = await bash({ command: "sleep 30 & echo $! > pid" }, {}, without)
     expect(result.output).toContain("processes it left running were killed")
     expect((await pidsIn("pid", 1)).map(alive)).toEqual([false])
   })
 
-  test("killing all jobs ends every one", async () => {
+  test("are all killed by killAll", async () => {
     await bash({ command: "sleep 30 & echo $! >> pids" })
     await bash({ command: "sleep 30 & echo $! >> pids" })
     await jobs.killAll()

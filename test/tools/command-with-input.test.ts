@@ -18,13 +18,13 @@ test.each([
   expect((await verdict(command, text)).action).toBe(action)
 })
 
-test("a rule for the program holds for its input, and none lets a shell or interpreter read without a question", async () => {
+test("a rule for a program covers its input, except for shells and interpreters", async () => {
   expect((await verdict("./setup -i", "yes", allow("./setup *"))).action).toBe("allow")
   expect((await verdict("python3 -i", "print(1)", allow("python3 *"))).action).toBe("ask")
   expect((await verdict("bash", "rm -rf x", allow("bash", "bash *"))).action).toBe("ask")
 })
 
-test("a shell takes the whole as the command with the text as its input, whatever the text", () => {
+test("the combined text runs the command with any text as its input", () => {
   fc.assert(
     fc.property(fc.stringMatching(/^[ -~\n]{0,60}$/), fc.boolean(), (words, marked) => {
       const text = `${marked ? "END_OF_INPUT\n" : ""}${words}\n`

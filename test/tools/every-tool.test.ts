@@ -13,7 +13,7 @@ import { scriptedServer } from "../lsp/servers.ts"
 import { startEngine } from "../session/engine.ts"
 import { run, tool, toolParts } from "../session/run.ts"
 
-/** A call of every built-in tool that works, where leave is given, with as much output as the tool can make. */
+/** A successful call of every built-in tool, with as much output as the tool can produce. */
 const samples: Record<string, Record<string, unknown>> = {
   read: { filePath: "big.txt" },
   glob: { pattern: "**/*" },
@@ -40,7 +40,7 @@ const samples: Record<string, Record<string, unknown>> = {
   invalid: { tool: "x", error: "y" },
 }
 
-/** Calls of those tools that take a path, which is that of a file. */
+/** Calls of the tools that take the path of a file. */
 const pathSamples: Record<string, (path: string) => Record<string, unknown>> = {
   read: (path) => ({ filePath: path }),
   glob: (path) => ({ pattern: "*", path: dirname(path) }),
@@ -54,8 +54,8 @@ const pathSamples: Record<string, (path: string) => Record<string, unknown>> = {
 }
 const unicodeName = "größe 文件 👍 'q' $x;y/ñ.txt"
 
-/** These ask the person themselves, or touch nothing of their own that a rule could be about. */
-const withoutLeave = ["job", "question", "plan_enter", "plan_exit", "batch", "tool_search", "invalid"]
+/** Tools that ask the user themselves or need no permission. */
+const withoutPermission = ["job", "question", "plan_enter", "plan_exit", "batch", "tool_search", "invalid"]
 
 const tools = await Promise.all(
   builtinTools({
@@ -68,10 +68,10 @@ const tools = await Promise.all(
 )
 const ids = tools.map(({ id }) => id)
 
-/** A page and an answer of a search that are longer than any limit. */
+/** A page and a search result that exceed every limit. */
 let server: Server
 let address = ""
-/** Of the person, not of the project. */
+/** A skill of the user, not of the project. */
 let skills: TemporaryProject
 
 beforeAll(async () => {
@@ -99,7 +99,7 @@ afterAll(async () => {
 
 const source = join(import.meta.dirname, "../../src/tools")
 
-test("every built-in tool has a sample here, and no other", () => {
+test("every built-in tool has a sample here", () => {
   expect(Object.keys(samples).sort()).toEqual([...ids].sort())
 })
 
@@ -107,7 +107,7 @@ describe.each(tools)("$id", ({ id, definition }) => {
   const sample = samples[id] ?? {}
   const schema = toJsonSchema(definition.parameters)
 
-  test("has the description of the text beside it", () => {
+  test("has the description of its Markdown file", () => {
     const [file = ""] = globSync(`${source}/**/${id.replaceAll("_", "-")}.md`)
     const text = readFileSync(file, "utf8").trim()
     expect(text).not.toBe("")
@@ -119,10 +119,10 @@ describe.each(tools)("$id", ({ id, definition }) => {
 
   test("has an object of plain keywords as its schema, with a description of every parameter", () => {
     expect(schema).toMatchObject({ type: "object", properties: expect.any(Object) })
-    expect(faultsOf(schema, id, true)).toEqual([])
+    expect(problemsOf(schema, id, true)).toEqual([])
   })
 
-  test.skipIf(Object.keys(sample).length === 0)("answers wrong types with what is wrong", async () => {
+  test.skipIf(Object.keys(sample).length === 0)("reports wrong types", async () => {
     const wrong = Object.fromEntries(Object.keys(sample).map((key) => [key, { wrong: [null] }]))
     for (const input of [wrong, {}, null, [], 7].filter(
       (each) => !definition.parameters.safeParse(each).success,
@@ -136,19 +136,19 @@ describe.each(tools)("$id", ({ id, definition }) => {
     }
   })
 
-  test("passes over a key that it does not know", async () => {
+  test("ignores unknown keys", async () => {
     const known = await validateArguments({ id, definition }, sample)
     expect(await validateArguments({ id, definition }, { ...sample, surprise: [1] })).toEqual(known)
   })
 
-  test("does nothing once it was aborted", async () => {
+  test("does nothing after an abort", async () => {
     const { state, changed } = await callAlone(id, AbortSignal.abort())
     expect(state).toMatchObject({ status: "error", metadata: { kind: "aborted" } })
     expect(changed).toEqual([])
   })
 
-  test.skipIf(withoutLeave.includes(id))(
-    "ends as aborted and changes nothing when it is stopped while it works",
+  test.skipIf(withoutPermission.includes(id))(
+    "ends as aborted and changes nothing if aborted during the call",
     async () => {
       const { state, changed } = await callInSession(id, onlySmall, "abort")
       expect(state).toMatchObject({ status: "error", metadata: { kind: "aborted" } })
@@ -157,7 +157,7 @@ describe.each(tools)("$id", ({ id, definition }) => {
   )
 
   test.skipIf(!(id in pathSamples))(
-    "asks for a place outside of the project, and does nothing there unasked",
+    "asks for a path outside the project, and changes nothing there if refused",
     async () => {
       await using cleanup = new AsyncDisposableStack()
       const outside = await temporaryProject({ "file.txt": "old\n" })
@@ -177,27 +177,24 @@ describe.each(tools)("$id", ({ id, definition }) => {
     },
   )
 
-  test.skipIf(!(id in pathSamples))(
-    "takes a name of any script, of blanks and of signs, as it is",
-    async () => {
-      const { state } = await callInSession(id, { "*": "allow" }, "once", {
-        input: pathSamples[id]?.(unicodeName) ?? {},
-      })
-      expect(state).toMatchObject({ status: "completed" })
-      const { output } = state.status === "completed" ? state : { output: "" }
-      // These tell what stands in the file and not its name.
-      if (!["bash"].includes(id)) expect(output.normalize()).toContain(unicodeName.split("/")[0])
-    },
-  )
+  test.skipIf(!(id in pathSamples))("accepts names in any script, with spaces and symbols", async () => {
+    const { state } = await callInSession(id, { "*": "allow" }, "once", {
+      input: pathSamples[id]?.(unicodeName) ?? {},
+    })
+    expect(state).toMatchObject({ status: "completed" })
+    const { output } = state.status === "completed" ? state : { output: "" }
+    // bash shows the content of the file, not its name.
+    if (!["bash"].includes(id)) expect(output.normalize()).toContain(unicodeName.split("/")[0])
+  })
 
-  test.skipIf(!(id in pathSamples))("called five times at once on one file leaves one whole", async () => {
+  test.skipIf(!(id in pathSamples))("leaves one complete file after five parallel calls", async () => {
     await using engine = await start(id, { "*": "allow" })
     const before = snapshot(engine.project.directory)
     const input = JSON.stringify(pathSamples[id]?.("small.txt"))
     const calls = Array.from({ length: 5 }, () => engine.tackle.callTool({ tool: id, input }))
     const states = (await Promise.all(calls)).map(({ state }) => state)
     const done = states.filter(({ status }) => status === "completed")
-    // Of those that make the file the first does; the others are told that it is there, or write the same again.
+    // The first call creates the file; the others fail because it exists, or write the same content.
     expect(done.length).toBeGreaterThan(0)
     const isMaker = ["edit", "write", "apply_patch"].includes(id)
     if (!isMaker) expect(done).toHaveLength(5)
@@ -207,26 +204,26 @@ describe.each(tools)("$id", ({ id, definition }) => {
     if (isMaker) expect(after.get(made)).toMatch(/^(?:new|x)\n?$/)
   })
 
-  test("changes nothing where it is not allowed", async () => {
+  test("changes nothing if refused", async () => {
     const { state, changed, asked } = await callInSession(id, onlySmall, "reject")
     expect(changed).toEqual([])
-    if (withoutLeave.includes(id)) return
+    if (withoutPermission.includes(id)) return
     expect(asked).toHaveLength(1)
     expect(state).toMatchObject({ status: "error", metadata: { kind: "refused" } })
   })
 
-  test("gives the model no more than the limit", async () => {
+  test("keeps the output limits", async () => {
     const rules: PermissionConfig = { "*": "allow", private_network: { "127.0.0.1": "allow", "*": "allow" } }
     const { state } = await callInSession(id, rules, "once", { size: "large" })
     const text = state.status === "completed" ? state.output : state.status === "error" ? state.error : ""
     expect(text).not.toBe("")
-    // The limits of a cut output, with room for the note that says so.
+    // The limits of a truncated output, with room for the notice.
     expect(Buffer.byteLength(text)).toBeLessThan(51_200 + 2_048)
     expect(text.split("\n").length).toBeLessThan(2_000 + 20)
   })
 })
 
-/** All is asked for but what the session reads before. */
+/** Asks for everything except the file that the session reads first. */
 const onlySmall: PermissionConfig = { "*": "ask", read: { "*": "ask", "small.txt": "allow" } }
 const mode = { plan_mode: true, batch_tool: true, lsp_tool: true }
 
@@ -284,7 +281,7 @@ function projectFiles(size: "small" | "large"): Record<string, string> {
   }
 }
 
-/** One call of a session whose requests are all answered alike, or end the run, and whose questions are dismissed. */
+/** Makes one call in a session. Every permission request gets the same reply or aborts the run; questions are dismissed. */
 async function callInSession(
   id: string,
   permission: PermissionConfig,
@@ -301,7 +298,7 @@ async function callInSession(
   })
   tackle.on("question.asked", (request) => void request.reject())
   const before = snapshot(project.directory)
-  // Only in plan mode there is a way out of it, and only models of one family are offered patches.
+  // plan_exit is offered only in plan mode, and apply_patch only to one family of models.
   const agent = id === "plan_exit" ? "plan" : "build"
   const session = await tackle.sessions.create({
     agent,
@@ -313,7 +310,7 @@ async function callInSession(
   return { state: part.state, asked, changed: changes(before, snapshot(project.directory)) }
 }
 
-/** One call by hand, with everything allowed. */
+/** Makes one standalone call with everything allowed. */
 async function callAlone(id: string, signal: AbortSignal): Promise<{ state: ToolState; changed: string[] }> {
   await using engine = await start(id, { "*": "allow" })
   const before = snapshot(engine.project.directory)
@@ -322,7 +319,7 @@ async function callAlone(id: string, signal: AbortSignal): Promise<{ state: Tool
   return { state, changed: changes(before, snapshot(engine.project.directory)) }
 }
 
-/** Every file of the project with its text; the engine's own data lies apart. */
+/** Returns every file of the project with its text. The engine's data is elsewhere. */
 function snapshot(directory: string): Map<string, string> {
   const files = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) =>
     entry.isFile(),
@@ -338,7 +335,7 @@ function changes(before: ReadonlyMap<string, string>, after: ReadonlyMap<string,
   return [...paths].filter((path) => before.get(path) !== after.get(path))
 }
 
-/** Keywords that every provider takes, of those that JSON Schema has meant the same in since draft 7. */
+/** Keywords that every provider accepts, with the same meaning since draft 7 of JSON Schema. */
 const keywords = new Set(
   (
     "type properties required additionalProperties items enum const description default " +
@@ -346,8 +343,8 @@ const keywords = new Set(
   ).split(" "),
 )
 
-/** What is wrong with a schema, by its place. `inside`: its description may be that of the tool or of the list. */
-function faultsOf(schema: JsonSchema, place: string, inside: boolean): string[] {
+/** Returns the problems of a schema by path. `inside`: the description may be that of the tool or of the list. */
+function problemsOf(schema: JsonSchema, place: string, inside: boolean): string[] {
   const unknown = Object.keys(schema).filter((key) => !keywords.has(key))
   const { type, description, properties = {}, required = [], items, additionalProperties } = schema
   const fields = Object.entries(properties as Record<string, JsonSchema>)
@@ -360,10 +357,10 @@ function faultsOf(schema: JsonSchema, place: string, inside: boolean): string[] 
     ...(required as string[])
       .filter((key) => !fields.some(([name]) => name === key))
       .map((key) => `${place}: requires ${key}, which is none of its own`),
-    ...fields.flatMap(([name, field]) => faultsOf(field, `${place}.${name}`, false)),
-    ...(isSchema(items) ? faultsOf(items, `${place}[]`, true) : []),
+    ...fields.flatMap(([name, field]) => problemsOf(field, `${place}.${name}`, false)),
+    ...(isSchema(items) ? problemsOf(items, `${place}[]`, true) : []),
     ...(isSchema(additionalProperties) && Object.keys(additionalProperties).length > 0
-      ? faultsOf(additionalProperties, `${place}.*`, true)
+      ? problemsOf(additionalProperties, `${place}.*`, true)
       : []),
   ]
 }

@@ -30,7 +30,7 @@ describe.each(Object.entries(engines))("with %s", (_, engine) => {
     return (await glob(args)).output.split("\n").sort()
   }
 
-  test("leave is asked for the pattern and the directory, before anything else", async () => {
+  test("asks for the pattern and the directory first", async () => {
     await glob({ pattern: "*.ts" })
     expect(ctx.asked).toMatchObject([
       { permission: "glob", patterns: ["*.ts"], always: ["*"], paths: [project.directory] },
@@ -44,7 +44,7 @@ describe.each(Object.entries(engines))("with %s", (_, engine) => {
     await expect(glob({ pattern: "*", path: "missing" }, refusing)).rejects.toThrow("refused")
   })
 
-  test("patterns with and without directories", async () => {
+  test("matches patterns with and without directories", async () => {
     for (const name of ["a.ts", "b.js", "src/c.ts", "src/deep/d.ts", "src/.hidden/e.ts"])
       await project.write(name, "")
     expect(await found({ pattern: "*.ts" })).toEqual([
@@ -59,7 +59,7 @@ describe.each(Object.entries(engines))("with %s", (_, engine) => {
     expect(await found({ pattern: "src/" })).toHaveLength(3)
   })
 
-  test("a pattern does not bring back what is ignored", async () => {
+  test("does not find ignored files", async () => {
     await project.write(".gitignore", "*.log\nnode_modules\n")
     await project.write("x.log", "")
     await project.write("node_modules/m/index.js", "")
@@ -68,7 +68,7 @@ describe.each(Object.entries(engines))("with %s", (_, engine) => {
     expect(await found({ pattern: "*", path: "node_modules" })).toEqual(["node_modules/m/index.js"])
   })
 
-  test("the newest come first", async () => {
+  test("sorts newest first", async () => {
     for (const [index, name] of ["old.ts", "new.ts", "middle.ts"].entries()) {
       await project.write(name, "")
       await utimes(project.path(name), 0, [1000, 3000, 2000][index] ?? 0)
@@ -76,7 +76,7 @@ describe.each(Object.entries(engines))("with %s", (_, engine) => {
     expect((await glob({ pattern: "*.ts" })).output.split("\n")).toEqual(["new.ts", "middle.ts", "old.ts"])
   })
 
-  test("of many files the newest hundred are shown, with the total", async () => {
+  test("shows the newest hundred of many files, with the total", async () => {
     for (let index = 0; index < 250; index++) {
       await project.write(`${index}.ts`, "")
       await utimes(project.path(`${index}.ts`), 0, 1000 + index)
@@ -88,24 +88,24 @@ describe.each(Object.entries(engines))("with %s", (_, engine) => {
     expect(metadata).toMatchObject({ count: 250, truncated: true })
   })
 
-  test("exactly a hundred are not cut", async () => {
+  test("shows exactly a hundred files completely", async () => {
     for (let index = 0; index < 100; index++) await project.write(`${index}.ts`, "")
     expect((await glob({ pattern: "*.ts" })).metadata).toMatchObject({ count: 100, truncated: false })
   })
 
-  test("a file as path is matched alone", async () => {
+  test("accepts a file as path", async () => {
     await project.write("src/a.ts", "")
     await project.write("src/b.ts", "")
     expect(await found({ pattern: "*.ts", path: "src/a.ts" })).toEqual(["src/a.ts"])
     expect(await found({ pattern: "*.js", path: "src/a.ts" })).toEqual(["No files found"])
   })
 
-  test("a missing path is answered with near names", async () => {
+  test("suggests similar names for a missing path", async () => {
     await project.write("source/a.ts", "")
     await expect(glob({ pattern: "*", path: "sorce" })).rejects.toThrow(/not found.*\n.*\/source/)
   })
 
-  test("a pattern that leaves the directory asks for where it leads, and gives absolute paths", async () => {
+  test("asks for the directory of a pattern outside the working directory, and returns absolute paths", async () => {
     await project.write("lib/x.conf", "")
     await project.write("lib/deep/y.conf", "")
     await project.write("app/a.ts", "")
@@ -116,24 +116,24 @@ describe.each(Object.entries(engines))("with %s", (_, engine) => {
     }
   })
 
-  test("brackets and parentheses of a name may be written as they are", async () => {
+  test("matches brackets and parentheses literally", async () => {
     await project.write("app/[id]/(group)/page.tsx", "")
     expect(await found({ pattern: "app/[id]/(group)/*.tsx" })).toEqual(["app/[id]/(group)/page.tsx"])
   })
 
-  test("a name with a line break stays on one line", async () => {
+  test("shows a name with a line break on one line", async () => {
     await project.write("a\nb.ts", "")
     expect(await found({ pattern: "*.ts" })).toEqual(['"a\\nb.ts"'])
   })
 
-  test("links to directories are not followed, unless named", async () => {
+  test("follows a symlink to a directory only if it is the path", async () => {
     await project.write("real/a.ts", "")
     await symlink(project.path("real"), project.path("link"))
     expect(await found({ pattern: "**/*.ts" })).toEqual(["real/a.ts"])
     expect(await found({ pattern: "**/*.ts", path: "link" })).toEqual([join("link", "a.ts")])
   })
 
-  test("an abort ends the search", async () => {
+  test("stops at an abort", async () => {
     const context = fakeContext({ directory: project.directory, abort: AbortSignal.abort() })
     await expect(glob({ pattern: "*" }, context)).rejects.toMatchObject({ code: "aborted" })
   })

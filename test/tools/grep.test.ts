@@ -25,7 +25,7 @@ describe.each(Object.entries(engines))("with %s", (_, engine) => {
     return execute(parameters.parse(args), context)
   }
 
-  test("leave is asked for the pattern and the directory, before anything else", async () => {
+  test("asks for the pattern and the directory first", async () => {
     await project.write("src/a.ts", "x")
     await grep({ pattern: "x", path: "src" })
     expect(ctx.asked).toMatchObject([
@@ -40,7 +40,7 @@ describe.each(Object.entries(engines))("with %s", (_, engine) => {
     await expect(grep({ pattern: "(", path: "missing" }, refusing)).rejects.toThrow("refused")
   })
 
-  test("matches are grouped by file, the newest file first", async () => {
+  test("groups matches by file, newest first", async () => {
     await project.write("old.ts", "let foo = 1\nno\nfoo()\r\n")
     await project.write("sub/new.ts", "\n  foo\n")
     await utimes(project.path("old.ts"), 0, 1000)
@@ -53,14 +53,14 @@ describe.each(Object.entries(engines))("with %s", (_, engine) => {
     expect(metadata).toEqual({ matches: 3, files: 2, truncated: false })
   })
 
-  test("nothing found is no error", async () => {
+  test("returns a result without matches", async () => {
     await project.write("a.ts", "x")
     const { output, metadata } = await grep({ pattern: "absent" })
     expect(output).toBe("No matches found")
     expect(metadata).toEqual({ matches: 0, files: 0, truncated: false })
   })
 
-  test("a file as path is searched alone, whatever include says", async () => {
+  test("searches a file given as path, whatever include says", async () => {
     await project.write("src/a.ts", "foo")
     await project.write("src/b.ts", "foo")
     expect((await grep({ pattern: "foo", path: "src/a.ts", include: "*.md" })).output).toBe(
@@ -68,7 +68,7 @@ describe.each(Object.entries(engines))("with %s", (_, engine) => {
     )
   })
 
-  test("include narrows by name or by path, and brings back nothing that is ignored", async () => {
+  test("filters files by include, without finding ignored files", async () => {
     for (const name of ["a.ts", "b.tsx", "c.js", "src/d.ts", "gen.ts", ".hidden.ts"])
       await project.write(name, "foo")
     await project.write(".gitignore", "gen.ts\n")
@@ -83,7 +83,7 @@ describe.each(Object.entries(engines))("with %s", (_, engine) => {
     expect(await files("{src/d,a}.ts")).toEqual(["a.ts", "src/d.ts"])
   })
 
-  test("of many matches a hundred are shown, all are counted", async () => {
+  test("shows a hundred of many matches and counts all", async () => {
     await project.write("a.txt", "foo\n".repeat(150))
     await project.write("b.txt", "foo\n".repeat(50))
     await utimes(project.path("a.txt"), 0, 1000)
@@ -95,12 +95,12 @@ describe.each(Object.entries(engines))("with %s", (_, engine) => {
     expect(metadata).toEqual({ matches: 200, files: 2, truncated: true })
   })
 
-  test("exactly a hundred matches are not cut", async () => {
+  test("shows exactly a hundred matches completely", async () => {
     await project.write("a.txt", "foo\n".repeat(100))
     expect((await grep({ pattern: "foo" })).metadata).toMatchObject({ matches: 100, truncated: false })
   })
 
-  test("long lines are cut, and the output as a whole too", async () => {
+  test("cuts long lines and long output", async () => {
     await project.write("a.txt", `foo${"x".repeat(5000)}\n`.repeat(60))
     const { output, metadata } = await grep({ pattern: "foo" })
     expect(output).toContain(`  1: foo${"x".repeat(1997)}\n`)
@@ -108,14 +108,14 @@ describe.each(Object.entries(engines))("with %s", (_, engine) => {
     expect(metadata).toMatchObject({ matches: 60, truncated: true })
   })
 
-  test("a file with too many matches to count gives a lower bound", async () => {
+  test("reports a lower bound for a file with too many matches", async () => {
     await project.write("a.txt", "foo\n".repeat(10_001))
     const { output, metadata } = await grep({ pattern: "foo" })
     expect(output).toContain("Showing 100 of more than 10000 matches")
     expect(metadata).toMatchObject({ truncated: true })
   })
 
-  test("more text than 10 MB ends the search", async () => {
+  test("stops after 10 MB of text", async () => {
     const line = `foo${"x".repeat(1990)}\n`
     for (let index = 0; index < 70; index++) await project.write(`${index}.txt`, line.repeat(100))
     const { output, metadata } = await grep({ pattern: "foo" })
@@ -123,23 +123,23 @@ describe.each(Object.entries(engines))("with %s", (_, engine) => {
     expect(metadata?.matches).toBeLessThan(7000)
   })
 
-  test("an invalid pattern is answered with the reason", async () => {
+  test("explains an invalid pattern", async () => {
     await expect(grep({ pattern: "foo(" })).rejects.toMatchObject({ code: "search.pattern" })
     await expect(grep({ pattern: "foo(" })).rejects.toThrow(/foo\(\n.*(unclosed|[Uu]nterminated)/s)
   })
 
-  test("files that hold secrets are left out without a trace", async () => {
+  test("silently leaves out files with secrets", async () => {
     for (const name of [".env", "sub/.env.local", "prod.env"]) await project.write(name, "KEY=secret")
     await project.write(".env.example", "KEY=none")
     const { output, metadata } = await grep({ pattern: "KEY=" })
     expect(output).toBe("1 match in 1 file\n\n.env.example\n  1: KEY=none")
     expect(metadata).toEqual({ matches: 1, files: 1, truncated: false })
     expect((await grep({ pattern: "KEY=", include: ".env*", path: "sub" })).output).toBe("No matches found")
-    // Whether a pattern is in such a file must not show either.
+    // The output must not reveal whether a pattern matches in such a file.
     expect((await grep({ pattern: "secret" })).output).toBe((await grep({ pattern: "other" })).output)
   })
 
-  test("a named secret file is asked for like a read, also through a link", async () => {
+  test("asks to read a secret file given as path, also through a symlink", async () => {
     await project.write(".env", "KEY=secret")
     await symlink(project.path(".env"), project.path("harmless.txt"))
     for (const path of [".env", "harmless.txt"]) {
@@ -152,18 +152,18 @@ describe.each(Object.entries(engines))("with %s", (_, engine) => {
     }
   })
 
-  test("odd names and patterns are safe", async () => {
+  test("handles unusual names and patterns", async () => {
     await project.write("a\nb.txt", "-v foo")
     const { output } = await grep({ pattern: "-v" })
     expect(output).toBe('1 match in 1 file\n\n"a\\nb.txt"\n  1: -v foo')
   })
 
-  test("a missing path is answered with near names", async () => {
+  test("suggests similar names for a missing path", async () => {
     await project.write("source/a.ts", "")
     await expect(grep({ pattern: "x", path: "Source" })).rejects.toThrow(/not found.*\n.*\/source/)
   })
 
-  test("an abort ends the search", async () => {
+  test("stops at an abort", async () => {
     const context = fakeContext({ directory: project.directory, abort: AbortSignal.abort() })
     await expect(grep({ pattern: "x" }, context)).rejects.toMatchObject({ code: "aborted" })
   })

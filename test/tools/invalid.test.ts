@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import { fakeContext } from "../../src/testing/context.ts"
 import { invalidCallMessage, invalidTool } from "../../src/tools/invalid.ts"
 
-test("names the call, the fault and the tools there are", () => {
+test("names the call, the error and the available tools", () => {
   expect(
     invalidCallMessage({ tool: "raed", error: "this tool does not exist", available: ["read", "write"] }),
   ).toBe('Invalid call to "raed": this tool does not exist.\nAvailable tools: read, write.')
@@ -11,7 +11,7 @@ test("names the call, the fault and the tools there are", () => {
   )
 })
 
-test("ends every call as a recoverable error and asks for nothing", async () => {
+test("always throws a recoverable error and asks for nothing", async () => {
   const ctx = fakeContext({ directory: "/" })
   const tool = await invalidTool.init()
   await expect(tool.execute({ tool: "x", error: "no" }, ctx)).rejects.toMatchObject({

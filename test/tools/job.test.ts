@@ -36,7 +36,7 @@ async function start(command: string, more: Record<string, unknown> = {}): Promi
   return String(result.metadata.jobID)
 }
 
-test("list: none, then each with its state", async () => {
+test("list: shows each job with its state", async () => {
   expect((await job({ action: "list" })).output).toBe("No background jobs.")
   const first = await start("echo hello; sleep 30 &")
   const second = await start("sleep 30 &")
@@ -50,7 +50,7 @@ test("list: none, then each with its state", async () => {
   expect(lines[1]).toMatch(new RegExp(`^${second} · killed · `))
 })
 
-test("output: what came so far and the state, also after the end", async () => {
+test("output: shows the output so far and the state, also after the end", async () => {
   const id = await start("(echo one; sleep 1; echo two) &")
   while (jobs.get(id)?.info().bytes === 0) await delay(5)
   expect((await job({ action: "output", id })).output).toMatch(new RegExp(`^one\\n\\[${id} · running · `))
@@ -60,7 +60,7 @@ test("output: what came so far and the state, also after the end", async () => {
   expect(metadata).toMatchObject({ truncated: false, job: { id, status: "exited" } })
 })
 
-test("input: a program gets lines and the end of its input, and its answer is what comes back", async () => {
+test("input: writes lines, closes the input and returns the reply", async () => {
   const id = await start('while read line; do echo "got $line"; done; echo end', { stdin: true })
   const ctx = context()
   expect((await job({ action: "input", id, text: "one" }, ctx)).output).toMatch(/^got one\n\[/)
@@ -76,7 +76,7 @@ test("input: a program gets lines and the end of its input, and its answer is wh
   )
 })
 
-test("input: what the rules refuse is not written", async () => {
+test("input: writes nothing that the rules refuse", async () => {
   const id = await start("cat", { stdin: true })
   const ctx = fakeContext({
     directory,
@@ -89,22 +89,22 @@ test("input: what the rules refuse is not written", async () => {
   expect((await job({ action: "output", id })).output).toMatch(/^\(no output\)/)
 })
 
-test("input: a job that was started without takes none", async () => {
+test("input: rejects a job that was started without input", async () => {
   const id = await start("sleep 30 &")
   await expect(job({ action: "input", id, text: "x" })).rejects.toThrow(JobInputError)
 })
 
-test("a command with open input that ends at once is no job", async () => {
+test("a command with open input that ends at once is not a job", async () => {
   expect(await start("echo done", { stdin: true })).toBe("undefined")
 })
 
-test("kill: ends it, and again changes nothing", async () => {
+test("kill: ends the job; a second call does nothing", async () => {
   const id = await start("sleep 30 & echo $!")
   expect((await job({ action: "kill", id })).title).toBe(`${id} killed`)
   expect((await job({ action: "kill", id })).title).toBe(`${id} killed`)
 })
 
-test("an unknown or missing id is told with what there is", async () => {
+test("an unknown or missing id is an error that lists the jobs", async () => {
   await expect(job({ action: "kill", id: "job_none" })).rejects.toThrow(
     "Job job_none does not exist. This session has no jobs.",
   )
@@ -114,7 +114,7 @@ test("an unknown or missing id is told with what there is", async () => {
   await expect(job({ action: "output" })).rejects.toThrow("requires a job id")
 })
 
-test("another session neither sees nor ends it", async () => {
+test("another session cannot see or kill a job", async () => {
   const id = await start("sleep 30 &")
   const other = context("ses_other")
   expect((await job({ action: "list" }, other)).output).toBe("No background jobs.")
@@ -122,7 +122,7 @@ test("another session neither sees nor ends it", async () => {
   expect(jobs.get(id)?.info().status).toBe("running")
 })
 
-test("the table forgets the oldest of many that ended, and none that runs", async () => {
+test("the table drops the oldest ended jobs and no running ones", async () => {
   const running = await start("sleep 30 &")
   for (let index = 0; index < 40; index += 1) jobs.add(ended(`job_${index}`))
   const ids = jobs.list().map((info) => info.id)

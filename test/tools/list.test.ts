@@ -20,12 +20,12 @@ async function list(args: unknown = {}, context = ctx): Promise<ToolResult> {
   return execute(parameters.parse(args), context)
 }
 
-/** The lines below the first, which is the directory itself. */
+/** Returns the lines after the first, which is the directory itself. */
 async function tree(args: unknown = {}): Promise<string[]> {
   return (await list(args)).output.split("\n").slice(1)
 }
 
-test("leave is asked for the directory, before anything else", async () => {
+test("asks for the directory first", async () => {
   await list()
   expect(ctx.asked).toMatchObject([
     { permission: "list", patterns: [project.directory], always: ["*"], paths: [project.directory] },
@@ -39,7 +39,7 @@ test("leave is asked for the directory, before anything else", async () => {
   await expect(list({ path: "missing" }, refusing)).rejects.toThrow("refused")
 })
 
-test("directories come first, each followed by what is in it", async () => {
+test("lists directories first, each followed by its entries", async () => {
   for (const name of ["b.ts", "a.ts", "src/util/x.ts", "src/main.ts", ".hidden/y"])
     await project.write(name, "")
   await mkdir(project.path("empty"))
@@ -62,12 +62,12 @@ test("directories come first, each followed by what is in it", async () => {
   expect(metadata).toEqual({ count: 9, truncated: false })
 })
 
-test("an empty directory is said to be empty", async () => {
+test("says that a directory is empty", async () => {
   await mkdir(project.path("empty"))
   expect(await tree({ path: "empty" })).toEqual(["  (empty)"])
 })
 
-test("heavy and ignored directories are left out, unless named", async () => {
+test("leaves out heavy and ignored directories unless they are the path", async () => {
   await project.write(".gitignore", "out/\n*.log\n")
   for (const name of [
     "node_modules/m/i.js",
@@ -86,13 +86,13 @@ test("heavy and ignored directories are left out, unless named", async () => {
   expect(await tree({ path: ".git" })).toEqual(["  HEAD"])
 })
 
-test("ignore leaves out more", async () => {
+test("leaves out entries that match ignore", async () => {
   for (const name of ["a.ts", "a.test.ts", "docs/x.md", "src/y.test.ts", "src/z.ts"])
     await project.write(name, "")
   expect(await tree({ ignore: ["*.test.ts", "docs/"] })).toEqual(["  src/", "    z.ts", "  a.ts"])
 })
 
-test("a cut tree keeps the upper levels and says what is missing where", async () => {
+test("keeps the upper levels of a large tree and reports omitted entries", async () => {
   for (let index = 0; index < 60; index++)
     await project.write(`many/${String(index).padStart(2, "0")}.ts`, "")
   for (let index = 0; index < 60; index++)
@@ -107,7 +107,7 @@ test("a cut tree keeps the upper levels and says what is missing where", async (
   expect(metadata).toEqual({ count: 123, truncated: true })
 })
 
-test("links are shown with their target and not followed", async () => {
+test("shows symlinks with their target and does not follow them", async () => {
   await project.write("real/a.ts", "")
   await symlink("real", project.path("link"))
   await symlink("..", project.path("real/up"))
@@ -115,19 +115,19 @@ test("links are shown with their target and not followed", async () => {
   expect(await tree({ path: "link" })).toEqual(["  a.ts", "  up -> .."])
 })
 
-test("pipes are listed, odd names stay on one line", async () => {
+test("lists pipes, and unusual names on one line", async () => {
   execFileSync("mkfifo", [project.path("pipe")])
   await project.write("a\nb/ü 🙂", "")
   expect(await tree()).toEqual(['  "a\\nb/"', "    ü 🙂", "  pipe"])
 })
 
-test("a file or a missing path is an error with the next move", async () => {
+test("rejects a file or a missing path and says what to do", async () => {
   await project.write("source/a.ts", "")
   await expect(list({ path: "source/a.ts" })).rejects.toThrow("Use read")
   await expect(list({ path: "sourc" })).rejects.toThrow(/not found.*\n.*\/source/)
 })
 
-test("an abort ends the walk", async () => {
+test("stops at an abort", async () => {
   const context = fakeContext({ directory: project.directory, abort: AbortSignal.abort() })
   await expect(list({}, context)).rejects.toMatchObject({ code: "aborted" })
 })

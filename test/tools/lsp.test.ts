@@ -8,7 +8,7 @@ import { type TemporaryProject, temporaryProject } from "../../src/testing/proje
 import { markedEnvironment } from "../lsp/processes.ts"
 import { realServers, scriptedServer } from "../lsp/servers.ts"
 
-/** Real servers take seconds to start, more where much else runs. */
+/** Real servers take seconds to start, longer under load. */
 const patience = { timeout: 120_000 }
 
 const open: { tackle: Tackle; project: TemporaryProject; running(): number[] }[] = []
@@ -77,8 +77,8 @@ const python = {
   "main.py": "from shapes import square\n\n\ndef total() -> int:\n    return square(3)\n",
 }
 
-describe.each(["typescript", "native"] as const)("the operations, by the server %s", patience, (name) => {
-  test("about a name", async () => {
+describe.each(["typescript", "native"] as const)("operations with the server %s", patience, (name) => {
+  test("find definitions, references and types", async () => {
     const { ask } = await setup(typescript, { lsp: realServers[name] })
     expect(await ask("goToDefinition", "main.ts", 3, 10)).toBe(
       "shapes.ts:10:17 export function square(n: number): number {",
@@ -96,7 +96,7 @@ describe.each(["typescript", "native"] as const)("the operations, by the server 
     )
   })
 
-  test("about calls", async () => {
+  test("find callers and callees", async () => {
     const { ask } = await setup(typescript, { lsp: realServers[name] })
     expect(await ask("prepareCallHierarchy", "main.ts", 3, 10)).toBe("shapes.ts:10:17 function square")
     expect((await ask("incomingCalls", "shapes.ts", 10, 17)).split("\n")).toEqual([
@@ -110,7 +110,7 @@ describe.each(["typescript", "native"] as const)("the operations, by the server 
     ])
   })
 
-  test("about symbols, and what is wrong", async () => {
+  test("list symbols and diagnostics", async () => {
     const { ask, call, project } = await setup(typescript, { lsp: realServers[name] })
     expect((await ask("documentSymbol", "shapes.ts")).split("\n")).toEqual([
       "shapes.ts:1:18 interface Shape",
@@ -129,7 +129,7 @@ describe.each(["typescript", "native"] as const)("the operations, by the server 
   })
 })
 
-test("the same of another language", patience, async () => {
+test("operations work for another language", patience, async () => {
   const { ask } = await setup(python, { lsp: realServers.python })
   expect(await ask("goToDefinition", "main.py", 5, 12)).toBe("shapes.py:1:5 def square(n: int) -> int:")
   expect(await ask("incomingCalls", "shapes.py", 1, 5)).toBe("main.py:5:12 in function total")
@@ -138,7 +138,7 @@ test("the same of another language", patience, async () => {
 })
 
 describe("after an edit", patience, () => {
-  test.each(["native", "python"] as const)("the errors are told where the server runs: %s", async (name) => {
+  test.each(["native", "python"] as const)("errors are reported if the server runs: %s", async (name) => {
     const [files, file, broken, mended] =
       name === "python"
         ? ([python, "main.py", "square('3')", "square(3)"] as const)
@@ -174,7 +174,7 @@ describe("after an edit", patience, () => {
     },
   )
 
-  test("write and apply_patch tell them too, of every file they changed", async () => {
+  test("write and apply_patch report errors of every changed file", async () => {
     const { ask, call } = await setup(typescript, { lsp: realServers.native, permission: "allow" })
     await ask("diagnostics", "main.ts")
     expect(await call("write", { filePath: "new.ts", content: "export const one: string = 1\n" })).toMatch(
@@ -198,7 +198,7 @@ describe("after an edit", patience, () => {
     expect(output).toMatch(/reports:\nmain\.ts:3:17 error 2345: .*\nold\.ts:1:14 error 2322: /)
   })
 
-  test("no more than twenty errors are told, and a server that is silent does not hold it up for good", async () => {
+  test("at most twenty errors are reported, and a silent server does not block", async () => {
     const { ask, call } = await setup(typescript, { lsp: realServers.native, permission: "allow" })
     await ask("diagnostics", "main.ts")
     const content = Array.from(
@@ -218,8 +218,8 @@ describe("after an edit", patience, () => {
   })
 })
 
-describe("leave", patience, () => {
-  test("is asked to start a server, once, and not to ask one", async () => {
+describe("permission", patience, () => {
+  test("is requested once to start a server, and not for a running one", async () => {
     const { ask, asked } = await setup(typescript, { lsp: realServers.native })
     await ask("hover", "main.ts", 3, 10)
     expect(asked).toMatchObject([
@@ -233,7 +233,7 @@ describe("leave", patience, () => {
     expect(asked).toHaveLength(1)
   })
 
-  test("refused, nothing is started", async () => {
+  test("refused: starts nothing", async () => {
     const { ask, running } = await setup(typescript, {
       lsp: realServers.native,
       permission: { lsp: { "start *": "deny" } },
@@ -242,7 +242,7 @@ describe("leave", patience, () => {
     expect(running()).toEqual([])
   })
 
-  test("to read holds for the file that is named, and for what is found in others", async () => {
+  test("to read applies to the file and to results in other files", async () => {
     const user = (name: string) => `import { square } from "./shapes"\nexport const ${name} = square(1)\n`
     const { ask } = await setup(
       { ...typescript, "denied.ts": user("denied"), "asked.ts": user("asked") },
@@ -260,7 +260,7 @@ describe("leave", patience, () => {
 })
 
 describe("without a server", () => {
-  test("the reason is told", async () => {
+  test("returns the reason", async () => {
     const { ask } = await setup(
       { "a.txt": "", "b.ts": "" },
       { lsp: { typescript: { command: ["no-such-server"] } } },
@@ -271,12 +271,12 @@ describe("without a server", () => {
     expect(await off.ask("hover", "missing.ts", 1, 1)).toMatch(/missing\.ts/)
   })
 
-  test("a position is needed for what is about a name", async () => {
+  test("requires a position for operations on a name", async () => {
     const { ask } = await setup({ "a.txt": "" }, { lsp: scriptedServer("polite") })
     expect(await ask("hover", "a.txt")).toMatch(/hover requires the line and character/)
   })
 
-  test("where the feature is off there is no tool, and no server that an edit could hear of", async () => {
+  test("without the feature the tool is unavailable, and edits report no errors", async () => {
     const { call, running } = await setup(typescript, {
       lsp: realServers.native,
       permission: "allow",

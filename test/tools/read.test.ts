@@ -33,7 +33,7 @@ async function failure(args: unknown, context = ctx): Promise<string> {
   )
 }
 
-/** What stands between the tags. */
+/** Returns the text between the tags. */
 function body({ output }: ToolResult): string {
   return /^<(\w+) path="[^"\n]*">\n(.*)\n<\/\1>/s.exec(output)?.[2] ?? expect.unreachable(output)
 }
@@ -42,7 +42,7 @@ function footer({ output }: ToolResult): string {
   return output.slice(output.lastIndexOf("\n</") + 1).replace(/^.*\n/, "")
 }
 
-test("text comes numbered in a block, with a footer", async () => {
+test("returns numbered lines in a block, with a footer", async () => {
   await project.write("src/a.ts", "one\n\tzwei ü\n\nfour\n")
   const result = await read({ filePath: "src/a.ts" })
   expect(result.title).toBe("src/a.ts")
@@ -57,7 +57,7 @@ test("text comes numbered in a block, with a footer", async () => {
   })
 })
 
-test("leave is asked for the absolute path, before anything else", async () => {
+test("asks for the absolute path first", async () => {
   await project.write("a.txt", "x")
   await read({ filePath: "a.txt" })
   expect(ctx.asked).toMatchObject([{ permission: "read", patterns: [project.path("a.txt")], always: ["*"] }])
@@ -73,7 +73,7 @@ test("leave is asked for the absolute path, before anything else", async () => {
   expect(refusing.files.seen(project.path("a.txt"))).toBeUndefined()
 })
 
-test("offset counts from 0 and limit bounds, also as strings", async () => {
+test("applies offset (from 0) and limit, also as strings", async () => {
   await project.write("a.txt", "0\n1\n2\n3\n4\n")
   const middle = await read({ filePath: "a.txt", offset: "1", limit: "2" })
   expect(body(middle)).toBe("    2→1\n    3→2")
@@ -85,33 +85,33 @@ test("offset counts from 0 and limit bounds, also as strings", async () => {
   expect(footer(rest)).toBe("(End of file: 5 lines in total.)")
 })
 
-test("a limit that is just the file's length cuts nothing", async () => {
+test("returns the whole file if the limit is its length", async () => {
   await project.write("a.txt", "0\n1\n2")
   expect((await read({ filePath: "a.txt", limit: 3 })).metadata).toMatchObject({ truncated: false })
 })
 
-test("by default 2000 lines", async () => {
+test("reads 2000 lines by default", async () => {
   await project.write("a.txt", "x\n".repeat(2001))
   const result = await read({ filePath: "a.txt" })
   expect(result.metadata).toMatchObject({ truncated: true, shownLines: 2000, totalLines: 2001 })
   expect(footer(result)).toContain("Continue with offset 2000")
 })
 
-test("an offset past the end is an error with the number of lines", async () => {
+test("rejects an offset past the end with the number of lines", async () => {
   await project.write("a.txt", "0\n1\n")
   expect(await failure({ filePath: "a.txt", offset: 2 })).toContain("has 2 lines")
   await project.write("empty.txt", "")
   expect(await failure({ filePath: "empty.txt", offset: 1 })).toContain("has 0 lines")
 })
 
-test("an empty file is no error", async () => {
+test("accepts an empty file", async () => {
   await project.write("empty.txt", "")
   const result = await read({ filePath: "empty.txt" })
   expect(body(result)).toBe("(empty file)")
   expect(result.metadata).toMatchObject({ truncated: false, totalLines: 0, shownLines: 0 })
 })
 
-test("long lines are cut with a mark, never inside a character", async () => {
+test("cuts long lines between characters and marks them", async () => {
   await project.write("a.txt", `${"x".repeat(1999)}🙂${"y".repeat(8000)}\nshort\n${"z".repeat(2000)}\n`)
   const result = await read({ filePath: "a.txt" })
   const lines = body(result).split("\n")
@@ -121,7 +121,7 @@ test("long lines are cut with a mark, never inside a character", async () => {
   expect(result.metadata).toMatchObject({ truncated: true })
 })
 
-test("the output stays within 50 KB, in whole lines", async () => {
+test("limits the output to 50 KB of whole lines", async () => {
   await project.write("a.txt", `${"ü".repeat(500)}\n`.repeat(300))
   const result = await read({ filePath: "a.txt" })
   const shown = Number(result.metadata?.shownLines)
@@ -133,18 +133,18 @@ test("the output stays within 50 KB, in whole lines", async () => {
   expect(body(await read({ filePath: "a.txt", offset: shown, limit: 1 }))).toContain(`${shown + 1}→ü`)
 })
 
-test("CR LF is shown without the CR, a byte order mark not at all", async () => {
+test("removes CR of line ends and a byte order mark", async () => {
   await project.write("a.txt", "\ufeffone\r\ntwo\r\n\r\nin\rside")
   expect(body(await read({ filePath: "a.txt" }))).toBe("    1→one\n    2→two\n    3→\n    4→in\rside")
 })
 
-test.each(["utf16le", "utf16be"])("%s with a byte order mark is decoded", async (encoding) => {
+test.each(["utf16le", "utf16be"])("decodes %s with a byte order mark", async (encoding) => {
   const little = Buffer.from("\ufeffgrüße 🙂\r\nzwei\n", "utf16le")
   await project.write("a.txt", encoding === "utf16le" ? little : little.swap16())
   expect(body(await read({ filePath: "a.txt" }))).toBe("    1→grüße 🙂\n    2→zwei")
 })
 
-test("bytes that are no UTF-8 are replaced and mentioned, a real U+FFFD is not", async () => {
+test("replaces and reports bytes that are not UTF-8, but not a real U+FFFD", async () => {
   await project.write("latin.txt", Buffer.from("gr\xfc\xdfe\n", "latin1"))
   const result = await read({ filePath: "latin.txt" })
   expect(body(result)).toBe("    1→gr\ufffd\ufffde")
@@ -156,7 +156,7 @@ test("bytes that are no UTF-8 are replaced and mentioned, a real U+FFFD is not",
   expect((await read({ filePath: "real.txt" })).output).not.toContain("not valid")
 })
 
-test("the pages of any text together are the text", async () => {
+test("returns pages that make up the whole text", async () => {
   const line = fc.string({ unit: fc.constantFrom("a", "ü", "🙂", " ", "→", "\t"), maxLength: 60 })
   await fc.assert(
     fc.asyncProperty(
@@ -177,7 +177,7 @@ test("the pages of any text together are the text", async () => {
   )
 })
 
-test("characters that fall between two chunks stay whole", async () => {
+test("keeps characters whole across chunks", async () => {
   for (const shift of [0, 1, 2, 3]) {
     const content = `${"x".repeat(shift)}${"🙂\n".repeat(60_000)}`
     await project.write("a.txt", content)
@@ -191,7 +191,7 @@ test("characters that fall between two chunks stay whole", async () => {
   }
 })
 
-test("of a file above 64 MB only what the page needs is read", async () => {
+test("reads only the needed part of a file above 64 MB", async () => {
   const handle = await open(project.path("huge.log"), "w")
   await handle.write("first\n".repeat(1000))
   await handle.write("last\n", 2 * 1024 ** 3)
@@ -204,7 +204,7 @@ test("of a file above 64 MB only what the page needs is read", async () => {
   expect(ctx.files.seen(project.path("huge.log"))).toEqual(await stampFile(project.path("huge.log")))
 })
 
-test("the ledger gets the stamp of what was read, under the resolved path", async () => {
+test("records the stamp of the file under its resolved path", async () => {
   await project.write("real.txt", "one\ntwo\n")
   await symlink(project.path("real.txt"), project.path("link.txt"))
   const { metadata } = await read({ filePath: "link.txt", limit: 1 })
@@ -214,7 +214,7 @@ test("the ledger gets the stamp of what was read, under the resolved path", asyn
   expect(metadata?.file).toEqual({ path: project.path("real.txt"), stamp })
 })
 
-test("a missing file is answered with near names", async () => {
+test("suggests similar names for a missing file", async () => {
   for (const name of ["README.md", "readme.txt", "config.json", "unrelated.c"]) await project.write(name, "")
   const typo = await failure({ filePath: "confg.json" })
   expect(typo).toContain("not found")
@@ -224,19 +224,19 @@ test("a missing file is answered with near names", async () => {
   expect(await failure({ filePath: "zzzzzz" })).toContain("Look for it with glob or list")
 })
 
-test("at most three names are suggested", async () => {
+test("suggests at most three names", async () => {
   for (const digit of [1, 2, 3, 4, 5]) await project.write(`file${digit}.ts`, "")
   expect((await failure({ filePath: "file.ts" })).split("\n").slice(1)).toHaveLength(3)
 })
 
-test("a missing directory is named, with the nearest that exists", async () => {
+test("names a missing directory and the nearest existing one", async () => {
   await project.write("source/a.ts", "")
   const text = await failure({ filePath: "sources/deep/a.ts" })
   expect(text).toContain(`${project.path("sources")} does not exist either; ${project.directory} does`)
   expect(text).toContain(project.path("source"))
 })
 
-test("a path through a file, a loop of links and a bad name are errors with a text", async () => {
+test("explains a path through a file, a symlink loop and an invalid name", async () => {
   await project.write("a.txt", "")
   await symlink(project.path("loop"), project.path("loop"))
   expect(await failure({ filePath: "a.txt/b" })).toContain("not found")
@@ -244,7 +244,7 @@ test("a path through a file, a loop of links and a bad name are errors with a te
   expect(await failure({ filePath: "nul\0l" })).toContain("Cannot read")
 })
 
-test("pipes, sockets and devices are refused without waiting", async () => {
+test("rejects pipes, sockets and devices without waiting", async () => {
   execFileSync("mkfifo", [project.path("pipe")])
   expect(await failure({ filePath: "pipe" })).toContain("named pipe")
   expect(await failure({ filePath: "/dev/zero" })).toContain("device")
@@ -254,7 +254,7 @@ test("pipes, sockets and devices are refused without waiting", async () => {
   await new Promise((resolve) => server.close(resolve))
 })
 
-test("binary content is refused with its size", async () => {
+test("rejects binary content with its size", async () => {
   await project.write("a.dat", Buffer.from([1, 2, 0, 3]))
   await project.write("b.txt", Buffer.from(Array.from({ length: 100 }, (_, index) => (index % 2 ? 0x61 : 1))))
   await project.write("c.zip", "text in disguise")
@@ -268,12 +268,12 @@ test("binary content is refused with its size", async () => {
   expect(ctx.files.seen(project.path("a.dat"))).toBeUndefined()
 })
 
-test("escape sequences and tabs do not make a file binary", async () => {
+test("reads a file with escape sequences and tabs as text", async () => {
   await project.write("a.log", "\u001b[31mred\u001b[0m\t\f\n".repeat(50))
   expect((await read({ filePath: "a.log" })).metadata).toMatchObject({ totalLines: 50 })
 })
 
-test("images and PDFs are attached by their content, not their name", async () => {
+test("attaches images and PDFs by content, not by name", async () => {
   const files = {
     "image/png": png(),
     "image/jpeg": Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0, 16]),
@@ -296,7 +296,7 @@ test("images and PDFs are attached by their content, not their name", async () =
   }
 })
 
-test("an image too large to attach is refused", async () => {
+test("rejects an image that is too large", async () => {
   const handle = await open(project.path("large.png"), "w")
   await handle.write(png())
   await handle.truncate(20 * 1024 * 1024 + 1)
@@ -304,14 +304,14 @@ test("an image too large to attach is refused", async () => {
   expect(await failure({ filePath: "large.png" })).toContain("attached up to 20971520")
 })
 
-test("SVG is text", async () => {
+test("reads SVG as text", async () => {
   await project.write("a.svg", '<svg xmlns="http://www.w3.org/2000/svg"/>\n')
   const result = await read({ filePath: "a.svg" })
   expect(body(result)).toContain("1→<svg")
   expect(result.attachments).toBeUndefined()
 })
 
-test("a directory is listed by name, page by page", async () => {
+test("lists a directory by name, page by page", async () => {
   for (const name of ["b.txt", "a.txt", ".hidden", "sub/x"]) await project.write(name, "")
   await symlink(project.path("sub"), project.path("to-sub"))
   await symlink(project.path("nowhere"), project.path("broken"))
@@ -326,12 +326,12 @@ test("a directory is listed by name, page by page", async () => {
   expect(await failure({ filePath: ".", offset: 6 })).toContain("has 6 entries")
 })
 
-test("an empty directory is said to be empty", async () => {
+test("says that a directory is empty", async () => {
   await mkdir(project.path("empty"))
   expect(body(await read({ filePath: "empty" }))).toBe("(empty directory)")
 })
 
-test("names cannot break the output", async () => {
+test("escapes names in the output", async () => {
   await project.write('a"b\nc/x', "text")
   const listing = await read({ filePath: "." })
   expect(body(listing)).toBe('"a\\"b\\nc/"')
@@ -340,13 +340,13 @@ test("names cannot break the output", async () => {
   expect(file.title).not.toContain("\n")
 })
 
-test("unicode names and home-relative paths are found", async () => {
+test("finds Unicode names and paths relative to home", async () => {
   await project.write("grüße 🙂.txt", "hallo")
   expect(body(await read({ filePath: "grüße 🙂.txt" }))).toBe("    1→hallo")
   expect(await failure({ filePath: "~/certainly-not-there-0b1f" })).not.toContain("~")
 })
 
-test("an abort ends the reading", async () => {
+test("stops at an abort", async () => {
   await project.write("a.txt", "x\n")
   const context = fakeContext({ directory: project.directory, abort: AbortSignal.abort() })
   await expect(read({ filePath: "a.txt" }, context)).rejects.toMatchObject({ code: "aborted" })
@@ -363,7 +363,7 @@ test.each([
   expect((await readTool.init()).parameters.safeParse(args).success).toBe(false)
 })
 
-test("the model is told of numbers and of one required field", async () => {
+test("declares numbers and one required field", async () => {
   const { parameters, description } = await readTool.init()
   expect(z.toJSONSchema(parameters, { io: "input" })).toMatchObject({
     properties: { offset: { type: "integer", minimum: 0 }, limit: { type: "integer", minimum: 1 } },

@@ -8,7 +8,7 @@ import { resultsOf, run } from "../session/run.ts"
 const text = (name: string) =>
   `---\nname: ${name}\ndescription: How to ${name}\n---\nFirst look at notes.txt.\n`
 
-/** Skills of a person, outside any project. */
+/** Skills of the user, outside any project. */
 async function skills() {
   const home = await temporaryProject({
     "bake/SKILL.md": text("bake"),
@@ -28,7 +28,7 @@ async function offered(options: Partial<TackleOptions>, agent = "build") {
   return (await engine.tackle.tools({ agent })).find(({ id }) => id === "skill")
 }
 
-test("a skill's text, place and files reach the model, which reads them without a question", async () => {
+test("returns text, directory and files of a skill, which can be read without asking", async () => {
   const { home, skillFiles } = await skills()
   await using engine = await startEngine(
     [
@@ -51,11 +51,11 @@ test("a skill's text, place and files reach the model, which reads them without 
     `Skill bake\nDirectory: ${home.path("bake")}\nFiles: .env, deep/more.txt, notes.txt\n\nFirst look at notes.txt.`,
   )
   expect(notes).toContain("butter")
-  // The secret, and the change: to be read without a question is no leave for those.
+  // Reading without asking does not include secrets and changes.
   expect(asked).toEqual(["read", "external_directory"])
 })
 
-test("skills are listed by the agent's rules, and the tool is offered only where there is one", async () => {
+test("lists the skills the agent may load; is offered only if there is one", async () => {
   const { skillFiles } = await skills()
   expect(await offered({})).toMatchObject({ offered: false, reason: expect.stringMatching(/no skills/) })
   const all = await offered({ skillFiles })
@@ -78,7 +78,7 @@ test.each([
   expect(state).toMatchObject({ status: "error", error: expect.stringMatching(message) })
 })
 
-test("the list is bounded, and says how many it leaves out", () => {
+test("limits the list and reports how many skills are left out", () => {
   const many = Array.from({ length: 500 }, (_, index) => ({
     name: `skill-${index}`,
     description: "x".repeat(1000),

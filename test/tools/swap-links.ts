@@ -1,5 +1,5 @@
 /**
- * Puts a directory and a link to another in one place, in turns and as fast as it can, until it is killed:
+ * Replaces a path by a directory and by a symlink to another, in turns and as fast as possible, until it is killed:
  * node swap-links.ts <place> <directory> <target of the link>
  */
 import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync } from "node:fs"
@@ -7,7 +7,7 @@ import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync } from "node:fs"
 const [place = "", directory = "", target = ""] = process.argv.slice(2)
 process.stdout.write("swapping\n")
 for (;;) {
-  // Whoever writes into the place may make it anew at any moment; then the turn begins again.
+  // The process under test may create the path at any moment; then start again.
   try {
     renameSync(place, directory)
     symlinkSync(target, place)
@@ -31,6 +31,6 @@ function clear(): void {
   try {
     rmSync(place, { recursive: true, force: true })
   } catch {
-    // Something was put into it just now: the next turn takes it away.
+    // Something was created in it: the next turn removes it.
   }
 }

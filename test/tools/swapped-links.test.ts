@@ -24,10 +24,10 @@ import { readTool } from "../../src/tools/read.ts"
 import { writeTool } from "../../src/tools/write.ts"
 import { isInside, realPath } from "../../src/util/paths.ts"
 
-/** Tries of each kind. Without the pin dozens of them went astray. */
+/** Attempts of each kind. Without pinned paths dozens of them escape. */
 const rounds = 1_000
 
-/** More tries where the link was always there, or never: the two processes may run in turns for a while. */
+/** More attempts if the symlink was always or never there: the two processes may alternate for a while. */
 const mostRounds = 50_000
 
 let root: string
@@ -50,7 +50,7 @@ afterEach(async () => {
   await rm(root, { recursive: true, force: true, maxRetries: 5 })
 })
 
-/** From now on `place` is a directory of the project and a link that leads out of it, in turns. */
+/** Makes `place` alternate between a directory of the project and a symlink that leads out of it. */
 async function startSwapping(): Promise<void> {
   const script = join(import.meta.dirname, "swap-links.ts")
   const args = [script, join(project, "place"), join(project, "aside"), outside]
@@ -58,7 +58,7 @@ async function startSwapping(): Promise<void> {
   if (swapper.stdout) await once(swapper.stdout, "data")
 }
 
-/** A context that judges as the engine does: by where the paths lead at that moment. */
+/** Creates a context that decides as the engine does, by the current targets of paths. */
 function guarded() {
   return fakeContext({
     directory: project,
@@ -68,7 +68,7 @@ function guarded() {
   })
 }
 
-test("read never shows a file that a link was swapped to", async () => {
+test("read never shows the target of a swapped symlink", async () => {
   const tool = await readTool.init()
   await startSwapping()
   let refused = 0
@@ -86,7 +86,7 @@ test("read never shows a file that a link was swapped to", async () => {
   expect(read).toBeGreaterThan(0)
 })
 
-test("write never makes or changes anything behind a link that was swapped in", async () => {
+test("write changes nothing behind a swapped symlink", async () => {
   const tool = await writeTool.init()
   await startSwapping()
   for (let round = 0; round < rounds; round += 1) {
@@ -97,7 +97,7 @@ test("write never makes or changes anything behind a link that was swapped in", 
   expect(await readFile(join(outside, "file.txt"), "utf8")).toBe("outside\n")
 })
 
-test("bytes for a path that was judged land there or nowhere", async () => {
+test("bytes are written to the checked path or not at all", async () => {
   await startSwapping()
   let written = 0
   for (let round = 0; round < rounds; round += 1) {
@@ -112,7 +112,7 @@ test("bytes for a path that was judged land there or nowhere", async () => {
   expect(await readdir(outside)).toEqual(["file.txt"])
 })
 
-test("a patch changes, makes and takes away nothing behind a link that was swapped in", async () => {
+test("apply_patch changes nothing behind a swapped symlink", async () => {
   const file = (name: string) => join(project, "place", name)
   const steps = (round: number): FileStep[] => [
     { path: file(`new-${round}.txt`), exists: false, bytes: Buffer.from("x") },
@@ -123,12 +123,12 @@ test("a patch changes, makes and takes away nothing behind a link that was swapp
       like: file("file.txt"),
     },
     { path: file("file.txt"), exists: true, bytes: Buffer.from("inside\n") },
-    // Every other one fails at its end, so that it is taken back.
+    // Every other patch fails at its end, so that it is rolled back.
     { path: file(round % 2 ? `new-${round}.txt` : "none"), exists: true, bytes: undefined },
   ]
   await startSwapping()
   let written = 0
-  // A whole patch seldom finds the place quiet: on until one did.
+  // A whole patch rarely succeeds: repeat until one does.
   for (let round = 0; round < rounds || (written === 0 && round < 50 * rounds); round += 1) {
     const done = commitFiles(steps(round), untracked)
     written += await done.then(
@@ -141,7 +141,7 @@ test("a patch changes, makes and takes away nothing behind a link that was swapp
   expect(await readFile(join(outside, "file.txt"), "utf8")).toBe("outside\n")
 })
 
-/** The person is asked, and meanwhile `place` becomes a link that leads out. */
+/** While the user is asked, `place` becomes a symlink that leads out of the project. */
 function swappedWhileAsked() {
   return fakeContext({
     directory: project,
@@ -152,12 +152,12 @@ function swappedWhileAsked() {
   })
 }
 
-test("a link that is put in place while the person is asked to read is not followed", async () => {
+test("read does not follow a symlink created while the user is asked", async () => {
   const read = (await readTool.init()).execute({ filePath: "place/file.txt" }, swappedWhileAsked())
   await expect(read).rejects.toThrow(/leads to another file than when permission was given/)
 })
 
-test("nor one while the person is asked to write", async () => {
+test("write does not follow a symlink created while the user is asked", async () => {
   const write = (await writeTool.init()).execute(
     { filePath: "place/new.txt", content: "x" },
     swappedWhileAsked(),
@@ -166,7 +166,7 @@ test("nor one while the person is asked to write", async () => {
   expect(await readdir(outside)).toEqual(["file.txt"])
 })
 
-test("what is asked for a link is where it leads, too", async () => {
+test("permission for a symlink includes its target", async () => {
   await symlink(join(project, "place/file.txt"), join(project, "link.txt"))
   const ctx = fakeContext({ directory: project })
   await (await readTool.init()).execute({ filePath: "link.txt" }, ctx)

@@ -25,13 +25,13 @@ async function call(spawn: Spawn | undefined, more: { abort?: AbortSignal; onAsk
   return { ctx, definition, result: runTool({ id: "task", definition }, args, ctx) }
 }
 
-test("the description names the subagents that there are", async () => {
+test("lists the available subagents in the description", async () => {
   const { definition, result } = await call(async () => ended)
   expect(definition.description).toMatch(/\nSubagents:\n- explore: Looks\.$/)
   await result
 })
 
-test("asks for the subagent before it starts, shows its calls, and hands back its words", async () => {
+test("asks before it starts the subagent, shows its calls and returns its last message", async () => {
   const started: SpawnRequest[] = []
   const { ctx, result } = await call(async (request) => {
     started.push(request)
@@ -53,7 +53,7 @@ test("asks for the subagent before it starts, shows its calls, and hands back it
   expect(metadata).toMatchObject({ sessionID: "ses_child", agent: "explore", count: 2, status: "completed" })
 })
 
-test("a refusal starts nothing", async () => {
+test("starts nothing if refused", async () => {
   const onAsk = () => {
     throw new Error("refused")
   }
@@ -66,7 +66,7 @@ test("a refusal starts nothing", async () => {
   expect(started).toBe(false)
 })
 
-test("a budget that ran out is a result that says so", async () => {
+test("returns a result with a note at a limit", async () => {
   const { result } = await call(async () => ({ ...ended, status: "limit", cause: "Its time was over." }))
   expect((await result).output).toMatch(/\[It did not finish\. Its time was over\.[\s\S]*\n\nFound\.$/)
 })
@@ -74,18 +74,18 @@ test("a budget that ran out is a result that says so", async () => {
 test.each<[Partial<SubagentResult>, RegExp]>([
   [{ status: "failed", cause: "no key", text: "" }, /explore failed: no key\ntask_id: ses_child[^\n]*$/],
   [{ status: "interrupted" }, /explore was interrupted\ntask_id: ses_child.*\nIts last message:\nFound\.$/],
-])("%o is an error with the id to go on with", async (end, expected) => {
+])("%o is an error with the id to continue with", async (end, expected) => {
   const { result } = await call(async () => ({ ...ended, ...end }))
   await expect(result).rejects.toThrow(expected)
 })
 
-test("after an abort it is aborted, whatever the subagent came to", async () => {
+test("throws after an abort, whatever the subagent's result", async () => {
   const { result } = await call(async () => ({ ...ended, status: "interrupted" }), {
     abort: AbortSignal.abort(),
   })
   await expect(result).rejects.toMatchObject({ code: "aborted" })
 })
 
-test("without sessions it says so", async () => {
+test("reports that it needs a session", async () => {
   await expect((await call(undefined)).result).rejects.toMatchObject({ code: "task.unavailable" })
 })

@@ -26,25 +26,25 @@ test("replaces the whole list and shows it", async () => {
   expect(ctx.asked).toEqual(Array(3).fill({ permission: "todo", patterns: ["*"], always: ["*"] }))
 })
 
-test("a priority that is missing is medium", async () => {
+test("defaults to medium priority", async () => {
   const ctx = fakeContext({ directory: "/" })
   await write(ctx, [{ content: "a", status: "pending" }])
   expect(await ctx.todo?.read()).toEqual([{ content: "a", status: "pending", priority: "medium" }])
 })
 
-test("an empty list says so", async () => {
+test("says that the list is empty", async () => {
   const ctx = fakeContext({ directory: "/" })
   expect(await read(ctx)).toEqual({ title: "0 open todos", output: "No todos yet.", metadata: { todos: [] } })
   await write(ctx, [{ content: "a", status: "pending" }])
   expect((await write(ctx, [])).output).toBe("No todos yet.")
 })
 
-test("made-up states are refused", async () => {
+test("rejects unknown states", async () => {
   const tool = await todowriteTool.init()
   expect(tool.parameters.safeParse({ todos: [{ content: "a", status: "later" }] }).success).toBe(false)
 })
 
-test("a refusal changes nothing", async () => {
+test("changes nothing if refused", async () => {
   const ctx = fakeContext({
     directory: "/",
     onAsk: () => {
@@ -55,7 +55,7 @@ test("a refusal changes nothing", async () => {
   expect(await ctx.todo?.read()).toEqual([])
 })
 
-test("without a session there is no list", async () => {
+test("reports that it needs a session", async () => {
   const ctx = { ...fakeContext({ directory: "/" }), todo: undefined }
   await expect(write(ctx as never, [])).rejects.toMatchObject({ code: "todo.absent", recoverable: true })
 })

@@ -24,7 +24,7 @@ test.each([
   expect(idsFor(query).slice(0, expected.length)).toEqual(expected)
 })
 
-test("every tool is found by its name, before all others", () => {
+test("ranks a tool first for its own name", () => {
   const name = fc.stringMatching(/^[A-Za-z][A-Za-z0-9_-]{0,20}$/)
   fc.assert(
     fc.property(fc.uniqueArray(name, { minLength: 1, selector: (id) => id.toLowerCase() }), (ids) => {

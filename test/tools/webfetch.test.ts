@@ -18,7 +18,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
 })
 
-/** A server on loopback, with what it was asked for. */
+/** A server on loopback that records requests. */
 async function serve(listener: RequestListener): Promise<{ url: string; port: number; paths: string[] }> {
   const paths: string[] = []
   const server = createServer((request, response) => {
@@ -59,7 +59,7 @@ const refusing = (refuses: (request: AskRequest) => boolean) =>
     },
   })
 
-describe("a page comes", () => {
+describe("a page is returned", () => {
   const html = "<h1>Title</h1><p>A <a href='/x'>link</a></p>"
   test.each([
     ["markdown" as const, (url: string) => `# Title\n\nA [link](${url}/x)`],
@@ -75,12 +75,12 @@ describe("a page comes", () => {
     })
   })
 
-  test("as it is where it is no HTML", async () => {
+  test("unchanged if it is not HTML", async () => {
     const { url } = await page('{"a": "<b>"}', "application/json")
     expect((await fetchPage(url)).output).toBe('{"a": "<b>"}')
   })
 
-  test("as an attachment where it is an image or a PDF, whatever the server calls it", async () => {
+  test("as an attachment if it is an image or a PDF, whatever its content type", async () => {
     const png = Buffer.from("\x89PNG\r\n\x1a\n\0\0", "latin1")
     const { url } = await page(png, "application/octet-stream")
     const result = await fetchPage(`${url}/a/pic.png`)
@@ -100,7 +100,7 @@ describe("a page comes", () => {
   })
 })
 
-test("asks with the address, and for a host that is not public by itself; always is for the origin", async () => {
+test("asks for the URL and separately for a non-public host; always covers the origin", async () => {
   const { url } = await page("x", "text/plain")
   await fetchPage(`${url}/a?b=1#part`)
   expect(ctx.asked).toEqual([
@@ -137,7 +137,7 @@ test.each([
 })
 
 describe("nothing is sent", () => {
-  test.each(["webfetch", "private_network"])("where %s is refused", async (permission) => {
+  test.each(["webfetch", "private_network"])("if %s is refused", async (permission) => {
     const { url, paths } = await page("x")
     const context = refusing((request) => request.permission === permission)
     await expect(fetchPage(url, { context })).rejects.toThrow(`refused ${permission}`)
@@ -201,7 +201,7 @@ test("proxies of the environment are not used", async () => {
 })
 
 describe("a redirect", () => {
-  test("on one host is asked for too, and the output says where it led", async () => {
+  test("on the same host asks again, and the output names the target", async () => {
     const { url, paths } = await serve((request, response) => {
       if (request.url === "/a") response.writeHead(301, { location: "b" }).end()
       else response.writeHead(200, { "content-type": "text/plain" }).end("there")
@@ -218,7 +218,7 @@ describe("a redirect", () => {
     ])
   })
 
-  test("back to an address of the way is not asked for again", async () => {
+  test("to an earlier URL does not ask again", async () => {
     let visits = 0
     const { url, paths } = await serve((request, response) => {
       if (request.url === "/login") response.writeHead(302, { location: "/" }).end()
@@ -257,7 +257,7 @@ describe("a redirect", () => {
     expect(paths).toEqual(outcome === "there" ? ["/open", "/secret/page"] : ["/open"])
   })
 
-  test("to another host asks for its address, and for that host if it is not public", async () => {
+  test("to another host asks for its URL, and for the host if it is not public", async () => {
     const target = await page("x", "text/plain")
     const { url } = await redirect(`http://localhost:${target.port}/deep`)
     await fetchPage(url)
@@ -269,7 +269,7 @@ describe("a redirect", () => {
     ])
   })
 
-  test("that is refused is not followed", async () => {
+  test("is not followed if refused", async () => {
     const target = await page("secret")
     const { url } = await redirect(`http://localhost:${target.port}/`)
     for (const refused of ["webfetch", "private_network"]) {
@@ -290,7 +290,7 @@ describe("a redirect", () => {
     await expect(fetchPage(url)).rejects.toMatchObject({ code })
   })
 
-  test("for ever ends", async () => {
+  test("loop ends", async () => {
     let count = 0
     const { url, paths } = await redirect(() => `/${count++}`)
     await expect(fetchPage(url)).rejects.toMatchObject({ code: "webfetch.redirect" })
@@ -323,13 +323,13 @@ describe("is an error that says what to do:", () => {
     })
   })
 
-  test("a page that does not come in time, also where it has begun", async () => {
+  test("a page that does not finish in time", async () => {
     const { url } = await serve((_, response) => void response.writeHead(200).write("x"))
     await expect(fetchPage(url, { timeout: 0.1 })).rejects.toMatchObject({ code: "timeout" })
   })
 })
 
-test("the time in which a person thinks does not count", async () => {
+test("the time waiting for the user does not count", async () => {
   const { url } = await page("x", "text/plain")
   const context = fakeContext({
     directory: tmpdir(),
@@ -338,14 +338,14 @@ test("the time in which a person thinks does not count", async () => {
   expect((await fetchPage(url, { context, timeout: 1 })).output).toBe("x")
 })
 
-test("an abort ends it", async () => {
+test("stops at an abort", async () => {
   const aborting = new AbortController()
   const { url } = await serve(() => aborting.abort())
   const context = fakeContext({ directory: tmpdir(), abort: aborting.signal })
   await expect(fetchPage(url, { context })).rejects.toMatchObject({ code: "aborted" })
 })
 
-test("a page that is kept is asked for like the first time, each host on its way, and not fetched", async () => {
+test("a cached page asks for the same permissions and is not fetched", async () => {
   const asked = ["http://one.invalid/", "https://two.invalid/"].map((url) => new URL(url))
   const kept = { url: new URL("https://two.invalid/x"), contentType: "text/plain", body: Buffer.from("kept") }
   const keys: string[] = []
@@ -364,7 +364,7 @@ test("a page that is kept is asked for like the first time, each host on its way
   expect(new Set(keys).size).toBe(3)
 })
 
-test("a page of this machine or network is fetched anew each time: it may be what is being worked on", async () => {
+test("pages of this machine or network are not cached", async () => {
   const { url, paths } = await page("x", "text/plain")
   const tool = await createWebfetchTool().init()
   const args = { url, format: "markdown" as const, timeout: 30 }

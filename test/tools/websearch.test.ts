@@ -66,7 +66,7 @@ async function codesearch(backend = search({ backend: "exa" })) {
 
 const rendered = "1. One (2024)\nhttps://one.example/\nfirst\n\n2. Two\nhttps://two.example/\nsecond"
 
-describe("websearch speaks the language of", () => {
+describe("websearch supports", () => {
   test("Exa", async () => {
     answerJson({
       results: [
@@ -135,7 +135,7 @@ describe("websearch speaks the language of", () => {
     ])
   })
 
-  test("SearXNG, which knows no number of results", async () => {
+  test("SearXNG, which has no limit of results", async () => {
     answerJson({
       results: [
         { title: "One", url: "https://one.example/", content: "first", publishedDate: "2024" },
@@ -171,13 +171,13 @@ describe("websearch speaks the language of", () => {
   })
 })
 
-test("codesearch asks Exa for what it made of code", async () => {
+test("codesearch asks Exa for its compiled text", async () => {
   answerJson({ response: "```ts\nrun()\n```", resultsCount: 3 })
   expect((await codesearch()).output).toBe("```ts\nrun()\n```")
   expect(received).toMatchObject([{ path: "/context", body: { query: "what is it", tokensNum: 2000 } }])
 })
 
-test("each tool asks under its own name, with the query, before anything is sent", async () => {
+test("each tool asks under its own name, with the query, before it sends anything", async () => {
   answerJson({ results: [], response: "" })
   await websearch()
   await codesearch()
@@ -222,25 +222,25 @@ describe("is an error that says what to do, without the key:", () => {
     })
   })
 
-  test("a redirect, which might carry the key elsewhere", async () => {
+  test("a redirect, which could leak the key", async () => {
     answer = (response) => response.writeHead(302, { location: `${url}/other` }).end()
     await expect(websearch()).rejects.toMatchObject({ code: "websearch.failed" })
     expect(received.map(({ path }) => path)).toEqual(["/search"])
   })
 
-  test("an answer of more than 5 MB", async () => {
+  test("a response of more than 5 MB", async () => {
     answer = (response) => response.end("x".repeat(5 * 1024 * 1024 + 1))
     await expect(websearch()).rejects.toThrow(/more than/)
   })
 
-  test("a server that hangs up", async () => {
+  test("a server that closes the connection", async () => {
     answer = (response) => response.destroy()
     await expect(websearch(search({ backend: "tavily" }))).rejects.toThrow(
       /Cannot reach the tavily search: ./,
     )
   })
 
-  test("what the keyless search says of itself", async () => {
+  test("an error of the keyless search", async () => {
     const { backend } = chooseSearch({}, { backend: "exa", url })
     answerJson({ jsonrpc: "2.0", id: 1, error: { code: -1, message: "slow down" } })
     await expect(websearch(backend)).rejects.toThrow(/exa search failed: slow down/)
@@ -256,7 +256,7 @@ test("an abort ends a search with the signal's reason", async () => {
   await expect(websearch()).rejects.toMatchObject({ code: "aborted" })
 })
 
-describe("the back end is", () => {
+describe("the service is", () => {
   const keys = { EXA_API_KEY: "e", BRAVE_API_KEY: "b", TAVILY_API_KEY: "t", SEARXNG_URL: "http://s" }
   test.each<[string, Record<string, string>, SearchConfig | undefined, string, boolean]>([
     ["Exa without a key where nothing is configured", {}, undefined, "exa", false],
@@ -273,12 +273,12 @@ describe("the back end is", () => {
   test.each([
     ["brave", "BRAVE_API_KEY"],
     ["searxng", "SEARXNG_URL"],
-  ] as const)("%s without what it needs: whoever searches is told", async (backend, variable) => {
+  ] as const)("%s without its setting: a search reports the missing setting", async (backend, variable) => {
     await expect(websearch(chooseSearch({}, { backend }).backend)).rejects.toThrow(`${variable} is not set`)
   })
 })
 
-test("long texts share the room, and no more is shown than was wanted", async () => {
+test("long texts share the limit, and no more results than requested are shown", async () => {
   const results = [1, 2, 3].map((number) => ({
     title: `T${number}`,
     url: `https://example.com/${number}`,

@@ -35,7 +35,7 @@ async function write(filePath: string, content: string, context = ctx) {
   return (await writeTool.init()).execute({ filePath, content }, context)
 }
 
-/** A file that this session has read. */
+/** Creates a file that this session has read. */
 async function seen(name: string, content: string | Uint8Array): Promise<string> {
   await writeFile(at(name), content)
   ctx.files.record(at(name), await stampFile(at(name)))
@@ -43,7 +43,7 @@ async function seen(name: string, content: string | Uint8Array): Promise<string>
 }
 
 describe("a new file", () => {
-  test("is made with its parents, byte for byte", async () => {
+  test("is created with its parents, byte for byte", async () => {
     const content = "ä\r\n\ufeff$&\n  no end"
     const result = await write("a/b/new.txt", content)
     expect(await readFile(at("a/b/new.txt"), "utf8")).toBe(content)
@@ -72,7 +72,7 @@ describe("a new file", () => {
     expect((await write("new.txt", "two\n")).output).toBe("Overwrote new.txt (1 line, 4 bytes).")
   })
 
-  test("is not made when refused, nor are its parents", async () => {
+  test("is not created if refused, nor are its parents", async () => {
     const refusing = fakeContext({
       directory,
       onAsk: () => {
@@ -83,7 +83,7 @@ describe("a new file", () => {
     expect(await readdir(directory)).toEqual([])
   })
 
-  test("that someone else made meanwhile is kept", async () => {
+  test("that appears in the meantime is kept", async () => {
     const slow = fakeContext({ directory, onAsk: () => writeFile(at("new.txt"), "theirs") })
     await expect(write("new.txt", "ours", slow)).rejects.toMatchObject({ code: "file.changed" })
     expect(await readFile(at("new.txt"), "utf8")).toBe("theirs")
@@ -91,7 +91,7 @@ describe("a new file", () => {
 })
 
 describe("an existing file", () => {
-  test("that was never read is not overwritten, and nobody is asked", async () => {
+  test("that was never read is not overwritten, without asking", async () => {
     await writeFile(at("old.txt"), "precious")
     await expect(write("old.txt", "x")).rejects.toMatchObject({
       code: "file.unread",
@@ -120,7 +120,7 @@ describe("an existing file", () => {
     expect(await readFile(at("old.txt"), "utf8")).toBe("two\n")
   })
 
-  test("that changes while the person is asked is kept", async () => {
+  test("that changes while the user is asked is kept", async () => {
     const slow = fakeContext({ directory, files: ctx.files, onAsk: () => writeFile(at("old.txt"), "theirs") })
     await seen("old.txt", "one")
     await expect(write("old.txt", "ours", slow)).rejects.toMatchObject({
@@ -130,7 +130,7 @@ describe("an existing file", () => {
     expect(await readFile(at("old.txt"), "utf8")).toBe("theirs")
   })
 
-  test("that vanishes while the person is asked is not made again", async () => {
+  test("that disappears while the user is asked is not created again", async () => {
     const slow = fakeContext({ directory, files: ctx.files, onAsk: () => rm(at("old.txt")) })
     await seen("old.txt", "one")
     await expect(write("old.txt", "ours", slow)).rejects.toMatchObject({ code: "file.changed" })
@@ -166,7 +166,7 @@ describe("an existing file", () => {
 })
 
 describe("links", () => {
-  test("stay links: the file behind is replaced", async () => {
+  test("stay symlinks: the target is replaced", async () => {
     await seen("real.txt", "one")
     await symlink("real.txt", at("link.txt"))
     const result = await write("link.txt", "two")
@@ -176,13 +176,13 @@ describe("links", () => {
     expect(ctx.asked[0]?.patterns).toEqual([at("link.txt"), at("real.txt")])
   })
 
-  test("that lead nowhere are refused", async () => {
+  test("that are dangling are rejected", async () => {
     await symlink("nowhere", at("link.txt"))
     await expect(write("link.txt", "x")).rejects.toMatchObject({ code: "file.unfit" })
     expect((await lstat(at("link.txt"))).isSymbolicLink()).toBe(true)
   })
 
-  test("that are turned elsewhere while the person is asked are not followed", async () => {
+  test("that change while the user is asked are not followed", async () => {
     await seen("real.txt", "one")
     await seen("other.txt", "one")
     await symlink("real.txt", at("link.txt"))
@@ -199,7 +199,7 @@ describe("links", () => {
     expect(await readFile(at("other.txt"), "utf8")).toBe("one")
   })
 
-  test("to a parent directory are not turned elsewhere either", async () => {
+  test("to a parent directory that change are not followed either", async () => {
     await mkdir(at("inside"))
     await mkdir(at("outside"))
     await symlink("inside", at("way"))
@@ -215,7 +215,7 @@ describe("links", () => {
   })
 })
 
-describe("what is no file", () => {
+describe("rejects", () => {
   test("a directory", async () => {
     await mkdir(at("dir"))
     await expect(write("dir", "x")).rejects.toMatchObject({ code: "file.unfit" })
@@ -237,7 +237,7 @@ describe("what is no file", () => {
   })
 })
 
-test("half a character is refused before anyone is asked", async () => {
+test("rejects half a character before asking", async () => {
   await expect(write("new.txt", "a\ud83d")).rejects.toMatchObject({ code: "text.malformed" })
   expect(ctx.asked).toEqual([])
 })

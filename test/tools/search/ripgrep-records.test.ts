@@ -27,14 +27,14 @@ function records(lines: string[], size = 65_536, maxLength = 2000) {
   return collected(readRecords(pieces(lines.map((line) => `${line}\n`).join(""), size), maxLength))
 }
 
-test("matches and ends come through, the rest does not", async () => {
+test("yields matches and ends, ignores other records", async () => {
   expect(await records([begin, match({ text: "foo\r\n" }, 3), end, '{"data":{},"type":"summary"}'])).toEqual([
     { type: "match", path: "./a.txt", line: 3, text: "foo" },
     { type: "end", path: "\ufffda", binary: false, whole: true },
   ])
 })
 
-test("a record of any length gives its number and its beginning, however it arrives", async () => {
+test("returns number and beginning of a record of any length, in any chunks", async () => {
   const nasty = `"},"line_number":999,"x\\`.repeat(20_000)
   await fc.assert(
     fc.asyncProperty(
@@ -52,7 +52,7 @@ test("a record of any length gives its number and its beginning, however it arri
   )
 })
 
-test("so does one whose length is in its matches or in base64", async () => {
+test("also if the length is in its matches or in base64", async () => {
   const submatches = Array.from({ length: 20_000 }, (_, start) => ({
     match: { text: "a" },
     start,
@@ -65,7 +65,7 @@ test("so does one whose length is in its matches or in base64", async () => {
   ])
 })
 
-test("a record without end is given up once its text is known", async () => {
+test("stops at an endless record once its text is known", async () => {
   const submatch = JSON.stringify({ match: { text: "a" }, start: 0, end: 1 })
   let taken = 0
   async function* endless(): AsyncGenerator<Buffer> {
@@ -83,6 +83,6 @@ test("a record without end is given up once its text is known", async () => {
   expect(taken).toBeLessThan(70 * 1024 * 1024)
 })
 
-test("what ripgrep never says is an error", async () => {
+test("throws for invalid records", async () => {
   await expect(records(['{"type":"surprise"}'])).rejects.toThrow()
 })

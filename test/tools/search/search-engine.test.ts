@@ -35,7 +35,7 @@ function query(pattern = "needle"): TextQuery {
   }
 }
 
-/** A program that stands in ripgrep's place. */
+/** Creates a program that replaces ripgrep. */
 async function program(script: string): Promise<SearchEngine> {
   await project.write("bin/rg", `#!/bin/sh\n${script}\n`)
   await chmod(project.path("bin/rg"), 0o755)
@@ -48,7 +48,7 @@ const missing: Record<string, () => Promise<string>> = {
   "a binary that may not be run": async () => project.path("a.txt"),
 }
 
-test.each(Object.keys(missing))("%s: ripgrep is unavailable and the fallback works", async (name) => {
+test.each(Object.keys(missing))("%s: uses the fallback", async (name) => {
   const engine = createRipgrepEngine(missing[name])
   await expect(collected(engine.files(query()))).rejects.toBeInstanceOf(EngineUnavailableError)
 
@@ -57,20 +57,20 @@ test.each(Object.keys(missing))("%s: ripgrep is unavailable and the fallback wor
   expect(await collected(both.search(query()))).toMatchObject([{ path: project.path("a.txt"), count: 1 }])
 })
 
-test("a pattern too long for a command line goes to the fallback", async () => {
+test("uses the fallback for a pattern that is too long for a command line", async () => {
   const both = withFallback(createRipgrepEngine(), createFallbackEngine())
   const long = `needle[${"x".repeat(200_000)}]?`
   expect(await collected(both.search(query(long)))).toMatchObject([{ count: 1 }])
 })
 
-test("other failures are not hidden by the fallback", async () => {
+test("does not hide other failures", async () => {
   const engine = withFallback(await program("echo out of memory >&2; kill -9 $$"), createFallbackEngine())
   const error = await collected(engine.files(query())).catch((thrown: unknown) => thrown)
   expect(error).toBeInstanceOf(SearchFailedError)
   expect(String(error)).toContain("SIGKILL")
 })
 
-test("unreadable files are reported and do not end the search", async () => {
+test("reports unreadable files and continues", async () => {
   let told = 0
   const engine = await program("printf './a.txt\\0'; exit 2")
   const found = engine.files({ ...query(), onUnreadable: () => (told += 1) })
@@ -78,7 +78,7 @@ test("unreadable files are reported and do not end the search", async () => {
   expect(told).toBe(1)
 })
 
-test("an abort kills the program", async () => {
+test("kills the program at an abort", async () => {
   const engine = await program(`echo $$ > ${project.path("pid")}; printf './a.txt\\0'; exec sleep 60`)
   const controller = new AbortController()
   const found = engine.files({ ...query(), signal: controller.signal })[Symbol.asyncIterator]()
@@ -89,20 +89,20 @@ test("an abort kills the program", async () => {
   expect(() => process.kill(pid, 0)).toThrow("ESRCH")
 })
 
-test("leaving the loop kills the program", async () => {
+test("kills the program when the loop ends early", async () => {
   const engine = await program(`echo $$ > ${project.path("pid")}; printf './a.txt\\0'; exec sleep 60`)
   for await (const _ of engine.files(query())) break
   const pid = Number(await project.read("pid"))
   expect(() => process.kill(pid, 0)).toThrow("ESRCH")
 })
 
-test("the program sees nothing of our environment", async () => {
+test("passes no environment to the program", async () => {
   const engine = await program(`env > ${project.path("env")}`)
   await collected(engine.files(query()))
   expect(await project.read("env")).not.toContain("HOME=")
 })
 
-test("the fallback ends an expression that runs away", async () => {
+test("the fallback stops a runaway expression", async () => {
   await project.write("a.txt", `${"a".repeat(60)}b\n`)
   const error = await collected(createFallbackEngine().search(query("(a+)+$"))).catch((e: unknown) => e)
   expect(error).toMatchObject({ code: "search.slow-pattern" })

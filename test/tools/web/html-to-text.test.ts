@@ -11,13 +11,13 @@ const page = `<!doctype html><html><head><title>The page</title><style>p{}</styl
 <pre><code class="language-js">if (a &lt; b) {\n  run()\n}</code></pre><noscript>no</noscript><svg><text>drawn</text></svg>
 <iframe src="/x">frame</iframe></body></html>`
 
-test("a page as Markdown", () => {
+test("converts a page to Markdown", () => {
   expect(markdown(page)).toBe(
     "The page\n\n# Head\n\nSome **bold** and *soft* `a_b`.\n\n-   one\n-   two\n\n```js\nif (a < b) {\n  run()\n}\n```",
   )
 })
 
-test("a page as text", () => {
+test("converts a page to text", () => {
   expect(convertHtml(page, base, "text")).toBe(
     "The page\n\nHead\n\nSome bold and soft a_b.\n\n-   one\n-   two\n\nif (a < b) {\n  run()\n}",
   )
@@ -34,7 +34,7 @@ describe("links and images", () => {
   ])("%s", (html, expected) => expect(markdown(html)).toBe(expected))
 })
 
-test("a table becomes one, and tables that lay out a page do not", () => {
+test("converts data tables but not layout tables", () => {
   const rows =
     "<tr><th>a</th><th>b|c</th></tr><tr><td><b>1</b></td><td>two<br>lines</td></tr><tr><td>x</td></tr>"
   expect(markdown(`<table>${rows}</table>`)).toBe(
@@ -43,7 +43,7 @@ test("a table becomes one, and tables that lay out a page do not", () => {
   expect(markdown("<table><tr><td>left</td></tr><tr><td>right</td></tr></table>")).toBe("left\n\nright")
 })
 
-describe("in a thread of its own", () => {
+describe("in a worker thread", () => {
   test.each<[HtmlForm, string]>([
     ["markdown", "**x**"],
     ["text", "x"],
@@ -51,7 +51,7 @@ describe("in a thread of its own", () => {
     expect(await htmlToText("<b>x</b>", { base, form, signal })).toBe(expected)
   })
 
-  test("a page that takes too long is an error that says what to do", async () => {
+  test("reports a page that takes too long", async () => {
     const html = "<p><b>x</p>".repeat(30_000)
     await expect(
       htmlToText(html, { base, form: "markdown", signal, timeLimitMs: 100 }),
@@ -61,7 +61,7 @@ describe("in a thread of its own", () => {
     })
   })
 
-  test("an abort ends a conversion that would take minutes", async () => {
+  test("stops a long conversion at an abort", async () => {
     const aborting = new AbortController()
     const work = htmlToText("<p><b>x</p>".repeat(30_000), { base, form: "markdown", signal: aborting.signal })
     setImmediate(() => aborting.abort())

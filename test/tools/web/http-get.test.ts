@@ -37,13 +37,13 @@ function get(url: string, options: { maxBytes?: number; signal?: AbortSignal } =
   })
 }
 
-test("connects to the given address, whatever the name of the host, which the server is told", async () => {
+test("connects to the given address and sends the host name", async () => {
   const port = await serve((request, response) => response.end(request.headers.host))
   const { body } = await get(`http://no.such.host.invalid:${port}/`)
   expect(body.toString()).toBe(`no.such.host.invalid:${port}`)
 })
 
-test("holds the certificate against the name of the host", async () => {
+test("checks the certificate against the host name", async () => {
   const cert = readFileSync(join(fixtures, "cert.pem"), "utf8")
   const before = getCACertificates("default")
   setDefaultCACertificates([...before, cert])
@@ -71,7 +71,7 @@ test.each([
   await expect(get(`http://h:${port}/bomb`)).rejects.toMatchObject({ code: "webfetch.size" })
 })
 
-test("a body that is too large is refused, announced or not, without waiting for its end", async () => {
+test("rejects a body that is too large without reading all of it", async () => {
   const port = await serve((request, response) => {
     if (request.url === "/announced") response.setHeader("content-length", 1001)
     response.write("x".repeat(1001))
@@ -80,7 +80,7 @@ test("a body that is too large is refused, announced or not, without waiting for
   await expect(get(`http://h:${port}/streamed`)).rejects.toMatchObject({ code: "webfetch.size" })
 })
 
-test("a body that is cut off, an unknown compression and a closed port are errors", async () => {
+test("reports an incomplete body, an unknown compression and a closed port", async () => {
   const port = await serve((request, response) => {
     if (request.url === "/zip") response.setHeader("content-encoding", "zip")
     else response.setHeader("content-length", 10)
@@ -109,7 +109,7 @@ test.each(["/before-the-answer", "/within-it"])(
   },
 )
 
-test("the body of a redirect is not read", async () => {
+test("does not read the body of a redirect", async () => {
   const port = await serve((_, response) => {
     response.writeHead(302, { location: "/next" }).write("x".repeat(5000))
   })

@@ -7,7 +7,7 @@ function page(bytes: number): Page {
   return { url, contentType: "", body: Buffer.alloc(bytes), asked: [url], cacheable: true }
 }
 
-test("a page is there for 15 minutes", () => {
+test("keeps a page for 15 minutes", () => {
   let now = 0
   const cache = createPageCache(() => now)
   const first = page(1)
@@ -18,7 +18,7 @@ test("a page is there for 15 minutes", () => {
   expect(cache.get("a")).toBeUndefined()
 })
 
-test("above 50 MB the oldest go", () => {
+test("drops the oldest pages above 50 MB", () => {
   const cache = createPageCache(() => 0)
   for (const key of ["a", "b", "c"]) cache.set(key, page(20 * 1024 * 1024))
   expect(["a", "b", "c"].map((key) => cache.get(key) !== undefined)).toEqual([false, true, true])

@@ -19,7 +19,7 @@ describe("the encoding is", () => {
     ["the XML's", latin1('<?xml version="1.0" encoding="ISO-8859-1"?>ä'), plain, /ä$/],
     ["Shift JIS", Buffer.of(0x93, 0xfa), "text/plain; charset=shift_jis", "日"],
     ["UTF-8 without a word", Buffer.from("ä"), plain, "ä"],
-    ["UTF-8 where nobody knows the label", Buffer.from("ä"), "text/html; charset=martian", "ä"],
+    ["UTF-8 for an unknown label", Buffer.from("ä"), "text/html; charset=martian", "ä"],
     ["UTF-8 where the page claims UTF-16", Buffer.from('<meta charset="utf-16">ä'), plain, /ä$/],
     ["the mark's, before all others", Buffer.from("\ufeffä"), "text/html; charset=latin1", "ä"],
     ["the mark's for UTF-16", Buffer.from("\ufeffä", "utf16le"), plain, "ä"],

@@ -23,7 +23,7 @@ describe("public:", () => {
   )("%s", (address) => expect(isPrivateAddress(address)).toBe(false))
 })
 
-test("an address of IPv4 and its forms in IPv6 are judged alike", () => {
+test("an IPv4 address and its IPv6 forms give the same result", () => {
   fc.assert(
     fc.property(fc.ipV4(), (address) => {
       const verdict = isPrivateAddress(address)
