@@ -4,9 +4,9 @@ import type { CallReference } from "../schema/permission.ts"
 import type { AskRequest } from "../tool/context.ts"
 import { canonicalJson, isRecord } from "../util/json.ts"
 import type { Call, PastCall } from "./call.ts"
+import { LoopRefusedError } from "./call-failure.ts"
 import type { Step } from "./context.ts"
 import type { PreparedCall } from "./prepare.ts"
-import { LoopRefusedError } from "./settle.ts"
 
 /** How a request waits for its reply. */
 export interface AskOptions {

@@ -1,6 +1,6 @@
 import * as z from "zod"
 import type { AgentConfig } from "../agent/agent.ts"
-import { contain } from "../call/containment.ts"
+import { contain } from "../call/escaped-errors.ts"
 import { McpConfig } from "../mcp/client/config.ts"
 import { ProviderConfig, parseModelName } from "../model/model.ts"
 import type { ClientHost } from "../plugin/client.ts"

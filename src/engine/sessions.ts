@@ -155,7 +155,7 @@ export function createSessions(options: SessionsOptions): Sessions {
 async function archives() {
   const [transfer, sanitize] = await Promise.all([
     import("../session/transfer-session.ts"),
-    import("../session/sanitize.ts"),
+    import("../session/sanitize-archive.ts"),
   ])
   return { ...transfer, ...sanitize }
 }

@@ -1,4 +1,4 @@
-import { contain } from "../call/containment.ts"
+import { contain } from "../call/escaped-errors.ts"
 import type { ProgramHost } from "../external-tool/program.ts"
 import type { McpPool, PooledTool } from "../mcp/client/pool.ts"
 import type { Plugins } from "../plugin/plugins.ts"

@@ -60,7 +60,7 @@ export const ToolStateCompleted = z.lazy(() =>
 )
 export type ToolStateCompleted = z.infer<typeof ToolStateCompleted>
 
-/** The model reads `error`. `metadata.kind` is the reason: see `call/settle.ts`. */
+/** The model reads `error`. `metadata.kind` is the reason: see `call/call-failure.ts`. */
 export const ToolStateError = z.lazy(() =>
   z.object({
     status: z.literal("error"),

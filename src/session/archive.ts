@@ -8,7 +8,7 @@ import { UsageError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
 import { historyPages } from "./history.ts"
 import { descendants } from "./lineage.ts"
-import { sanitize } from "./sanitize.ts"
+import { sanitize } from "./sanitize-archive.ts"
 
 /** One session with everything stored about it. */
 const SessionRecord = z.strictObject({

@@ -13,8 +13,8 @@ import { newId } from "../util/id.ts"
 import { addUsage, limitReached, noTokens, stepsMessage, sumUsage } from "./budget.ts"
 import { hookParams, hookText } from "./plugin-hooks.ts"
 import { handOver, postNote } from "./post-message.ts"
-import { type Processor, startStep } from "./processor.ts"
 import { offeredTools, type SessionAgent, type SessionRun } from "./session-run.ts"
+import { type StepProcessor, startStep } from "./step-processor.ts"
 
 /** Number of refused loops in one turn that ends the run. */
 const loopRefusalLimit = 3
@@ -35,7 +35,7 @@ export interface LoopResult {
  */
 export async function runLoop(first: SessionAgent, prompt: UserMessage): Promise<LoopResult> {
   const { run } = first
-  const { engine, budget, shared, spending, room, history, demand, signal } = run
+  const { engine, budget, shared, spending, contextLimit, history, demand, signal } = run
   const turn = newTurn()
   const messages: AssistantMessage[] = []
   const result = (status: RunStatus, error?: MessageError): LoopResult => ({ status, turn, messages, error })
@@ -43,7 +43,7 @@ export async function runLoop(first: SessionAgent, prompt: UserMessage): Promise
   let user = prompt
 
   for (let number = 1; number <= budget.maxSteps; number += 1) {
-    await room.beforeStep()
+    await contextLimit.beforeStep()
     const used = addUsage([sumUsage(messages), spending.elsewhere()])
     shared?.used(used)
     const limit = limitReached(budget, number, used) ?? shared?.limit()
@@ -62,7 +62,7 @@ export async function runLoop(first: SessionAgent, prompt: UserMessage): Promise
     if (failure) {
       await processor.end(failure)
       if (signal.aborted) return result(...stopped(signal))
-      if (failure.name === "context-overflow" && !isLast && (await room.afterOverflow())) continue
+      if (failure.name === "context-overflow" && !isLast && (await contextLimit.afterOverflow())) continue
       return result("failed", failure)
     }
 
@@ -138,7 +138,10 @@ interface Request {
 }
 
 /** Streams one step into the processor. Returns the error that ended it, if any. */
-async function streamWithRetries(processor: Processor, request: Request): Promise<MessageError | undefined> {
+async function streamWithRetries(
+  processor: StepProcessor,
+  request: Request,
+): Promise<MessageError | undefined> {
   const { engine, signal }: SessionRun = request.active.run
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -160,7 +163,7 @@ async function streamWithRetries(processor: Processor, request: Request): Promis
   }
 }
 
-async function streamOnce(processor: Processor, { active, user, isLast }: Request): Promise<void> {
+async function streamOnce(processor: StepProcessor, { active, user, isLast }: Request): Promise<void> {
   const { run, agent } = active
   const { engine, model, history, signal } = run
   const { name, temperature } = agent

@@ -3,10 +3,9 @@ import { type Model, parseModelName } from "../model/model.ts"
 import type { AssistantMessage, MessageWithParts, UserMessage } from "../schema/message.ts"
 import type { Store } from "../store/store.ts"
 import type { TodoCapability } from "../tool/context.ts"
-import { demandAnswer } from "./answer-demand.ts"
 import { assertCountable, type Budget, createSpending } from "./budget.ts"
 import { compactConversation } from "./compact.ts"
-import { createContextRoom } from "./context-room.ts"
+import { createContextLimit } from "./context-limit.ts"
 import type { Conversation } from "./conversation.ts"
 import { conclude, type Ending, withOthers } from "./ending.ts"
 import type { PromptOptions } from "./handle.ts"
@@ -18,6 +17,7 @@ import { givenBack, lend, type PromptOwner, promptOwner } from "./run-command.ts
 import { createSampler } from "./sample-model.ts"
 import { createSessionAgent } from "./session-agent.ts"
 import type { SessionRun } from "./session-run.ts"
+import { requireAnswer } from "./structured-answer.ts"
 import { createSpawner } from "./subagent.ts"
 import { changesOfTurn } from "./turn-patch.ts"
 
@@ -61,7 +61,7 @@ async function answer(
   await engine.definitions.follow()
   const { agent, model } = await choose(conversation, options)
   const budget = budgetOf(options, agent, model)
-  const demand = options.outputSchema && demandAnswer(options.outputSchema, model.info)
+  const demand = options.outputSchema && requireAnswer(options.outputSchema, model.info)
   await engine.policies.load(conversation.session)
   const notes = demand ? [demand.instructions] : []
   const post = { text, files: options.files ?? [], notes, agent, model, plugins, signal }
@@ -95,7 +95,7 @@ async function createRun({
   const { engine, recorder } = conversation
   const { history, model, signal } = given
   const { id: sessionID } = conversation.session
-  const room = createContextRoom({
+  const contextLimit = createContextLimit({
     history,
     info: model.info,
     compact: () => compactConversation(conversation, { agent, model, auto: true, signal }),
@@ -105,7 +105,7 @@ async function createRun({
     budget: given.budget,
     shared: options.shared,
     steps: () => stepsSince(user, history),
-    summaries: () => room.spent,
+    summaries: () => contextLimit.spent,
   })
   // Agents keep their definition for the whole prompt, even if their file disappears.
   const agents = new Map([[agent.name, agent]])
@@ -124,7 +124,7 @@ async function createRun({
     caller: options.caller,
     shared: options.shared,
     spending,
-    room,
+    contextLimit,
     spawn: (request, call) => spawn(request, call),
     sample: (request) => sample(request),
     async activate(name) {

@@ -3,11 +3,11 @@ import type { Model, ModelPrompt } from "../model/model.ts"
 import type { OfferedTool } from "../registry/offered-tool.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { Session } from "../schema/session.ts"
-import type { AnswerDemand } from "./answer-demand.ts"
 import type { Budget, SharedBudget, Spending } from "./budget.ts"
-import type { ContextRoom } from "./context-room.ts"
+import type { ContextLimit } from "./context-limit.ts"
 import type { Conversation } from "./conversation.ts"
 import type { SessionEngine } from "./session-engine.ts"
+import type { StructuredAnswer } from "./structured-answer.ts"
 
 /** One prompt of a session: everything that stays the same, whichever agent works on it. */
 export interface SessionRun extends Run {
@@ -23,9 +23,9 @@ export interface SessionRun extends Run {
   readonly shared?: SharedBudget
   readonly spending: Spending
   /** Keeps the history within the model's context. */
-  readonly room: ContextRoom
+  readonly contextLimit: ContextLimit
   /** The required shape of the answer. */
-  readonly demand?: AnswerDemand
+  readonly demand?: StructuredAnswer
   /** Activates the agent of that name on this run. */
   activate(agent: string): Promise<SessionAgent>
 }

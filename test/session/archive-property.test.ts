@@ -1,7 +1,7 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
 import { type Archive, ArchiveError, archiveText } from "../../src/session/archive.ts"
-import { sanitizeArchive } from "../../src/session/sanitize.ts"
+import { sanitizeArchive } from "../../src/session/sanitize-archive.ts"
 import { exportSession, importSession } from "../../src/session/transfer-session.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 import type { Change, Store } from "../../src/store/store.ts"

@@ -6,7 +6,7 @@ import type { CompactionResult } from "./handle.ts"
 import { compactionOf } from "./history.ts"
 
 /** Keeps the history within the model's context during one run. */
-export interface ContextRoom {
+export interface ContextLimit {
   /** Must be called before each step. Compacts when the last step came near the limit. */
   beforeStep(): Promise<void>
   /**
@@ -22,7 +22,7 @@ export interface ContextRoom {
 const maxInRow = 2
 
 /** Creates the room of a run. After `compact` failed once, it is not called again. */
-export function createContextRoom({
+export function createContextLimit({
   history,
   info,
   compact,
@@ -35,7 +35,7 @@ export function createContextRoom({
    * Called once when the history (`used` tokens) gets close to its `room`, and again after it was shorter in between.
    */
   warn(state: Fill): void
-}): ContextRoom {
+}): ContextLimit {
   const spent: Spent[] = []
   let inRow = 0
   let failed = false

@@ -22,7 +22,7 @@ import type { StepParts } from "./streamed-parts.ts"
 import { createStreamedCalls, createStreamedTexts } from "./streamed-parts.ts"
 
 /** Stores one step of the model: turns stream events into parts, and call states into tool parts. */
-export interface Processor {
+export interface StepProcessor {
   /** The current message and its parts. The caller's history holds the same objects. */
   readonly message: AssistantMessage
   readonly parts: Part[]
@@ -63,7 +63,7 @@ export function startStep(
     /** Returns the replacement for a complete text of the model. Default: the text itself. */
     completeText?(part: TextPart): Promise<string>
   },
-): Processor {
+): StepProcessor {
   const parts: Part[] = []
   let reason: FinishReason | undefined
   let isStored = false

@@ -21,7 +21,7 @@ export type Verdict =
   | { kind: "failed"; error: MessageError }
 
 /** The required shape of a prompt's answer, and the progress towards it. For one run. */
-export interface AnswerDemand {
+export interface StructuredAnswer {
   /** Instructions for the model, sent with the prompt. */
   readonly instructions: string
   /** The answer format for servers that support one. */
@@ -35,7 +35,7 @@ export interface AnswerDemand {
 }
 
 /** Creates the demand for a JSON Schema. Throws `UsageError` for a schema that cannot be used. */
-export function demandAnswer(schema: unknown, model: ModelInfo): AnswerDemand {
+export function requireAnswer(schema: unknown, model: ModelInfo): StructuredAnswer {
   const shape = readAnswerSchema(schema)
   const native = model.structuredOutput === true
   let answer: string | undefined
