@@ -19,7 +19,7 @@ function put(path: string): void {
 const secrets = (hidden: boolean) =>
   filesNeedingPermission(root, { hidden, needsPermission: (path) => basename(path) === "secret" })
 
-test("files in whatever depth are found, in hidden places where those are asked for", async () => {
+test("finds files at any depth, and hidden ones if asked for", async () => {
   const places = Array.from({ length: 100 }, (_, index) => `d${index}/e`)
   for (const place of places) put(`${place}/plain`)
   for (const name of ["secret", "d3/e/secret", "d99/e/f/secret", ".hidden/secret"]) put(name)
@@ -30,12 +30,12 @@ test("files in whatever depth are found, in hidden places where those are asked 
   expect(await names(true)).toEqual([".hidden/secret", "d3/e/secret", "d99/e/f/secret", "secret"])
 })
 
-test("ten are enough", async () => {
+test("returns at most ten files", async () => {
   for (let index = 0; index < 40; index++) put(`d${index}/secret`)
   expect(await secrets(true)).toHaveLength(10)
 })
 
-test("of what is too much nothing is judged", async () => {
+test("judges no file of a directory with too many entries", async () => {
   for (let index = 0; index < 11; index++)
     for (let file = 0; file < 1_000; file++) put(`d${index}/${file === 7 ? "secret" : file}`)
   let judged = 0
@@ -44,7 +44,7 @@ test("of what is too much nothing is judged", async () => {
   expect(judged).toBe(0)
 })
 
-test("what is no directory has none", async () => {
+test("finds nothing in a file", async () => {
   put("secret")
   expect(
     await filesNeedingPermission(join(root, "secret"), { hidden: true, needsPermission: () => true }),

@@ -152,7 +152,7 @@ test.each(hostile)(
   },
 )
 
-test("a plain repository is plain, also below its root and from a linked worktree", async () => {
+test("finds no problem in a plain repository, below its root and in a linked worktree", async () => {
   const { directory, git } = createRepository()
   git("remote", "add", "origin", "https://example.test/a.git")
   git("worktree", "add", "-q", join(directory, "linked"))
@@ -162,7 +162,7 @@ test("a plain repository is plain, also below its root and from a linked worktre
   }
 })
 
-test("no repository at all has nothing to run", async () => {
+test("finds no problem outside a repository", async () => {
   expect(await repositoryProblem(temporaryDirectory())).toBeUndefined()
 })
 
@@ -193,7 +193,7 @@ function makeDirectory(path: string): string {
   return path
 }
 
-/** What makes git take another repository than the one that a glance would find; gives the place where git is run. */
+/** Directories in which git uses another repository than the obvious one. Each returns the directory where git runs. */
 const misleading: [name: string, arrange: (directory: string, marker: string) => string][] = [
   [
     "a .git that git passes over, below a repository",
@@ -242,7 +242,7 @@ const misleading: [name: string, arrange: (directory: string, marker: string) =>
   ],
 ]
 
-test.each(misleading)("%s is not taken for plain", async (_, arrange) => {
+test.each(misleading)("finds a problem in %s", async (_, arrange) => {
   const marker = join(temporaryDirectory(), "marker")
   const place = arrange(temporaryDirectory(), marker)
   expect(await repositoryProblem(place)).toBeTypeOf("string")
@@ -250,7 +250,7 @@ test.each(misleading)("%s is not taken for plain", async (_, arrange) => {
   expect(existsSync(marker)).toBe(true)
 })
 
-/** What would show the files of another repository. */
+/** Directories in which git shows the files of another repository. */
 const foreign: [name: string, arrange: (place: string, other: string) => void][] = [
   ["a pointer", (place, other) => writeFileSync(join(place, ".git"), `gitdir: ${other}\n`)],
   ["a link", (place, other) => symlinkSync(other, join(place, ".git"))],
@@ -288,14 +288,17 @@ const foreign: [name: string, arrange: (place: string, other: string) => void][]
   ],
 ]
 
-test.each(foreign)("another repository's files are not shown by %s", async (_, arrange) => {
-  const { directory } = createRepository()
-  const place = temporaryDirectory()
-  arrange(place, join(directory, ".git"))
-  expect(await repositoryProblem(place)).toBeTypeOf("string")
-})
+test.each(foreign)(
+  "finds a problem where the files of another repository are shown by %s",
+  async (_, arrange) => {
+    const { directory } = createRepository()
+    const place = temporaryDirectory()
+    arrange(place, join(directory, ".git"))
+    expect(await repositoryProblem(place)).toBeTypeOf("string")
+  },
+)
 
-test("the hardened git still does its work", () => {
+test("lets the hardened git read", () => {
   const { directory } = createRepository()
   const environment = { ...base, ...hardenedGitEnvironment() }
   for (const command of commands) {
@@ -308,7 +311,7 @@ test("the hardened git still does its work", () => {
   expect(stdout).toContain("+two")
 })
 
-test("only a text of proved commands gets the hardened environment", async () => {
+test("hardens only a text of proved commands", async () => {
   expect(await commandEnvironment("git status && ls")).toEqual(hardenedGitEnvironment())
   for (const name of ["g''it", "g\\it", "$'\\x67it'"]) {
     expect(await commandEnvironment(`${name} status`)).toEqual(hardenedGitEnvironment())

@@ -25,25 +25,25 @@ function repository(files: readonly string[], ...init: string[]): string {
 
 const files = ["a.ts", "sub/b.ts", "sub/bcdefghijklm.ts", "sub/ünïcode.ts", `long/${"x".repeat(200)}`, "z"]
 
-describe("what a repository tracks", () => {
-  test.each(["2", "4"])("is read from an index of version %s", async (version) => {
+describe("trackedPaths", () => {
+  test.each(["2", "4"])("reads an index of version %s", async (version) => {
     const directory = repository(files)
     git(directory, "update-index", "--index-version", version)
     expect((await trackedPaths(join(directory, ".git")))?.sort()).toEqual([...files].sort())
   })
 
-  test("is read with entries that have further flags", async () => {
+  test("reads entries with extended flags", async () => {
     const directory = repository(files)
     writeFileSync(join(directory, "later"), "")
     git(directory, "add", "--intent-to-add", "later")
     expect(await trackedPaths(join(directory, ".git"))).toHaveLength(files.length + 1)
   })
 
-  test("is nothing where nothing was added", async () => {
+  test("returns nothing where nothing was added", async () => {
     expect(await trackedPaths(join(repository([]), ".git"))).toEqual([])
   })
 
-  test("cannot be told of a split index, another hash, and what is no index", async () => {
+  test("returns undefined for a split index, another hash, and a file that is not an index", async () => {
     const split = repository(files)
     git(split, "update-index", "--split-index")
     expect(await trackedPaths(join(split, ".git"))).toBeUndefined()
@@ -57,7 +57,7 @@ describe("what a repository tracks", () => {
   })
 })
 
-describe("git that shows what stands in files", () => {
+describe("git that shows contents of files", () => {
   const verdict = async (worktree: string, command: string, rules: PermissionConfig = {}) =>
     (await verdictOf(rules, "bash", command, { worktree })).action
 
@@ -95,7 +95,7 @@ describe("git that shows what stands in files", () => {
     expect(await verdict(repository(["a.ts", ".env"]), command)).toBe("allow")
   })
 
-  test("files that a rule keeps from being read count too, and no rule for the command hides a deny", async () => {
+  test("asks for files that a rule denies, whatever allows the command", async () => {
     const worktree = repository(["a.ts", "private/x"])
     expect(await verdict(worktree, "git diff")).toBe("allow")
     expect(await verdict(worktree, "git diff", { read: { "private/*": "deny" } })).toBe("ask")

@@ -162,7 +162,7 @@ describe("what is not understood", () => {
     expect(commands.filter((command) => command.opaque !== undefined)).toEqual([])
   })
 
-  test("text that is too long, and shells that nest too deeply", async () => {
+  test("rejects a text that is too long, and shells that nest too deeply", async () => {
     expect((await planCommand("a".repeat(300_000))).opaque).toContain("too long")
     let text = "a"
     for (let depth = 0; depth < 12; depth++) text = `sh -c ${JSON.stringify(text).replaceAll("$", "\\$")}`
@@ -219,7 +219,7 @@ describe("files that the shell opens", () => {
     )
   })
 
-  test("a redirection after a list belongs to the last command and its place", async () => {
+  test("assigns a redirection after a list to the last command and its directory", async () => {
     expect((await planCommand("cd s && a > f")).files).toMatchObject([{ kind: "write", directories: ["s"] }])
   })
 })

@@ -54,7 +54,7 @@ const joinings: ((command: string) => string)[] = [
   (command) => `cd src && ${command}`,
 ]
 
-test("a denied command is denied however it is disguised, wrapped and joined", async () => {
+test("denies a denied command in every disguise, wrapper and list", async () => {
   const rules = { bash: { "*": "allow", "curl *": "deny" } } as const
   const pick = <T>(list: readonly T[]) => fc.constantFrom(...list)
   await fc.assert(
@@ -80,7 +80,7 @@ const pieces = fc.constantFrom(
 )
 const garbage = fc.array(pieces, { maxLength: 14 }).map((list) => list.join(""))
 
-test("no text makes the plan throw", async () => {
+test("never throws because of a text", async () => {
   await fc.assert(
     fc.asyncProperty(fc.oneof(garbage, fc.string({ unit: "binary" }), fc.string()), async (text) => {
       expect((await planCommand(text)).commands).toBeInstanceOf(Array)
@@ -89,7 +89,7 @@ test("no text makes the plan throw", async () => {
   )
 })
 
-test("what is allowed does not run what is denied, in any shell at hand", async () => {
+test("allows no text that runs a denied command in any installed shell", async () => {
   const root = temporaryDirectory()
   const [worktree, bin, marker] = [join(root, "w"), join(root, "bin"), join(root, "marker")]
   mkdirSync(worktree)

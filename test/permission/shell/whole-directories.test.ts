@@ -24,13 +24,13 @@ const verdict = async (worktree: string, command: string, rules: PermissionConfi
   (await verdictOf(rules, "bash", command, { worktree })).action
 
 describe("links in a directory", () => {
-  test.each(["out", "secret", "round"])("diff asks for %s: it shows what they lead to", async (name) => {
+  test.each(["out", "secret", "round"])("ask for diff, which follows them: %s", async (name) => {
     const worktree = createWorktree()
     expect(await verdict(worktree, `diff -N ${name} empty`)).toBe("ask")
     expect(await verdict(worktree, `diff ${name} src`)).toBe("ask")
   })
 
-  test("diff does not ask where they lead to what is free, nor grep, which follows none", async () => {
+  test("do not ask for diff where the targets are allowed, nor for grep, which follows none", async () => {
     const worktree = createWorktree()
     expect(await verdict(worktree, "diff -N plain src")).toBe("allow")
     expect(await verdict(worktree, "grep -r a out round/link/src")).toBe("allow")
@@ -80,7 +80,7 @@ describe("hidden files", () => {
   )
 })
 
-test("a directory with too many entries to look at asks, and says why", async () => {
+test("asks for a directory with too many entries, and says why", async () => {
   const worktree = createWorktree()
   const many = join(worktree, "many")
   mkdirSync(many)
