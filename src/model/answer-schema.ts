@@ -3,26 +3,26 @@ import { errorMessage, UsageError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
 import type { JsonSchema } from "../util/json-schema.ts"
 
-/** What an answer has to fit. */
+/** The schema of an answer. */
 export interface AnswerSchema {
-  /** As it was given. */
+  /** The schema of the caller. */
   given: JsonSchema
-  /** As it is sent. Servers take an object and nothing else at the top: another schema is that of its `answer`. */
+  /** The schema that is sent. Servers require an object at the top, so any other schema becomes its property `answer`. */
   sent: JsonSchema
-  /** True: `sent` is `{ answer }` with the given schema inside. */
+  /** True if `sent` is an object with the property `answer`. */
   wrapped: boolean
-  /** Of the given schema: defaults are filled in. */
+  /** Checks an answer against `given` and fills in defaults. */
   checker: z.ZodType
 }
 
-/** Reads a JSON Schema. Throws `UsageError` for what is none, or says what Zod cannot check (`if`, `not`, …). */
+/** Reads a JSON Schema. Throws `UsageError` if it is invalid or contains keywords that Zod cannot check (`if`, `not`, …). */
 export function readAnswerSchema(schema: unknown): AnswerSchema {
-  if (!isRecord(schema)) throw new UsageError("The schema of the answer is no JSON Schema: it is no object.")
+  if (!isRecord(schema)) throw new UsageError("Invalid JSON Schema for the answer: expected an object.")
   const wrapped = schema.type !== "object"
   return { given: schema, sent: wrapped ? wrap(schema) : schema, wrapped, checker: checkerOf(schema) }
 }
 
-/** Names of definitions that `$ref` points to from the root. */
+/** Keys of definitions, which stay at the root for `$ref`. */
 const definitionKeys = ["$defs", "definitions"] as const
 
 function wrap(schema: JsonSchema): JsonSchema {
@@ -48,15 +48,15 @@ function checkerOf(schema: JsonSchema): z.ZodType {
     })
   } catch (error) {
     throw new UsageError(
-      `The schema of the answer cannot be checked: ${errorMessage(error)}. Leave that out of it.`,
+      `Cannot check the schema of the answer: ${errorMessage(error)}. Remove this keyword.`,
       error,
     )
   }
 }
 
 /**
- * True where a server can hold a model to the schema word by word: OpenAI and its like take only objects that are closed
- * and need all their keys.
+ * True if a server can enforce the schema strictly. OpenAI and compatible servers require closed objects with all keys
+ * required.
  */
 export function isStrictSchema(schema: unknown): boolean {
   if (Array.isArray(schema)) return schema.every(isStrictSchema)

@@ -1,18 +1,18 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt, SharedV4ProviderOptions } from "@ai-sdk/provider"
 import { isRecord } from "../util/json.ts"
 
-/** Options that mark a message. System prompts and what the model said get both halves, since their parts have none. */
+/** Provider options that mark a message. System and assistant messages get both on the message. */
 export interface CacheMark {
-  /** On the last part of what a person or tools said: most packages put a mark on every result that is beside another. */
+  /** On the last part of user and tool messages. Most packages apply a mark on the message to every result in it. */
   part: SharedV4ProviderOptions
-  /** On the message, for packages that look there. */
+  /** On the message, for packages that read it there. */
   message?: SharedV4ProviderOptions
 }
 
-/** So many of the first system prompts are marked, and of the last messages. Anthropic takes four marks. */
+/** Number of marked system prompts and of marked last messages. Anthropic accepts four marks. */
 const marksAtEachEnd = 2
 
-/** The kept messages are shared between prompts, so marks go on copies, beside what they have. */
+/** Marks copies of the first system prompts and the last messages, since messages are shared between prompts. */
 export function markForCache(
   prompt: LanguageModelV4Prompt,
   mark: CacheMark | undefined,
@@ -46,19 +46,19 @@ interface WithOptions {
   providerOptions?: SharedV4ProviderOptions
 }
 
-/** Beside those that it has. */
+/** Adds options to the existing ones. */
 function withOptions<T extends WithOptions>(carrier: T, options: SharedV4ProviderOptions | undefined): T {
   return options === undefined
     ? carrier
     : { ...carrier, providerOptions: { ...carrier.providerOptions, ...options } }
 }
 
-/** A field of a message in a request's body: the mark for the cache that belongs into its text. */
+/** A field of a message in a request body: a cache mark that belongs in the text of the message. */
 export const markInText = "tackle_cache_control"
 
 /**
- * The body of a chat completions request with every such mark on the last text of its message, which becomes a list
- * for it. A message without a text loses the mark: there is nowhere to put it.
+ * Moves every such mark in a chat completions body to the last text of its message, whose content becomes a list. A
+ * message without text loses the mark.
  */
 export function marksIntoTexts(body: Record<string, unknown>): Record<string, unknown> {
   const { messages } = body
@@ -74,7 +74,7 @@ function intoText(message: unknown): unknown {
   return { ...rest, content: [{ type: "text", text: content, cache_control: mark }] }
 }
 
-/** The part of a list that has the mark: there it only wants its right name. */
+/** Renames the mark of a content part. */
 function named(part: unknown): unknown {
   if (!isRecord(part) || part[markInText] === undefined) return part
   const { [markInText]: mark, ...rest } = part

@@ -9,36 +9,36 @@ import type { ModelInfo } from "./model.ts"
 import { type CacheKey, quirksOf } from "./quirks.ts"
 import { transformSchema } from "./schema-transforms.ts"
 
-/** A tool as the model sees it. */
+/** A tool of a request. */
 export interface OfferedTool {
   name: string
   description: string
   inputSchema: JsonSchema
 }
 
-/** What a model is asked, and with what. */
+/** A request to a model. */
 export interface CallRequest {
   language: LanguageModelV4
-  /** Gives errors the model's name, schemas its family's form, and patience what the config says of it. */
+  /** Provides the name for errors, the quirks of the model, and the configured timeouts. */
   info?: ModelInfo
   prompt: LanguageModelV4Prompt
-  /** Sent with every request, also where `toolChoice` forbids to use them. */
+  /** Sent with every request, even if `toolChoice` is `none`. */
   tools: readonly OfferedTool[]
   toolChoice?: "auto" | "none" | "required"
-  /** The JSON Schema of the answer, where the server knows such a thing. */
+  /** The JSON Schema of the answer, for servers that support it. */
   answerSchema?: JsonSchema
   maxOutputTokens?: number
   temperature?: number
   topP?: number
   topK?: number
-  /** The same for all requests of a session, for servers that keep by it what they computed. */
+  /** The same for all requests of a session, for servers that use it for their cache. */
   cacheKey?: string
-  /** Options of the provider's own package, without the name of the provider. Plain data. */
+  /** Options of the provider package, without the provider's name. Plain data. */
   providerOptions?: Readonly<Record<string, unknown>>
   headers?: Record<string, string>
 }
 
-/** The request in the provider interface's words, with what the table of quirks adds for the model. */
+/** Converts a request to the provider interface and applies the quirks of the model. */
 export function callOptions(request: CallRequest, abortSignal: AbortSignal): LanguageModelV4CallOptions {
   const { prompt, info, tools, answerSchema, maxOutputTokens, temperature, headers } = request
   const options: LanguageModelV4CallOptions = { prompt, abortSignal }
@@ -55,23 +55,23 @@ export function callOptions(request: CallRequest, abortSignal: AbortSignal): Lan
   if (answerSchema !== undefined)
     options.responseFormat = { type: "json", schema: answerSchema, name: "answer" }
   if (maxOutputTokens !== undefined) options.maxOutputTokens = maxOutputTokens
-  const warmth = temperature ?? quirks.temperature
-  if (warmth !== undefined) options.temperature = warmth
+  const effectiveTemperature = temperature ?? quirks.temperature
+  if (effectiveTemperature !== undefined) options.temperature = effectiveTemperature
   if (request.topP !== undefined) options.topP = request.topP
   if (request.topK !== undefined) options.topK = request.topK
-  const kept = keepBy(quirks.cacheKey, request.cacheKey)
-  if (kept.options !== undefined || request.providerOptions !== undefined) {
-    // As the packages name themselves: `openai` of `openai.responses`.
+  const cache = cacheKeyOptions(quirks.cacheKey, request.cacheKey)
+  if (cache.options !== undefined || request.providerOptions !== undefined) {
+    // `openai.responses` reads the options of `openai`.
     const key = info?.server?.optionsKey ?? request.language.provider.split(".", 1)[0] ?? ""
     const own = request.providerOptions as SharedV4ProviderOptions[string] | undefined
-    options.providerOptions = { [key]: { ...kept.options, ...own } }
+    options.providerOptions = { [key]: { ...cache.options, ...own } }
   }
-  if (kept.headers !== undefined || headers !== undefined) options.headers = { ...kept.headers, ...headers }
+  if (cache.headers !== undefined || headers !== undefined) options.headers = { ...cache.headers, ...headers }
   return options
 }
 
-/** The session's name, where this server wants it. */
-function keepBy(
+/** Returns the session key as an option or a header, if the server supports one. */
+function cacheKeyOptions(
   wanted: CacheKey | undefined,
   value: string | undefined,
 ): { options?: Record<string, string>; headers?: Record<string, string> } {

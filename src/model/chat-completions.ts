@@ -10,27 +10,27 @@ import { newId } from "../util/id.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 import type { LanguageModel } from "./model.ts"
 
-/** A request to a model. It and its answers are named here for those above this folder. */
+/** A request to a model. Re-exported for other folders, as are the answers. */
 export type ModelCall = LanguageModelV4CallOptions
-/** A part of an answer that streams in. */
+/** A part of a streamed answer. */
 export type ModelPart = LanguageModelV4StreamPart
-/** A whole answer. */
+/** A complete answer. */
 export type ModelAnswer = LanguageModelV4GenerateResult
-/** The tokens that an answer took, as far as the server tells. */
+/** The token counts of an answer, if the server sends them. */
 export type ModelUsage = LanguageModelV4Usage
 
-/** The model, and the server it is asked at. */
+/** A model and its server. */
 interface ChatServerOptions {
-  /** With `/v1`, or whatever comes before `/chat/completions`. */
+  /** Includes `/v1`, or whatever precedes `/chat/completions`. */
   baseURL: string
   modelID: string
   headers: Record<string, string>
-  /** Goes into the body of each request, below what the call itself says. */
+  /** Defaults for the body of each request. */
   body: Readonly<Record<string, unknown>>
   fetch: typeof fetch
 }
 
-/** One model of a chat completions server, without the config's words, retries and policies. Asks for usage in streams. */
+/** Opens a model of a chat completions server without config, retries and policies. Requests usage in streams. */
 export async function openChatModel(options: ChatServerOptions): Promise<LanguageModel> {
   const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible")
   const provider = createOpenAICompatible({
@@ -44,7 +44,7 @@ export async function openChatModel(options: ChatServerOptions): Promise<Languag
   return provider(options.modelID)
 }
 
-/** A setting that the call leaves open is there as undefined, and would hide the one below it. */
+/** Removes undefined values, which would hide defaults. */
 function defined(body: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined))
 }
@@ -131,8 +131,8 @@ function convertedCount(message: LanguageModelV4Message): number {
 }
 
 /**
- * A `fetch` that gets a stream where it asks for one: a server of the chat completions format that answers with one JSON
- * body all the same reads as a stream of one event. Everything else is left as it is.
+ * Wraps a `fetch` so that a requested stream is always a stream. If a server sends one JSON body instead, converts it to a
+ * stream with one event. Leaves other answers unchanged.
  */
 export function alwaysStreamed(ask: typeof fetch): typeof fetch {
   return async (input, init) => {
@@ -151,7 +151,7 @@ function asksForStream(init: RequestInit | undefined): boolean {
   return isRecord(value) && value.stream === true
 }
 
-/** What is no completion stays what it is: the package then says that it cannot read it. */
+/** Converts a completion to events. Leaves other bodies unchanged; the package reports them as unreadable. */
 function asEvents(text: string): string {
   const { value } = { value: undefined, ...parseJson(text) }
   if (!isRecord(value) || !(Array.isArray(value.choices) || "error" in value)) return text
@@ -166,7 +166,7 @@ function asDelta(choice: unknown): unknown {
   return { ...rest, delta: { ...message, ...calls } }
 }
 
-/** Pieces of a stream are told apart by their place; and some servers give the arguments as an object. */
+/** Adds the index, and converts arguments that some servers send as an object. */
 function asPiece(call: unknown, index: number): unknown {
   if (!isRecord(call) || !isRecord(call.function)) return call
   const { arguments: given } = call.function

@@ -2,19 +2,19 @@ import type { LanguageModelV4FilePart, LanguageModelV4TextPart } from "@ai-sdk/p
 import { type ImageSize, imageHeadBytes, imageSize } from "../util/image-size.ts"
 import type { ModelInfo, ProviderFamily } from "./model.ts"
 
-/** What a family's servers take of files. One too much and they refuse the request, and each later one with it. */
+/** The files that servers of a family accept. They refuse a request, and all later ones, with any other file. */
 interface FileLimits {
   /** Media types. */
   types: RegExp
-  /** Of one picture, in characters of base64: that is what they count. */
+  /** Maximum size of an image in base64 characters. */
   maxImageLength?: number
-  /** Of one picture, on each side. */
+  /** Maximum pixels of an image on each side. */
   maxImagePixels?: number
 }
 
 const mebibyte = 1024 * 1024
 
-/** By what the providers say of themselves; of compatible servers nothing is known. */
+/** According to the providers' documentation. Nothing is known about compatible servers. */
 const limits: Record<ProviderFamily, FileLimits> = {
   "openai-compatible": { types: /^image\// },
   openai: { types: /^(image\/(png|jpeg|gif|webp)|application\/pdf)$/, maxImageLength: 50 * mebibyte },
@@ -30,7 +30,7 @@ const limits: Record<ProviderFamily, FileLimits> = {
   other: { types: /^image\// },
 }
 
-/** A file as parts and attachments carry it: `url` is a data URL or a path. */
+/** A file of a part or attachment. `url` is a data URL or a path. */
 interface SourceFile {
   mime: string
   url: string
@@ -38,8 +38,8 @@ interface SourceFile {
 }
 
 /**
- * What the model gets of a file: the file itself, its text, or a note that it was not sent. Undefined for a path to
- * text or a directory: its content stands beside it as text.
+ * Converts a file to a file part, its text, or a note that it was not sent. Undefined for a path to a text file or a
+ * directory, whose content is already in the prompt.
  */
 export function convertFile(
   file: SourceFile,
@@ -53,31 +53,31 @@ export function convertFile(
       : { type: "text", text: Buffer.from(data, "base64").toString("utf8") }
   }
   const limit = limits[model.family ?? "openai-compatible"]
-  if (model.attachment !== true) return note(file, data, "this model takes no files, only text")
-  if (!limit.types.test(file.mime)) return note(file, data, "this model takes no files of that kind")
-  if (data === undefined) return note(file, data, "its content is not at hand")
+  if (model.attachment !== true) return note(file, data, "this model accepts only text")
+  if (!limit.types.test(file.mime)) return note(file, data, "this model does not accept files of this type")
+  if (data === undefined) return note(file, data, "its content is not available")
   const problem = file.mime.startsWith("image/") ? imageProblem(data, limit) : undefined
-  if (problem !== undefined) return note(file, data, `${problem}. Make a smaller copy and read that`)
+  if (problem !== undefined) return note(file, data, `${problem}. Create a smaller copy and read it`)
   return {
     type: "file",
     mediaType: file.mime,
     data: { type: "data", data },
-    ...(file.filename !== undefined && { filename: file.filename }),
+    filename: file.filename,
   }
 }
 
-/** Why the picture cannot be sent, or nothing. Nothing here can make it smaller. */
+/** Returns the reason why an image cannot be sent, if there is one. */
 function imageProblem(data: string, { maxImageLength, maxImagePixels }: FileLimits): string | undefined {
   if (maxImageLength !== undefined && data.length > maxImageLength)
-    return `the provider takes pictures of at most ${megabytes(maxImageLength)}`
+    return `the provider accepts images of at most ${megabytes(maxImageLength)}`
   if (maxImagePixels === undefined) return undefined
   const size = sizeOf(data)
   return size && Math.max(size.width, size.height) > maxImagePixels
-    ? `the provider takes pictures of at most ${maxImagePixels} pixels on a side`
+    ? `the provider accepts images of at most ${maxImagePixels} pixels on a side`
     : undefined
 }
 
-/** The bytes that so many characters of base64 stand for. */
+/** Formats the size of base64 data. */
 function megabytes(characters: number): string {
   return `${((characters * 3) / 4 / 1_000_000).toFixed(1)} MB`
 }
@@ -86,7 +86,7 @@ function sizeOf(data: string): ImageSize | undefined {
   return imageSize(Buffer.from(data.slice(0, Math.ceil(imageHeadBytes / 3) * 4), "base64"))
 }
 
-/** What stands for the file: what it is, and why it is not there. */
+/** Returns a note that describes the file and the reason. */
 function note(file: SourceFile, data: string | undefined, reason: string): LanguageModelV4TextPart {
   const path = file.url.startsWith("data:") ? undefined : file.url
   const size = data !== undefined && file.mime.startsWith("image/") ? sizeOf(data) : undefined
@@ -96,7 +96,7 @@ function note(file: SourceFile, data: string | undefined, reason: string): Langu
   return { type: "text", text: `[A file (${name}) was not sent: ${reason}.]` }
 }
 
-/** The content of a data URL in base64; undefined for any other text. */
+/** Returns the base64 content of a data URL. Undefined for any other text. */
 function readDataUrl(url: string): string | undefined {
   const comma = url.indexOf(",")
   if (!url.startsWith("data:") || comma === -1) return undefined

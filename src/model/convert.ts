@@ -15,24 +15,24 @@ import { convertFile } from "./convert-file.ts"
 import { type ModelInfo, modelName, type ProviderFamily } from "./model.ts"
 import { quirksOf } from "./quirks.ts"
 
-/** A conversation as it is stored, and the model that is to go on with it. */
+/** A stored conversation and the model that continues it. */
 export interface PromptInput {
-  /** System prompts in order. */
+  /** System prompts, in order. */
   system: readonly string[]
   messages: readonly MessageWithParts[]
   model: ModelInfo
 }
 
 /**
- * The history as the provider interface wants it. Every call has exactly one result, in the order of the calls, in one
- * message after the one that made them; a failed call's result begins with `Error: `, and a call without a result says
- * that it was interrupted. Messages without content are left out; what another model thought is left out too.
+ * Converts the history to the provider interface. Every call has exactly one result. Results follow in one message, in the
+ * order of the calls. The result of a failed call begins with `Error: `; a call without a result was interrupted. Drops
+ * empty messages and the reasoning of other models.
  */
 export function toPrompt(input: PromptInput): LanguageModelV4Prompt {
   return createPromptBuilder()(input)
 }
 
-/** {@link toPrompt} for one session: messages that can no longer change are converted once and kept by their id. */
+/** Creates {@link toPrompt} for one session. Messages that can no longer change are converted only once. */
 export function createPromptBuilder(): (input: PromptInput) => LanguageModelV4Prompt {
   const kept = new Map<string, Kept>()
   let keptFor: string | undefined
@@ -43,7 +43,7 @@ export function createPromptBuilder(): (input: PromptInput) => LanguageModelV4Pr
     if (wanted !== keptFor) kept.clear()
     keptFor = wanted
 
-    // The same objects where the text is the same: what is made of a message is kept by its object.
+    // Reuse the same objects for the same text: request bodies are cached per message object.
     keptSystem = system.filter((text) => text !== "").map((text) => systemMessage(text, keptSystem))
     const prompt: LanguageModelV4Prompt = [...keptSystem]
     for (const entry of messages) {
@@ -55,7 +55,7 @@ export function createPromptBuilder(): (input: PromptInput) => LanguageModelV4Pr
       }
       prompt.push(...current.converted)
     }
-    // Messages that are gone, such as compacted ones, are not kept for ever.
+    // Forget messages that were removed, for example by compaction.
     if (kept.size > 2 * messages.length) for (const id of idsWithout(kept, messages)) kept.delete(id)
     const { afterResults, cacheMark } = quirksOf(model)
     return markForCache(fillGaps(prompt, afterResults), cacheMark)
@@ -67,7 +67,7 @@ function systemMessage(text: string, known: readonly LanguageModelV4Message[]): 
   return known.find((message) => message.content === content) ?? { role: "system", content }
 }
 
-/** Puts words of the model's between results and a message of the person's. */
+/** Inserts an assistant message between results and a user message. */
 function fillGaps(prompt: LanguageModelV4Prompt, text: string | undefined): LanguageModelV4Prompt {
   if (text === undefined) return prompt
   return prompt.flatMap((message, index) =>
@@ -82,7 +82,7 @@ function idsWithout(kept: ReadonlyMap<string, Kept>, messages: readonly MessageW
   return [...kept.keys()].filter((id) => !present.has(id))
 }
 
-/** A converted message, with what tells whether parts were added or removed since. */
+/** A converted message with the state that detects added or removed parts. */
 interface Kept {
   converted: readonly LanguageModelV4Message[]
   partCount: number
@@ -95,7 +95,7 @@ function convert(entry: MessageWithParts, model: ModelInfo): Kept {
   return { converted, partCount: parts.length, lastPartID: parts.at(-1)?.id }
 }
 
-/** Nothing of it will change any more. */
+/** True if the message can no longer change. */
 function isSettled({ message, parts }: MessageWithParts): boolean {
   if (message.role === "user") return true
   if (message.time.completed === undefined) return false
@@ -106,13 +106,13 @@ function hasEnded({ state }: ToolPart): boolean {
   return state.status === "completed" || state.status === "error"
 }
 
-/** What a family's servers want of the history. */
-interface Habits {
-  /** True: results of calls may hold files. Otherwise those follow in a message of the user's. */
+/** Requirements of a provider family for the history. */
+interface Requirements {
+  /** True: results can contain files. Otherwise files follow in a user message. */
   filesInResults?: boolean
 }
 
-const habits: Record<ProviderFamily, Habits> = {
+const requirements: Record<ProviderFamily, Requirements> = {
   "openai-compatible": {},
   openai: {},
   anthropic: { filesInResults: true },
@@ -120,7 +120,7 @@ const habits: Record<ProviderFamily, Habits> = {
   other: {},
 }
 
-/** A message of the person's: its texts and the files that the model takes. */
+/** Converts a user message: its texts and the files that the model accepts. */
 function convertUser({ parts }: MessageWithParts, model: ModelInfo): LanguageModelV4Message[] {
   const content: (LanguageModelV4TextPart | LanguageModelV4FilePart)[] = []
   for (const part of parts) {
@@ -135,7 +135,7 @@ function convertUser({ parts }: MessageWithParts, model: ModelInfo): LanguageMod
 
 type AssistantContent = Extract<LanguageModelV4Message, { role: "assistant" }>["content"]
 
-/** What the model said and called, and the results of its calls. Nothing where there is no more of it than thoughts. */
+/** Converts an assistant message with the results of its calls. Returns nothing for reasoning alone. */
 export function convertAssistant(
   { message, parts }: MessageWithParts,
   model: ModelInfo,
@@ -145,7 +145,7 @@ export function convertAssistant(
   const calls: ToolPart[] = []
   for (const part of parts) {
     if (part.type !== "text" && part.type !== "reasoning" && part.type !== "tool") continue
-    // Not the model's own call: its result stands in that of the call which made it.
+    // A call made by another call: the result of that call contains its result.
     if (part.type === "tool" && part.parentCallID !== undefined) continue
     const metadata = isOwn ? part.metadata : undefined
     const options = metadata && { providerOptions: metadata as SharedV4ProviderOptions }
@@ -163,16 +163,16 @@ export function convertAssistant(
   }
   if (!content.some((part) => part.type !== "reasoning")) return []
   const thinks = content.some((part) => part.type === "reasoning" && part.text !== "")
-  const providerOptions = thinks ? undefined : quirksOf(model).withoutThoughts
-  const said = { role: "assistant" as const, content, ...(providerOptions && { providerOptions }) }
-  return [said, ...convertResults(calls, model)]
+  const providerOptions = thinks ? undefined : quirksOf(model).withoutReasoning
+  const answer = { role: "assistant" as const, content, providerOptions }
+  return [answer, ...convertResults(calls, model)]
 }
 
 function isFrom(message: Message, model: ModelInfo): boolean {
   return modelName(message.model) === modelName(model.ref)
 }
 
-/** A name or id that the server would refuse must not spoil every request from then on. */
+/** Returns valid names, since an invalid one would make every later request fail. */
 function namesOf(part: ToolPart, model: ModelInfo): { callID: string; name: string } {
   const { callID } = quirksOf(model)
   return {
@@ -183,18 +183,18 @@ function namesOf(part: ToolPart, model: ModelInfo): { callID: string; name: stri
 
 function convertResults(calls: readonly ToolPart[], model: ModelInfo): LanguageModelV4Message[] {
   if (calls.length === 0) return []
-  const { filesInResults } = habits[model.family ?? "openai-compatible"]
+  const { filesInResults } = requirements[model.family ?? "openai-compatible"]
   const following: (LanguageModelV4TextPart | LanguageModelV4FilePart)[] = []
   const content = calls.map((part) => {
     const { callID, name } = namesOf(part, model)
     const { text, files } = resultOf(part, model)
     let output: LanguageModelV4ToolResultOutput = { type: "text", value: text }
     if (files.length > 0 && filesInResults) {
-      // Anthropic refuses texts without anything in them.
+      // Anthropic refuses empty texts.
       const words = text.trim() === "" ? [] : [{ type: "text" as const, text }]
       output = { type: "content", value: [...words, ...files] }
     } else if (files.length > 0) {
-      following.push({ type: "text", text: `What the ${name} call ${callID} returned:` }, ...files)
+      following.push({ type: "text", text: `Files returned by the ${name} call ${callID}:` }, ...files)
     }
     return { type: "tool-result" as const, toolCallId: callID, toolName: name, output }
   })
@@ -226,12 +226,12 @@ function resultOf({ state }: ToolPart, model: ModelInfo): { text: string; files:
   }
 }
 
-/** What the model reads in place of an output that was taken out to save room. */
+/** Returns the text that replaces a removed output. */
 export function prunedText(path: string): string {
-  return `[This output was removed to save room. All of it is in ${path}]`
+  return `[This output was removed to save space. The full output is in ${path}]`
 }
 
-/** Half a surrogate pair is legal in JavaScript and JSON escapes, and refused by many servers. */
+/** Replaces lone surrogates. They are valid in JavaScript, but many servers refuse them. */
 function wellFormed(value: unknown): unknown {
   if (typeof value === "string") return value.toWellFormed()
   if (Array.isArray(value)) return value.map(wellFormed)

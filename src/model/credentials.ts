@@ -4,22 +4,22 @@ import { updatePrivateFile } from "../store/private-file.ts"
 import { systemCode, UsageError } from "../util/errors.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 
-/** Where the providers' keys come from. */
+/** Access to the keys of providers. */
 export interface Credentials {
   /**
-   * The first of the environment's `variables` that is set, else the key of the auth file. Throws `UsageError` for an
-   * auth file that is malformed or readable by others.
+   * Returns the first of the environment `variables` that is set, else the key in the auth file. Throws `UsageError` if
+   * the auth file is malformed or readable by other users.
    */
   key(providerID: string, variables: readonly string[]): Promise<string | undefined>
-  /** What the auth file has of the provider. Throws as {@link key} does. */
+  /** Returns the auth file's entry for the provider. Throws as {@link key} does. */
   entry(providerID: string): Promise<Readonly<Record<string, unknown>> | undefined>
-  /** Writes it; undefined removes it. Throws as {@link key} does, and `TackleError` where it cannot be written. */
+  /** Writes or, with undefined, removes an entry. Throws as {@link key} does, and `TackleError` if writing fails. */
   save(providerID: string, entry: Readonly<Record<string, unknown>> | undefined): Promise<void>
-  /** Ids of the providers in the auth file. Throws as {@link key} does. */
+  /** Returns the ids of the providers in the auth file. Throws as {@link key} does. */
   providers(): Promise<string[]>
   /**
-   * The keys and tokens of the auth file by what they are, to be hidden. Empty where it cannot be used: {@link key}
-   * says so.
+   * Returns the keys and tokens of the auth file by name, so that they can be hidden. Empty if the file is invalid, which
+   * {@link key} reports.
    */
   stored(): Promise<Record<string, string>>
 }
@@ -28,11 +28,11 @@ const AuthFile = z.lazy(() =>
   z.record(z.string(), z.looseObject({ type: z.string(), key: z.string().optional() })),
 )
 
-/** `authFile` is `<data>/auth.json`: `{ "openai": { "type": "api", "key": "…" } }`. It may be missing. */
+/** Opens the credentials. `authFile` is `<data>/auth.json`: `{ "openai": { "type": "api", "key": "…" } }`. It is optional. */
 export function createCredentials(options: {
   environment: Readonly<Record<string, string | undefined>>
   authFile: string
-  /** Gets the keys and tokens whenever they are read or written, by what they are: they may be other ones since. */
+  /** Receives the keys and tokens by name whenever they are read or written, since they can change. */
   onSecrets?: (secrets: Record<string, string>) => void
 }): Credentials {
   const { environment, authFile, onSecrets } = options
@@ -57,7 +57,7 @@ export function createCredentials(options: {
       return Object.hasOwn(entries, providerID) ? entries[providerID] : undefined
     },
     async save(providerID, entry) {
-      // One that cannot be understood is mended by hand and not written over.
+      // Do not overwrite a malformed file: the user repairs it.
       await readAuthFile(authFile)
       if (entry) onSecrets?.(secretsIn({ [providerID]: entry }))
       updatePrivateFile(authFile, "auth.write", (stored) => {
@@ -70,7 +70,7 @@ export function createCredentials(options: {
       try {
         return secretsIn(await read())
       } catch {
-        // Whoever needs a key of it is told what is wrong with it; until then no key of it is in use.
+        // `key` reports the problem. Until then, no key of the file is in use.
         return {}
       }
     },
@@ -99,7 +99,7 @@ async function readAuthFile(path: string): Promise<z.infer<typeof AuthFile> | un
   try {
     const { mode } = await stat(path)
     if ((mode & 0o077) !== 0) {
-      throw new UsageError(`Other users may read the keys in ${path}. Run: chmod 600 ${path}`)
+      throw new UsageError(`Other users can read the keys in ${path}. Run: chmod 600 ${path}`)
     }
     text = await readFile(path, "utf8")
   } catch (error) {
@@ -110,6 +110,6 @@ async function readAuthFile(path: string): Promise<z.infer<typeof AuthFile> | un
   const parsed = json.ok ? AuthFile.safeParse(json.value) : undefined
   if (parsed?.success) return parsed.data
   throw new UsageError(
-    `${path} is no auth file: expected {"<provider>": {"type": "api", "key": "…"}}. Mend it or delete it.`,
+    `${path} is not a valid auth file: expected {"<provider>": {"type": "api", "key": "…"}}. Repair or delete it.`,
   )
 }

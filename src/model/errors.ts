@@ -4,8 +4,8 @@ import { nearNames } from "../util/similarity.ts"
 import { modelName } from "./model.ts"
 
 /**
- * Why a provider failed. `overloaded`: it cannot serve now. `bad-response`: it answered with something that is no
- * answer, or the answer broke off. `aborted`: it gave up by itself; our own abort is an `AbortedError`.
+ * The reason why a provider failed. `overloaded`: it is temporarily unavailable. `bad-response`: the answer is invalid or
+ * broke off. `aborted`: the provider aborted; an abort by the caller is an `AbortedError`.
  */
 export type ProviderErrorKind =
   | "auth"
@@ -18,36 +18,36 @@ export type ProviderErrorKind =
   | "aborted"
   | "unknown"
 
-/** What a {@link ProviderError} carries beside its text. */
+/** Details of a {@link ProviderError}. */
 export interface ProviderErrorDetails {
   kind: ProviderErrorKind
   /** True: the same request may succeed later. */
   retryable: boolean
-  /** HTTP status, where there was an answer. */
+  /** HTTP status, if there was an answer. */
   status?: number
-  /** Milliseconds that the server asks to wait. */
+  /** Wait that the server requests, in milliseconds. */
   retryAfterMs?: number
   cause?: unknown
 }
 
-/** A model's server could not be asked, or answered with an error. The message names it and the next move. */
+/** The server of a model cannot be reached or returned an error. The message names the server and the next step. */
 export class ProviderError extends TackleError {
   readonly kind: ProviderErrorKind
   readonly retryable: boolean
   readonly status: number | undefined
   readonly retryAfterMs: number | undefined
-  constructor(message: string, fault: ProviderErrorDetails) {
-    super(message, { code: `provider.${fault.kind}`, recoverable: false, cause: fault.cause })
-    this.kind = fault.kind
-    this.retryable = fault.retryable
-    this.status = fault.status
-    this.retryAfterMs = fault.retryAfterMs
+  constructor(message: string, details: ProviderErrorDetails) {
+    super(message, { code: `provider.${details.kind}`, recoverable: false, cause: details.cause })
+    this.kind = details.kind
+    this.retryable = details.retryable
+    this.status = details.status
+    this.retryAfterMs = details.retryAfterMs
   }
 }
 
-/** There is no such provider or no such model of it. */
+/** The provider or the model does not exist. */
 export class ModelNotFoundError extends UsageError {
-  /** `known`: names of models (`provider/model`) and of providers (`provider/…`). */
+  /** `known`: names of models (`provider/model`) and providers (`provider/…`). */
   constructor(ref: ModelRef, known: readonly string[]) {
     const name = modelName(ref)
     const near = nearNames(name, known, Math.max(2, Math.floor(name.length / 3))).slice(0, 5)
@@ -55,7 +55,7 @@ export class ModelNotFoundError extends UsageError {
     const listed = `${known.slice(0, 20).join(", ") || "none"}${more}`
     const hint = near.length > 0 ? `Did you mean ${near.join(" or ")}?` : `Known: ${listed}.`
     super(
-      `There is no model ${name}. ${hint} Further ones are declared in the config under "provider".`,
+      `Model ${name} does not exist. ${hint} Declare other models in the config under "provider".`,
       undefined,
       "model.not-found",
     )

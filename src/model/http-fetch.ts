@@ -4,11 +4,10 @@ import { text } from "node:stream/consumers"
 import { systemCode } from "../util/errors.ts"
 
 /**
- * A `fetch` over Node's own HTTP client, for requests as the provider packages make them: a body of text, headers as a
- * record. It costs half of the global one at each request and a quarter to load. What it reads in one go is handed on in
- * one chunk. Proxies and certificates are those of the process, connections are kept for the next
- * request. Other requests, and redirects, are left to the global `fetch`.
- * Rejects with `TypeError` ("fetch failed") and its cause where no answer comes, and with the signal's reason.
+ * A `fetch` over `node:http` for the requests of provider packages: a text body and headers as a record. It starts and
+ * runs faster than the global one: see `docs/decisions/020-own-http-client.md`. Uses the proxies and certificates of the
+ * process and keeps connections alive. Passes other requests and redirects to the global `fetch`.
+ * Rejects with `TypeError` ("fetch failed") and its cause if no answer arrives, and with the reason of the signal.
  */
 export const httpFetch: typeof fetch = async (input, init = {}) => {
   const request = plainRequest(input, init)
@@ -29,12 +28,12 @@ interface PlainRequest {
   headers: Record<string, string>
   body: string
   encoding: "latin1" | "utf8"
-  /** Of the body, in bytes. */
+  /** Size of the body in bytes. */
   length: number
   signal: AbortSignal | undefined
 }
 
-/** The request, if it is one of the kind that is served here. */
+/** Returns the request if it is supported here. */
 function plainRequest(input: string | URL | Request, init: RequestInit): PlainRequest | undefined {
   const { method = "GET", body = "", headers = {}, signal } = init
   if (typeof input !== "string" && !(input instanceof URL)) return undefined
@@ -48,13 +47,13 @@ function plainRequest(input: string | URL | Request, init: RequestInit): PlainRe
     headers: headers as Record<string, string>,
     body,
     length,
-    // Mere ASCII, which this writes without a second look.
+    // Node writes an ASCII body faster as latin1.
     encoding: length === body.length ? "latin1" : "utf8",
     signal: signal ?? undefined,
   }
 }
 
-/** A server may close a kept connection in the very moment in which it is used again: then a new one is tried. */
+/** Sends the request. Repeats it once if the server closes a reused connection at the same moment. */
 async function send(request: PlainRequest): Promise<IncomingMessage> {
   const start = request.url.startsWith("https:") ? (await import("node:https")).request : startPlain
   for (let attempt = 1; ; attempt += 1) {
@@ -80,12 +79,12 @@ async function send(request: PlainRequest): Promise<IncomingMessage> {
 function requestOptions({ method, headers, length, signal }: PlainRequest): RequestOptions {
   return {
     method,
-    headers: { ...headers, ...(length === 0 ? {} : { "content-length": length }) },
-    ...(signal && { signal }),
+    headers: length === 0 ? headers : { ...headers, "content-length": length },
+    signal,
   }
 }
 
-/** The body as it was before the server compressed it, which it should not have: nothing asked for it. */
+/** Decompresses the body. No request asks for compression, but some servers use it. */
 async function decoded(response: IncomingMessage): Promise<Readable> {
   const encoding = response.headers["content-encoding"] ?? "identity"
   if (encoding === "identity") return response
@@ -99,7 +98,7 @@ async function decoded(response: IncomingMessage): Promise<Readable> {
   if (decoder === undefined) {
     response.destroy()
     throw new TypeError("fetch failed", {
-      cause: new Error(`The server compresses its answer as "${encoding}", which nobody asked for.`),
+      cause: new Error(`The server sent the unsupported content encoding "${encoding}".`),
     })
   }
   response.once("error", (error) => decoder.destroy(error))
@@ -107,7 +106,7 @@ async function decoded(response: IncomingMessage): Promise<Readable> {
   return response.pipe(decoder)
 }
 
-/** What the provider packages read of a `Response`. */
+/** Creates the part of a `Response` that provider packages use. */
 function asResponse(
   { url, signal }: PlainRequest,
   { statusCode, statusMessage, headers }: IncomingMessage,
@@ -132,7 +131,7 @@ function asResponse(
   return response as unknown as Response
 }
 
-/** `Readable.toWeb` and `ReadableStream.from` hand on chunk by chunk; here all that has come is one. */
+/** Converts a body to a web stream. Unlike `Readable.toWeb`, joins all available data to one chunk. */
 function asWebStream(body: Readable, signal: AbortSignal | undefined): ReadableStream<Uint8Array> {
   function deliver(controller: ReadableStreamDefaultController<Uint8Array>): void {
     if ((controller.desiredSize ?? 0) <= 0) return
@@ -156,14 +155,13 @@ function asWebStream(body: Readable, signal: AbortSignal | undefined): ReadableS
 }
 
 /**
- * The part of the platform's `Headers` that the provider packages use: names in lower case, values of one name joined
- * by a comma, iteration in the order of the names. The bundle of the command takes it in place of the global one
- * (`scripts/build.ts`), whose first use loads Node's whole HTTP stack for browsers: 40 ms, half of a start.
+ * The part of the global `Headers` that provider packages use. The bundle of the command replaces the global one
+ * (`scripts/bundle-command.ts`), because its first use loads Node's complete `fetch` implementation.
  */
 export class Headers implements Iterable<[string, string]> {
   readonly #values = new Map<string, string>()
 
-  /** Throws `TypeError` for a name or value that no header can have. */
+  /** Throws `TypeError` for an invalid name or value. */
   constructor(init: Iterable<readonly [string, string]> | Readonly<Record<string, string>> = []) {
     for (const [name, value] of isIterable(init) ? init : Object.entries(init)) this.append(name, value)
   }
@@ -171,15 +169,15 @@ export class Headers implements Iterable<[string, string]> {
   append(name: string, value: string): void {
     const before = this.get(name)
     this.set(name, value)
-    // Joined as they are: an empty value keeps its blank.
+    // Do not trim: an empty value keeps its space.
     if (before !== null) this.#values.set(name.toLowerCase(), `${before}, ${this.get(name)}`)
   }
 
   set(name: string, value: string): void {
-    if (!isName.test(name)) throw new TypeError(`"${name}" is no name for a header.`)
+    if (!isName.test(name)) throw new TypeError(`"${name}" is not a valid header name.`)
     const trimmed = String(value).trim()
     if (cannotBeSent.test(trimmed))
-      throw new TypeError(`The ${name} header holds a character that cannot be sent.`)
+      throw new TypeError(`The ${name} header contains a character that cannot be sent.`)
     this.#values.set(name.toLowerCase(), trimmed)
   }
 
@@ -209,7 +207,7 @@ export class Headers implements Iterable<[string, string]> {
 }
 
 const isName = /^[!#$%&'*+\-.^_`|~\w]+$/
-/** Beyond Latin 1, or the end of a line. */
+/** Characters outside of Latin 1, and line ends. */
 const cannotBeSent = /[\0\r\n]|[^\0-\xff]/
 
 function isIterable(init: object): init is Iterable<readonly [string, string]> {

@@ -2,31 +2,27 @@ import * as z from "zod"
 import { parseJson } from "../util/json.ts"
 import { providerTable } from "./provider-table.ts"
 
-/** A model server that answers on this machine. */
+/** A model server on this machine. */
 export interface LocalServer {
-  /** Of the known provider that usually listens there, such as `ollama`. */
+  /** The known provider that usually listens on the port, such as `ollama`. */
   providerID: string
-  /** For people: `Ollama`. What listens may be another program: nothing is taken unasked. */
+  /** Display name, such as `Ollama`. Another program may use the port, so ask the user before using it. */
   name: string
   baseURL: string
   models: string[]
 }
 
-/**
- * Milliseconds. A server on the same machine answers in a few, on a busy machine in some hundreds; where none listens the
- * answer is there at once.
- */
-const patienceMs = 1_000
+/** In milliseconds. A server on a busy machine may need some hundreds. A closed port answers at once. */
+const timeoutMs = 1_000
 
-/** More is no list of models. */
+/** Maximum size of a list of models. */
 const maxBytes = 1_000_000
 
 const ModelList = z.lazy(() => z.object({ data: z.array(z.object({ id: z.string().min(1) })).max(10_000) }))
 
 /**
- * The model servers on the usual ports of 127.0.0.1 (Ollama, LM Studio, llama.cpp, vLLM), asked all at once for their
- * models, within a second. Whatever does not answer with a list of models is none. `ports` replaces the usual ports, by
- * provider id. Never rejects but for the signal.
+ * Finds model servers on the usual ports of 127.0.0.1 (Ollama, LM Studio, llama.cpp, vLLM) by asking all of them for
+ * their models, within a second. `ports` replaces the usual ports, by provider id. Rejects only at the signal.
  */
 export async function findLocalServers(options: {
   fetch?: typeof fetch
@@ -51,8 +47,8 @@ export async function findLocalServers(options: {
 async function listModels(baseURL: string, signal: AbortSignal, ask: typeof fetch): Promise<string[]> {
   try {
     const response = await ask(`${baseURL}/models`, {
-      signal: AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]),
-      // A redirect would lead away from this machine.
+      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+      // A redirect could leave this machine.
       redirect: "error",
     })
     if (!response.ok || response.body === null) {
@@ -63,12 +59,12 @@ async function listModels(baseURL: string, signal: AbortSignal, ask: typeof fetc
     const list = json.ok ? ModelList.safeParse(json.value) : undefined
     return list?.success ? list.data.data.map(({ id }) => id) : []
   } catch {
-    // Nobody there, too slow, or not HTTP: all the same answer to the question asked.
+    // No server, too slow, or not HTTP.
     return []
   }
 }
 
-/** Throws for a body above the limit. Leaving the loop cancels the stream. */
+/** Reads the body. Throws if it is above the limit. Leaving the loop cancels the stream. */
 async function readText(body: ReadableStream<Uint8Array>): Promise<string> {
   const chunks: Uint8Array[] = []
   let bytes = 0

@@ -4,57 +4,57 @@ import type { ModelRef } from "../schema/message.ts"
 import { dialectNames } from "../synthetic/dialect.ts"
 import { UsageError } from "../util/errors.ts"
 
-/** A model of the AI SDK's provider interface: named here for those above this folder. */
+/** A model of the AI SDK's provider interface. Re-exported for other folders. */
 export type LanguageModel = LanguageModelV4
-/** The history as such a model takes it. */
+/** The history in the format of the provider interface. */
 export type ModelPrompt = LanguageModelV4Prompt
 
-/** Whose wire format a provider speaks. Habits of a family are data in `convert-message.ts` and `quirks.ts`. */
+/** The wire format of a provider. `convert.ts` and `quirks.ts` contain the differences. */
 export type ProviderFamily = "openai-compatible" | "openai" | "anthropic" | "google" | "other"
 
-/** What is known of a model without asking it. */
+/** The properties of a model that are known without a request. */
 export interface ModelInfo {
   ref: ModelRef
-  /** For people. */
+  /** Display name. */
   name: string
-  /** False: the server takes no `tools`. */
+  /** False: the server does not accept `tools`. */
   toolCall: boolean
-  /** Tokens. A missing limit is unknown, not infinite. */
+  /** In tokens. A missing limit is unknown, not infinite. */
   limit: { context?: number; output?: number }
-  /** US dollars per million tokens. Missing: unknown, counted as 0. */
+  /** US dollars per million tokens. A missing price is unknown and counts as 0. */
   cost?: { input: number; output: number; cacheRead?: number; cacheWrite?: number }
-  /** True: it takes images (and what else its family takes). Otherwise the model gets a note instead of the file. */
+  /** True: the model accepts images and other files of its family. Otherwise it gets a note instead. */
   attachment?: boolean
-  /** True: the server can be told the JSON Schema of the answer, also beside tools. */
+  /** True: the server accepts a JSON Schema for the answer, also together with tools. */
   structuredOutput?: boolean
   /** Default: `openai-compatible`. */
   family?: ProviderFamily
-  /** Who is asked, where that is known. */
+  /** The server, if it is known. */
   server?: ModelServer
-  /** What the config says about patience, in milliseconds: see `StreamLimits`. */
+  /** Configured timeouts in milliseconds: see `StreamLimits`. */
   timeouts?: { firstByteMs?: number; idleMs?: number }
 }
 
-/** A server as the config describes it. */
+/** A configured server. */
 export interface ModelServer {
-  /** The AI SDK package that speaks with it. */
+  /** The AI SDK package for its protocol. */
   package: string
-  /** Without the port. Empty: the package's own. */
+  /** Without the port. Empty: the default of the package. */
   host: string
-  /** The key of `providerOptions` that the package listens to. */
+  /** The key of `providerOptions` that the package reads. */
   optionsKey: string
 }
 
-/** A model that can be asked. `language` loads the provider's package on first use and is the same object after. */
+/** A usable model. `language` loads the provider package on first use and then returns the same object. */
 export interface Model {
   info: ModelInfo
-  /** Throws `ProviderError` of kind `auth` where a key is needed and there is none, before any request. */
+  /** Throws `UsageError` if a required key is missing, before any request. */
   language(): Promise<LanguageModelV4>
 }
 
 /**
- * `provider/model` by its first slash, so that `openrouter/meta/llama` names the model `meta/llama`.
- * Throws `UsageError` for anything else; `known` names are listed in its text.
+ * Parses `provider/model`. The first slash separates the two: `openrouter/meta/llama` is the model `meta/llama`.
+ * Throws `UsageError` for any other text, with the `known` names.
  */
 export function parseModelName(name: string, known: readonly string[] = []): ModelRef {
   const text = name.trim()
@@ -63,42 +63,42 @@ export function parseModelName(name: string, known: readonly string[] = []): Mod
     return { providerID: text.slice(0, slash), modelID: text.slice(slash + 1) }
   }
   const list = known.length > 0 ? ` Known: ${known.join(", ")}.` : ""
-  throw new UsageError(`"${name}" is no model name: write provider/model, such as openai/gpt-5.${list}`)
+  throw new UsageError(`"${name}" is not a model name. Use provider/model, such as openai/gpt-5.${list}`)
 }
 
-/** `provider/model`, as a person writes it. */
+/** Returns `provider/model`. */
 export function modelName(ref: ModelRef): string {
   return `${ref.providerID}/${ref.modelID}`
 }
 
-/** What is done with tools: see `tool-policy.ts`. */
+/** The tool policy: see `tool-policy.ts`. */
 const ToolCalling = z.enum(["native", "synthetic", "reject", "ignore", "auto"])
 export type ToolCalling = z.infer<typeof ToolCalling>
 
-// Shared, since making a schema takes time at every start.
+// Shared, since creating a schema takes time at every start.
 const text = z.string().optional()
 const price = z.number().nonnegative()
 const size = z.int().nonnegative().optional()
 const milliseconds = z.int().positive()
-const patience = milliseconds.optional()
+const timeout = milliseconds.optional()
 const toolCalling = ToolCalling.optional()
 const flag = z.boolean().optional()
 
 /** One entry of `provider.<id>.models`. */
 export const ModelConfig = z.lazy(() =>
   z.strictObject({
-    /** The name on the wire, where it differs from the key. */
+    /** The model id in requests, if it differs from the key. */
     id: z.string().min(1).optional(),
     name: text,
     limit: z.strictObject({ context: size, output: size }).optional(),
-    /** False: the server takes no `tools`. Then `toolCalling` is `synthetic`, unless it says otherwise. */
+    /** False: the server does not accept `tools`. The default of `toolCalling` is then `synthetic`. */
     tool_call: flag,
-    /** Before that of the provider. Default: `auto`. */
+    /** Overrides the provider's value. Default: `auto`. */
     toolCalling,
-    /** How calls are written where they are read from the text. Default: by the model's name. */
+    /** The format of synthetic calls. Default: by the model's name. */
     toolDialect: z.enum(dialectNames).optional(),
     attachment: flag,
-    /** True: the server takes a JSON Schema for the answer. Default: only OpenAI itself is known to. */
+    /** True: the server accepts a JSON Schema for the answer. Default: true only for OpenAI. */
     structured_output: flag,
     /** US dollars per million tokens. */
     cost: z
@@ -109,34 +109,34 @@ export const ModelConfig = z.lazy(() =>
         cache_write: price.optional(),
       })
       .optional(),
-    /** Goes to the provider with every request; for compatible servers into the request's body. */
+    /** Provider options of every request. For compatible servers, fields of the request body. */
     options: z.record(z.string(), z.json()).optional(),
   }),
 )
 export type ModelConfig = z.infer<typeof ModelConfig>
 
-/** The config's slice `provider.<id>`. Keys of `options` that are not named here go to the provider's package. */
+/** The config section `provider.<id>`. Other keys of `options` go to the provider package. */
 export const ProviderConfig = z.lazy(() =>
   z.strictObject({
-    /** The AI SDK package. Default: that of the known provider, else `@ai-sdk/openai-compatible`. */
+    /** The AI SDK package. Default: the one of the known provider, else `@ai-sdk/openai-compatible`. */
     npm: z.string().min(1).optional(),
     name: text,
-    /** Environment variables that may hold the key, first found wins. */
+    /** Environment variables for the key. The first one that is set counts. */
     env: z.array(z.string()).optional(),
     options: z
       .looseObject({
         baseURL: text,
         apiKey: text,
         headers: z.record(z.string(), z.string()).optional(),
-        /** Milliseconds for a whole answer; false: no limit. Default: none. */
+        /** Time limit for an answer in milliseconds. False: no limit. Default: no limit. */
         timeout: z.union([milliseconds, z.literal(false)]).optional(),
-        /** Milliseconds until the answer begins. */
-        headerTimeout: patience,
-        /** Milliseconds of silence within an answer. */
-        chunkTimeout: patience,
+        /** Time limit for the beginning of an answer, in milliseconds. */
+        headerTimeout: timeout,
+        /** Maximum silence within an answer, in milliseconds. */
+        chunkTimeout: timeout,
       })
       .optional(),
-    /** For all its models that do not say otherwise. */
+    /** Default for the models of this provider. */
     toolCalling,
     models: z.record(z.string(), ModelConfig).optional(),
   }),

@@ -1,4 +1,4 @@
-/** Something the offline model can do, as the person asked for it. */
+/** A request that the offline model understands. */
 export type OfflineRequest =
   | { kind: "list"; path: string }
   | { kind: "glob"; pattern: string; path: string }
@@ -9,7 +9,7 @@ export type OfflineRequest =
   | { kind: "run"; command: string }
   | { kind: "unknown"; text: string }
 
-/** The requests of a message in their order. Lines, list items, sentences, "then" and commas before a verb part them. */
+/** Splits a message into requests. Separators: lines, list items, sentences, "then", and commas before a verb. */
 export function parseRequests(message: string): OfflineRequest[] {
   const requests: OfflineRequest[] = []
   let lastPath = "."
@@ -27,16 +27,16 @@ const verbs =
   "list|ls|show|display|read|open|print|cat|view|find|search|grep|look|replace|change|run|execute|create|write|put|check|what|which"
 const quoted = "```[\\s\\S]*?```|`[^`]*`|\"[^\"]*\"|(?<![A-Za-z])'[^']*'"
 
-/** Quoted text, or a place where one request ends and the next begins. */
+/** Quoted text, or a boundary between requests. */
 const boundary = new RegExp(
   `(${quoted})|\\n+\\s*(?:[-*]|\\d+[.)])?\\s*|(?:\\s*[,.])?\\s+(?:and\\s+|then\\s+|after that,?\\s+|finally,?\\s+)*(?=(?:please\\s+)?(?:${verbs})\\b)`,
   "gi",
 )
 
-/** A bare space is a boundary only with a joining word: `read a and list b`, not `run ls list`. */
+/** A space is a boundary only with a conjunction: `read a and list b`, not `run ls list`. */
 const joined = /[,.\n]|\b(and|then|after that|finally)\b/i
 
-/** The number or dash of a list's first item; those of the others belong to the boundary before them. */
+/** The number or dash of the first list item. Others are part of a boundary. */
 const listMark = /^\s*(?:[-*]|\d+[.)])\s+/
 
 function splitClauses(text: string): string[] {
@@ -78,7 +78,7 @@ function rule(form: string, make: Rule["make"]): Rule {
   return { form: new RegExp(`^${form}$`, "i"), make }
 }
 
-/** In order: the first form that fits decides. */
+/** Rules in order. The first match counts. */
 const rules: readonly Rule[] = [
   rule(
     `(?:find|list|show|search for|look for)(?: me)?(?: all)?(?: the)? files? (?:named|called|matching|like|ending (?:in|with)) (?<pattern>${word})${inPath}`,
@@ -174,12 +174,12 @@ function asPath(text: string | undefined, lastPath: string): string {
   return path
 }
 
-/** `.ts` means all files that end so. */
+/** Converts an extension such as `.ts` to a pattern. */
 function asPattern(text: string): string {
   return /^\.\w+$/.test(text) ? `**/*${text}` : text
 }
 
-/** Text files end with a line break. */
+/** Adds the final line break of a text file. */
 function asContent(text: string): string {
   return text === "" || text.endsWith("\n") ? text : `${text}\n`
 }

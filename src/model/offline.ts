@@ -11,7 +11,7 @@ import type {
 import type { Model, ModelInfo } from "./model.ts"
 import { type OfflineRequest, parseRequests } from "./offline-requests.ts"
 
-/** The built-in model, for a machine without any other. */
+/** The built-in model for machines without another one. */
 export const offlineInfo: ModelInfo = {
   ref: { providerID: "tackle", modelID: "offline" },
   name: "Tackle offline (rules, no intelligence)",
@@ -21,7 +21,7 @@ export const offlineInfo: ModelInfo = {
   attachment: false,
 }
 
-/** `tackle/offline`: turns plain requests into real tool calls by rules, without a network. */
+/** Creates `tackle/offline`, which converts simple requests to tool calls by rules, without a network. */
 export function createOfflineModel(): Model {
   return { info: offlineInfo, language: async () => offlineLanguage }
 }
@@ -59,7 +59,7 @@ const offlineLanguage: LanguageModelV4 = {
   },
 }
 
-/** What to do next, from the prompt alone: the model keeps no state. */
+/** Derives the next action from the prompt. The model has no state. */
 function respond({ prompt, tools = [], toolChoice }: LanguageModelV4CallOptions): OfflineMove {
   const lastUser = prompt.findLastIndex(({ role }) => role === "user")
   const requests = parseRequests(userText(prompt[lastUser]))
@@ -78,8 +78,8 @@ function respond({ prompt, tools = [], toolChoice }: LanguageModelV4CallOptions)
 }
 
 /**
- * What the person wrote, or what the command says that they wrote. Text in angle brackets is what Tackle put beside it:
- * files, reminders.
+ * Returns the text of the user, or the template of the command. Skips text in angle brackets, which Tackle adds: files
+ * and reminders.
  */
 function userText(message: LanguageModelV4Message | undefined): string {
   if (message?.role !== "user") return ""
@@ -109,7 +109,7 @@ function reasonOf(move: OfflineMove): LanguageModelV4FinishReason {
   return { unified: "answer" in move ? "stop" : "tool-calls", raw: undefined }
 }
 
-/** Pieces of this many characters, as real models stream. */
+/** Characters per streamed piece. */
 const pieceLength = 40
 
 function* streamParts(
@@ -145,35 +145,35 @@ function pieces(text: string): string[] {
   )
 }
 
-/** A call that the offline model makes. */
+/** A call of the offline model. */
 interface OfflineCall {
   callID: string
   tool: string
   input: Record<string, unknown>
 }
 
-/** What came back for the calls of this turn, by call id. */
+/** The results of this turn by call id. */
 type OfflineResults = ReadonlyMap<string, string>
 
-/** A request with the calls that fulfil it, one after the other; none where no offered tool can. */
+/** A request with its calls in order. Without calls, no offered tool can fulfil it. */
 interface Job {
   request: OfflineRequest
   calls: OfflineCall[]
 }
 
-/** Calls to make now, or the answer that ends the turn. */
+/** The next calls, or the answer that ends the turn. */
 type OfflineMove = { calls: OfflineCall[] } | { answer: string }
 
 /**
- * The next move of a turn. The plan follows from requests and tools alone, and the results say how far it got: a call
- * that failed is not repeated, and what depends on it is left. `turn` makes the call ids of one session differ.
+ * Returns the next action of a turn. Requests and tools determine the plan, and the results show its progress. A failed
+ * call is not repeated, and its dependent calls are skipped. `turn` makes call ids unique in a session.
  */
 export function nextMove(options: {
   requests: readonly OfflineRequest[]
   offered: ReadonlySet<string>
   results: OfflineResults
   turn: number
-  /** False: no more calls, only an answer. */
+  /** False: only an answer is allowed. */
   mayCall: boolean
 }): OfflineMove {
   const { offered, results, turn } = options
@@ -184,7 +184,7 @@ export function nextMove(options: {
   for (const job of jobs) {
     const call = pending(job, results)
     if (call === undefined) continue
-    // Looking at several things is one step; anything else waits for what comes before it.
+    // Reads run together in one step. Other calls wait for the calls before them.
     if (step.length > 0 && !(isLook(call) && step.every(isLook))) break
     step.push(call)
     if (!isLook(call) || job.calls.at(-1) !== call) break
@@ -192,7 +192,7 @@ export function nextMove(options: {
   return step.length > 0 && options.mayCall ? { calls: step } : { answer: report(jobs, results) }
 }
 
-/** The first call of the job that was not made yet, unless one before it failed. */
+/** Returns the first open call of the job, unless an earlier one failed. */
 function pending(job: Job, results: OfflineResults): OfflineCall | undefined {
   for (const call of job.calls) {
     const result = results.get(call.callID)
@@ -219,7 +219,7 @@ function plan(request: OfflineRequest, options: { offered: ReadonlySet<string>; 
   return { request, calls }
 }
 
-/** How a request can be fulfilled, best way first. */
+/** Alternatives for a request, best first. */
 function ways(request: OfflineRequest): Step[][] {
   switch (request.kind) {
     case "list":
@@ -276,7 +276,7 @@ function report(jobs: readonly Job[], results: OfflineResults): string {
 function describe({ request, calls }: Job, results: OfflineResults): string {
   if (request.kind === "unknown") return `I do not understand "${shorten(request.text, 120)}".`
   const what = nameOf(request)
-  if (calls.length === 0) return `${what}: not done, none of the tools I may use can do it.`
+  if (calls.length === 0) return `${what}: not done. None of the available tools can do it.`
   const outcomes = calls.map(({ callID }) => results.get(callID))
   const failure = outcomes.find((outcome) => outcome !== undefined && failed(outcome))
   if (failure !== undefined) return `${what}: failed. ${shorten(failure, 400)}`
@@ -305,7 +305,7 @@ function nameOf(request: Exclude<OfflineRequest, { kind: "unknown" }>): string {
 
 const shownLines = 12
 
-/** The first lines of a result; of a command's output the last ones too, which say how it ended. */
+/** Returns the first lines of a result, and for a command also the last ones. */
 function excerpt(result: string, withEnd: boolean): string {
   const lines = result.split("\n").map((line) => shorten(line, 200))
   if (lines.length <= shownLines) return lines.join("\n")

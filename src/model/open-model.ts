@@ -9,24 +9,24 @@ import type { Credentials } from "./credentials.ts"
 import type { ModelConfig } from "./model.ts"
 import { defaultPackage, keyRemedy, optionsKeyOf, own, type Provider } from "./provider-table.ts"
 
-/** What opening a model takes from outside. */
+/** Dependencies for opening a model. */
 export interface OpeningDependencies {
   credentials: Pick<Credentials, "key">
   environment: Readonly<Record<string, string | undefined>>
-  /** What a plugin gives the provider's package for whoever is signed in. Undefined: nothing. */
+  /** Returns package settings of a plugin for the signed-in user. Undefined: none. */
   signedIn?: (provider: {
     id: string
     options: Readonly<Record<string, unknown>>
   }) => Promise<Record<string, unknown> | undefined>
   /** Default: `httpFetch` of `http-fetch.ts`. */
   fetch?: typeof fetch
-  /** Stands between the packages and what asks for them, be that `fetch` or what a plugin gives: nothing goes past it. */
+  /** Wraps every `fetch`, also that of a plugin. */
   aroundFetch?: (ask: typeof fetch) => typeof fetch
-  /** How a package that does not ship with Tackle is imported. Default: `import(name)`. */
+  /** Imports a package that does not ship with Tackle. Default: `import(name)`. */
   importPackage?: (name: string) => Promise<unknown>
 }
 
-/** Loads the provider's package and makes the model with it. Throws `UsageError` for a missing key or package. */
+/** Loads the provider package and creates the model. Throws `UsageError` for a missing key or package. */
 export async function openModel(
   provider: Provider,
   modelID: string,
@@ -60,9 +60,7 @@ export async function openModel(
       apiKey,
       baseURL: ownURL || moved || row?.baseURL,
       headers,
-      ...(own(config.models ?? {}, modelID)?.structured_output === true && {
-        supportsStructuredOutputs: true,
-      }),
+      supportsStructuredOutputs: own(config.models ?? {}, modelID)?.structured_output || undefined,
       ...given,
       fetch: dependencies.aroundFetch?.(ask) ?? ask,
     },
@@ -81,23 +79,23 @@ function isFetch(value: unknown): value is typeof fetch {
   return typeof value === "function"
 }
 
-/** Loaded when it is needed: not every engine asks by it. */
+/** Loads the default `fetch` only if it is needed. */
 async function plainFetch({ fetch }: OpeningDependencies): Promise<typeof globalThis.fetch> {
   return fetch ?? (await import("./http-fetch.ts")).httpFetch
 }
 
-/** The model under our names, which errors then carry, with what the config wants in every request. */
+/** Renames the model for error messages and adds the configured options to every request. */
 function asNamed(
   inner: LanguageModelV4,
-  wishes: {
+  settings: {
     ref: ModelRef
     optionsKey: string
     options: ModelConfig["options"]
     timeoutMs: number | undefined
   },
 ): LanguageModelV4 {
-  const { ref, optionsKey: key, options, timeoutMs } = wishes
-  function withWishes(call: LanguageModelV4CallOptions): LanguageModelV4CallOptions {
+  const { ref, optionsKey: key, options, timeoutMs } = settings
+  function withSettings(call: LanguageModelV4CallOptions): LanguageModelV4CallOptions {
     const changed = { ...call }
     const format = call.responseFormat?.type === "json" ? call.responseFormat.schema : undefined
     const strict = format === undefined ? {} : { strictJsonSchema: isStrictSchema(format) }
@@ -118,18 +116,18 @@ function asNamed(
     get supportedUrls() {
       return inner.supportedUrls
     },
-    doGenerate: (call) => inner.doGenerate(withWishes(call)),
-    doStream: (call) => inner.doStream(withWishes(call)),
+    doGenerate: (call) => inner.doGenerate(withSettings(call)),
+    doStream: (call) => inner.doStream(withSettings(call)),
   }
 }
 
 function noKey(provider: Provider): UsageError {
   const name = provider.config.name ?? provider.row?.name ?? provider.id
   const remedy = keyRemedy(provider.id, provider.config.env)
-  return new UsageError(`${name} needs a key, and there is none. ${remedy}`, undefined, "model.no-key")
+  return new UsageError(`${name} needs an API key. ${remedy}`, undefined, "model.no-key")
 }
 
-/** What a provider's package is made with. Further keys are the package's own. */
+/** Settings of a provider package. Other keys are specific to the package. */
 interface ProviderSettings {
   name: string
   baseURL: string | undefined
@@ -139,13 +137,12 @@ interface ProviderSettings {
   [option: string]: unknown
 }
 
-/** Makes the model of this id. */
+/** Creates the model of this id. */
 type ModelFactory = (modelID: string) => LanguageModelV4
 
 /**
- * The factory of a package. Those that ship with Tackle are named literally, so that the bundler makes a chunk of each
- * and none is loaded before it is used; any other is imported by its name through `importPackage`.
- * Throws `UsageError` where a package is missing or does not speak this version of the provider interface.
+ * Returns the model factory of a package. Literal names let the bundler load shipped packages on first use; others go
+ * through `importPackage`. Throws `UsageError` if a package is missing or has another version of the provider interface.
  */
 async function openPackage(
   npm: string,
@@ -159,7 +156,7 @@ async function openPackage(
       if (baseURL === undefined) throw noBaseURL(settings.name)
       const cache = createChatBodyCache()
       const create = createOpenAICompatible({
-        // Without this most servers count no tokens in a stream.
+        // Without this, most servers send no usage in a stream.
         includeUsage: true,
         ...known(settings),
         transformRequestBody: (body) => cache.transformRequestBody(marksIntoTexts(body)),
@@ -185,7 +182,7 @@ async function openPackage(
   }
 }
 
-/** The settings that are set: packages take a key that is there but undefined for a value. */
+/** Removes undefined settings, which packages would treat as values. */
 function known(settings: ProviderSettings): Defined<ProviderSettings> {
   return Object.fromEntries(
     Object.entries(settings).filter(([, value]) => value !== undefined),
@@ -194,7 +191,7 @@ function known(settings: ProviderSettings): Defined<ProviderSettings> {
 
 type Defined<T> = { name: string } & { [K in keyof T]?: Exclude<T[K], undefined> }
 
-/** These two name their metadata after the provider's name: it has to stay theirs. */
+/** Removes the name: these packages use it as the key of their metadata. */
 function unnamed(settings: ProviderSettings): Omit<Defined<ProviderSettings>, "name"> {
   const { name: _, ...rest } = known(settings)
   return rest
@@ -223,15 +220,15 @@ async function openForeign(
       )
     : undefined
   if (create === undefined)
-    throw packageError(`${npm} is no AI SDK provider: it exports no create… function.`)
+    throw packageError(`${npm} is not an AI SDK provider: it does not export a create… function.`)
   const provider: unknown = (create[1] as (settings: object) => unknown)(known(settings))
   if (!hasLanguageModel(provider))
-    throw packageError(`${npm} is no AI SDK provider: it makes no language models.`)
+    throw packageError(`${npm} is not an AI SDK provider: it does not create language models.`)
   return (modelID) => {
     const model = provider.languageModel(modelID)
     if (model.specificationVersion === "v4") return model
     throw packageError(
-      `${npm} speaks version "${String(model.specificationVersion)}" of the provider interface; Tackle needs "v4". Install its newest release.`,
+      `${npm} uses version "${String(model.specificationVersion)}" of the provider interface. Tackle needs "v4". Install the latest release.`,
     )
   }
 }
@@ -243,7 +240,7 @@ function hasLanguageModel(value: unknown): value is { languageModel: ModelFactor
 
 function noBaseURL(providerID: string): UsageError {
   return packageError(
-    `provider.${providerID}.options.baseURL is missing: say where the server is, such as http://127.0.0.1:8000/v1.`,
+    `provider.${providerID}.options.baseURL is missing. Set it to the address of the server, such as http://127.0.0.1:8000/v1.`,
   )
 }
 

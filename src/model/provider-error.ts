@@ -6,23 +6,23 @@ import { modelName } from "./model.ts"
 import { keyRemedy } from "./provider-table.ts"
 import { readRetryAfter } from "./retry.ts"
 
-/** What a package of the AI SDK may put on the errors it throws or streams. All of it may be missing. */
+/** The properties of an AI SDK error. Any of them may be missing. */
 interface Report {
   name: string
   message: string
-  /** Of the HTTP answer. */
+  /** HTTP status. */
   status: number | undefined
   url: string | undefined
   headers: Record<string, string>
   body: string
-  /** `type` and `code` of the provider's own error object. */
+  /** `type` and `code` of the provider's error object. */
   labels: string
-  /** Of the system: `ECONNREFUSED`. */
+  /** System error code such as `ECONNREFUSED`. */
   systemCode: string | undefined
   retryable: boolean | undefined
 }
 
-/** Sorts whatever a provider's package threw or streamed. The message names model, host, status and the next move. */
+/** Converts an error of a provider package. The message names model, host, status and the next step. */
 export function toProviderError(error: unknown, ref: ModelRef): ProviderError {
   if (error instanceof ProviderError) return error
   const report = readReport(error)
@@ -30,15 +30,15 @@ export function toProviderError(error: unknown, ref: ModelRef): ProviderError {
   const retryAfterMs = readRetryAfter(report.headers, Date.now())
   const sentences = [
     `${modelName(ref)}: ${whatHappened(report, kind)}`,
-    retryAfterMs === undefined ? "" : `It asks to wait ${duration(retryAfterMs)}.`,
-    nextMove(report, kind, ref),
+    retryAfterMs === undefined ? "" : `The server asks to wait ${duration(retryAfterMs)}.`,
+    nextStep(report, kind, ref),
   ]
   return new ProviderError(sentences.filter((sentence) => sentence !== "").join(" "), {
     kind,
     retryable: isRetryable(report, kind),
-    ...(report.status !== undefined && { status: report.status }),
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
-    // Not the error itself: it holds the whole request.
+    status: report.status,
+    retryAfterMs,
+    // Not the error itself, which contains the whole request.
     cause: error instanceof Error ? error.cause : undefined,
   })
 }
@@ -61,7 +61,7 @@ function readReport(error: unknown): Report {
   }
 }
 
-/** The code of the error or of what caused it. */
+/** Returns the system code of the error or of its causes. */
 function findSystemCode(error: unknown): string | undefined {
   let current = error
   for (let depth = 0; depth < 5 && current instanceof Error; depth++) {
@@ -72,7 +72,7 @@ function findSystemCode(error: unknown): string | undefined {
   return undefined
 }
 
-/** How providers and local servers word that the prompt is longer than the model can take. */
+/** Messages of providers and local servers for a prompt that is too long. */
 const overflow =
   /context[ _]?(length|window|size|limit)|maximum context|too many (input )?tokens|(prompt|input|request|messages?)( is| are|_is)? too (long|large)|exceeds? (the |this )?(available |model'?s? )?(context|maximum (input|number of) tokens)|reduce the length|token (count|limit).{0,20}exceed/i
 
@@ -134,12 +134,12 @@ function whatHappened(report: Report, kind: ProviderErrorKind): string {
     return `the connection to ${host} failed: ${sentence(shorten(report.message))}`
   }
   if (kind === "bad-response") {
-    return `${host} sent something that is no answer: ${sentence(shorten(report.message))}`
+    return `${host} sent an invalid answer: ${sentence(shorten(report.message))}`
   }
   return sentence(shorten(report.message))
 }
 
-function nextMove(report: Report, kind: ProviderErrorKind, ref: ModelRef): string {
+function nextStep(report: Report, kind: ProviderErrorKind, ref: ModelRef): string {
   if (refusesTools(report.status, `${report.message} ${report.body}`)) {
     return `To have tools described in the prompt, set provider.${ref.providerID}.models.${ref.modelID}.toolCalling to "synthetic".`
   }
@@ -147,17 +147,17 @@ function nextMove(report: Report, kind: ProviderErrorKind, ref: ModelRef): strin
     case "auth":
       return report.status === 402 ? "Check the account's credit." : keyRemedy(ref.providerID)
     case "context-overflow":
-      return "The conversation is too long for this model: compact it, start a new session or take a larger model."
+      return "The conversation is too long for this model. Compact it, start a new session, or use a larger model."
     case "network":
       if (certificate.test(report.systemCode ?? "")) {
-        return "If your network has its own certificate authority, name its file in NODE_EXTRA_CA_CERTS."
+        return "If your network has its own certificate authority, set NODE_EXTRA_CA_CERTS to its file."
       }
       if (isUnknownHost(report)) {
-        return `Check the host's name in provider.${ref.providerID}.options.baseURL, and the network.`
+        return `Check the host name in provider.${ref.providerID}.options.baseURL, and the network.`
       }
       if (isBrokenOff(report, kind)) return ""
       return isOffLocally(report)
-        ? "Is the model server running?"
+        ? "Check that the model server is running."
         : "Check the network and the proxy settings."
     case "bad-response":
       return `Check provider.${ref.providerID}.options.baseURL.`
@@ -168,17 +168,17 @@ function nextMove(report: Report, kind: ProviderErrorKind, ref: ModelRef): strin
   }
 }
 
-/** It had begun to answer, so that its address and the way there are right. */
+/** True if the answer had begun: address and network are correct. */
 function isBrokenOff(report: Report, kind: ProviderErrorKind): boolean {
   return kind === "network" && report.status !== undefined
 }
 
-/** Nobody listens on a port of this machine: waiting a few seconds will not start a server. */
+/** True for a closed port on this machine. Waiting does not start a server. */
 function isOffLocally(report: Report): boolean {
   return report.systemCode === "ECONNREFUSED" && /^(127\.|localhost|\[::1\])/.test(hostOf(report.url))
 }
 
-/** There is no such name: a misspelt address, or no network at all. */
+/** True if the host name cannot be resolved. */
 function isUnknownHost(report: Report): boolean {
   return report.systemCode === "ENOTFOUND"
 }
@@ -199,18 +199,18 @@ function duration(ms: number): string {
   return minutes < 120 ? `${minutes} min` : `${Math.ceil(minutes / 60)} h`
 }
 
-/** How a server says that it takes no tools. */
+/** A message by which a server refuses tools. */
 interface Refusal {
-  /** Whose words they are. */
+  /** The servers that use it. */
   server: string
-  /** Of the answer. Empty: any error. */
+  /** HTTP status codes. */
   status: readonly number[]
   text: RegExp
 }
 
 /**
- * The words of known servers, as they stand in their sources and in reports of their users. Narrow on purpose: an error
- * about one tool's schema is none of these.
+ * Refusals of known servers, from their sources and from bug reports. Narrow on purpose: an error about the schema of one
+ * tool must not match.
  */
 const refusals: readonly Refusal[] = [
   { server: "Ollama", status: [400], text: /does not support tools/i },
@@ -240,13 +240,13 @@ const refusals: readonly Refusal[] = [
   },
 ]
 
-/** True where an answer of this status and text refuses tools as such. */
+/** True if an answer with this status and text refuses tools. */
 export function refusesTools(status: number | undefined, text: string): boolean {
   if (status === undefined) return false
   return refusals.some((row) => row.status.includes(status) && row.text.test(text))
 }
 
-/** What the server said, where what a package of the AI SDK threw is a refusal of tools; else undefined. */
+/** Returns the server's message if an AI SDK error is a refusal of tools. */
 export function toolRefusal(error: unknown): string | undefined {
   if (!isRecord(error)) return undefined
   const { statusCode, responseBody, message } = error
@@ -261,8 +261,8 @@ const longestBody = 8_192
 const maxLength = 300
 
 /**
- * What a server said of an error, in one line of 300 characters at most: of an error object its text, of an HTML page its
- * title. `otherwise` where the body is empty.
+ * Returns the server's error message on one line of at most 300 characters: the message of an error object or the title of
+ * an HTML page. Returns `otherwise` if the body is empty.
  */
 function serverMessage(body: string, otherwise: string): string {
   const text = body.trim()
@@ -272,18 +272,18 @@ function serverMessage(body: string, otherwise: string): string {
     return shorten(title ?? text.replaceAll(/<[^>]*>/g, " "))
   }
   const json = parseJson(text)
-  return shorten((json.ok ? wordsOf(json.value) : undefined) ?? text)
+  return shorten((json.ok ? messageOf(json.value) : undefined) ?? text)
 }
 
-/** The text in the shapes that servers give their error objects. */
-function wordsOf(value: unknown): string | undefined {
+/** Returns the message of an error object in any of the usual formats. */
+function messageOf(value: unknown): string | undefined {
   if (typeof value === "string") return value
-  if (Array.isArray(value)) return wordsOf(value[0])
+  if (Array.isArray(value)) return messageOf(value[0])
   if (!isRecord(value)) return undefined
-  return wordsOf(value.error) ?? wordsOf(value.message) ?? wordsOf(value.detail) ?? wordsOf(value.msg)
+  return messageOf(value.error) ?? messageOf(value.message) ?? messageOf(value.detail) ?? messageOf(value.msg)
 }
 
-/** In one line, of so many characters at most. */
+/** Joins lines and limits the length. */
 export function shorten(text: string): string {
   const line = text.replaceAll(/\s+/g, " ").trim()
   return line.length > maxLength ? `${line.slice(0, maxLength)}…` : line

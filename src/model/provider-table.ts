@@ -1,23 +1,23 @@
 import type { ModelConfig, ModelInfo, ModelServer, ProviderConfig, ProviderFamily } from "./model.ts"
 
-/** A provider that is known without any config. */
+/** A provider that needs no config. */
 interface ProviderRow {
   id: string
   name: string
   npm: string
   baseURL: string
-  /** Environment variable that moves `baseURL`. */
+  /** Environment variable that overrides `baseURL`. */
   baseURLVariable?: string
-  /** Environment variables that may hold the key, first found wins. Empty: no key needed. */
+  /** Environment variables for the key. The first one that is set counts. Empty: no key is needed. */
   keyVariables: readonly string[]
-  /** A model server that people run on their own machine listens on this port of 127.0.0.1. */
+  /** The port of a local model server on 127.0.0.1. */
   port?: number
 }
 
-/** For a provider of which neither the table nor the config says by which package it is asked. */
+/** The package of providers that specify none. */
 export const defaultPackage = "@ai-sdk/openai-compatible"
 
-/** The known providers. Any model id is taken for them: the server knows which it has. */
+/** The known providers. They accept any model id; the server checks it. */
 export const providerTable: readonly ProviderRow[] = [
   {
     id: "openai",
@@ -48,15 +48,15 @@ export const providerTable: readonly ProviderRow[] = [
   local("vllm", "vLLM", 8000),
 ]
 
-/** The packages that ship with Tackle. To name any other runs what lies under that name. */
+/** The packages that ship with Tackle. Any other name runs installed code. */
 export const shippedPackages: ReadonlySet<string> = new Set(providerTable.map(({ npm }) => npm))
 
-/** The row of a known provider. */
+/** Returns a known provider. */
 function findProvider(id: string): ProviderRow | undefined {
   return providerTable.find((row) => row.id === id)
 }
 
-/** What a person does to give a provider its key: the end of an error's text. */
+/** Returns the sentence of an error message that says how to configure a key. */
 export function keyRemedy(providerID: string, extraVariables: readonly string[] = []): string {
   const variables = [...extraVariables, ...(findProvider(providerID)?.keyVariables ?? [])]
   const config = `provider.${providerID}.options.apiKey in the config (for instance "{env:MY_KEY}")`
@@ -64,7 +64,7 @@ export function keyRemedy(providerID: string, extraVariables: readonly string[] 
   return `Set ${variables.join(" or ")} in the environment, or ${config}.`
 }
 
-/** Whose wire format a package speaks. */
+/** Returns the wire format of a package. */
 export function familyOf(npm: string): ProviderFamily {
   const families: Record<string, ProviderFamily> = {
     "@ai-sdk/openai": "openai",
@@ -76,8 +76,8 @@ export function familyOf(npm: string): ProviderFamily {
 }
 
 /**
- * The key of `providerOptions` that a package listens to. The one for compatible servers takes the provider's id; the
- * AI SDK's own take their name, but for Azure, which is OpenAI's in another place.
+ * Returns the key of `providerOptions` that a package reads: the provider id for compatible servers, and the name of the
+ * package for packages of the AI SDK. Azure uses the key of OpenAI.
  */
 export function optionsKeyOf(npm: string, providerID: string): string {
   if (npm === "@ai-sdk/azure") return "openai"
@@ -92,7 +92,7 @@ function local(id: string, name: string, port: number): ProviderRow {
   return { id, name, npm: defaultPackage, baseURL: `http://127.0.0.1:${port}/v1`, keyVariables: [], port }
 }
 
-/** A provider as the table and the config together describe it. */
+/** A provider with its table row and its config. */
 export interface Provider {
   id: string
   npm: string
@@ -100,7 +100,7 @@ export interface Provider {
   config: ProviderConfig
 }
 
-/** Undefined: neither the table nor the config knows it. */
+/** Finds a provider in the table and the config. */
 export function findConfigured(
   config: Readonly<Record<string, ProviderConfig>>,
   id: string,
@@ -111,12 +111,12 @@ export function findConfigured(
   return { id, row, config: written ?? {}, npm: written?.npm ?? row?.npm ?? defaultPackage }
 }
 
-/** Names come from people: `constructor` is no provider. */
+/** Returns an own property. Names come from users, so `constructor` must not match. */
 export function own<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
   return Object.hasOwn(record, key) ? record[key] : undefined
 }
 
-/** What is known of a model. Undefined: the provider lists its models, and this is none of them. */
+/** Describes a model. Undefined if the provider lists its models without this one. */
 export function describeModel(provider: Provider | undefined, modelID: string): ModelInfo | undefined {
   if (provider === undefined) return undefined
   const models = provider.config.models ?? {}
@@ -129,7 +129,7 @@ export function describeModel(provider: Provider | undefined, modelID: string): 
     name: config?.name ?? modelID,
     toolCall: config?.tool_call ?? true,
     limit: { ...config?.limit },
-    // Servers that merely speak the format often take no files, and then refuse the whole request.
+    // Many compatible servers do not accept files and refuse the whole request.
     attachment: config?.attachment ?? (family !== "openai-compatible" && family !== "other"),
     structuredOutput: config?.structured_output ?? family === "openai",
     family,
@@ -139,10 +139,7 @@ export function describeModel(provider: Provider | undefined, modelID: string): 
   if (cost) info.cost = cost
   const { headerTimeout, chunkTimeout } = provider.config.options ?? {}
   if (headerTimeout !== undefined || chunkTimeout !== undefined) {
-    info.timeouts = {
-      ...(headerTimeout !== undefined && { firstByteMs: headerTimeout }),
-      ...(chunkTimeout !== undefined && { idleMs: chunkTimeout }),
-    }
+    info.timeouts = { firstByteMs: headerTimeout, idleMs: chunkTimeout }
   }
   return info
 }
@@ -153,7 +150,7 @@ function describeServer({ id, npm, row, config }: Provider): ModelServer {
   return { package: npm, host, optionsKey: optionsKeyOf(npm, id) }
 }
 
-/** The nearest of the config's words on tools: the model's own, then the provider's. */
+/** Returns the configured tool policy: that of the model, else that of the provider. */
 export function toolPolicyOf({ id, config }: Pick<Provider, "id" | "config">, modelID: string) {
   const model = own(config.models ?? {}, modelID)
   const inherited = config.toolCalling ?? "auto"
@@ -169,10 +166,5 @@ export function toolPolicyOf({ id, config }: Pick<Provider, "id" | "config">, mo
 function readCost(config: ModelConfig | undefined): ModelInfo["cost"] {
   if (config?.cost === undefined) return undefined
   const { input, output, cache_read: cacheRead, cache_write: cacheWrite } = config.cost
-  return {
-    input,
-    output,
-    ...(cacheRead !== undefined && { cacheRead }),
-    ...(cacheWrite !== undefined && { cacheWrite }),
-  }
+  return { input, output, cacheRead, cacheWrite }
 }

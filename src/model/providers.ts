@@ -8,32 +8,32 @@ import { describeModel, findConfigured, own, providerTable, toolPolicyOf } from 
 import { withToolPolicy } from "./tool-policy.ts"
 import { createToolSupport, type ToolSupport } from "./tool-support.ts"
 
-/** Every model that can be named. */
+/** All available models. */
 export interface Models {
-  /** Throws `ModelNotFoundError` with near names. Loads and asks nothing. */
+  /** Returns a model without loading it. Throws `ModelNotFoundError` with similar names. */
   get(ref: ModelRef): Promise<Model>
-  /** The models of the config and the built-in one. Known providers have more: any id is taken for them. */
+  /** Returns the configured models and the built-in one. Known providers accept any other id. */
   list(): ModelInfo[]
-  /** Ids of the providers whose models can be named, the stand-in's left out. */
+  /** Returns the ids of all providers except the built-in one. */
   providers(): string[]
 }
 
-/** The sources of models beside the table of known providers. */
+/** Sources of models besides the table of known providers. */
 export interface ModelsDependencies extends OpeningDependencies {
-  /** `provider` of the config. */
+  /** The config section `provider`. */
   config: Readonly<Record<string, ProviderConfig>>
-  /** Which servers refused tools. Default: one that ends with these models. */
+  /** Stores which servers refused tools. Default: in memory. */
   toolSupport?: ToolSupport
-  /** Whole providers from elsewhere, by id. They go before the config's. */
+  /** Other providers by id. They override the config. */
   extra?: Readonly<Record<string, (modelID: string) => Model>>
 }
 
-/** The models of the table, the config and `extra`. Nothing is loaded before a model's `language()` is called. */
+/** Combines the models of the table, the config and `extra`. Loads a package at the first call of `language()`. */
 export function createModels(dependencies: ModelsDependencies): Models {
   const { config, extra = {}, toolSupport = createToolSupport() } = dependencies
   const made = new Map<string, Model>()
 
-  /** `provider/…` stands for those that take any name; an own provider that lists its models takes these alone. */
+  /** Returns names for error messages. `provider/…` is a provider that accepts any model. */
   function knownNames(): string[] {
     const open = providers().filter((id) => own(extra, id) ?? describeModel(findConfigured(config, id), ""))
     return [...list().map(({ ref }) => modelName(ref)), ...open.map((id) => `${id}/…`)]
@@ -64,7 +64,7 @@ export function createModels(dependencies: ModelsDependencies): Models {
     return {
       info,
       language() {
-        // A failure is not kept: the person may have mended it since.
+        // Do not cache a failure: the user may fix it.
         language ??= openModel(provider, ref.modelID, dependencies)
           .then((opened) =>
             withToolPolicy(opened, { ref, memory: toolSupport, ...toolPolicyOf(provider, ref.modelID) }),

@@ -4,10 +4,9 @@ import { errorMessage, UsageError } from "../util/errors.ts"
 type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * Makes `fetch` honour `HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY` (lower case too) and `SSL_CERT_FILE`, whose certificates
- * are trusted beside the usual ones. `NODE_EXTRA_CA_CERTS` needs nothing: Node reads it when it starts. Addresses of
- * this machine never go through a proxy. Without these variables nothing is loaded and nothing happens. Call it before
- * the first request; the function it returns takes it back. Throws `UsageError` for a proxy or a file that is no good.
+ * Applies `HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY` (also in lower case) and `SSL_CERT_FILE` to `fetch`. Certificates are
+ * added to the default ones. Node itself reads `NODE_EXTRA_CA_CERTS`. Loopback addresses never use a proxy. Call it before
+ * the first request. Returns a function that restores the settings. Throws `UsageError` for an invalid proxy or file.
  */
 export async function useNetworkSettings(environment: Environment): Promise<() => void> {
   const restoreCertificates = await trustCertificates(environment)
@@ -28,11 +27,11 @@ async function useProxy(environment: Environment): Promise<() => void> {
   try {
     return setGlobalProxyFromEnv({
       ...pick(environment, proxyVariables),
-      // The lone star excludes everything; in a list it would mean nothing.
+      // A single star excludes everything, but has no meaning in a list.
       no_proxy: excluded ? (excluded.trim() === "*" ? "*" : `${excluded},${loopback}`) : loopback,
     })
   } catch (error) {
-    throw new UsageError(`The proxy in the environment cannot be used: ${errorMessage(error)}`, error)
+    throw new UsageError(`Cannot use the proxy from the environment: ${errorMessage(error)}`, error)
   }
 }
 
@@ -44,11 +43,11 @@ async function trustCertificates(environment: Environment): Promise<() => void> 
   const before = getCACertificates("default")
   try {
     const added = await readFile(path, "utf8")
-    // Node takes any text without a word; this one refuses what is no certificate.
+    // Node accepts any text; this constructor rejects invalid certificates.
     new X509Certificate(added)
     setDefaultCACertificates([...before, added])
   } catch (error) {
-    throw new UsageError(`SSL_CERT_FILE (${path}) cannot be used: ${errorMessage(error)}`, error)
+    throw new UsageError(`Cannot use SSL_CERT_FILE (${path}): ${errorMessage(error)}`, error)
   }
   return () => setDefaultCACertificates(before)
 }

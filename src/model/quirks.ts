@@ -14,32 +14,32 @@ import {
   withoutTopUnion,
 } from "./schema-transforms.ts"
 
-/** How a server is told which session a request belongs to. An option is one of the provider's package. */
+/** The name of the package option or header for the session key. */
 export type CacheKey = { option: string } | { header: string }
 
-/** What a model or its server wants otherwise than others. */
+/** Special requirements of a model or its server. */
 interface Quirks {
-  /** Of a tool's schema, beyond what the provider's package does itself. In order. */
+  /** Transforms of tool schemas, in order, in addition to those of the provider package. */
   schema?: readonly SchemaTransform[]
-  /** The id of a call as the server takes it. The same for the same id. */
+  /** Converts a call id to one that the server accepts. Deterministic. */
   callID?(id: string): string
-  /** Said in the model's place between the results of its calls and a message of the person's. */
+  /** Assistant text between results and a user message. */
   afterResults?: string
-  /** Goes with the first system prompts and the last messages, so that the server keeps what it computed up to there. */
+  /** Cache mark for the first system prompts and the last messages. */
   cacheMark?: CacheMark
-  /** Where the name goes by which requests of one session find what the server kept of the last. */
+  /** Where the session key for the server's cache goes. */
   cacheKey?: CacheKey
-  /** Goes with what the model said, where its thoughts are not known: the server refuses calls without any. */
-  withoutThoughts?: SharedV4ProviderOptions
-  /** What the model's makers recommend, for an agent that says nothing of it. */
+  /** Options of assistant messages without reasoning, for servers that require it with calls. */
+  withoutReasoning?: SharedV4ProviderOptions
+  /** Recommended temperature, for agents without their own. */
   temperature?: number
 }
 
 interface Row extends Quirks {
   family?: ProviderFamily
-  /** Of the model's id, on whatever server: many are reached through compatible ones. */
+  /** Matches the model id on any server. */
   id?: RegExp
-  /** Of the name of the package or of the host. */
+  /** Matches the name of the package or of the host. */
   server?: RegExp
 }
 
@@ -49,7 +49,7 @@ const ephemeral = { type: "ephemeral" }
 
 const openRouterMark = { openrouter: { cacheControl: ephemeral } }
 
-/** Each package reads its own. For compatible servers it stands beside the text, as LiteLLM hands it on. */
+/** Each package reads its own key. For compatible servers the mark is next to the text, as LiteLLM expects it. */
 const claudeMark: CacheMark = {
   part: {
     anthropic: { cacheControl: ephemeral },
@@ -59,16 +59,16 @@ const claudeMark: CacheMark = {
   },
 }
 
-/** For compatible servers that look for it in the text. */
+/** For compatible servers that read the mark in the text. */
 const textMark: CacheMark = { part: { openaiCompatible: { [markInText]: ephemeral } } }
 
-/** This package looks at the part where a message has several, else at the message. */
+/** This package reads the mark of the part if a message has several, else that of the message. */
 const alibabaMark: CacheMark = {
   part: { alibaba: { cacheControl: ephemeral } },
   message: { alibaba: { cacheControl: ephemeral } },
 }
 
-/** A later row that fits goes before an earlier one, key by key. The temperatures are those of the models' cards. */
+/** Later matching rows override earlier ones, key by key. Temperatures are from the model cards. */
 const table: readonly Row[] = [
   {
     family: "openai",
@@ -76,7 +76,7 @@ const table: readonly Row[] = [
     cacheKey: { option: "promptCacheKey" },
   },
   { server: /^@ai-sdk\/(?:azure|mistral)$/, cacheKey: { option: "promptCacheKey" } },
-  // What the package does not know goes into the body as it is.
+  // The package copies unknown options to the body.
   {
     family: "openai-compatible",
     server: /^api\.mistral\.ai$|(?:^|\.)openai\.azure\.com$/,
@@ -96,12 +96,12 @@ const table: readonly Row[] = [
     { id: /claude/i, server: /(?:^|\.)openrouter\.ai$/ },
     { id: qwen, server: /(?:^|\.)(?:openrouter\.ai|aliyuncs\.com)$/ },
   ].map((model) => ({ ...model, family: "openai-compatible" as const, cacheMark: textMark })),
-  { id: /deepseek/i, withoutThoughts: { openaiCompatible: { reasoning_content: "" } } },
+  { id: /deepseek/i, withoutReasoning: { openaiCompatible: { reasoning_content: "" } } },
   {
     id: /gemini/i,
     schema: [constAsEnum, textEnums, singleTypes, tuplesAsLists, typedItems, honestRequired, asObject],
   },
-  // Its own interface takes more of JSON Schema than what others make of it.
+  // Google's own API supports more of JSON Schema than compatible servers.
   { family: "google", schema: [constAsEnum, typedItems, honestRequired, asObject] },
   { id: /kimi|moonshot/i, schema: [tuplesAsLists, bareReferences, asObject] },
   { id: /kimi-k2/i, temperature: 0.6 },
@@ -121,7 +121,7 @@ const known = new WeakMap<ModelInfo, Quirks>()
 
 const usual: Quirks = { schema: [asObject] }
 
-/** All that the table says of a model. */
+/** Returns the quirks of a model. */
 export function quirksOf(info: ModelInfo | undefined): Quirks {
   if (info === undefined) return usual
   const found = known.get(info) ?? merged(table.filter((row) => fits(row, info)))
@@ -149,7 +149,7 @@ function plainID(id: string): string {
 
 const nine = 9
 
-/** Mistral takes just nine letters and digits. What has others becomes a hash, so that two ids stay two. */
+/** Mistral accepts exactly nine letters and digits. Other ids are hashed, so that they stay distinct. */
 function nineCharacters(id: string): string {
   if (/^[A-Za-z0-9]{9}$/.test(id)) return id
   // Two 32-bit FNV-1a hashes, from both ends.

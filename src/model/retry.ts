@@ -1,23 +1,23 @@
 import type { ProviderError } from "./errors.ts"
 
-/** How long a step is tried again after faults that may pass. */
+/** Limits for retries of a step after temporary errors. */
 export interface RetryLimits {
-  /** Attempts in all, the first one included. */
+  /** Maximum number of attempts, including the first one. */
   maxAttempts: number
-  /** The longest wait that a server may ask for; above it the step fails and its error says how long to wait. */
+  /** Maximum wait that a server may request. Above it, the step fails with an error that names the wait. */
   ceilingMs: number
 }
 
-/** Five attempts; a server may ask for two minutes. */
+/** Five attempts and at most two minutes of requested wait. */
 export const defaultRetryLimits: RetryLimits = { maxAttempts: 5, ceilingMs: 120_000 }
 
 const firstDelayMs = 1_000
 const maxDelayMs = 30_000
 
 /**
- * Milliseconds to wait before the next attempt, or undefined where there shall be none. `attempt` is the one that just
- * failed, from 1. What the server asks for is kept to exactly; else 1 s, 2 s, 4 s… up to 30 s, each with up to a
- * quarter added by `random` (0 to 1), so that many clients do not come back at once.
+ * Returns the milliseconds before the next attempt, or undefined for no retry. `attempt` is the failed one, from 1. Uses
+ * the wait that the server requests, else 1 s, 2 s, 4 s … up to 30 s. `random` (0 to 1) adds up to a quarter, so that
+ * clients do not retry at the same time.
  */
 export function retryDelay(
   attempt: number,
@@ -34,8 +34,8 @@ export function retryDelay(
 }
 
 /**
- * What `retry-after-ms` or `retry-after` (seconds or a date) say, in milliseconds, never negative. Undefined where
- * they are missing or make no sense. Header names in lower case; `now` in milliseconds since the epoch.
+ * Reads `retry-after-ms` or `retry-after` (seconds or a date) in milliseconds, never negative. Undefined if they are
+ * missing or invalid. Header names are in lower case; `now` is in milliseconds since the epoch.
  */
 export function readRetryAfter(
   headers: Readonly<Record<string, string | undefined>>,

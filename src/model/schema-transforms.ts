@@ -1,18 +1,18 @@
 import { isRecord } from "../util/json.ts"
 import type { JsonSchema } from "../util/json-schema.ts"
 
-/** Makes another schema of one. The given one is not changed. */
+/** Returns a transformed schema. Does not change the given one. */
 export type SchemaTransform = (schema: JsonSchema) => JsonSchema
 
-/** Arguments are an object for every provider; schemas from outside sometimes leave out to say so. */
+/** Adds `type: "object"`, which external schemas sometimes omit. Every provider requires it for arguments. */
 export function asObject(schema: JsonSchema): JsonSchema {
   if (schema.type === "object" && schema.properties !== undefined) return schema
   return { ...schema, type: "object", properties: schema.properties ?? {} }
 }
 
 /**
- * For servers that take no alternatives at the top: the keys of all branches, of which those are needed that every
- * branch needs (`allOf`: any). What this lets through too, the tool itself refuses.
+ * Replaces a union at the top by one object with the keys of all branches, for servers that refuse unions there. A key is
+ * required if all branches (`allOf`: any branch) require it. The tool rejects other invalid arguments.
  */
 export function withoutTopUnion(schema: JsonSchema): JsonSchema {
   const { anyOf, oneOf, allOf, ...rest } = schema
@@ -27,47 +27,47 @@ export function withoutTopUnion(schema: JsonSchema): JsonSchema {
     {},
     ...[...either, ...both, rest].map(({ properties: own }) => (isRecord(own) ? own : {})),
   )
-  return { ...rest, type: "object", properties, ...(required.length > 0 ? { required } : {}) }
+  return { ...rest, type: "object", properties, required: required.length > 0 ? required : undefined }
 }
 
-/** `const` as an `enum` of one, for servers that do not know it. */
+/** Replaces `const` by an `enum` with one value, for servers without `const`. */
 export const constAsEnum = everywhere((schema) => {
   if (!("const" in schema)) return schema
   const { const: only, ...rest } = schema
   return { ...rest, enum: [only] }
 })
 
-/** Lists say what they are lists of: without it OpenAI and Gemini refuse the whole request. */
+/** Adds missing `items` to arrays. OpenAI and Gemini refuse a request without them. */
 export const typedItems = everywhere((schema) =>
   schema.type === "array" && schema.items === undefined && schema.prefixItems === undefined
     ? { ...schema, items: { type: "string" } }
     : schema,
 )
 
-/** Tuples as lists of their first kind. */
+/** Replaces tuples by arrays of their first item type. */
 export const tuplesAsLists = everywhere((schema) => {
   const { prefixItems, ...rest } = schema
   const [first] = Array.isArray(prefixItems) ? prefixItems : Array.isArray(schema.items) ? schema.items : []
   return first === undefined ? schema : { ...rest, items: first }
 })
 
-/** References stand alone: what is beside one is said where it points to. */
+/** Removes the siblings of `$ref`. */
 export const bareReferences = everywhere((schema) =>
   typeof schema.$ref === "string" && Object.keys(schema).length > 1 ? { $ref: schema.$ref } : schema,
 )
 
-/** Gemini takes enumerations of texts alone. */
+/** Converts enums to strings, for Gemini. */
 export const textEnums = everywhere((schema) => {
   if (!Array.isArray(schema.enum)) return schema
   const isNumber = schema.type === "integer" || schema.type === "number"
   return {
     ...schema,
     enum: schema.enum.map(String),
-    ...(schema.type === undefined || isNumber ? { type: "string" } : {}),
+    type: schema.type === undefined || isNumber ? "string" : schema.type,
   }
 })
 
-/** One type each, with `nullable` for null and `anyOf` for several. */
+/** Replaces lists of types by `nullable` and `anyOf`. */
 export const singleTypes = everywhere((schema) => {
   const { type, ...rest } = schema
   if (!Array.isArray(type)) return schema
@@ -77,7 +77,7 @@ export const singleTypes = everywhere((schema) => {
   return { ...rest, anyOf: kinds.map((kind) => ({ type: kind })), ...nullable }
 })
 
-/** Only keys that are there can be needed, and only objects have any. */
+/** Limits `required` to existing keys, and both keywords to objects. */
 export const honestRequired = everywhere((schema) => {
   if (schema.required === undefined && schema.properties === undefined) return schema
   const { required, properties, ...rest } = schema
@@ -92,12 +92,12 @@ export const honestRequired = everywhere((schema) => {
   }
 })
 
-/** Keys under which schemas stand: one, a list of them, or by names. */
+/** Keywords that contain one schema, a list of schemas, or schemas by name. */
 const inner = ["items", "additionalProperties", "not", "contains", "propertyNames"]
 const lists = ["anyOf", "oneOf", "allOf", "prefixItems", "items"]
 const named = ["properties", "patternProperties", "$defs", "definitions"]
 
-/** The transform at every depth, the innermost first. Names of properties and values of `enum` are no schemas. */
+/** Applies a transform at every depth, innermost first. */
 function everywhere(transform: SchemaTransform): SchemaTransform {
   const walk = (schema: unknown): unknown => {
     if (!isRecord(schema)) return schema
@@ -127,10 +127,10 @@ function requiredOf(schema: JsonSchema | undefined): string[] {
     : []
 }
 
-/** A schema is the same object in each request, and so is then what it becomes. */
+/** Cache of results: a schema is the same object in each request. */
 const transformed = new WeakMap<readonly SchemaTransform[], WeakMap<JsonSchema, JsonSchema>>()
 
-/** The schema after each of the transforms, in order. The given one is not changed. */
+/** Applies the transforms in order. Does not change the given schema. */
 export function transformSchema(schema: JsonSchema, transforms: readonly SchemaTransform[]): JsonSchema {
   const known = transformed.get(transforms) ?? new WeakMap<JsonSchema, JsonSchema>()
   transformed.set(transforms, known)

@@ -1,24 +1,24 @@
 import { abortedError } from "../util/abort.ts"
 import type { TackleError } from "../util/errors.ts"
 
-/** Ends a stream from outside: at the caller's signal, or when the other side stays silent for too long. */
+/** Ends a stream at the caller's signal, or when the server is silent for too long. */
 export interface StreamWatch {
-  /** Fires when the stream is to end. Its reason is {@link stopped}. */
+  /** Fires when the stream must end. Its reason is {@link stopped}. */
   readonly signal: AbortSignal
-  /** Why it was ended, once it was. */
+  /** The reason, once the stream was ended. */
   readonly stopped: TackleError | undefined
-  /** From now on we wait for the other side. */
+  /** Starts waiting for the server. */
   wait(): void
-  /** It answered: until the next `wait` its time does not run. */
+  /** Stops the clock until the next `wait`. */
   answered(): void
-  /** How long it may stay silent from now on. */
+  /** Sets the maximum silence from now on. */
   setLimit(ms: number): void
   end(): void
 }
 
 /**
- * `silence` makes the error for a limit that ran out. One timer serves all waits, so that a wait costs no more than a
- * look at the clock.
+ * Starts a watch. `silence` creates the error for an exceeded limit. One timer serves all waits, so that a wait only reads
+ * the clock.
  */
 export function watchStream(
   signal: AbortSignal,
@@ -38,7 +38,7 @@ export function watchStream(
   function check(): void {
     const silent = waitingSince === undefined ? 0 : performance.now() - waitingSince
     if (silent >= limit) stop(silence(limit))
-    // One millisecond more, since timers may fire a fraction too early.
+    // Timers may fire a fraction too early.
     else timer = setTimeout(check, limit - silent + 1)
   }
 

@@ -16,35 +16,35 @@ import { modelName } from "./model.ts"
 import { toProviderError } from "./provider-error.ts"
 import { type StreamWatch, watchStream } from "./stream-watch.ts"
 
-/** Patience in milliseconds. */
+/** Timeouts in milliseconds. */
 export interface StreamLimits {
-  /** Until the answer begins. */
+  /** Maximum time until the answer begins. */
   firstByteMs: number
-  /** Of silence within the answer. Time in which the caller does not ask for the next event does not count. */
+  /** Maximum silence within the answer. Counts only while the caller waits for an event. */
   idleMs: number
 }
 
-/** Five minutes each: what Node's own fetch allows at most, and slow local models need. */
+/** Five minutes each: the maximum of Node's `fetch`, which slow local models need. */
 export const defaultStreamLimits: StreamLimits = { firstByteMs: 300_000, idleMs: 300_000 }
 
-/** Of an end that the provider announced: how long it may then take to close the stream. */
+/** Maximum time between the finish part and the end of the stream. */
 const closingMs = 1_000
 
-/** One request to a model. Of two limits that of `info.timeouts` goes before that of `limits`. */
+/** A request to a model. `info.timeouts` overrides `limits`. */
 export interface StepRequest extends CallRequest {
   signal: AbortSignal
   limits?: Partial<StreamLimits>
 }
 
 /**
- * What a model answers in one step, piece by piece. An `id` or `callID` is the provider's: it joins the pieces of one
- * block or call, and may come again in the next.
+ * A piece of an answer. `id` and `callID` are those of the provider: they join the pieces of one block or call, and can
+ * repeat in the next answer.
  */
 export type StepEvent =
   | {
       type: "text-start" | "text-end" | "reasoning-start" | "reasoning-end"
       id: string
-      /** At the end: all that the provider wants to see again with this block. */
+      /** At the end: the metadata that later requests must repeat with this block. */
       metadata?: Record<string, unknown>
     }
   | { type: "text-delta" | "reasoning-delta"; id: string; delta: string }
@@ -54,23 +54,26 @@ export type StepEvent =
       type: "tool-call"
       callID: string
       tool: string
-      /** The arguments as the model wrote them: JSON, if all went well. */
+      /** The arguments as the model wrote them. May be invalid JSON. */
       input: string
       metadata?: Record<string, unknown>
     }
   | { type: "finish"; reason: FinishReason; tokens: Tokens }
 
 /**
- * Asks the model for one step and hands on what it answers, as it comes. `finish` comes last and exactly once; a
- * `tool-call` may come without a `tool-start` and is to be run only after `finish`, since a stream that breaks off may
- * have announced a truncated one. Throws {@link ProviderError} for whatever the provider does wrong (refuses, breaks
- * off, sends garbage, stays silent), `UsageError` for what the config forbids, and `AbortedError` at the signal.
- * Whoever stops reading early closes the connection.
+ * Requests one step and streams the answer. `finish` comes exactly once, at the end. A `tool-call` may come without a
+ * `tool-start`. Execute calls only after `finish`, since a stream that breaks off may contain a truncated call. Throws
+ * {@link ProviderError} if the provider fails, `UsageError` if the config forbids the request, and `AbortedError` at the
+ * signal. Leaving the loop early closes the connection.
  */
 export async function* streamStep(request: StepRequest): AsyncGenerator<StepEvent, void, undefined> {
   const { language, info } = request
   const ref = info?.ref ?? { providerID: language.provider, modelID: language.modelId }
-  const limits = { ...defaultStreamLimits, ...request.limits, ...info?.timeouts }
+  const { firstByteMs, idleMs } = { ...defaultStreamLimits, ...request.limits }
+  const limits = {
+    firstByteMs: info?.timeouts?.firstByteMs ?? firstByteMs,
+    idleMs: info?.timeouts?.idleMs ?? idleMs,
+  }
   throwIfAborted(request.signal)
   const watch = watchStream(request.signal, limits.firstByteMs, (ms) => silence(modelName(ref), ms))
   let reader: ReadableStreamDefaultReader<LanguageModelV4StreamPart> | undefined
@@ -115,7 +118,7 @@ export async function* streamStep(request: StepRequest): AsyncGenerator<StepEven
           if (value.type.endsWith("-end")) blocks.delete(value.id)
           break
         case "finish":
-          if (value.finishReason.unified === "interrupted") throw noEnd(modelName(ref))
+          if (value.finishReason.unified === "interrupted") throw incompleteAnswer(modelName(ref))
           finish = {
             type: "finish",
             reason: readReason(value.finishReason),
@@ -128,10 +131,10 @@ export async function* streamStep(request: StepRequest): AsyncGenerator<StepEven
       }
     }
     throwIfAborted(request.signal)
-    if (finish === undefined) throw watch.stopped ?? noEnd(modelName(ref))
+    if (finish === undefined) throw watch.stopped ?? incompleteAnswer(modelName(ref))
     yield finish
   } catch (error) {
-    // What the person has to mend in the config is no fault of the provider.
+    // An error in the config is not an error of the provider.
     if (watch.stopped === undefined && error instanceof UsageError) throw error
     throw watch.stopped ?? toProviderError(error, ref)
   } finally {
@@ -141,7 +144,7 @@ export async function* streamStep(request: StepRequest): AsyncGenerator<StepEven
   }
 }
 
-/** The answer's beginning. One that comes after the watch gave up is thrown away. */
+/** Waits for the beginning of the answer. Cancels an answer that begins after the watch has ended. */
 async function open(
   language: LanguageModelV4,
   options: LanguageModelV4CallOptions,
@@ -158,7 +161,7 @@ async function open(
 
 function toolCall(part: Extract<LanguageModelV4StreamPart, { type: "tool-call" }>): StepEvent {
   const { toolCallId: callID, toolName: tool, input, providerMetadata: metadata } = part
-  return { type: "tool-call", callID, tool, input, ...(metadata && { metadata }) }
+  return { type: "tool-call", callID, tool, input, metadata }
 }
 
 function blockEvent(
@@ -169,7 +172,7 @@ function blockEvent(
   return metadata === undefined ? { type, id } : { type, id, metadata: { ...metadata } }
 }
 
-/** Providers spread a block's metadata over its events: a signature comes on an empty last delta. */
+/** Collects the metadata of a block. Providers spread it over several events. */
 function remember(
   blocks: Map<string, Record<string, unknown>>,
   id: string,
@@ -182,15 +185,15 @@ function remember(
   blocks.set(id, known)
 }
 
-/** What a stream that was given up still reports is of no interest: why it was given up is already known. */
+/** Ignores errors of a cancelled stream. */
 function ignoreLateFailure(): void {}
 
-/** Why the answer ended, in our words. */
+/** Converts the finish reason. */
 function readReason({ unified }: LanguageModelV4FinishReason): FinishReason {
   return unified === "interrupted" ? "error" : unified
 }
 
-/** Tokens without those of the cache in `input`, and without thoughts in `output`. What is not told counts as 0. */
+/** Converts token counts. `input` excludes cached tokens, `output` excludes reasoning. Missing counts are 0. */
 function readTokens({ inputTokens, outputTokens }: LanguageModelV4Usage): Tokens {
   const read = inputTokens.cacheRead ?? 0
   const write = inputTokens.cacheWrite ?? 0
@@ -203,23 +206,23 @@ function readTokens({ inputTokens, outputTokens }: LanguageModelV4Usage): Tokens
   }
 }
 
-/** The server stays silent: asking again may help. */
+/** Returns the retryable error for a silent server. */
 export function silence(model: string, ms: number): ProviderError {
   return new ProviderError(
-    `${model}: the server sent nothing for ${ms / 1000} s. Where it needs longer, raise timeout in the config.`,
+    `${model}: the server sent nothing for ${ms / 1000} s. If it needs longer, increase timeout in the config.`,
     { kind: "timeout", retryable: true },
   )
 }
 
-/** The connection ended before the answer did: asking again may help. */
-function noEnd(model: string): ProviderError {
+/** Returns the retryable error for an incomplete answer. */
+function incompleteAnswer(model: string): ProviderError {
   return new ProviderError(`${model}: the answer broke off before its end.`, {
     kind: "bad-response",
     retryable: true,
   })
 }
 
-/** A page of some other program at this address: asking again will not help. */
+/** Returns the error for a web page instead of an answer. */
 function wrongFormat(model: string, { response }: LanguageModelV4StreamResult): ProviderError | undefined {
   const type = response?.headers?.["content-type"]
   if (type === undefined || !/^text\/html/.test(type)) return undefined

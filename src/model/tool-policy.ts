@@ -6,35 +6,35 @@ import { modelName, type ToolCalling } from "./model.ts"
 import { toolRefusal } from "./provider-error.ts"
 import type { ToolSupport } from "./tool-support.ts"
 
-/** The policy for one model, and where it comes from. */
+/** The tool policy of a model. */
 interface ToolPolicyOptions {
   ref: ModelRef
   policy: ToolCalling
-  /** The config's key that says so, or where it would be said. */
+  /** The config key that sets the policy. */
   key: string
-  /** How the model is told to write calls; by its name, where this is missing. */
+  /** The format of calls. Undefined: by the model's name. */
   dialect: DialectName | undefined
-  /** What `auto` learned, and where it puts what it learns. */
+  /** Stores the refusals that `auto` sees. */
   memory: ToolSupport
 }
 
 /**
- * The model under a policy for tools:
- * - `native`: they go to the server.
- * - `synthetic`: they go into the prompt, and calls are read out of the text.
- * - `reject`: a request with tools is refused before it is sent, by a `UsageError` that names the key to change.
- * - `ignore`: they are left out, and the model answers in words.
- * - `auto`: native until the server refuses tools, and from that request on, remembered by the model's name, synthetic.
+ * Applies a tool policy to a model:
+ * - `native`: sends tools to the server.
+ * - `synthetic`: describes tools in the prompt and reads calls from the text.
+ * - `reject`: throws `UsageError` for a request with tools. The message names the config key.
+ * - `ignore`: removes the tools.
+ * - `auto`: `native` until the server refuses tools, then `synthetic`. Stores the refusal by the model's name.
  */
 export function withToolPolicy(language: LanguageModelV4, options: ToolPolicyOptions): LanguageModelV4 {
   const { ref, policy, dialect, memory } = options
   const name = modelName(ref)
   let loaded: Promise<LanguageModelV4> | undefined
 
-  /** Loaded when it is first needed: most servers take tools. */
+  /** Loads the middleware on first use: most servers accept tools. */
   function synthetic(): Promise<LanguageModelV4> {
     loaded ??= import("../synthetic/middleware.ts").then(({ withSyntheticTools }) =>
-      withSyntheticTools(language, dialect === undefined ? {} : { dialect }),
+      withSyntheticTools(language, { dialect }),
     )
     return loaded
   }
@@ -89,7 +89,7 @@ function withoutTools({ tools: _, toolChoice: _choice, ...call }: LanguageModelV
 
 function rejection(name: string, key: string): UsageError {
   return new UsageError(
-    `${name} is not given any tools, since ${key} is "reject". Set ${key} to "synthetic" to have tools described in the prompt and calls read from the text, to "native" or "auto" if the server takes tools, or to "ignore" to have an answer in words.`,
+    `${name} cannot use tools because ${key} is "reject". Set ${key} to "synthetic" to describe tools in the prompt, to "native" or "auto" if the server supports tools, or to "ignore" to send no tools.`,
     undefined,
     "model.tools-rejected",
   )

@@ -4,21 +4,20 @@ import { dirname, join } from "node:path"
 import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 
-/** Which models' servers refused tools. Names are `provider/model`. */
+/** Stores which models refused tools. Names are `provider/model`. */
 export interface ToolSupport {
-  /** What the server said, where it refused. */
+  /** Returns the server's message if it refused. */
   refused(name: string): string | undefined
-  /** Throws `TackleError` when it cannot be written. */
+  /** Stores a refusal. Throws `TackleError` if writing fails. */
   remember(name: string, reason: string): void
-  /** Of one model, or of all; returns those that were forgotten. Throws `TackleError` when it cannot be written. */
+  /** Forgets one model or all and returns their names. Throws `TackleError` if writing fails. */
   forget(name?: string): string[]
 }
 
 type Refusals = Record<string, { reason: string; time: string }>
 
 /**
- * The memory in `tool-support.json` of the data directory. A missing file is an empty one, and so is one that cannot be
- * understood.
+ * Opens `tool-support.json` of the data directory. A missing or invalid file counts as empty.
  */
 export function openToolSupport(dataDirectory: string): ToolSupport {
   const path = join(dataDirectory, "tool-support.json")
@@ -29,7 +28,7 @@ export function openToolSupport(dataDirectory: string): ToolSupport {
       return Object.hasOwn(known, name) ? known[name]?.reason : undefined
     },
     remember(name, reason) {
-      // Read again, so that what another process wrote meanwhile stays.
+      // Read again to keep what another process wrote.
       known = { ...load(path), [name]: { reason: reason.slice(0, 300), time: new Date().toISOString() } }
       save(path, known)
     },
@@ -43,7 +42,7 @@ export function openToolSupport(dataDirectory: string): ToolSupport {
   }
 }
 
-/** A memory that ends with the process. */
+/** Creates a store in memory. */
 export function createToolSupport(): ToolSupport {
   const known = new Map<string, string>()
   return {
@@ -57,7 +56,7 @@ export function createToolSupport(): ToolSupport {
   }
 }
 
-/** What is lost is learned again at the next refusal. */
+/** Reads the file. Lost entries return at the next refusal. */
 function load(path: string): Refusals {
   let text: string
   try {
@@ -76,7 +75,7 @@ function load(path: string): Refusals {
   return Object.fromEntries(entries)
 }
 
-/** Whole or not at all: written beside, then renamed. */
+/** Writes the file atomically. */
 function save(path: string, refused: Refusals): void {
   const temporary = `${path}.${randomBytes(6).toString("hex")}`
   try {
@@ -86,7 +85,7 @@ function save(path: string, refused: Refusals): void {
   } catch (error) {
     rmSync(temporary, { force: true })
     throw new TackleError(
-      `${path} cannot be written (${errorMessage(error)}). Check the rights of its directory.`,
+      `Cannot write ${path} (${errorMessage(error)}). Check the permissions of its directory.`,
       {
         code: "tool-support.write",
         recoverable: false,

@@ -124,6 +124,6 @@ test("requests go through the proxy of the environment, those to this machine do
   const wrong = await machine.run(["run", "hi"], { env: { HTTP_PROXY: "not a url" } })
   expect(wrong).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/^tackle: The proxy in the environment cannot be used/),
+    stderr: expect.stringMatching(/^tackle: Cannot use the proxy from the environment/),
   })
 })

@@ -24,7 +24,7 @@ test("1: the provider refuses the key, or keeps failing after all attempts", asy
     /^↻ attempt 1 failed, trying again in 1 s: test\/m: 127\.0\.0\.1:\d+ answered 500: Broken/m,
   )
   expect(failing.stderr).toMatch(
-    /^✗ test\/m: 127\.0\.0\.1:\d+ answered 500: Still broken\. It asks to wait 1 s\.$/m,
+    /^✗ test\/m: 127\.0\.0\.1:\d+ answered 500: Still broken\. The server asks to wait 1 s\.$/m,
   )
   expect(failing.stderr).toMatch(/^failed · /m)
   expect(machine.server.requests).toHaveLength(3)
@@ -48,8 +48,8 @@ test("2: what is wrong with the command line is said in a line or two, and nothi
     [["run", "-c", "-s", "ses_x", "hi"], /'-c, --continue' cannot be used with option '-s, --session <id>'/],
     [["run", "-c", "hi"], /^tackle: This project has no session to continue\.\n$/],
     [["run", "--agent", "nobody", "hi"], /^tackle: Unknown agent "nobody"\. Available: build, plan/],
-    [["run", "-m", "test/n", "hi"], /^tackle: There is no model test\/n\. Did you mean test\/m/],
-    [["run", "-m", "nonsense", "hi"], /^tackle: "nonsense" is no model name: write provider\/model/],
+    [["run", "-m", "test/n", "hi"], /^tackle: Model test\/n does not exist\. Did you mean test\/m/],
+    [["run", "-m", "nonsense", "hi"], /^tackle: "nonsense" is not a model name\. Use provider\/model/],
     [["run", "--dir", "nowhere", "hi"], /^tackle: There is no directory \/.*\/nowhere \(--dir\)\.\n$/],
     [["run", "--allow", "", "hi"], /^tackle: .*--allow/],
   ]

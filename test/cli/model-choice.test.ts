@@ -6,10 +6,10 @@ test("a model that cannot be used as configured is a mistake of the config, and 
     config: { provider: { nowhere: { models: { m: {} } }, foreign: { npm: "no-such-package" } } },
   })
   const tried: [string, RegExp][] = [
-    ["anthropic/claude-x", /Anthropic needs a key.*ANTHROPIC_API_KEY/],
+    ["anthropic/claude-x", /Anthropic needs an API key.*ANTHROPIC_API_KEY/],
     ["nowhere/m", /provider\.nowhere\.options\.baseURL is missing/],
     ["foreign/m", /no-such-package of provider\.foreign is not installed/],
-    ["nobody/m", /There is no model nobody\/m/],
+    ["nobody/m", /Model nobody\/m does not exist/],
   ]
   for (const [model, message] of tried) {
     const run = await machine.run(["run", "-m", model, "hello"])

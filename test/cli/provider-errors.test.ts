@@ -39,11 +39,11 @@ test("a model server that fails is told with its address, and the attempts are s
     expect(run.stderr).toBe("")
   }
   expect(told.hang).toMatch(
-    /test\/m: the server sent nothing for 0\.5 s\. Where it needs longer, raise timeout/,
+    /test\/m: the server sent nothing for 0\.5 s\. If it needs longer, increase timeout/,
   )
   expect(told["hang-mid"]).toMatch(/test\/m.*0\.5 s/)
   expect(told.cut).toMatch(/test\/m: 127\.0\.0\.1:\d+ broke off its answer \(\w+\)\.$/)
-  expect(told.garbage).toMatch(/test\/m: .*no answer/)
+  expect(told.garbage).toMatch(/test\/m: .*invalid answer/)
   expect(told.html).toMatch(/test\/m: .*baseURL/)
   expect(told.page).toMatch(/answered 502: Bad gateway/)
   expect(told.reset).toMatch(/test\/m: the connection to 127\.0\.0\.1:\d+ failed/)
@@ -76,7 +76,7 @@ test("a server that recovers is waited for as it asks, and nothing of the failed
 
   const refused = await machine.run(["run", "hi"])
   expect(refused.code).toBe(1)
-  expect(refused.stderr).toMatch(/answered 429: Slow down\. It asks to wait 67 min\./)
+  expect(refused.stderr).toMatch(/answered 429: Slow down\. The server asks to wait 67 min\./)
 })
 
 test("nobody listens: the run ends at once and asks whether the server runs", async () => {
@@ -85,6 +85,6 @@ test("nobody listens: the run ends at once and asks whether the server runs", as
   const run = await machine.run(["run", "hi"])
   expect(run).toMatchObject({ code: 1, stdout: "" })
   expect(run.stderr).toMatch(
-    /^✗ test\/m: the connection to 127\.0\.0\.1:\d+ failed: .*Is the model server running\?$/m,
+    /^✗ test\/m: the connection to 127\.0\.0\.1:\d+ failed: .*Check that the model server is running\.$/m,
   )
 })

@@ -257,7 +257,7 @@ test("what is no recording, and a message beside one, are mistakes of the comman
   await machine.project.write("x.jsonl", '{"type":"run","version":2}')
   expect(await machine.run(["run", "--replay", "x.jsonl"])).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("x.jsonl:1 is no line of a recording"),
+    stderr: expect.stringContaining("x.jsonl:1 is not a line of a recording"),
   })
   expect(await machine.run(["run", "--replay", "none"])).toMatchObject({ code: 2 })
   expect(await machine.run(["run", "--replay", "x.jsonl", "go"])).toMatchObject({

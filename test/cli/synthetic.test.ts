@@ -67,7 +67,7 @@ test("where tools are rejected, the run ends with the key to change, and nothing
   expect(machine.server.requests).toHaveLength(0)
 })
 
-test("what was mended of a call is recorded with it", async () => {
+test("records the repairs of a call", async () => {
   const machine = await createMachine({
     files: { "notes.txt": "seven\n" },
     script: [

@@ -8,7 +8,7 @@ const point = {
   required: ["x"],
 }
 
-test("an object is sent as it stands; its defaults are filled in and further keys kept", () => {
+test("sends an object schema unchanged, fills in defaults and keeps other keys", () => {
   const { sent, wrapped, checker } = readAnswerSchema(point)
   expect(wrapped).toBe(false)
   expect(sent).toBe(point)
@@ -37,14 +37,14 @@ test.each([
   [{ type: "strnig" }, /Unsupported type/],
   [{ type: "object", not: { type: "string" } }, /not is not supported/],
   [{ type: "array", items: { $ref: "#/$defs/none" } }, /none/],
-  [[], /no object/],
-  [null, /no object/],
-])("%j is refused in words", (schema, words) => {
+  [[], /expected an object/],
+  [null, /expected an object/],
+])("rejects %j with a reason", (schema, words) => {
   expect(() => readAnswerSchema(schema)).toThrow(UsageError)
   expect(() => readAnswerSchema(schema)).toThrow(words)
 })
 
-test("strict are schemas whose objects are all closed and need all their keys", () => {
+test("is strict only for closed objects with all keys required", () => {
   const closed = { type: "object", properties: { a: {} }, required: ["a"], additionalProperties: false }
   expect(isStrictSchema(closed)).toBe(true)
   expect(isStrictSchema({ ...closed, properties: { a: { type: "array", items: closed } } })).toBe(true)

@@ -17,7 +17,7 @@ interface Sent {
   body: Record<string, unknown>
 }
 
-describe("what a server of the chat completions format gets for its cache", () => {
+describe("cache fields for compatible servers", () => {
   test.each([
     ["anthropic", { npm: "@ai-sdk/anthropic" }, "claude-sonnet-4-5"],
     ["openai", { npm: "@ai-sdk/openai" }, "gpt-5"],
@@ -42,7 +42,7 @@ describe("what a server of the chat completions format gets for its cache", () =
   })
 })
 
-describe("what the package of another provider is told for its cache", () => {
+describe("cache options for other packages", () => {
   test.each([
     ["bedrock", "@ai-sdk/amazon-bedrock", "anthropic.claude-sonnet-4-5"],
     ["openrouter-package", "@openrouter/ai-sdk-provider", "anthropic/claude-sonnet-4.5"],
@@ -63,7 +63,7 @@ describe("what the package of another provider is told for its cache", () => {
   })
 })
 
-test("a person's own header goes before the session's name, and the config's options stay beside it", async () => {
+test("prefers a configured header to the session key and keeps configured options", async () => {
   const { headers } = await sentBy(at("https://api.x.ai/v1"), "grok-4", {
     headers: { "x-grok-conv-id": "mine" },
   })

@@ -14,7 +14,7 @@ function convert(messages: MessageWithParts[], info: ModelInfo = model) {
   return toPrompt({ system: [], messages, model: info })
 }
 
-test("system prompts, text, calls and their results in order", () => {
+test("converts system prompts, text, calls and results in order", () => {
   const messages = [
     user("hello"),
     assistant(
@@ -52,7 +52,7 @@ test("system prompts, text, calls and their results in order", () => {
   ])
 })
 
-test("a call without an end gets a result that tells what is known", () => {
+test("adds a result to an interrupted call", () => {
   const waiting = pending('{"command":"rm')
   const running = start(pending(), { command: "make" }, 1)
   const [, results] = convert([assistant(call("bash", "c1", waiting), call("bash", "c2", running))])
@@ -63,7 +63,7 @@ test("a call without an end gets a result that tells what is known", () => {
   ])
 })
 
-test("every call has exactly one result, right after the message that made it", () => {
+test("puts exactly one result for each call after its message", () => {
   const state = fc.oneof(
     fc.constant(pending("{")),
     fc.constant(start(pending(), {}, 1)),
@@ -96,7 +96,7 @@ test("every call has exactly one result, right after the message that made it", 
   )
 })
 
-test("half surrogate pairs are replaced everywhere", () => {
+test("replaces lone surrogates", () => {
   const half = "x\ud83d"
   const prompt = convert([
     user(half),
@@ -106,12 +106,12 @@ test("half surrogate pairs are replaced everywhere", () => {
   expect(JSON.stringify(prompt)).toContain("x\ufffd")
 })
 
-test("messages without content are left out, thoughts without an answer too", () => {
+test("drops empty messages and reasoning without an answer", () => {
   const thought = { type: "reasoning", text: "hm", time: { start: 1 } } as const
   expect(convert([user(), assistant(), assistant(" \n"), assistant(thought)])).toEqual([])
 })
 
-test("thoughts and metadata go back to the model they came from and to no other", () => {
+test("sends reasoning and metadata only to the model that wrote them", () => {
   const metadata = { anthropic: { signature: "s" } }
   const thought = { type: "reasoning", text: "hm", time: { start: 1 }, metadata } as const
   const history = [assistant(thought, { type: "text", text: "hi", metadata })]
@@ -128,7 +128,7 @@ test("thoughts and metadata go back to the model they came from and to no other"
   expect(convert(history, other)).toEqual([{ role: "assistant", content: [{ type: "text", text: "hi" }] }])
 })
 
-test("a name that servers refuse does not spoil the history", () => {
+test("replaces invalid tool names", () => {
   const [message] = convert([assistant(call("functions.read file!", "c", failed({}, "no such tool")))])
   expect(message?.content[0]).toMatchObject({ toolName: "functions_read_file_" })
 })
@@ -137,7 +137,7 @@ describe("files", () => {
   const image = { type: "file", mime: "image/png", url: png, filename: "a.png" } as const
   const withFiles: ModelInfo = { ...model, attachment: true }
 
-  test("images of the person are sent as data to a model that takes them", () => {
+  test("sends images of the user to a model that accepts them", () => {
     expect(convert([user("look", image)], withFiles)).toMatchObject([
       {
         content: [
@@ -153,7 +153,7 @@ describe("files", () => {
     ])
   })
 
-  test("any other model reads that they were not sent", () => {
+  test("sends a note instead to any other model", () => {
     const [message] = convert([user("look", image)])
     expect(message?.content[1]).toMatchObject({
       type: "text",
@@ -165,8 +165,8 @@ describe("files", () => {
     ["anthropic", "image/png", 100, 3_900_000, "sent", undefined],
     ["anthropic", "image/png", 100, 4_000_000, "not sent", /100 × 50 pixels, 4\.0 MB\).*at most 3\.9 MB/],
     ["anthropic", "image/png", 8001, 100, "not sent", /8001 × 50 pixels.*at most 8000 pixels/],
-    ["anthropic", "image/bmp", 100, 100, "not sent", /no files of that kind/],
-    ["google", "image/gif", 100, 100, "not sent", /no files of that kind/],
+    ["anthropic", "image/bmp", 100, 100, "not sent", /does not accept files of this type/],
+    ["google", "image/gif", 100, 100, "not sent", /does not accept files of this type/],
     ["openai", "image/png", 9000, 6_000_000, "sent", undefined],
     ["openai-compatible", "image/bmp", 9000, 30_000_000, "sent", undefined],
   ])("%s, %s of %i pixels and %i bytes: %s", (family, mime, width, bytes, _, reason) => {
@@ -184,13 +184,13 @@ describe("files", () => {
     else expect(part).toMatchObject({ type: "file", mediaType: mime })
   })
 
-  test("text within a data URL is text; a path to text stands beside its content already", () => {
+  test("sends text of a data URL as text and drops paths to text files", () => {
     const inline = { type: "file", mime: "text/plain", url: "data:text/plain,h%C3%A4llo" } as const
     const path = { type: "file", mime: "text/plain", url: "/w/a.txt" } as const
     expect(convert([user(inline, path)])).toMatchObject([{ content: [{ type: "text", text: "hällo" }] }])
   })
 
-  test("what a call returned follows in a message of the user's, or is part of the result", () => {
+  test("sends returned files in the result or in a user message", () => {
     const attachments = [{ type: "file" as const, mime: "image/png", url: png }]
     const history = [assistant(call("read", "c", completed({}, "Image read.", attachments)))]
     expect(convert(history, withFiles)).toMatchObject([
@@ -215,7 +215,7 @@ describe("files", () => {
 describe("anthropic", () => {
   const anthropic: ModelInfo = { ...model, family: "anthropic" }
 
-  test("call ids lose what its server refuses, in call and result alike", () => {
+  test("replaces invalid characters of call ids in calls and results", () => {
     const prompt = convert([assistant(call("read", "functions.read:0", completed({}, "")))], anthropic)
     expect(prompt).toMatchObject([
       { content: [{ toolCallId: "functions_read_0" }] },
@@ -223,7 +223,7 @@ describe("anthropic", () => {
     ])
   })
 
-  test("the first system prompts and the last messages are marked for the cache, each time anew", () => {
+  test("marks the first system prompts and the last messages for the cache", () => {
     const build = createPromptBuilder()
     const first = user("one")
     const marksOf = (prompt: LanguageModelV4Prompt) =>
@@ -245,8 +245,8 @@ describe("anthropic", () => {
   })
 })
 
-describe("the builder", () => {
-  test("keeps settled messages and converts the others anew", () => {
+describe("prompt builder", () => {
+  test("keeps completed messages and converts others again", () => {
     const build = createPromptBuilder()
     const settled = user("one")
     const open = assistant(call("bash", "c", start(pending(), {}, 1)))
@@ -260,7 +260,7 @@ describe("the builder", () => {
     expect(after[2]).toMatchObject({ content: [{ output: { value: "done" } }] })
   })
 
-  test("gives what a fresh conversion gives, after messages went, came and changed", () => {
+  test("matches a fresh conversion after messages were added, removed and changed", () => {
     const build = createPromptBuilder()
     const messages = [user("a"), assistant("b", call("t", "c", completed({}, "r"))), user("d")]
     build({ system: [], messages, model })

@@ -5,7 +5,7 @@ import { Headers as Lean } from "../../src/model/http-fetch.ts"
 const name = fc.stringMatching(/^[A-Za-z][A-Za-z0-9-]{0,8}$/)
 const value = fc.stringMatching(/^[ -~]{0,12}$/)
 
-test("headers read as the platform's do, whatever is set, added and taken away", () => {
+test("behaves like the global Headers after any sequence of set, append and delete", () => {
   const step = fc.tuple(fc.constantFrom("set" as const, "append" as const, "delete" as const), name, value)
   fc.assert(
     fc.property(fc.dictionary(name, value), fc.array(step), (init, steps) => {
@@ -22,7 +22,7 @@ test("headers read as the platform's do, whatever is set, added and taken away",
   )
 })
 
-test("an empty value is a value", () => {
+test("keeps empty values", () => {
   const ours = new Lean({ z: "" })
   const theirs = new Headers({ z: "" })
   ours.append("z", "")
@@ -30,7 +30,7 @@ test("an empty value is a value", () => {
   expect([...ours]).toEqual([...theirs])
 })
 
-test("headers copy others, and can be walked", () => {
+test("copies other headers and iterates them", () => {
   const first = new Lean([
     ["B", "2"],
     ["a", "1"],

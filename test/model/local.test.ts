@@ -6,7 +6,7 @@ import { startServer } from "./server.ts"
 
 const signal = new AbortController().signal
 
-test("finds what answers with models, and only that", async () => {
+test("finds only servers that answer with models", async () => {
   const list = JSON.stringify({ object: "list", data: [{ id: "qwen3", object: "model" }, { id: "llama" }] })
   await using good = await startServer((response) => void response.end(list))
   await using web = await startServer((response) => void response.end("<html>hi</html>"))
@@ -31,7 +31,7 @@ test("finds what answers with models, and only that", async () => {
   await huge.abandoned
 })
 
-test("silence, other protocols, redirects and closed ports are nobody", async () => {
+test("ignores silence, other protocols, redirects and closed ports", async () => {
   const silent = await startServer(() => {})
   const closed = await startServer(() => {})
   await closed[Symbol.asyncDispose]()
@@ -58,7 +58,7 @@ test("silence, other protocols, redirects and closed ports are nobody", async ()
   await new Promise((done) => other.close(done))
 })
 
-test("only loopback is asked, and the signal ends it", async () => {
+test("asks only loopback and stops at the signal", async () => {
   const asked: string[] = []
   const spy: typeof fetch = async (input) => {
     asked.push(new URL(String(input)).host)

@@ -57,8 +57,8 @@ async function ask(model: Model, signal = new AbortController().signal): Promise
   return events
 }
 
-describe("names", () => {
-  test("the first slash parts provider and model", () => {
+describe("model names", () => {
+  test("splits provider and model at the first slash", () => {
     expect(named("openrouter/meta/llama")).toEqual({ providerID: "openrouter", modelID: "meta/llama" })
   })
 
@@ -67,12 +67,12 @@ describe("names", () => {
     expect(() => parseModelName(name, ["tackle/offline"])).toThrow(/provider\/model.*tackle\/offline/)
   })
 
-  test("any model of a known provider can be named without config", async () => {
+  test("accepts any model of a known provider without config", async () => {
     const model = await models().get(named("openai/gpt-99"))
     expect(model.info).toMatchObject({ ref: named("openai/gpt-99"), toolCall: true, attachment: true })
   })
 
-  test("an unknown provider, and a model that a provider does not list, are refused with near names", async () => {
+  test("rejects an unknown provider or model with similar names", async () => {
     const config = { mine: { models: { alpha: {} } } }
     await expect(models({ config }).get(named("mine/alpah"))).rejects.toThrow(ModelNotFoundError)
     await expect(models({ config }).get(named("mine/alpah"))).rejects.toThrow("Did you mean mine/alpha")
@@ -82,12 +82,12 @@ describe("names", () => {
       mine: { models: Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`m${at}`, {}])) },
     }
     await expect(models({ config: many }).get(named("mine/something"))).rejects.toThrow(/m19 and \d+ more \(/)
-    await expect(models().get(named("nowhere/x"))).rejects.toThrow(/There is no model nowhere\/x/)
+    await expect(models().get(named("nowhere/x"))).rejects.toThrow(/Model nowhere\/x does not exist/)
     await expect(models().get(named("constructor/x"))).rejects.toThrow(ModelNotFoundError)
     await expect(models().get(named("tackle/other"))).rejects.toThrow("tackle/offline")
   })
 
-  test("the list holds the config's models and the built-in one", () => {
+  test("lists the configured models and the built-in one", () => {
     const config = {
       mine: {
         models: {
@@ -113,7 +113,7 @@ describe("names", () => {
     ])
   })
 
-  test("the config's shape is read, unknown keys are refused, unknown options kept", () => {
+  test("parses the config, rejects unknown keys and keeps unknown options", () => {
     const options = { baseURL: "http://x", organization: "o" }
     expect(ProviderConfig.parse({ options }).options).toEqual(options)
     expect(ProviderConfig.safeParse({ model: {} }).success).toBe(false)
@@ -121,8 +121,8 @@ describe("names", () => {
   })
 })
 
-describe("keys", () => {
-  test("without one the error names the variable, and nothing is asked", async () => {
+describe("API keys", () => {
+  test("names the environment variable if the key is missing, and sends nothing", async () => {
     let asked = 0
     const model = await models({
       fetch: async () => {
@@ -131,11 +131,13 @@ describe("keys", () => {
       },
     }).get(named("anthropic/claude-x"))
     await expect(ask(model)).rejects.toThrow(UsageError)
-    await expect(ask(model)).rejects.toThrow(/Anthropic needs a key.*ANTHROPIC_API_KEY in the environment/)
+    await expect(ask(model)).rejects.toThrow(
+      /Anthropic needs an API key.*ANTHROPIC_API_KEY in the environment/,
+    )
     expect(asked).toBe(0)
   })
 
-  test("a key that came since is found", async () => {
+  test("finds a key that was added later", async () => {
     const environment: Record<string, string> = {}
     const model = await models({ environment }).get(named("openai/gpt-5"))
     await expect(model.language()).rejects.toThrow("OPENAI_API_KEY")
@@ -143,7 +145,7 @@ describe("keys", () => {
     expect(await model.language()).toBe(await model.language())
   })
 
-  describe("what a plugin asks with", () => {
+  describe("fetch of a plugin", () => {
     async function answer(script: (asked: string[]) => Partial<ModelsDependencies>): Promise<string[]> {
       await using server = await startServer((response) => sendEvents(response, shortAnswer))
       const asked: string[] = []
@@ -157,7 +159,7 @@ describe("keys", () => {
       return asked
     }
 
-    test("goes before ours, and through what stands around both", async () => {
+    test("overrides the default fetch and is wrapped by aroundFetch", async () => {
       expect(await answer(() => ({}))).toEqual(["plugin"])
       const around = (asked: string[]) => (inner: typeof fetch) =>
         (async (input, init) => {
@@ -167,7 +169,7 @@ describe("keys", () => {
       expect(await answer((asked) => ({ aroundFetch: around(asked) }))).toEqual(["around", "plugin"])
     })
 
-    test("is not asked where another answers for it", async () => {
+    test("is not used for other providers", async () => {
       const events = shortAnswer
         .map((event) => `data: ${typeof event === "string" ? event : JSON.stringify(event)}\n\n`)
         .join("")
@@ -189,18 +191,18 @@ describe("keys", () => {
     expect(server.received[0]?.headers.authorization).toBe(`Bearer ${expected}`)
   })
 
-  test("an auth file that others may read, or that is none, is refused by name", async () => {
+  test("rejects an auth file that is readable by others or malformed", async () => {
     const path = join(directory, "auth.json")
     const model = await models().get(named("openai/gpt-5"))
     await writeFile(path, "{}", { mode: 0o644 })
     await expect(model.language()).rejects.toThrow(`chmod 600 ${path}`)
     await rm(path)
     await writeFile(path, '{"openai": "k"}', { mode: 0o600 })
-    await expect(model.language()).rejects.toThrow("is no auth file")
+    await expect(model.language()).rejects.toThrow("is not a valid auth file")
   })
 })
 
-describe("requests of the packages", () => {
+describe("requests of provider packages", () => {
   test("openai", async () => {
     await using server = await startServer((response) => sendEvents(response, shortAnswer))
     const environment = { OPENAI_API_KEY: "k", OPENAI_BASE_URL: `${server.origin}/v1` }
@@ -277,7 +279,7 @@ describe("requests of the packages", () => {
     ])
   })
 
-  test("google, by its second variable", async () => {
+  test("google, with its second variable", async () => {
     const answer = [
       {
         candidates: [
@@ -311,7 +313,7 @@ describe("requests of the packages", () => {
     ])
   })
 
-  test("a known local server needs neither config nor key", async () => {
+  test("uses a known local server without config and key", async () => {
     await using server = await startServer((response) => sendEvents(response, shortAnswer))
     const redirect: typeof fetch = (input, init) =>
       fetch(String(input).replace("http://127.0.0.1:11434", server.origin), init)
@@ -328,7 +330,7 @@ describe("other packages", () => {
     return (await models({ config }).get(named("mine/m"))).language()
   }
 
-  test("load by their name and get the settings", async () => {
+  test("are imported by name and get the settings", async () => {
     const source = `export const createMine = (settings) => ({
       languageModel: (id) => ({ specificationVersion: "v4", supportedUrls: {}, doStream: async () => { throw new Error(id + settings.region + settings.name) } })
     })`
@@ -337,7 +339,7 @@ describe("other packages", () => {
     expect(language).toMatchObject({ provider: "mine", modelId: "m" })
   })
 
-  test("that are missing, of another version or none at all are refused with what to do", async () => {
+  test("are rejected if missing, of another version or not a provider", async () => {
     await expect(foreign("@nobody/has-this")).rejects.toThrow("npm install @nobody/has-this")
     const old = join(directory, "index.mjs")
     await expect(
@@ -345,17 +347,17 @@ describe("other packages", () => {
         pathToFileURL(old).href,
         `export const createX = () => ({ languageModel: () => ({ specificationVersion: "v2" }) })`,
       ),
-    ).rejects.toThrow('speaks version "v2"')
-    await expect(foreign("node:path")).rejects.toThrow("no AI SDK provider")
+    ).rejects.toThrow('uses version "v2"')
+    await expect(foreign("node:path")).rejects.toThrow("not an AI SDK provider")
   })
 
-  test("a compatible server without an address is refused by the key that is missing", async () => {
+  test("names the missing baseURL of a compatible server", async () => {
     const model = await models({ config: { mine: {} } }).get(named("mine/m"))
     await expect(model.language()).rejects.toThrow("provider.mine.options.baseURL")
   })
 })
 
-test("providers given as code go before the config's", async () => {
+test("prefers providers given as code to the config", async () => {
   const info = { ref: named("mine/x"), name: "x", toolCall: true, limit: {} }
   const extra = { mine: () => ({ info, language: () => Promise.reject(new Error("not used")) }) }
   expect((await models({ extra, config: { mine: {} } }).get(named("mine/x"))).info).toBe(info)

@@ -68,7 +68,7 @@ describe.each([
   ["the global fetch", fetch],
   ["httpFetch", httpFetch],
 ])("%s", (_, ask) => {
-  test("requests go through HTTPS_PROXY and HTTP_PROXY, and no longer once it is taken back", async () => {
+  test("sends requests through HTTPS_PROXY and HTTP_PROXY until restored", async () => {
     await using server = await startServer((response) => void response.end("proxied"))
     const proxy = await startProxy(server.port)
     const restore = await useNetworkSettings({ HTTP_PROXY: proxy.url, https_proxy: proxy.url })
@@ -83,7 +83,7 @@ describe.each([
     expect(proxy.asked.length).toBe(2)
   })
 
-  test("this machine and NO_PROXY are asked directly", async () => {
+  test("connects directly to this machine and hosts in NO_PROXY", async () => {
     await using server = await startServer((response) => void response.end("direct"))
     const proxy = await startProxy(server.port)
     await use({ HTTP_PROXY: proxy.url, NO_PROXY: "inside.example" })
@@ -100,7 +100,7 @@ describe.each([
     expect(proxy.asked).toEqual([])
   })
 
-  test("certificates of SSL_CERT_FILE are trusted, also through a proxy", async () => {
+  test("trusts certificates of SSL_CERT_FILE, also through a proxy", async () => {
     const port = await startTls()
     const url = `https://127.0.0.1:${port}/`
     await expect(ask(url)).rejects.toThrow()
@@ -114,7 +114,7 @@ describe.each([
   })
 })
 
-test("a proxy or a file that is no good is named", async () => {
+test("names an invalid proxy or file", async () => {
   await expect(useNetworkSettings({ HTTPS_PROXY: "http://a b" })).rejects.toThrow(UsageError)
   await expect(useNetworkSettings({ SSL_CERT_FILE: "/nowhere.pem" })).rejects.toThrow(
     "SSL_CERT_FILE (/nowhere.pem)",
@@ -124,7 +124,7 @@ test("a proxy or a file that is no good is named", async () => {
   )
 })
 
-test("without the variables nothing happens", async () => {
+test("does nothing without the variables", async () => {
   await use({})
   await using server = await startServer((response) => void response.end("direct"))
   expect(await (await fetch(server.origin)).text()).toBe("direct")

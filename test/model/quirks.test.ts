@@ -23,8 +23,8 @@ const model = (modelID: string, family: "openai-compatible" | "anthropic" = "ope
   family,
 })
 
-describe("ids of calls", () => {
-  test("are nine letters and digits for Mistral, another for each", () => {
+describe("call ids", () => {
+  test("are nine distinct letters and digits for Mistral", () => {
     const callID = quirksOf(model("devstral-small")).callID
     expect(callID?.("abcDEF123")).toBe("abcDEF123")
     const ids = Array.from({ length: 5_000 }, (_, index) => `call_${index}_${index % 7}`)
@@ -32,7 +32,7 @@ describe("ids of calls", () => {
     fc.assert(fc.property(fc.string(), (id) => /^[A-Za-z0-9]{9}$/.test(callID?.(id) ?? "")))
   })
 
-  test("have no other signs for Claude, on whatever server", () => {
+  test("contain only valid characters for Claude, on any server", () => {
     for (const info of [model("anthropic/claude-sonnet-4.5"), model("m", "anthropic")])
       expect(quirksOf(info).callID?.("call.1:é")).toBe("call_1__")
   })
@@ -46,14 +46,14 @@ describe("ids of calls", () => {
   })
 })
 
-test("Mistral has words of its own between results and the next message", () => {
+test("adds an assistant message between results and the next message for Mistral", () => {
   const messages = [user("go"), assistant(call("read", "a", completed({}, "x"))), user("and now?")]
   const roles = (id: string) => toPrompt({ system: [], messages, model: model(id) }).map(({ role }) => role)
   expect(roles("mistral-large")).toEqual(["user", "assistant", "tool", "assistant", "user"])
   expect(roles("other")).toEqual(["user", "assistant", "tool", "user"])
 })
 
-test("temperatures of the models' makers hold where the agent says nothing", async () => {
+test("uses the recommended temperature unless the agent sets one", async () => {
   expect(quirksOf(model("kimi-k2-0905")).temperature).toBe(0.6)
   expect(quirksOf(model("kimi-k2-thinking")).temperature).toBe(1)
   expect(quirksOf(model("gpt-5")).temperature).toBeUndefined()
@@ -62,7 +62,7 @@ test("temperatures of the models' makers hold where the agent says nothing", asy
   expect((await bodyOf(kimi, { temperature: 0 })).temperature).toBe(0)
 })
 
-test("Claude's cache marks are told to compatible servers too, and nobody else's are", async () => {
+test("sends cache marks to compatible servers only for Claude", async () => {
   const prompt = (info: ModelInfo) => toPrompt({ system: ["s"], messages: [user("go")], model: info })
   const marked = await bodyOf({ id: "test/anthropic/claude-sonnet-4.5" }, { prompt })
   expect(marked.messages).toEqual([
@@ -72,7 +72,7 @@ test("Claude's cache marks are told to compatible servers too, and nobody else's
   expect(JSON.stringify(await bodyOf({ id: "test/m" }, { prompt }))).not.toContain("cache")
 })
 
-test("what DeepSeek said goes back with its thoughts, or with empty ones", async () => {
+test("sends DeepSeek messages with their reasoning or with an empty one", async () => {
   const thought = assistant(
     { type: "reasoning", text: "hm", time: { start: 1 } },
     call("read", "a", completed({}, "x")),
@@ -93,7 +93,7 @@ test("what DeepSeek said goes back with its thoughts, or with empty ones", async
   expect(await sent("other")).toEqual([undefined, "hm"])
 })
 
-test("OpenAI is told the session by which it keeps what it computed; an option of the person's goes before", async () => {
+test("sends the session as prompt_cache_key to OpenAI unless the user sets it", async () => {
   const openai = { id: "openai/gpt-5" }
   expect(await bodyOf(openai, { cacheKey: "ses_1" })).toMatchObject({ prompt_cache_key: "ses_1" })
   const own = { cacheKey: "ses_1", providerOptions: { promptCacheKey: "mine" } }
@@ -101,7 +101,7 @@ test("OpenAI is told the session by which it keeps what it computed; an option o
   expect(await bodyOf({ id: "test/m" }, { cacheKey: "ses_1" })).not.toHaveProperty("prompt_cache_key")
 })
 
-describe("the schemas of the built-in tools, as they are sent", () => {
+describe("schemas of built-in tools", () => {
   test.each([
     ["openai", { id: "openai/gpt-5" }],
     ["anthropic", { id: "anthropic/claude-sonnet-4-5" }],

@@ -2,7 +2,7 @@ import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { repairArguments, repairName } from "../../src/util/repair-json.ts"
 
-describe("names", () => {
+describe("repairName", () => {
   const offered = ["bash", "read", "write", "todowrite", "todoread", "apply_patch", "ls", "web-fetch"]
 
   test.each([
@@ -29,13 +29,13 @@ describe("names", () => {
     },
   )
 
-  test("two that fit are none", () => {
+  test("returns nothing if two names match", () => {
     expect(repairName("FOO-BAR", ["foo_bar", "foobar"])).toBeUndefined()
     expect(repairName("search_x", ["search_a", "search_b"])).toBeUndefined()
   })
 })
 
-describe("arguments", () => {
+describe("repairArguments", () => {
   test.each([
     ["", {}],
     ["  \n", {}],
@@ -76,7 +76,7 @@ describe("arguments", () => {
 
   const object = fc.dictionary(fc.string(), fc.jsonValue())
 
-  test("what is right is left alone", () => {
+  test("keeps valid arguments unchanged", () => {
     fc.assert(
       fc.property(object, (value) => {
         const copy = JSON.parse(JSON.stringify(value))
@@ -85,7 +85,7 @@ describe("arguments", () => {
     )
   })
 
-  test("what was cut off anywhere is never taken for whole", () => {
+  test("never accepts truncated arguments", () => {
     fc.assert(
       fc.property(object, fc.nat(), (value, at) => {
         const text = JSON.stringify(value)
@@ -95,7 +95,7 @@ describe("arguments", () => {
     )
   })
 
-  test("an object with text after it, double-encoded or fenced keeps its value", () => {
+  test("reads an object that is followed by text, double-encoded or fenced", () => {
     fc.assert(
       fc.property(object, (value) => {
         const text = JSON.stringify(value)

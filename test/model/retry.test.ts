@@ -12,7 +12,7 @@ test("doubles from one second, and stops after the fifth attempt", () => {
   expect(delays).toEqual([1000, 2000, 4000, 8000, undefined])
 })
 
-test("random adds at most a quarter; no delay of ours exceeds 30 s", () => {
+test("adds at most a quarter at random and never exceeds 30 s", () => {
   const limits = { maxAttempts: 50, ceilingMs: 1 }
   fc.assert(
     fc.property(
@@ -28,7 +28,7 @@ test("random adds at most a quarter; no delay of ours exceeds 30 s", () => {
   )
 })
 
-test("what the server asks for is kept to exactly, up to the ceiling", () => {
+test("uses the requested wait up to the ceiling", () => {
   expect(retryDelay(1, fault({ retryAfterMs: 0 }), () => 1)).toBe(0)
   expect(retryDelay(4, fault({ retryAfterMs: 120_000 }), () => 1)).toBe(120_000)
   expect(retryDelay(1, fault({ retryAfterMs: 120_001 }), () => 1)).toBeUndefined()
@@ -37,7 +37,7 @@ test("what the server asks for is kept to exactly, up to the ceiling", () => {
   ).toBe(120_001)
 })
 
-test("what cannot succeed is not tried again", () => {
+test("does not retry permanent errors", () => {
   expect(retryDelay(1, fault({ retryable: false, retryAfterMs: 1 }), () => 0)).toBeUndefined()
 })
 

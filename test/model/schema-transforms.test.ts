@@ -18,7 +18,7 @@ const within = (schema: object) => ({
   properties: { enum: { type: "array", items: { anyOf: [schema, { type: "null" }] } } },
 })
 
-describe("everywhere in a schema", () => {
+describe("schema transforms", () => {
   test.each<[string, SchemaTransform, object, object]>([
     ["const is an enum of one", constAsEnum, { const: 3, title: "t" }, { enum: [3], title: "t" }],
     [
@@ -71,7 +71,7 @@ describe("everywhere in a schema", () => {
     expect(transform(within(given))).toEqual(within(wanted))
   })
 
-  test("a transform changes nothing that it was given, and a second time nothing at all", () => {
+  test("do not change their input and are idempotent", () => {
     const transforms = [constAsEnum, textEnums, typedItems, tuplesAsLists, bareReferences, honestRequired]
     const leaf = fc.constantFrom<object>(
       { const: 1 },
@@ -93,7 +93,7 @@ describe("everywhere in a schema", () => {
   })
 })
 
-test("alternatives at the top become one object that lets all of them through", () => {
+test("replaces a union at the top by one object that accepts all branches", () => {
   expect(
     withoutTopUnion({
       description: "d",

@@ -5,7 +5,7 @@ import { quirksOf } from "../../src/model/quirks.ts"
 import { transformSchema } from "../../src/model/schema-transforms.ts"
 import { toJsonSchema } from "../../src/util/json-schema.ts"
 
-test("the input side, closed, described, without noise", () => {
+test("returns the input schema, closed and with descriptions", () => {
   const schema = z.object({
     path: z.string().min(1).describe("Where"),
     limit: z.coerce.number().int().min(1).optional().describe("How many"),
@@ -39,13 +39,13 @@ test("the input side, closed, described, without noise", () => {
   })
 })
 
-test("what JSON cannot say does not throw", () => {
+test("does not throw for types without a JSON Schema", () => {
   expect(toJsonSchema(z.object({ when: z.date(), f: z.custom<() => void>() }))).toMatchObject({
     properties: { when: {}, f: {} },
   })
 })
 
-test("a schema from outside says that it is an object; the given one is left alone", () => {
+test("adds the object type to a copy of an external schema", () => {
   const given = Object.freeze({ anyOf: [{ required: ["a"] }] })
   expect(transformSchema(given, quirksOf(undefined).schema ?? [])).toEqual({
     ...given,

@@ -67,7 +67,7 @@ async function failure(promise: Promise<unknown>): Promise<ProviderError> {
 }
 
 describe("the wire format", () => {
-  test("arguments that stream in increments become one call with the text as written", async () => {
+  test("joins streamed arguments to one call", async () => {
     const args = (text: string) => chunk({ tool_calls: [{ index: 0, function: { arguments: text } }] })
     const server = await serve((response) =>
       sendEvents(response, [
@@ -107,7 +107,7 @@ describe("the wire format", () => {
     ])
   })
 
-  test("a follow-up request carries tools, calls and results as compatible servers want them", async () => {
+  test("sends tools, calls and results in a follow-up request", async () => {
     const server = await serve((response) => sendEvents(response, shortAnswer))
     const model = await modelAt(server.origin)
     const input = { command: "ls -la", description: "List files" }
@@ -165,7 +165,7 @@ describe("the wire format", () => {
     })
   })
 
-  test("text and tokens", async () => {
+  test("reads text and tokens", async () => {
     const server = await serve((response) => sendEvents(response, shortAnswer))
     expect(await step(server.origin)).toMatchObject([
       { type: "text-start" },
@@ -180,7 +180,7 @@ describe("the wire format", () => {
     ])
   })
 
-  test("options of the config's model go into the request, its wire name too", async () => {
+  test("sends the configured options and model id", async () => {
     const server = await serve((response) => sendEvents(response, shortAnswer))
     const models = createModels({
       config: {
@@ -199,7 +199,7 @@ describe("the wire format", () => {
   })
 })
 
-describe("what goes wrong", () => {
+describe("stream errors", () => {
   test("401 names model, host, status and where the key goes, and is not retried", async () => {
     const server = await serve((response) => {
       response.writeHead(401, { "content-type": "application/json" })
@@ -301,7 +301,7 @@ describe("what goes wrong", () => {
     expect(error.message.length).toBeLessThan(600)
   })
 
-  test("an error in mid-stream keeps its words", async () => {
+  test("an error in mid-stream keeps its message", async () => {
     const server = await serve((response) =>
       sendEvents(response, [
         chunk({ content: "a" }),
@@ -313,14 +313,14 @@ describe("what goes wrong", () => {
     expect(error.message).toContain("The engine is overloaded")
   })
 
-  test("silence before the first byte ends the step and the connection", async () => {
+  test("silence before the first byte ends the step and closes the connection", async () => {
     const server = await serve(() => {})
     const error = await failure(step(server.origin, { limits: { firstByteMs: 50 } }))
     expect(error).toMatchObject({ kind: "timeout", retryable: true })
     await server.abandoned
   })
 
-  test("headers alone are no first byte", async () => {
+  test("headers do not count as the first byte", async () => {
     const server = await serve((response) => {
       response.writeHead(200, { "content-type": "text/event-stream" })
       response.write(": keep-alive\n\n")
@@ -339,7 +339,7 @@ describe("what goes wrong", () => {
     await server.abandoned
   })
 
-  test("time that the reader takes is not the provider's silence", async () => {
+  test("time that the reader takes does not count as silence", async () => {
     const server = await serve(async (response) => {
       response.writeHead(200, { "content-type": "text/event-stream" })
       response.write(`data: ${JSON.stringify(chunk({ content: "Hel" }))}\n\n`)
@@ -362,7 +362,7 @@ describe("what goes wrong", () => {
     expect(types.at(-1)).toBe("finish")
   })
 
-  test("patience of the config goes before that of the caller", async () => {
+  test("prefers the timeouts of the config to those of the caller", async () => {
     const server = await serve(() => {})
     const model = await modelAt(server.origin, { headerTimeout: 50 })
     const limits = { firstByteMs: 60_000 }
@@ -370,7 +370,7 @@ describe("what goes wrong", () => {
     expect(error.kind).toBe("timeout")
   })
 
-  test("a limit for the whole answer holds though the server keeps talking", async () => {
+  test("applies the limit of the complete answer while the server sends data", async () => {
     const server = await serve((response) => {
       response.writeHead(200, { "content-type": "text/event-stream" })
       const timer = setInterval(
@@ -385,13 +385,13 @@ describe("what goes wrong", () => {
     await server.abandoned
   })
 
-  test("nobody listens: says so and does not wait for a server to appear", async () => {
+  test("a closed local port fails without a retry", async () => {
     const server = await startServer(() => {})
     await server[Symbol.asyncDispose]()
     const error = await failure(step(server.origin))
     expect(error).toMatchObject({ kind: "network", retryable: false })
     expect(error.message).toContain(`127.0.0.1:${server.port}`)
-    expect(error.message).toContain("Is the model server running?")
+    expect(error.message).toContain("Check that the model server is running.")
   })
 })
 
@@ -414,7 +414,7 @@ describe("abort", () => {
     await server.abandoned
   })
 
-  test("before the start: nothing is asked", async () => {
+  test("before the start: sends nothing", async () => {
     const server = await serve((response) => sendEvents(response, shortAnswer))
     await expect(step(server.origin, { signal: AbortSignal.abort() })).rejects.toBeInstanceOf(AbortedError)
     expect(server.received).toEqual([])
@@ -437,7 +437,7 @@ describe("abort", () => {
     await server.abandoned
   })
 
-  test("a provider that ignores the signal cannot hold the step", async () => {
+  test("ends the step if the provider ignores the signal", async () => {
     const controller = new AbortController()
     const stuck = scripted(new ReadableStream({ pull: () => new Promise(() => {}) }))
     const run = step("", { language: stuck, signal: controller.signal })
@@ -464,7 +464,7 @@ const usage = {
 }
 
 describe("stream parts", () => {
-  test("a block's end carries the metadata of all its parts; a call may come whole; others' calls are left out", async () => {
+  test("collects a block's metadata, accepts a call without a start and drops provider-executed calls", async () => {
     const stream = ReadableStream.from<LanguageModelV4StreamPart>([
       { type: "stream-start", warnings: [] },
       { type: "reasoning-start", id: "0", providerMetadata: { p: { kind: "x" } } },
@@ -495,7 +495,7 @@ describe("stream parts", () => {
     ])
   })
 
-  test("a provider that announces its end and does not close the stream does not hold the step", async () => {
+  test("ends the step if the provider does not close the stream after its finish", async () => {
     const stream = new ReadableStream<LanguageModelV4StreamPart>({
       start: (controller) =>
         controller.enqueue({ type: "finish", finishReason: { unified: "stop", raw: undefined }, usage }),

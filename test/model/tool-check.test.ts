@@ -18,7 +18,7 @@ async function check(script: Script): Promise<string[]> {
 
 const call = (city: string) => ({ name: "weather", arguments: { city, country: "X" } })
 
-test("a server that does everything", async () => {
+test("reports a server that supports everything", async () => {
   const findings = await check([
     { calls: [call("Paris")] },
     { text: "31 degrees." },
@@ -37,7 +37,7 @@ test("a server that does everything", async () => {
   ])
 })
 
-test("one that does it badly", async () => {
+test("reports a server with deviations", async () => {
   const findings = await check([
     { calls: [call("Paris")], finish: "stop" },
     { status: 400, text: "unknown role tool" },
@@ -56,7 +56,7 @@ test("one that does it badly", async () => {
   ])
 })
 
-test("one that calls without what is needed, and does not read results", async () => {
+test("reports missing arguments and unused results", async () => {
   const incomplete = { name: "weather", arguments: { city: "Paris" } }
   const findings = await check([{ calls: [incomplete] }, { text: "I know nothing." }, { status: 500 }, {}])
   expect(findings.slice(3, 6)).toEqual([
@@ -66,7 +66,7 @@ test("one that calls without what is needed, and does not read results", async (
   ])
 })
 
-test("one that ignores tools, and one that refuses them", async () => {
+test("reports servers that ignore or refuse tools", async () => {
   const ignoring = await check(() => ({ text: "Sunny." }))
   expect(ignoring.slice(0, 3)).toEqual([
     "yes accepts tools",
@@ -78,6 +78,6 @@ test("one that ignores tools, and one that refuses them", async () => {
   expect(refusing.map((finding) => finding.split(" ")[0])).toEqual(["no", ...Array(7).fill("?")])
 })
 
-test("any other error is no finding", async () => {
+test("rejects with any other error", async () => {
   await expect(check([{ status: 401, text: "Wrong key." }])).rejects.toThrow("Wrong key.")
 })

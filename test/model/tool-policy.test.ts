@@ -52,20 +52,20 @@ async function setup(script: Reply[], options: Partial<ProviderConfig> = {}, mod
 
 const found = { calls: [["read", '{"filePath": "a"}']], text: "" }
 
-describe("the policy", () => {
-  test("native: tools go to the server, and marks in the text stay text", async () => {
+describe("tool policy", () => {
+  test("native: sends tools to the server and does not parse the text", async () => {
     const { ask, offered } = await setup([{ text: answer }], {}, { toolCalling: "native" })
     expect(await ask()).toEqual({ calls: [], text: answer })
     expect(offered()).toEqual([true])
   })
 
-  test("synthetic: they go into the prompt, and calls are read from the text", async () => {
+  test("synthetic: describes tools in the prompt and reads calls from the text", async () => {
     const { ask, offered } = await setup([{ text: answer }], {}, { toolCalling: "synthetic" })
     expect(await ask()).toEqual(found)
     expect(offered()).toEqual([false])
   })
 
-  test("tool_call: false means synthetic, unless the policy says otherwise", async () => {
+  test("uses synthetic for tool_call: false unless the policy says otherwise", async () => {
     const plain = await setup([{ text: answer }], {}, { tool_call: false })
     expect(await plain.ask()).toEqual(found)
     const stricter = await setup([{ text: answer }], { toolCalling: "ignore" }, { tool_call: false })
@@ -75,7 +75,7 @@ describe("the policy", () => {
     expect(native.offered()).toEqual([true])
   })
 
-  test("a dialect can be chosen", async () => {
+  test("uses the configured dialect", async () => {
     const { server, ask } = await setup(
       [{ text: '[TOOL_CALLS]read[ARGS]{"filePath": "a"}' }],
       {},
@@ -85,7 +85,7 @@ describe("the policy", () => {
     expect(JSON.stringify(server.requests[0]?.body.messages)).toContain("[TOOL_CALLS]")
   })
 
-  test("reject: nothing is sent, and the error names the key to change", async () => {
+  test("reject: sends nothing and names the config key", async () => {
     const own = await setup([], {}, { toolCalling: "reject" })
     await expect(own.ask()).rejects.toMatchObject({
       code: "model.tools-rejected",
@@ -97,7 +97,7 @@ describe("the policy", () => {
     expect(await inherited.ask(undefined, [])).toEqual({ calls: [], text: "Hi." })
   })
 
-  test("ignore: tools are left out, and the model answers in words", async () => {
+  test("ignore: removes the tools", async () => {
     const { server, ask, offered } = await setup([{ text: answer }], {}, { toolCalling: "ignore" })
     expect(await ask()).toEqual({ calls: [], text: answer })
     expect(offered()).toEqual([false])
@@ -105,8 +105,8 @@ describe("the policy", () => {
   })
 })
 
-describe("auto", () => {
-  test("takes the first refusal for an answer within the same step, and remembers it", async () => {
+describe("tool policy auto", () => {
+  test("switches to synthetic in the same step after a refusal and stores it", async () => {
     const { ask, offered, data, file } = await setup([
       noTools,
       { text: answer },
@@ -122,7 +122,7 @@ describe("auto", () => {
     expect(JSON.parse(await readFile(file, "utf8")).refused["s/m"].reason).toContain("does not support tools")
   })
 
-  test("asks natively again after it was told to forget", async () => {
+  test("sends tools again after forget", async () => {
     const { ask, offered, data } = await setup([noTools, { text: answer }, { text: answer }])
     await ask()
     expect(openToolSupport(data).forget("s/other")).toEqual([])
@@ -131,14 +131,14 @@ describe("auto", () => {
     expect(offered()).toEqual([true, false, true])
   })
 
-  test("takes no other error for a refusal", async () => {
+  test("does not treat other errors as refusals", async () => {
     const { ask, server, file } = await setup([{ status: 400, text: "Invalid schema for function 'read'" }])
     await expect(ask()).rejects.toThrow("Invalid schema")
     expect(server.requests).toHaveLength(1)
     await expect(readFile(file)).rejects.toThrow("ENOENT")
   })
 
-  test("a memory that cannot be understood is an empty one", async () => {
+  test("treats an invalid file as empty", async () => {
     const { ask, data, file } = await setup([noTools, { text: answer }])
     openToolSupport(data).remember("s/x", "no")
     await writeFile(file, "{")
@@ -146,7 +146,7 @@ describe("auto", () => {
     expect(openToolSupport(data).refused("s/m")).toBeDefined()
   })
 
-  test("keeps what another process wrote meanwhile", async () => {
+  test("keeps entries of other processes", async () => {
     const { data } = await setup([])
     const [one, other] = [openToolSupport(data), openToolSupport(data)]
     expect(one.refused("a/b")).toBeUndefined()
@@ -156,7 +156,7 @@ describe("auto", () => {
   })
 })
 
-test("a native model's error says how to switch where the server refuses tools", async () => {
+test("explains how to switch to synthetic in the error of a refusal", async () => {
   const { ask } = await setup([noTools], {}, { toolCalling: "native" })
   await expect(ask()).rejects.toThrow(/set provider\.s\.models\.m\.toolCalling to "synthetic"/)
 })

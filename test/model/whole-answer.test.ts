@@ -12,7 +12,7 @@ async function streamOf(
   ).text()
 }
 
-test("a completion becomes one event: its message the delta, its calls in their places", async () => {
+test("converts a completion to one event", async () => {
   const call = (id: string, given: unknown) => ({
     id,
     type: "function",
@@ -55,7 +55,7 @@ test("a completion becomes one event: its message the delta, its calls in their 
   })
 })
 
-test("an error in a body of status 200 stays one", async () => {
+test("keeps an error in a body with status 200", async () => {
   expect(await streamOf('{"error":{"message":"no"}}')).toBe(
     'data: {"error":{"message":"no"}}\n\ndata: [DONE]\n\n',
   )
@@ -74,7 +74,7 @@ test.each([
   expect(await streamOf(body, init)).toBe(body)
 })
 
-test("an answer to a request that asks for no stream is left alone", async () => {
+test("does not change the answer to a request without stream", async () => {
   const body = JSON.stringify({ choices: [{ index: 0, message: { content: "hi" } }] })
   const answer = new Response(body, { headers: { "content-type": "application/json" } })
   expect(await alwaysStreamed(async () => answer)("http://x", { body: '{"stream":false}' })).toBe(answer)

@@ -1,16 +1,16 @@
 import { isRecord } from "../../util/json.ts"
 
-/** Where two values differ first. `undefined`: there is nothing. */
+/** The first difference of two values. `undefined` is a missing value. */
 interface Difference {
-  /** As in `messages[3].content`; empty for the whole. */
+  /** Such as `messages[3].content`. Empty for the whole value. */
   path: string
   expected: unknown
   got: unknown
 }
 
 /**
- * The first difference of two JSON values, in the order of the expected one's keys. Ids that Tackle makes are another at
- * each run, and equal here where they are of one kind.
+ * Returns the first difference of two JSON values, in the order of the expected keys. Ids that Tackle creates differ in
+ * each run and are equal if they have the same prefix.
  */
 export function firstDifference(expected: unknown, got: unknown, path = ""): Difference | undefined {
   if (Array.isArray(expected) && Array.isArray(got)) {
@@ -31,7 +31,7 @@ export function firstDifference(expected: unknown, got: unknown, path = ""): Dif
   return comparable(expected) === comparable(got) ? undefined : { path, expected, got }
 }
 
-/** The difference in a line, both sides around the place where texts part. */
+/** Describes a difference on one line, with the text around it. */
 export function describeDifference({ path, expected, got }: Difference): string {
   const [shownExpected, shownGot] =
     typeof expected === "string" && typeof got === "string"
@@ -46,7 +46,7 @@ function comparable(value: unknown): unknown {
   return typeof value === "string" ? value.replaceAll(ownIds, "$1_…") : value
 }
 
-/** Characters of each side that are shown, and how many of them before the place. */
+/** Maximum characters of each excerpt, and how many of them precede the difference. */
 const excerptLength = 120
 const before = 30
 

@@ -5,8 +5,8 @@ import { parseJson } from "../../util/json.ts"
 import { ProviderConfig } from "../model.ts"
 
 /**
- * A file of the prompt, with its content: a recording reads nothing of the machine that it is played on. Text stands as it
- * is, so that what is another in each place can be marked in it.
+ * A file of the prompt with its content, so that a replay reads no files. Text is not encoded, so that placeholders can
+ * replace paths in it.
  */
 const RecordedFile = z.lazy(() =>
   z.strictObject({
@@ -26,22 +26,22 @@ interface DataFile {
 
 const textUrl = "data:text/plain;base64,"
 
-/** The file as it is written down. */
+/** Converts a file for a recording. */
 export function toRecorded({ url, ...file }: DataFile): RecordedFile {
   if (!url.startsWith(textUrl)) return { ...file, url }
   return { ...file, text: Buffer.from(url.slice(textUrl.length), "base64").toString("utf8") }
 }
 
-/** The file as it was attached. */
+/** Converts a recorded file back. */
 export function fromRecorded({ mime, filename, url, text = "" }: RecordedFile) {
   return {
     mime,
     url: url ?? `${textUrl}${Buffer.from(text).toString("base64")}`,
-    ...(filename === undefined ? {} : { filename }),
+    filename,
   }
 }
 
-/** The first line: what the run was asked, so that it can be asked again. */
+/** The first line: the input of the run. */
 export const RunLine = z.strictObject({
   type: z.literal("run"),
   version: z.literal(1),
@@ -50,7 +50,7 @@ export const RunLine = z.strictObject({
   agent: z.string().optional(),
   /** `provider/model`. */
   model: z.string(),
-  /** It went before that of the agent. */
+  /** True if the user selected the model, which overrides that of the agent. */
   named: z.boolean(),
   /** Without keys and headers. */
   providers: z.record(z.string(), ProviderConfig),
@@ -62,9 +62,9 @@ export const RunLine = z.strictObject({
   outputSchema: z.record(z.string(), z.unknown()).optional(),
   allow: z.array(z.string()),
   deny: z.array(z.string()),
-  /** Somebody was there to answer the model's questions. */
+  /** True if the user could answer questions of the model. */
   questions: z.boolean(),
-  /** The prompt of an MCP server that the prompt named, as the server filled it in. */
+  /** The prompt of an MCP server that the user invoked, with arguments filled in. */
   command: z
     .strictObject({
       name: z.string(),
@@ -83,29 +83,29 @@ export const RequestLine = z.strictObject({
   type: z.literal("request"),
   number: z.int().positive(),
   method: z.string(),
-  /** Without its query. */
+  /** Without the query. */
   url: z.string(),
-  /** The value of a JSON body, else its text. */
+  /** The value of a JSON body, else the text. */
   body: z.unknown(),
 })
 export type RequestLine = z.infer<typeof RequestLine>
 
-/** What came back, written when it had ended. */
+/** An answer, written when it ended. */
 export const ResponseLine = z.strictObject({
   type: z.literal("response"),
-  /** Of its request. */
+  /** The number of the request. */
   number: z.int().positive(),
-  /** Absent where no answer began. */
+  /** Missing if no answer began. */
   status: z.int().optional(),
   contentType: z.string().optional(),
-  /** The body in the order it came: a stream's events, any other body whole. */
+  /** The events of a stream in order, or the complete body. */
   parts: z.array(z.string()),
-  /** How it broke off: by the other side, or because the run wanted no more of it. */
+  /** The reason if the answer broke off or was cancelled. */
   error: z.strictObject({ message: z.string(), code: z.string().optional() }).optional(),
 })
 export type ResponseLine = z.infer<typeof ResponseLine>
 
-/** How a call ended. */
+/** The final state of a call. */
 export const ToolLine = z.strictObject({
   type: z.literal("tool"),
   tool: z.string(),
@@ -113,7 +113,7 @@ export const ToolLine = z.strictObject({
 })
 export type ToolLine = z.infer<typeof ToolLine>
 
-/** What the prompt's mentions added to it: see `MentionedFiles`. */
+/** Content that mentions added to the prompt: see `MentionedFiles`. */
 export const MentionsLine = z.strictObject({
   type: z.literal("mentions"),
   files: z.array(RecordedFile),
@@ -134,7 +134,7 @@ export const MentionsLine = z.strictObject({
 })
 export type MentionsLine = z.infer<typeof MentionsLine>
 
-/** What MCP servers offered from here on. */
+/** The tools of MCP servers from here on. */
 export const McpLine = z.strictObject({
   type: z.literal("mcp"),
   tools: z.array(
@@ -156,24 +156,24 @@ const Line = z.discriminatedUnion("type", [
   MentionsLine,
   McpLine,
 ])
-/** A line of a recording: one JSON object. */
+/** A line of a recording. */
 export type RecordingLine = z.infer<typeof Line>
 
-/** A request with its answer; without one where the run ended before. */
+/** A request with its answer, if there was one. */
 export type Exchange = RequestLine & { response?: ResponseLine }
 
-/** A recording as it is read. */
+/** A parsed recording. */
 export interface Recording {
   run: RunLine
   exchanges: Exchange[]
   tools: ToolLine[]
-  /** Absent where no prompt was read for mentions. */
+  /** Missing if the run had no mentions. */
   mentions?: MentionsLine
-  /** What servers offered, each with how many requests had been made before. */
+  /** The offered tools, each with the number of earlier requests. */
   mcp: { after: number; tools: McpLine["tools"] }[]
 }
 
-/** Throws `UsageError` with the line that does not fit. */
+/** Parses a recording. Throws `UsageError` with the invalid line. */
 export function parseRecording(text: string, name: string): Recording {
   const lines = text
     .split("\n")
@@ -181,7 +181,8 @@ export function parseRecording(text: string, name: string): Recording {
     .filter(({ line }) => line.trim() !== "")
     .map(({ line, number }) => readLine(line, `${name}:${number}`))
   const [run, ...rest] = lines
-  if (run?.type !== "run") throw new UsageError(`${name} is no recording of a run: its first line is none.`)
+  if (run?.type !== "run")
+    throw new UsageError(`${name} is not a recording: its first line is not of type "run".`)
   const responses = new Map<number, ResponseLine>()
   for (const line of rest) if (line.type === "response") responses.set(line.number, line)
   const mentions = rest.find((line) => line.type === "mentions")
@@ -194,7 +195,7 @@ export function parseRecording(text: string, name: string): Recording {
   return {
     run,
     mcp,
-    ...(mentions === undefined ? {} : { mentions }),
+    mentions,
     exchanges: rest
       .filter((line) => line.type === "request")
       .map((request) => {
@@ -205,13 +206,13 @@ export function parseRecording(text: string, name: string): Recording {
   }
 }
 
-function readLine(line: string, place: string): RecordingLine {
+function readLine(line: string, location: string): RecordingLine {
   const parsed = parseJson(line)
-  if (!parsed.ok) throw new UsageError(`${place} is no JSON: ${parsed.error}`)
+  if (!parsed.ok) throw new UsageError(`${location} is not valid JSON: ${parsed.error}`)
   const checked = Line.safeParse(parsed.value)
   if (checked.success) return checked.data
   const [issue] = checked.error.issues
   throw new UsageError(
-    `${place} is no line of a recording: ${issue?.path.join(".") || "it"}: ${issue?.message}`,
+    `${location} is not a line of a recording: ${issue?.path.join(".") || "it"}: ${issue?.message}`,
   )
 }

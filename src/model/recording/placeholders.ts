@@ -1,15 +1,15 @@
-/** What is another at each run and in each place, by the name that stands for it in a recording. */
+/** Values that differ between runs and machines, by the name of their placeholder. */
 export type Places = Readonly<Record<"data" | "directory" | "worktree" | "home" | "today", string>>
 
-/** Shorter values, such as `/`, stand for much else too. */
+/** Shorter values, such as `/`, are not replaced. */
 const shortest = 3
 
-/** The JSON text with marks in the place of what is another elsewhere, such as `⟪directory⟫`. */
+/** Replaces the values in a JSON text by placeholders such as `⟪directory⟫`. */
 export function withMarks(json: string, places: Places): string {
   return byLength(places).reduce((text, [name, value]) => text.replaceAll(value, mark(name)), json)
 }
 
-/** The JSON text with what is so here in the place of the marks. */
+/** Replaces the placeholders in a JSON text by the values. */
 export function withPlaces(json: string, places: Places): string {
   return Object.entries(places).reduce(
     (text, [name, value]) => text.replaceAll(mark(name), quoted(value)),
@@ -17,7 +17,7 @@ export function withPlaces(json: string, places: Places): string {
   )
 }
 
-/** The longest first: one may be the beginning of another. */
+/** Sorts by length, longest first, since one value may be the prefix of another. */
 function byLength(places: Places): [string, string][] {
   return Object.entries(places)
     .map(([name, value]): [string, string] => [name, quoted(value)])
@@ -25,7 +25,7 @@ function byLength(places: Places): [string, string][] {
     .sort(([, a], [, b]) => b.length - a.length)
 }
 
-/** As it stands within a text in JSON. */
+/** Returns the value as it appears in a JSON string. */
 function quoted(value: string): string {
   return JSON.stringify(value).slice(1, -1)
 }

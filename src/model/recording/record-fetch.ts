@@ -2,7 +2,7 @@ import { errorMessage, systemCode } from "../../util/errors.ts"
 import { parseJson } from "../../util/json.ts"
 import type { RequestLine, ResponseLine } from "./format.ts"
 
-/** A `fetch` that writes down what is asked, and what came back once it has ended. Hands on each chunk as it comes. */
+/** Wraps a `fetch` to record requests, and answers when they end. Does not delay chunks. */
 export function recordFetch(
   ask: typeof fetch,
   write: (line: RequestLine | ResponseLine) => void,
@@ -22,7 +22,7 @@ export function recordFetch(
   }
 }
 
-/** What is kept of a request. */
+/** Returns the recorded part of a request. */
 export function requestOf(
   input: Parameters<typeof fetch>[0],
   init: RequestInit | undefined,
@@ -44,7 +44,7 @@ function watched(response: Response, end: (answer: Answer) => void): Response {
     if (ended) return
     ended = true
     const parts = partsOf(Buffer.concat(chunks).toString("utf8"), contentType)
-    end({ status, parts, ...(contentType && { contentType }), ...(error && { error }) })
+    end({ status, parts, contentType, error })
   }
   if (response.body === null) {
     finish()
@@ -69,14 +69,14 @@ function watched(response: Response, end: (answer: Answer) => void): Response {
         }
       },
       async cancel(reason) {
-        finish({ message: "the run wanted no more" })
+        finish({ message: "the run cancelled the answer" })
         await reader.cancel(reason)
       },
     },
     { highWaterMark: 0 },
   )
   const headers = Object.fromEntries(response.headers)
-  // The body is as it was before it was compressed.
+  // The body is already decompressed.
   delete headers["content-encoding"]
   delete headers["content-length"]
   return new Response(body, { status, statusText, headers })
@@ -90,5 +90,5 @@ function partsOf(text: string, contentType: string | undefined): string[] {
 function describe(error: unknown): NonNullable<Answer["error"]> {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
   const code = systemCode(cause)
-  return { message: errorMessage(cause), ...(code === undefined ? {} : { code }) }
+  return { message: errorMessage(cause), code }
 }

@@ -5,22 +5,22 @@ import { describeDifference, firstDifference } from "./difference.ts"
 import type { Exchange, McpLine, Recording, ResponseLine } from "./format.ts"
 import { requestOf } from "./record-fetch.ts"
 
-/** A run against its recording: nothing is asked and no tool works. */
+/** A replay of a recorded run, without requests and tool executions. */
 interface Replay {
-  /** Answers with what was recorded. Rejects with a `ProviderError` at the first request that is another. */
+  /** Returns recorded answers. Rejects with `ProviderError` if a request differs. */
   fetch: typeof fetch
-  /** How the call ended when it was recorded. */
+  /** Returns the recorded result of a call. */
   result(call: {
     tool: string
     input: Readonly<Record<string, unknown>>
   }): ToolStateCompleted | ToolStateError
-  /** What MCP servers offered when the next request was made. */
+  /** Returns the MCP tools at the time of the next request. */
   offered(): McpLine["tools"]
-  /** To be called at the end: the first difference in words, also that something was not asked. */
+  /** Returns a description of the first difference, including missing requests. Call it at the end. */
   end(): string | undefined
 }
 
-/** Requests that are under way side by side, as those of subagents, may come in any order. */
+/** Starts a replay. Concurrent requests, such as those of subagents, can come in any order. */
 export function startReplay({ exchanges, tools, mcp }: Recording): Replay {
   const open = [...exchanges]
   const results = [...tools]
@@ -81,7 +81,7 @@ function differenceOf(
   { method, url, body }: Exchange,
   asked: ReturnType<typeof requestOf>,
 ): string | undefined {
-  // The server may be at another address; what is asked of it is not.
+  // Ignore the address of the server.
   const expected = { method, path: new URL(url).pathname }
   const got = { method: asked.method, path: new URL(asked.url).pathname }
   const difference = firstDifference(expected, got) ?? firstDifference(body, asked.body)

@@ -11,14 +11,14 @@ const here = {
 }
 const there = { data: "/d", directory: "/w/a", worktree: "/w", home: '/root "x"', today: "2027-01-02" }
 
-test("a recording has marks in the place of what is another elsewhere, the longest first", () => {
+test("replaces values by placeholders, longest first", () => {
   const json = JSON.stringify({ a: "/home/al/shop/src/x.ts of /home/al/shop", b: "Today: 2026-11-21" })
   const marked = withMarks(json, here)
   expect(marked).toBe('{"a":"⟪directory⟫/x.ts of ⟪worktree⟫","b":"Today: ⟪today⟫"}')
   expect(JSON.parse(withPlaces(marked, there))).toEqual({ a: "/w/a/x.ts of /w", b: "Today: 2027-01-02" })
 })
 
-test("what is there and back is as it was", () => {
+test("restores the original text", () => {
   const text = fc.oneof(fc.string(), fc.constantFrom(...Object.values(here)))
   fc.assert(
     fc.property(fc.array(text), (texts) => {
@@ -28,6 +28,6 @@ test("what is there and back is as it was", () => {
   )
 })
 
-test("a root directory stands for nothing", () => {
+test("does not replace the root directory", () => {
   expect(withMarks('"/a"', { ...here, directory: "/" })).toBe('"/a"')
 })

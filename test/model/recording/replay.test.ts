@@ -20,7 +20,7 @@ function recordingOf(...lines: unknown[]) {
   return parseRecording([run, ...lines].map((line) => JSON.stringify(line)).join("\n"), "x.jsonl")
 }
 
-test("servers offer what they offered when the next request was made", async () => {
+test("offers the MCP tools of the next request", async () => {
   const tool = (id: string) => ({ server: "s", id, description: "", schema: {} })
   const request = (number: number) => ({
     type: "request",
@@ -45,7 +45,7 @@ test("servers offer what they offered when the next request was made", async () 
   expect(replay.offered().map(({ id }) => id)).toEqual(["two"])
 })
 
-test("a text is kept as it stands, other files as they came", () => {
+test("keeps text unencoded and other files as data URLs", () => {
   const text = { mime: "text/plain", url: `data:text/plain;base64,${btoa("at /here")}`, filename: "a" }
   expect(toRecorded(text)).toEqual({ mime: "text/plain", filename: "a", text: "at /here" })
   const image = { mime: "image/png", url: "data:image/png;base64,AAAA" }
