@@ -52,8 +52,8 @@ export async function openPluginsOf(
     aliases: { file: toolAliases(), package: pluginAliases() },
     contain: (plugin, work) =>
       contain(work, (error) => onProblem(`an error escaped the plugin ${plugin}`, error)),
-    onFailure: (error) => onProblem("a plugin was set aside", error),
-    onIgnored: (what) => onProblem("left out", new Error(what)),
+    onFailure: (error) => onProblem("a plugin was disabled", error),
+    onIgnored: (message) => onProblem("ignored", new Error(message)),
     limits: options.limits?.plugin,
   })
   const problems = [...plugins.problems]

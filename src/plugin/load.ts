@@ -63,10 +63,10 @@ export async function loadPlugins(
 }
 
 async function loadPlugin(
-  { name, path, pinned, held, options, ...source }: PluginSource,
+  { name, path, pinned, pinnedPackages, options, ...source }: PluginSource,
   { aliases, input }: PluginLoading,
 ): Promise<{ hooks: Hooks; unused: string[] }[]> {
-  if (held) (await import("../util/pinned-files.ts")).pinPackages(held)
+  if (pinnedPackages) (await import("../util/pinned-files.ts")).pinPackages(pinnedPackages)
   const module = await loadModule(path, {
     aliases: source.package ? aliases.package : aliases.file,
     pinned,

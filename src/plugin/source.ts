@@ -19,8 +19,8 @@ export interface PluginSource {
   pinned?: PinnedFiles
   /** True for an installed package. It brings its own dependencies, except for OpenCode's module. */
   package?: true
-  /** The packages that it needs, as far as they are held to what they were. */
-  held?: PinnedPackages
+  /** The packages that it needs, with the content that was trusted. */
+  pinnedPackages?: PinnedPackages
   /** Options from the config. */
   options?: Readonly<Record<string, unknown>>
 }

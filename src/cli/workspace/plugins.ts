@@ -46,7 +46,7 @@ export function trustedPlugins(workspace: Workspace, trusted: readonly FoundItem
   function ofPackage(source: PluginSource, { scope }: NamedPlugin): PluginSource {
     if (scope !== "project") return source
     const item = trusted.find(({ path }) => path === packageItem(source.name))
-    if (item) return { ...source, pinned: item.contents, ...heldBy(item) }
+    if (item) return { ...source, pinned: item.contents, ...pinnedPackagesOf(item) }
     throw new UsageError(
       "the package is not trusted in its installed form. `tackle trust` shows and enables it.",
     )
@@ -78,9 +78,9 @@ export function trustedPlugins(workspace: Workspace, trusted: readonly FoundItem
   return [...found.values()]
 }
 
-function heldBy({ dependencies }: FoundItem): Pick<PluginSource, "held"> {
+function pinnedPackagesOf({ dependencies }: FoundItem): Pick<PluginSource, "pinnedPackages"> {
   if (!dependencies || dependencies.roots.length === 0) return {}
-  return { held: { roots: dependencies.roots, files: new Map(dependencies.contents) } }
+  return { pinnedPackages: { roots: dependencies.roots, files: new Map(dependencies.contents) } }
 }
 
 /** Plugin files, whose changes are only reported: plugins are loaded once. */
