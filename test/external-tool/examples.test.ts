@@ -70,7 +70,7 @@ withPython(
     writeTool(project, "greet.py", [
       "from typing import List, Literal, Optional",
       "from tackle_tool import define_tool, main",
-      '@define_tool("greet", "Greets.")',
+      '@define_tool("greet", "Says hello.")',
       'def greet(names: List[str], tone: Literal["warm", "cold"] = "warm", note: Optional[str] = None):',
       '    print("stray")',
       '    return f"{tone}: {names} {note}"',

@@ -30,7 +30,7 @@ import { type Plugin, tool } from "@opencode-ai/plugin"
 export const Greet: Plugin = async ({ directory, $ }, options) => ({
   tool: {
     greet: tool({
-      description: "Greets somebody",
+      description: "Says hello",
       args: { name: tool.schema.string().describe("Who") },
       async execute({ name }, ctx) { return "Hello " + name + " " + (ctx.directory === directory) },
     }),

@@ -290,7 +290,7 @@ test("config adds an agent, a provider and a model, and other keys are reported"
     expect.arrayContaining([
       expect.stringContaining('"command"'),
       expect.stringContaining('"permission"'),
-      expect.stringMatching(/^b\.mjs: .*"agent" does not fit/),
+      expect.stringMatching(/^b\.mjs: .*invalid "agent"/),
     ]),
   )
   expect(engine.tackle.models().map(({ ref }) => `${ref.providerID}/${ref.modelID}`)).toContain("own/n")
@@ -375,7 +375,7 @@ test("dispose is called when the engine closes", async () => {
 
 test("dispose is called if the engine cannot be opened", async () => {
   const project = await temporaryProject({
-    ".data/tackle.db": "a file of somebody else's",
+    ".data/tackle.db": "a file of another program",
     ".tackle/plugin/a.mjs": plugin("dispose: async () => { globalThis.disposedUnopened = true }"),
   })
   const path = project.path(".tackle/plugin/a.mjs")
