@@ -1,37 +1,39 @@
-import { bendEdit, bendKinds } from "./bend.ts"
-import { judge, type Verdict } from "./judge.ts"
-import { createRandom } from "./random.ts"
-import type { RealEdit } from "./real-edit.ts"
+import { applyEdit } from "../../src/tools/edit/apply-edit.ts"
+import { findEdit } from "../../src/tools/edit/find-edit.ts"
+import { bendEdit, bendKinds } from "./bends.ts"
+import type { BentEdit } from "./draft.ts"
+import { createRandom, type Random, type RealEdit } from "./edits.ts"
 
-/** How many edits of a kind came out how. */
+/** The result of an edit. `right`: the expected text, or a refusal of what must be refused. `wrong`: any other text. */
+export type Verdict = "right" | "refused" | "wrong"
+
+/** The number of edits with each verdict. */
 export type Tally = Record<Verdict, number>
 
-const triesEach = 40
-
-/** Bends edits picked by chance in every way and does them. `each`: how many of a kind, where so many can be bent so. */
-export function measureEdits(options: {
-  edits: readonly RealEdit[]
-  each: number
-  seed: number
-}): Map<string, Tally> {
+/** Applies edits as the tool does, and returns the verdicts by kind. */
+export function measureEdits(edits: readonly BentEdit[]): Map<string, Tally> {
   const tallies = new Map<string, Tally>()
-  for (const [index, kind] of bendKinds.entries()) {
-    // A number of its own for every kind: a new kind leaves the others as they were.
-    const random = createRandom(options.seed * 7919 + index)
-    const tally = { right: 0, refused: 0, wrong: 0 }
-    let done = 0
-    for (let tries = 0; done < options.each && tries < options.each * triesEach; tries++) {
-      const bent = bendEdit(random.pick(options.edits), kind, random)
-      if (!bent) continue
-      tally[judge(bent).verdict] += 1
-      done += 1
-    }
-    tallies.set(kind, tally)
+  for (const edit of edits) {
+    const tally = tallies.get(edit.kind) ?? { right: 0, refused: 0, wrong: 0 }
+    tally[judge(edit)] += 1
+    tallies.set(edit.kind, tally)
   }
   return tallies
 }
 
-/** All kinds together. */
+/** Applies one edit as the tool does, but without a file. `without`: strategies and decorations to turn off. */
+export function judge(
+  { file, oldString, newString, expected }: BentEdit,
+  without?: ReadonlySet<string>,
+): Verdict {
+  const match = findEdit(file, { oldString, newString, replaceAll: false }, { without })
+  const merged = match.kind === "found" ? applyEdit({ text: file, match }) : undefined
+  const result = merged && "text" in merged ? merged.text : undefined
+  if (result === undefined || result === file) return expected === undefined ? "right" : "refused"
+  return result === expected ? "right" : "wrong"
+}
+
+/** Returns the sum of several tallies. */
 export function total(tallies: Iterable<Tally>): Tally {
   const sum = { right: 0, refused: 0, wrong: 0 }
   for (const tally of tallies) {
@@ -40,4 +42,46 @@ export function total(tallies: Iterable<Tally>): Tally {
     sum.wrong += tally.wrong
   }
   return sum
+}
+
+/** Tries to bend random edits this many times as often as needed. */
+const triesEach = 40
+
+/** Bends random edits in every way. `each`: number of edits of a kind, if so many can be bent that way. */
+export function bendEach(options: { edits: readonly RealEdit[]; each: number; seed: number }): BentEdit[] {
+  return bendKinds.flatMap((kind, index) => {
+    // Each kind has its own seed, so that a new kind does not change the others.
+    const random = createRandom(options.seed * 7919 + index)
+    const bents: BentEdit[] = []
+    for (let tries = 0; bents.length < options.each && tries < options.each * triesEach; tries++) {
+      const bent = bendEdit(random.pick(options.edits), kind, random)
+      if (bent) bents.push(bent)
+    }
+    return bents
+  })
+}
+
+/** Tries to bend random edits this many times as often as needed. */
+const mixedTriesEach = 200
+
+/** Bends `count` edits in random ways, but not in those that must be refused. Uses no edit twice before all are used. */
+export function bendMixed(options: {
+  edits: readonly RealEdit[]
+  count: number
+  random: Random
+}): BentEdit[] {
+  const { edits, count, random } = options
+  const kinds = bendKinds.filter((kind) => !kind.startsWith("refuse:"))
+  const bents: BentEdit[] = []
+  let left: RealEdit[] = []
+  for (let tries = 0; bents.length < count && tries < count * mixedTriesEach; tries++) {
+    if (left.length === 0) left = [...edits]
+    const at = random.below(left.length)
+    const edit = left[at]
+    const bent = edit && bendEdit(edit, random.pick(kinds), random)
+    if (!bent) continue
+    left.splice(at, 1)
+    bents.push(bent)
+  }
+  return bents.sort((a, b) => kinds.indexOf(a.kind) - kinds.indexOf(b.kind))
 }

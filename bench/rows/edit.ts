@@ -1,42 +1,41 @@
 import { dirname, join } from "node:path"
 import type { Row } from "../bench.ts"
-import { measureEdits, type Tally, total } from "../edit-set/measure.ts"
-import { measureMixed } from "../edit-set/mixed.ts"
-import { createRandom } from "../edit-set/random.ts"
-import type { RealEdit } from "../edit-set/real-edit.ts"
-import { editsOfHistory } from "../edit-set/sources.ts"
-import { editsOfCode } from "../edit-set/synthesised.ts"
-import { editsOfVersions } from "../edit-set/versions.ts"
+import type { BentEdit } from "../edit-set/draft.ts"
+import { createRandom, editsOfCode, editsOfHistory, editsOfVersions } from "../edit-set/edits.ts"
+import { bendEach, bendMixed, measureEdits, type Tally, total } from "../edit-set/measure.ts"
 import type { Line } from "../line.ts"
 
 const repository = dirname(dirname(import.meta.dirname))
-/** Not one of those that the matching was made with. */
+/** A seed that was not used to develop the matching. */
 const seed = 52_901
 const each = 60
-/** As many as other agents were measured with. */
+/** The number of edits that other agents were measured with. */
 const mixedCount = 132
 
-/** Real edits, bent as models bend them, done by what the `edit` tool does them with. No process, no other subject. */
+/** Measures how many real edits, bent as models bend them, the `edit` tool applies. Starts no process. */
 export const editRow: Row = {
   id: "edit",
   async measure(bench) {
     const modules = join(repository, "node_modules")
-    const released = { edits: editsOfVersions(modules, createRandom(seed)), random: createRandom(seed) }
-    const sources: [string, RealEdit[]][] = [
-      ["history", editsOfHistory(repository, createRandom(seed))],
-      // Of its own, so that the next commit does not pick others.
-      ["real code", editsOfCode(modules, 1_500, createRandom(seed))],
-    ]
+    const sources = {
+      history: editsOfHistory(repository, createRandom(seed)),
+      "real code": editsOfCode(modules, 1_500, createRandom(seed)),
+    }
+    const released = editsOfVersions(modules, createRandom(seed))
     return [
-      ...sources.flatMap(([source, edits]) =>
-        sourceLines(source, measureEdits({ edits, each: bench.count(each), seed })),
+      ...Object.entries(sources).flatMap(([source, edits]) =>
+        sourceLines(source, bendEach({ edits, each: bench.count(each), seed })),
       ),
-      ...sourceLines("releases", measureMixed({ ...released, count: mixedCount })),
+      ...sourceLines(
+        "releases",
+        bendMixed({ edits: released, count: mixedCount, random: createRandom(seed) }),
+      ),
     ]
   },
 }
 
-function sourceLines(source: string, tallies: ReadonlyMap<string, Tally>): Line[] {
+function sourceLines(source: string, bents: readonly BentEdit[]): Line[] {
+  const tallies = measureEdits(bents)
   const { right, refused, wrong } = total(tallies.values())
   const share = (refused + wrong) / Math.max(1, right + refused + wrong)
   const kinds = [...tallies].map(([kind, tally]) => `  ${kind.padEnd(56)}${counts(tally)}`)
@@ -45,7 +44,7 @@ function sourceLines(source: string, tallies: ReadonlyMap<string, Tally>): Line[
   return [
     {
       row: "edit",
-      title: `bent edits of ${source}, not done right`,
+      title: `bent edits of ${source}, not applied`,
       unit: "ratio",
       figures: { tackle: share },
       target,
@@ -53,7 +52,7 @@ function sourceLines(source: string, tallies: ReadonlyMap<string, Tally>): Line[
     },
     {
       row: "edit",
-      title: `bent edits of ${source}, done wrong`,
+      title: `bent edits of ${source}, applied wrongly`,
       unit: "count",
       figures: { tackle: wrong },
       target: none,

@@ -6,12 +6,10 @@ import { type FileStamp, stampBytes } from "./file-tracker.ts"
 import { removeTemporary, type TrackTemporary, temporaryName } from "./temporary-files.ts"
 
 /**
- * Puts `bytes` at `path` in one move: readers see the old file or the new one, never a half, also when the process or
- * the machine dies. Parents are made. An existing file keeps its mode and, where the system lets us, its owner; a new
- * one gets 0666 less the umask. `path` must be resolved: links that were put into it since are not followed, one at its
- * end is replaced, and another hard link to the file keeps the old bytes. The file that stands beside it meanwhile is
- * told to `note`. Returns the stamp of what was written; throws `MovedPathError` and what the system throws, with nothing
- * changed but perhaps new parents.
+ * Writes a file atomically: readers see the old or the new content, also after a crash. Creates parent directories. Keeps
+ * the mode and, if permitted, the owner of an existing file; a new file gets 0666 less the umask. `path` must be resolved:
+ * links inserted since are not followed, a link at its end is replaced, and other hard links keep the old content. Throws
+ * `MovedPathError` and system errors; then only new parent directories may remain.
  */
 export async function writeAtomic(
   path: string,
@@ -39,12 +37,12 @@ export async function writeAtomic(
 }
 
 /**
- * Writes `bytes` to the new file `temporary`, and onto the disk. It has the mode and owner of the file at `like`, if there
- * is one. To put it in its place, rename it. Throws what the system throws, with nothing left behind.
+ * Writes and syncs the new file `temporary`, with the mode and owner of the file at `like`, if it exists. Rename it to its
+ * final path. Throws system errors, with nothing left behind.
  */
 export async function stageFile(temporary: string, bytes: Uint8Array, like: string): Promise<FileStamp> {
   const old = await statIfThere(like)
-  // Nobody else may look into the copy of a private file before it has the file's own mode.
+  // A copy of a private file must not be readable before it has the mode of the file.
   const handle = await open(temporary, "wx", old ? 0o600 : 0o666)
   try {
     const { mtimeMs } = await fill(handle, bytes, old)
@@ -92,10 +90,10 @@ async function keepOwnership(handle: FileHandle, old: Ownership): Promise<void> 
     try {
       await handle.chown(old.uid, old.gid)
     } catch (error) {
-      // Only root may give files away. Whoever may write here may still replace the file by one of their own.
+      // Only root can change the owner. The user may still replace the file.
       if (systemCode(error) !== "EPERM") throw error
     }
   }
-  // After the change of owner, which clears the set-id bits.
+  // After chown, which clears the set-id bits.
   await handle.chmod(old.mode & 0o7777)
 }

@@ -12,18 +12,18 @@ import {
   temporaryName,
 } from "./temporary-files.ts"
 
-/** One file as it is to become. `path` is resolved. */
+/** The planned state of one file. `path` is resolved. */
 export interface FileStep {
   path: string
-  /** Whether a file stands there now. */
+  /** True if the file exists now. */
   exists: boolean
-  /** Undefined: the file goes. */
+  /** Undefined to delete the file. */
   bytes: Uint8Array | undefined
-  /** The file whose mode and owner the new bytes get. Default: the one at `path`. */
+  /** The file whose mode and owner the new file gets. Default: the one at `path`. */
   like?: string
 }
 
-/** Some files could be neither changed nor put back. The message names them and where their old bytes are. */
+/** Some files could be neither changed nor restored. The message names them and the backups of their old content. */
 export class RollbackError extends TackleError {
   constructor(message: string, cause: unknown) {
     super(message, { code: "file.rollback", recoverable: true, cause })
@@ -31,14 +31,12 @@ export class RollbackError extends TackleError {
 }
 
 /**
- * Makes all changes or none. Everything new is on the disk beside its place before the first file changes, so that a
- * full disk or a missing right is met in time; then each takes its place by a rename, files that go last. When one
- * fails, those before it are put back: the same bytes, mode and times, being the same files; new directories go.
- * The paths are resolved: their directories are held open from before the first change to the end, so that links which
- * are put into a path meanwhile lead nothing astray. Returns the stamps of the written files by path. Throws
- * `MovedPathError` with nothing changed, what the system threw, and {@link RollbackError} where putting back failed too.
- * The files that stand beside theirs meanwhile, with new and with old bytes, are told to `note`, and so is one that
- * cannot be removed at the end.
+ * Makes all changes or none. Writes and syncs all new content to temporary files first, so that a full disk or a missing
+ * permission fails early; then renames them, and deletes files last. If one change fails, reverts those before it: same
+ * content, mode and times, same inodes; removes new directories. Holds the directories of the resolved paths open
+ * throughout, so that links inserted meanwhile have no effect. Returns the stamps of the written files by path. Throws
+ * `MovedPathError` with nothing changed, system errors, and {@link RollbackError} if reverting fails too. Reports every
+ * temporary file to `trackTemporary`.
  */
 export async function commitFiles(
   steps: readonly FileStep[],
@@ -79,27 +77,24 @@ export async function commitFiles(
   }
 }
 
-/** A whole file beside the place that it is meant for. */
+/** A complete temporary file beside its destination. */
 interface StagedFile {
   beside: HeldPath
   stamp: FileStamp
 }
 
-/** The files that stand beside others for the length of the change. */
+/** Creates the temporary files of a change. */
 function createTemporaryFiles(trackTemporary: TrackTemporary) {
   const noted: { file: HeldPath; record: TrackedTemporary }[] = []
   return {
-    /** A name in the same directory that nothing has. */
+    /** Returns a new name in the same directory. */
     beside({ named, now }: HeldPath, { backup = false } = {}): HeldPath {
       const name = temporaryName()
       const file = { named: join(dirname(named), name), now: join(dirname(now), name) }
       noted.push({ file, record: trackTemporary({ path: file.named, backupOf: backup ? named : undefined }) })
       return file
     },
-    /**
-     * All but the needed ones, which are the person's from now on. One that cannot be removed makes no other outcome of
-     * the change.
-     */
+    /** Removes all but the needed ones, which belong to the user from now on. A failure does not fail the change. */
     async remove(needed: ReadonlySet<string>): Promise<void> {
       for (const { file, record } of noted) {
         if (needed.has(file.now)) record.done()
@@ -111,21 +106,21 @@ function createTemporaryFiles(trackTemporary: TrackTemporary) {
 
 type TemporaryFiles = ReturnType<typeof createTemporaryFiles>
 
-/** A file by two paths: the one that it is told by, and the one by way of its open directory. */
+/** A file by two paths: the one for messages, and the one through its open directory. */
 interface HeldPath {
   named: string
   now: string
 }
 
-/** How one thing is taken back, in words and in deed. */
+/** A step that reverts one change. */
 interface Undo {
   what: string
-  /** Where the old bytes are as long as they are not back. */
+  /** The old content until it is restored. */
   backup?: HeldPath
   run: () => Promise<void>
 }
 
-/** Each directory is opened once, and made where it is not there. */
+/** Opens each directory once, and creates it if it does not exist. */
 function openDirectories() {
   const open = new Map<string, PinnedDirectory>()
   return {
@@ -143,7 +138,7 @@ function openDirectories() {
   }
 }
 
-/** One in which something else stands by now stays, and so does one that is elsewhere. */
+/** Keeps a directory that is not empty or has moved. */
 async function removeEmpty(path: string): Promise<void> {
   try {
     const parent = openPinnedDirectory(dirname(path), { make: false })
@@ -170,7 +165,7 @@ async function replace(
   await rename(next, place.now)
 }
 
-/** A second name for the file, so that it never is without one; a copy where the file system knows no links. */
+/** Creates a hard link, so that the file always has a name. Copies the file if the file system has no hard links. */
 async function keep(path: string, backup: string): Promise<void> {
   try {
     await link(path, backup)
@@ -201,7 +196,7 @@ interface Failure {
   error: unknown
 }
 
-/** Latest first; what cannot be taken back does not keep the rest from it. */
+/** Reverts all changes, latest first. A failure does not stop the others. */
 async function putBack(undo: readonly Undo[]): Promise<Failure[]> {
   const failures: Failure[] = []
   for (const { what, backup, run } of undo.toReversed()) {
@@ -216,12 +211,12 @@ async function putBack(undo: readonly Undo[]): Promise<Failure[]> {
 
 function rollbackError(failures: readonly Failure[], cause: unknown): RollbackError {
   const named = failures.map(({ what, backup, error }) => {
-    const where = backup === undefined ? "" : `, whose old bytes are in ${showName(backup.named)}`
+    const where = backup === undefined ? "" : `, whose old content is in ${showName(backup.named)}`
     return `${what}${where} (${errorMessage(error)})`
   })
   return new RollbackError(
-    `${errorMessage(cause)}. The files that had changed by then were to be put back, which failed for: ${named.join("; ")}. ` +
-      "Look at them before you go on.",
+    `${errorMessage(cause)}. Restoring the changed files failed for: ${named.join("; ")}. ` +
+      "Check them before you continue.",
     cause,
   )
 }

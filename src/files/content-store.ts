@@ -3,38 +3,38 @@ import { mkdir, open, readdir, readFile, rename, rm, stat, utimes } from "node:f
 import { dirname, join } from "node:path"
 import { unlessMissing } from "../util/file-system.ts"
 
-/** What a content store may hold. */
+/** Limits of a content store. */
 export interface ContentLimits {
-  /** Of one file, in bytes. Larger ones are not kept. */
+  /** Maximum size of one file in bytes. Larger files are not stored. */
   fileBytes: number
-  /** Of all together, in bytes. What was not used for longest goes first. */
+  /** Maximum size of all files in bytes. The least recently used are removed first. */
   totalBytes: number
   /** Days since the last use. */
   days: number
 }
 
-/** Half a gigabyte holds thousands of turns; a week is how long outputs are kept too. */
+/** Half a gigabyte holds thousands of turns. Full outputs are kept for a week, too. */
 export const defaultContentLimits: ContentLimits = {
   fileBytes: 16 * 1024 * 1024,
   totalBytes: 512 * 1024 * 1024,
   days: 7,
 }
 
-/** The bytes of files by their sha256, each once, readable by the person alone. */
+/** Stores file contents by their SHA-256, each once. Only the user can read them. */
 export interface ContentStore {
-  /** Larger files are not kept. */
+  /** Larger files are not stored. */
   readonly fileBytes: number
-  /** Keeps the bytes and returns their hash; undefined where they are too large to be kept. On disk when it resolves. */
+  /** Stores the bytes and returns their hash. Undefined if they are too large. They are on disk when it resolves. */
   put(bytes: Uint8Array): Promise<string | undefined>
-  /** Undefined where they are not kept, or no longer what they were. */
+  /** Undefined if the content is missing or damaged. */
   get(hash: string): Promise<Uint8Array | undefined>
-  /** Removes what is too old, then what is too much. What another process removes meanwhile is no fault. */
+  /** Removes content beyond the age limit, then beyond the size limit. Ignores files that another process removes. */
   sweep(now?: number): Promise<void>
 }
 
-/** The store in the directory `root`, which is made with the first bytes. */
+/** Opens the store in the directory `root`, which is created with the first content. */
 export function createContentStore(root: string, limits: ContentLimits = defaultContentLimits): ContentStore {
-  // A long session must not wait for its end to keep to the quota.
+  // Enforces the limit during long sessions, too.
   const sweepEvery = limits.totalBytes / 8
   let sinceSweep = 0
 
@@ -43,7 +43,7 @@ export function createContentStore(root: string, limits: ContentLimits = default
     async put(bytes) {
       if (bytes.length > limits.fileBytes) return undefined
       const hash = hashOf(bytes)
-      const path = placeOf(root, hash)
+      const path = pathOf(root, hash)
       if (await touch(path, bytes.length)) return hash
       await writeOnce(path, bytes)
       sinceSweep += bytes.length
@@ -55,23 +55,23 @@ export function createContentStore(root: string, limits: ContentLimits = default
     },
     async get(hash) {
       if (!/^[0-9a-f]{64}$/.test(hash)) return undefined
-      const bytes = await unlessMissing(readFile(placeOf(root, hash)))
+      const bytes = await unlessMissing(readFile(pathOf(root, hash)))
       return bytes && hashOf(bytes) === hash ? bytes : undefined
     },
     sweep: (now = Date.now()) => sweepContents(root, limits, now),
   }
 }
 
-/** The name under which bytes are kept: their sha256 in hex. */
+/** Returns the SHA-256 of the bytes in hex. */
 export function hashOf(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex")
 }
 
-function placeOf(root: string, hash: string): string {
+function pathOf(root: string, hash: string): string {
   return join(root, hash.slice(0, 2), hash)
 }
 
-/** True if a whole file is there; its time of last use is now. */
+/** True if the whole file exists. Updates its time of last use. */
 async function touch(path: string, size: number): Promise<boolean> {
   const found = await unlessMissing(stat(path))
   if (found?.size !== size) return false

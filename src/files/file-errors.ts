@@ -1,6 +1,6 @@
 import { TackleError } from "../util/errors.ts"
 
-/** Nothing is there. The message names what is near. */
+/** The path does not exist. The message suggests similar names. */
 export class PathNotFoundError extends TackleError {
   readonly path: string
   constructor(path: string, message: string) {
@@ -9,11 +9,11 @@ export class PathNotFoundError extends TackleError {
   }
 }
 
-/** The path is a pipe, socket or device: reading it could block for ever or have effects. */
+/** The path is a pipe, socket or device. Reading it could block or have side effects. */
 export class SpecialFileError extends TackleError {
   readonly path: string
   constructor(path: string, kind: string) {
-    super(`${path} is a ${kind}, not a file or directory. Only those can be read.`, {
+    super(`${path} is a ${kind}, not a file or directory. Only these can be read.`, {
       code: "file.special",
       recoverable: true,
     })
@@ -21,28 +21,28 @@ export class SpecialFileError extends TackleError {
   }
 }
 
-/** The file's content is nothing that a model can read. */
+/** A model cannot read the content of the file. */
 export class UnreadableContentError extends TackleError {
   constructor(message: string) {
     super(message, { code: "file.content", recoverable: true })
   }
 }
 
-/** The first line asked for lies past the last one. */
+/** The offset is beyond the last line. */
 export class OffsetError extends TackleError {
   constructor(message: string) {
     super(message, { code: "file.offset", recoverable: true })
   }
 }
 
-/** The system refused: a missing right, a loop of links, a bad name. */
+/** The system denied access: missing permission, a link loop, an invalid name. */
 export class FileAccessError extends TackleError {
   constructor(message: string, cause: unknown) {
     super(message, { code: "file.access", recoverable: true, cause })
   }
 }
 
-/** The path names a file where a directory is needed. */
+/** The path is a file, and a directory is required. */
 export class NotDirectoryError extends TackleError {
   constructor(path: string) {
     super(`${path} is a file, not a directory. Use read for its text.`, {

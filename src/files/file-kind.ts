@@ -1,21 +1,21 @@
 import { basename, extname } from "node:path"
 
-/** What a file holds, as far as its first bytes and its name tell. */
+/** The kind of a file, according to its first bytes and its name. */
 export type FileKind =
   | { kind: "text"; encoding: TextEncoding }
   | { kind: "media"; mime: string }
   | { kind: "binary" }
 
-/** Labels that `TextDecoder` knows. UTF-16 is recognised by its byte order mark alone. */
+/** Labels for `TextDecoder`. UTF-16 is recognised only by its byte order mark. */
 export type TextEncoding = "utf-8" | "utf-16le" | "utf-16be"
 
-/** How many bytes {@link fileKind} wants to see. */
+/** Sample size of {@link fileKind} in bytes. */
 export const sampleBytes = 4096
 
-/** Above this share of control characters a sample is no text. */
+/** A sample with a larger share of control characters is binary. */
 const maxControlShare = 0.3
 
-/** Beginnings of the formats that models take as attachments. SVG is text and stays text. */
+/** Signatures of the formats that models accept as attachments. SVG is text. */
 const media: readonly { mime: string; matches: (sample: Buffer) => boolean }[] = [
   { mime: "image/png", matches: (sample) => starts(sample, "\x89PNG\r\n\x1a\n") },
   { mime: "image/jpeg", matches: (sample) => starts(sample, "\xff\xd8\xff") },
@@ -24,7 +24,7 @@ const media: readonly { mime: string; matches: (sample: Buffer) => boolean }[] =
   { mime: "application/pdf", matches: (sample) => starts(sample, "%PDF-") },
 ]
 
-/** Formats that are never text, whatever their first bytes look like. */
+/** Formats that are binary even if their first bytes look like text. */
 const binaryExtensions = new Set(
   (
     ".7z .a .avi .avif .bmp .br .bz2 .class .dll .dmg .doc .docx .dylib .ear .eot .exe .flac .gz .heic .ico .iso .jar " +
@@ -33,11 +33,11 @@ const binaryExtensions = new Set(
   ).split(" "),
 )
 
-/** Tells text, media and binary apart. `sample` is the file's beginning, {@link sampleBytes} where it has as many. */
+/** Returns the kind of a file. `sample` has its first {@link sampleBytes} bytes, or all of a shorter file. */
 export function fileKind(name: string, sample: Buffer): FileKind {
   const known = media.find(({ matches }) => matches(sample))
   if (known) return { kind: "media", mime: known.mime }
-  if (starts(sample, "\xff\xfe\0\0")) return { kind: "binary" } // UTF-32, which no decoder here knows
+  if (starts(sample, "\xff\xfe\0\0")) return { kind: "binary" } // UTF-32, which TextDecoder does not support
   if (starts(sample, "\xff\xfe")) return { kind: "text", encoding: "utf-16le" }
   if (starts(sample, "\xfe\xff")) return { kind: "text", encoding: "utf-16be" }
   if (binaryExtensions.has(extname(name).toLowerCase())) return { kind: "binary" }

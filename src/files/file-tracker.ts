@@ -18,7 +18,7 @@ export interface FileTracker {
   trackTemporary: TrackTemporary
 }
 
-/** The content of a file when the session last saw it. Above {@link maxDigestBytes} there is no digest. */
+/** The content of a file when the session last saw it. Without a digest above {@link maxDigestBytes}. */
 export interface FileStamp {
   /** In bytes. */
   size: number

@@ -6,31 +6,31 @@ import { FileAccessError } from "./file-errors.ts"
 import { type FileStamp, type FileTracker, sameStamp, stampBytes, stampFile } from "./file-tracker.ts"
 import { showName } from "./show-name.ts"
 
-/** A file that is changed is held in memory twice: as bytes and as text. */
+/** In bytes. A changed file is in memory twice: as bytes and as text. */
 const maxFileBytes = 256 * 1024 * 1024
 
-/** What stands at a path before a change. `path` as it was asked for, `real` with every link followed. */
+/** The state of a path before a change. `path` as given, `real` with all links resolved. */
 export type FileBefore =
   | { exists: false; path: string; real: string }
   | { exists: true; path: string; real: string; bytes: Uint8Array; stamp: FileStamp }
 
-/** Undefined where there is no file. */
+/** Undefined if the file does not exist. */
 export function bytesOf(before: FileBefore): Uint8Array | undefined {
   return before.exists ? before.bytes : undefined
 }
 
-/** A file that must not or cannot be changed as it is. The text says why and what to do. */
+/** A file must not or cannot be changed. The message says why and what to do. */
 export class FileChangeError extends TackleError {
   /**
-   * `unread`: this session has never seen its bytes. `changed`: they are others now. `unfit`: no such thing is changed.
-   * `exists`: it would be overwritten by a new one. `missing`: there is none.
+   * `unread`: this session has not read it. `changed`: its content changed. `unfit`: it cannot be changed. `exists`: a new
+   * file would overwrite it. `missing`: it does not exist.
    */
   constructor(why: "unread" | "changed" | "unfit" | "exists" | "missing", message: string) {
     super(message, { code: `file.${why}`, recoverable: true })
   }
 }
 
-/** The real path behind `path`. Throws `FileAccessError` where links go in circles or a directory is closed to us. */
+/** Resolves all links of a path. Throws `FileAccessError` for link loops and inaccessible directories. */
 export function resolveTarget(path: string): string {
   try {
     return realPath(path)
@@ -39,7 +39,7 @@ export function resolveTarget(path: string): string {
   }
 }
 
-/** Reads the file at `real`. Throws {@link FileChangeError} for anything that is neither missing nor a regular file. */
+/** Reads the file at `real`. Throws {@link FileChangeError} if it exists but is not a regular file. */
 export async function readBefore(path: string, real: string): Promise<FileBefore> {
   try {
     return (await isThere(path, real))
@@ -50,7 +50,7 @@ export async function readBefore(path: string, real: string): Promise<FileBefore
   }
 }
 
-/** Throws {@link FileChangeError} unless this session has seen the very bytes that are there now. */
+/** Throws {@link FileChangeError} unless this session has seen the current content. */
 export function assertSeen(before: FileBefore, files: FileTracker): void {
   if (!before.exists) return
   const seen = files.seen(before.real)
@@ -63,22 +63,22 @@ export function assertSeen(before: FileBefore, files: FileTracker): void {
   if (!sameStamp(seen, before.stamp)) {
     throw new FileChangeError(
       "changed",
-      `${showName(before.path)} has changed since this session last read it. Read it again, then base the change on what it says now.`,
+      `${showName(before.path)} has changed since this session last read it. Read it again, then base your change on its current content.`,
     )
   }
 }
 
-/** Throws {@link FileChangeError} if the path leads elsewhere by now, or the bytes there are others. */
+/** Throws {@link FileChangeError} if the path now leads elsewhere or the content has changed. */
 export async function assertUnchanged(before: FileBefore): Promise<void> {
   const same = resolveTarget(before.path) === before.real && (await isAsBefore(before))
   if (same) return
   throw new FileChangeError(
     "changed",
-    `${showName(before.path)} was changed by someone else while this call waited for leave. Nothing was written. Read it again, then try again.`,
+    `${showName(before.path)} changed while this call waited for permission. Nothing was written. Read it again, then try again.`,
   )
 }
 
-/** What the system threw, as an error that the model can act on. */
+/** Translates a system error into one that the model can act on. */
 export function accessError(
   verb: "resolve" | "read" | "write",
   path: string,
@@ -91,13 +91,10 @@ async function isThere(path: string, real: string): Promise<boolean> {
   const stats = await lstatIfThere(real)
   if (!stats) {
     if (!(await lstatIfThere(path))?.isSymbolicLink()) return false
-    throw new FileChangeError(
-      "unfit",
-      `${showName(path)} is a link to something that does not exist. Name the file that it should lead to.`,
-    )
+    throw new FileChangeError("unfit", `${showName(path)} is a broken link. Use the path of its target.`)
   }
   if (stats.isDirectory()) {
-    throw new FileChangeError("unfit", `${showName(path)} is a directory. Name a file in it.`)
+    throw new FileChangeError("unfit", `${showName(path)} is a directory. Use the path of a file in it.`)
   }
   if (!stats.isFile()) {
     throw new FileChangeError(
@@ -115,7 +112,7 @@ async function isThere(path: string, real: string): Promise<boolean> {
   return true
 }
 
-/** Replacing a file needs no right to write into it: without this check a file set to read-only would not be safe. */
+/** Renaming over a file does not need write permission. This check protects read-only files. */
 async function assertWritable(path: string, real: string): Promise<void> {
   try {
     await access(real, constants.W_OK)
@@ -125,11 +122,11 @@ async function assertWritable(path: string, real: string): Promise<void> {
 }
 
 async function readWhole(path: string, real: string): Promise<{ bytes: Uint8Array; stamp: FileStamp }> {
-  // Not through a link, and not waiting for a writer, should something else have taken the file's place just now.
+  // Does not follow a link or block on a pipe that replaced the file just now.
   const handle = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   try {
     const stats = await handle.stat()
-    if (!stats.isFile()) throw new FileChangeError("unfit", `${showName(path)} is no regular file.`)
+    if (!stats.isFile()) throw new FileChangeError("unfit", `${showName(path)} is not a regular file.`)
     const bytes = await handle.readFile()
     return { bytes, stamp: stampBytes(bytes, stats.mtimeMs) }
   } finally {

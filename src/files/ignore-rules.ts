@@ -4,15 +4,15 @@ import { dirname, join, relative, sep } from "node:path"
 import ignore, { type Ignore } from "ignore"
 import { systemCode } from "../util/errors.ts"
 
-/** Which paths the ignore files from some root down to one directory exclude. */
+/** The rules of the ignore files from a root down to one directory. */
 export interface IgnoreRules {
-  /** For an entry of that directory; its parents are taken as included. */
+  /** True for an ignored entry of that directory. Assumes that its parents are not ignored. */
   ignores(path: string, directory: boolean): boolean
-  /** The rules inside a directory below, whose entries are `names`. */
+  /** Returns the rules of a subdirectory with the entries `names`. */
   enter(directory: string, names: ReadonlySet<string>): Promise<IgnoreRules>
 }
 
-/** The files of one directory, the weaker first: within them the last rule that matches decides. */
+/** The ignore files of a directory, weakest first. The last matching rule wins. */
 const ignoreFiles = [".git/info/exclude", ".gitignore", ".ignore", ".rgignore"]
 
 interface Layer {
@@ -20,16 +20,16 @@ interface Layer {
   matcher: Ignore
 }
 
-/** What holds for a directory before its own ignore files are read. */
+/** The rules of a directory without its own ignore files. */
 export interface RulesAbove {
   rules: IgnoreRules
-  /** They would exclude the directory or all that is in it: whoever asks for it by name wants to do without them. */
+  /** True if the rules ignore the directory or its content. Then `rules` is empty, because the directory was requested by name. */
   excluded: boolean
-  /** The directory lies in a git repository. */
+  /** True if the directory is in a git repository. */
   repository: boolean
 }
 
-/** The rules that reach a directory from above: up to the root of its git repository, or of the file system. */
+/** Returns the rules of the parent directories, up to the root of the git repository or the file system. */
 export async function rulesAbove(directory: string): Promise<RulesAbove> {
   const layers: Layer[] = []
   let repository = isRepository(directory)
@@ -42,7 +42,7 @@ export async function rulesAbove(directory: string): Promise<RulesAbove> {
   return { rules: createRules(excluded ? [] : layers), excluded, repository }
 }
 
-/** `layers`: the deepest first, whose word counts before that of the others. */
+/** `layers`: deepest first. The deepest match wins. */
 function createRules(layers: readonly Layer[]): IgnoreRules {
   return {
     ignores: (path, directory) => decide(layers, path, directory),
@@ -75,14 +75,14 @@ async function readLayer(directory: string): Promise<Layer | undefined> {
   return { directory, matcher: ignore({ ignorecase: false }).add(texts.join("\n")) }
 }
 
-/** A file `.git` is the mark of a linked worktree or a submodule. */
+/** In linked worktrees and submodules `.git` is a file. */
 function isRepository(directory: string): boolean {
   return existsSync(join(directory, ".git"))
 }
 
-/** An ignore file that is missing, or cannot be read, excludes nothing. */
+/** Returns undefined for a file that is missing or unreadable. */
 async function readIfPresent(path: string): Promise<string | undefined> {
-  // Most are missing, in every directory up to the root: a way through the thread pool for each would add up.
+  // Most are missing. A synchronous check is faster than the thread pool.
   if (!existsSync(path)) return undefined
   try {
     return await readFile(path, "utf8")

@@ -1,14 +1,13 @@
-/** Takes text in pieces of any size and hands on its lines. */
+/** Splits a stream of text into lines. */
 export interface LineSplitter {
   push(text: string): void
-  /** The last line, if the text did not end with a line feed. */
+  /** Emits the last line if it does not end with a line feed. */
   end(): void
 }
 
 /**
- * Lines end with LF or CR LF; neither is part of the line. Of a longer line only the first `maxLength` characters are
- * kept (one less where that would halve a surrogate pair), so that a line of any size costs no memory; `length` is
- * what the whole line has. Characters are UTF-16 units.
+ * Creates a splitter. Lines end with LF or CRLF, which is not part of the line. Keeps only the first `maxLength` UTF-16
+ * units of a line, without splitting a surrogate pair, so that memory is bounded; `length` is that of the whole line.
  */
 export function createLineSplitter(
   maxLength: number,
@@ -51,7 +50,7 @@ export function createLineSplitter(
   }
 }
 
-/** The first `maxLength` UTF-16 units of a text, one less where a surrogate pair would be halved. */
+/** Returns the first `maxLength` UTF-16 units of a text, without splitting a surrogate pair. */
 export function cutText(text: string, maxLength: number): string {
   const cut = text.slice(0, maxLength)
   const last = cut.charCodeAt(cut.length - 1)

@@ -5,12 +5,11 @@ import { editDistance } from "../util/similarity.ts"
 import { PathNotFoundError } from "./file-errors.ts"
 import { showName } from "./show-name.ts"
 
-/** As many suggestions as help; more would be a listing. */
 const maxSuggestions = 3
 
 /**
- * The error for a path that does not exist, with what it may have meant: like names of its directory or, where that is
- * missing too, the deepest directory that exists and like names in it.
+ * Creates the error for a path that does not exist, with suggestions: similar names in its directory or, if that does not
+ * exist, in its deepest existing parent.
  */
 export async function notFound(path: string, kind: "File" | "Path"): Promise<PathNotFoundError> {
   const shown = showName(path)
@@ -36,10 +35,10 @@ export async function notFound(path: string, kind: "File" | "Path"): Promise<Pat
 }
 
 /**
- * Up to three of `names` that are like `wanted`, the likest first: equal but for case or Unicode form, one inside the
- * other, or few edits apart (a third of the length, at most 3).
+ * Returns up to three names similar to `wanted`, most similar first: equal except for case or Unicode form, one contained
+ * in the other, or with few edits (a third of the length, at most 3).
  */
-export function nearNames(wanted: string, names: readonly string[]): string[] {
+function nearNames(wanted: string, names: readonly string[]): string[] {
   const goal = folded(wanted)
   const scored = names.flatMap((name) => {
     const candidate = folded(name)
@@ -58,7 +57,7 @@ function suggest(directory: string, path: string, names: readonly string[]): str
   return ` Did you mean:\n${near.map((name) => showName(join(directory, name))).join("\n")}`
 }
 
-/** The names in a directory; undefined where it is none or may not be listed, so that there is nothing to suggest. */
+/** Returns the names in a directory. Undefined if it does not exist or cannot be listed. */
 async function entries(directory: string): Promise<string[] | undefined> {
   try {
     return await readdir(directory)

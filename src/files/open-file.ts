@@ -8,22 +8,22 @@ import { notFound } from "./not-found.ts"
 import { showName } from "./show-name.ts"
 
 /**
- * A regular file, open for reading. Its steps are synchronous: each takes microseconds, while a way through the thread
- * pool takes ten times as long as reading a source file. Between chunks the event loop has its turn.
+ * A regular file, open for reading. Calls are synchronous: each takes microseconds, a tenth of a call through the thread
+ * pool. The event loop runs between chunks.
  */
 export interface OpenFile {
   stat(): Stats
-  /** Returns the number of bytes; 0 at the end of the file. */
+  /** Returns the number of bytes read, 0 at the end of the file. */
   read(buffer: Buffer, from: number, length: number, position: number): number
   close(): void
 }
 
-/** 256 KB: large enough that calls cost nothing beside the bytes, small enough to answer an abort at once. */
+/** 256 KB: large enough to make the cost of calls negligible, small enough to abort quickly. */
 const chunkBytes = 256 * 1024
 
 /**
- * What is at the path, links followed. Throws `PathNotFoundError` with near names, {@link SpecialFileError} for what is
- * neither file nor directory, {@link FileAccessError} when the system refuses.
+ * Returns the stats of a path with links followed. Throws `PathNotFoundError` with similar names,
+ * {@link SpecialFileError} for anything but a file or directory, {@link FileAccessError} for system errors.
  */
 export async function statPath(path: string, kind: "File" | "Path"): Promise<Stats> {
   const found = await orTranslated(path, kind, () => statSync(path))
@@ -32,11 +32,9 @@ export async function statPath(path: string, kind: "File" | "Path"): Promise<Sta
 }
 
 /**
- * Opens a regular file for reading; the caller closes it. `real` is where its path led when leave was given for it:
- * what it leads to since is refused, and with `leave` so is another file under that name: one that was asked about may
- * have been exchanged for a protected one, by its name or by a second name (a hard link). Never blocks: a pipe that
- * took the file's place since it was looked at is opened without waiting for a writer, and refused. Throws
- * `MovedPathError`, else as {@link statPath} does.
+ * Opens a regular file for reading; the caller closes it. `real` is the resolved path for which permission was granted:
+ * another target is refused. With `leave`, another file at that path is refused, too, because a hard link or a rename may
+ * have replaced it since the request. Never blocks on a pipe. Throws `MovedPathError`, and errors as {@link statPath} does.
  */
 export async function openFile(
   path: string,
@@ -63,7 +61,7 @@ export async function openFile(
   }
 }
 
-/** The first bytes of an open file: fewer than asked for only where the file ends. */
+/** Returns the first bytes of an open file, fewer only if the file is shorter. */
 export function readStart(file: OpenFile, bytes: number): Buffer {
   const buffer = Buffer.alloc(bytes)
   let filled = 0
@@ -75,7 +73,7 @@ export function readStart(file: OpenFile, bytes: number): Buffer {
   return buffer.subarray(0, filled)
 }
 
-/** The whole file in order. A chunk is good until the next is asked for: its memory is used again. */
+/** Yields the whole file. A chunk is valid until the next one: its memory is reused. */
 export async function* readChunks(file: OpenFile, signal: AbortSignal): AsyncGenerator<Buffer> {
   const buffer = Buffer.allocUnsafe(Math.min(chunkBytes, file.stat().size + 1))
   for (let position = 0; ; ) {

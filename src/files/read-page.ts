@@ -9,37 +9,36 @@ import { createLineSplitter } from "./line-splitter.ts"
 import { type OpenFile, readChunks } from "./open-file.ts"
 import { showName } from "./show-name.ts"
 
-/** Characters of a line that are shown. */
+/** Characters of a line to show. */
 export const maxLineLength = 2000
 
-/** Bytes of output a page may take, numbers included. */
+/** Maximum size of a page in bytes, line numbers included. */
 export const maxPageBytes = 51_200
 
-/** What the number, the arrow and the line feed add to a line's bytes. */
+/** Bytes that the number, the arrow and the line feed add to a line. */
 const numberingBytes = 9
 
 /** A part of a text file. */
 export interface TextPage {
-  /** As many lines from the offset as were asked for and fit, long ones cut with a mark. */
+  /** The requested lines that fit. Long lines are cut with a mark. */
   lines: string[]
-  /** The number of lines in the file; undefined where it was too large to count them. */
+  /** Number of lines in the file. Undefined if the file is too large to count them. */
   total?: number
-  /** Lines follow that are not in the page. */
+  /** True if more lines follow. */
   more: boolean
-  /** The page ends because of its bytes and not of the limit. */
+  /** True if the page reached its size limit. */
   full: boolean
-  /** Lines that were cut. */
+  /** Number of cut lines. */
   cut: number
-  /** The page holds U+FFFD in place of bytes that are no text in the file's encoding. */
+  /** True if the page has U+FFFD for invalid bytes. */
   invalid: boolean
-  /** The bytes that were read, for the ledger. */
+  /** The content that was read, for the file tracker. */
   stamp: FileStamp
 }
 
 /**
- * Reads one page in a single pass with a few hundred kilobytes of memory, whatever the size of file and lines. A file
- * up to `maxDigestBytes` is read to its end, to count its lines and to stamp the very bytes that were shown; a larger
- * one only as far as the page needs. Throws `AbortedError`, and what the system throws.
+ * Reads one page in a single pass with a few hundred kilobytes of memory. Reads a file up to `maxDigestBytes` to its end,
+ * to count its lines and to stamp its content; a larger file only as far as needed. Throws `AbortedError` and system errors.
  */
 export async function readTextPage(
   handle: OpenFile,
@@ -81,7 +80,7 @@ export async function readTextPage(
   return result
 }
 
-/** Picks the lines of the page out of all that pass. */
+/** Collects the lines of the page. */
 function createPage(offset: number, limit: number) {
   const lines: string[] = []
   let seen = 0
@@ -104,13 +103,13 @@ function createPage(offset: number, limit: number) {
       lines.push(shown)
       if (short) cut += 1
     },
-    /** True once a line came that the page did not take for want of room. */
+    /** True after a line that did not fit. */
     closed: () => full || seen > offset + limit,
     result: () => ({ lines, seen, full, cut }),
   }
 }
 
-/** Decodes a stream and notes whether every byte was valid. The byte order mark is dropped. */
+/** Decodes a stream without its byte order mark, and checks whether all bytes are valid. */
 function createDecoder(encoding: TextEncoding) {
   const lenient = new TextDecoder(encoding)
   let strict: InstanceType<typeof TextDecoder> | undefined = new TextDecoder(encoding, { fatal: true })
@@ -138,14 +137,14 @@ function createDecoder(encoding: TextEncoding) {
   }
 }
 
-/** A part of a directory's entries. */
+/** Some of the entries of a directory. */
 export interface DirectoryPage {
-  /** Sorted by name; directories, and links to such, end with `/`. */
+  /** Sorted by name. Directories and links to directories end with `/`. */
   entries: string[]
   total: number
 }
 
-/** The entries from `offset` on, as many as are asked for and fit in a page's bytes. Throws what the system throws. */
+/** Returns up to `limit` entries from `offset`, within the size limit of a page. Throws system errors. */
 export async function readDirectoryPage(
   path: string,
   options: { offset: number; limit: number; signal: AbortSignal },
@@ -167,7 +166,7 @@ export async function readDirectoryPage(
   return { entries, total: found.length }
 }
 
-/** False for a link that leads nowhere. */
+/** False for a broken link. */
 async function leadsToDirectory(link: string): Promise<boolean> {
   try {
     return (await stat(link)).isDirectory()

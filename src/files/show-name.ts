@@ -2,15 +2,14 @@
 const unprintable = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/
 
 /**
- * A path as one line of output. A name with line breaks, other control characters or marks that reverse the reading
- * direction is given as a JSON string, in quotes; every other name as it is.
+ * Returns a path as one line of output. A name with control characters or bidirectional marks becomes a quoted JSON string.
  */
 export function showName(path: string): string {
   if (!unprintable.test(path)) return path
   return JSON.stringify(path).replace(new RegExp(unprintable, "gu"), escaped)
 }
 
-/** A path as the value of an attribute in double quotes. */
+/** Returns a path as an attribute value for double quotes. */
 export function nameAttribute(path: string): string {
   return path.replace(new RegExp(unprintable, "gu"), escaped).replaceAll('"', "&quot;")
 }

@@ -1,15 +1,15 @@
 import { TackleError } from "../util/errors.ts"
 
-/** How a file's text is stored. With `bom` its bytes begin with the byte order mark, which is no part of the text. */
+/** The encoding of a text file. With `bom` it starts with a byte order mark, which is not part of the text. */
 export interface TextFormat {
   encoding: "utf-8" | "utf-16le" | "utf-16be"
   bom: boolean
 }
 
-/** What new files get. */
+/** The format of new files. */
 export const plainText: TextFormat = { encoding: "utf-8", bom: false }
 
-/** `binary`: it holds NUL characters. `unknown`: neither valid UTF-8 nor UTF-16 with a byte order mark. */
+/** `binary`: it contains NUL characters. `unknown`: neither valid UTF-8 nor UTF-16 with a byte order mark. */
 export type DecodedText =
   | { kind: "text"; text: string; format: TextFormat }
   | { kind: "binary" }
@@ -21,7 +21,7 @@ const marks: readonly { format: TextFormat; bytes: Uint8Array }[] = [
   { format: { encoding: "utf-16be", bom: true }, bytes: Uint8Array.of(0xfe, 0xff) },
 ]
 
-/** The text of a file's bytes. `text` only where {@link encodeText} gives the very same bytes back. */
+/** Decodes the bytes of a file. Returns `text` only if {@link encodeText} restores the same bytes. */
 export function decodeText(bytes: Uint8Array): DecodedText {
   const mark = marks.find((entry) => startsWith(bytes, entry.bytes))
   const format = mark?.format ?? plainText
@@ -32,14 +32,11 @@ export function decodeText(bytes: Uint8Array): DecodedText {
   return { kind: "text", text, format }
 }
 
-/**
- * The bytes of a text. Throws `TackleError` (`text.malformed`) for half a surrogate pair, which no encoding has bytes
- * for: something cut a character in two.
- */
+/** Encodes a text. Throws `TackleError` (`text.malformed`) for a lone surrogate, which no encoding can represent. */
 export function encodeText(text: string, format: TextFormat): Uint8Array {
   if (!text.isWellFormed()) {
     throw new TackleError(
-      "The new text holds half of a character (a lone UTF-16 surrogate), so it was not written. Give whole characters.",
+      "The new text contains half a character (a lone UTF-16 surrogate) and was not written. Use whole characters.",
       { code: "text.malformed", recoverable: true },
     )
   }
@@ -56,7 +53,7 @@ function decode(bytes: Uint8Array, format: TextFormat): string | undefined {
   try {
     return new TextDecoder(format.encoding, { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch (error) {
-    // What `fatal` throws for bytes that the encoding does not have.
+    // `fatal` throws a TypeError for invalid bytes.
     if (error instanceof TypeError) return undefined
     throw error
   }

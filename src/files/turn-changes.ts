@@ -7,48 +7,48 @@ import { errorMessage } from "../util/errors.ts"
 import { type ContentStore, hashOf } from "./content-store.ts"
 import { compareScans, type Scan, type ScanLimits, scanTree } from "./scan.ts"
 
-/** Keeps what files were before a call changed them, so that the person can undo the turn. */
+/** Records the content of files before a call changes them, so that the user can undo the turn. */
 export interface ChangeCapability {
   /**
-   * Runs a change whose bytes are known, under the locks of its files. What was there before is safe when `work`
-   * starts. Rejects as `work` does.
+   * Runs a change with known content, under the locks of its files. The old content is stored when `work` starts. Rejects
+   * as `work` does.
    */
   files<T>(
     change: { before: readonly FileContent[]; after: readonly FileContent[] },
     work: () => Promise<T>,
   ): Promise<T>
-  /** Runs a command that may change any file of the worktree, and looks for what it changed. Rejects as `work` does. */
+  /** Runs a command that may change any file of the worktree, and finds its changes. Rejects as `work` does. */
   command<T>(text: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>
 }
 
-/** What stands at a resolved path before or after a change. No bytes: no file. */
+/** The content of a resolved path before or after a change. Without bytes the file does not exist. */
 export interface FileContent {
   path: string
   bytes: Uint8Array | undefined
 }
 
-/** All that a turn did to files, as far as it is known. */
+/** The known changes of a turn to files. */
 export interface TurnRecord {
   files: FileChange[]
-  /** What else may have changed, in words. */
+  /** Descriptions of what else may have changed. */
   unseen: string[]
 }
 
-/** What is watched, and where what is found is kept. */
+/** The options of {@link createTurnChanges}. */
 export interface TurnChangesOptions {
   contents: ContentStore
-  /** Where commands are watched. With every link followed. */
+  /** The directory to watch, with all links resolved. */
   worktree: string
-  /** A directory that is none of the person's files: our own data. */
+  /** The data directory, which is not scanned. */
   leaveOut: string
   limits: ScanLimits
-  /** Stores the record, which is whole each time. Not called in a turn that changes nothing. */
+  /** Stores the whole record. Not called in a turn without changes. */
   save(record: TurnRecord): Promise<void>
 }
 
 /**
- * Notes what one turn does to files. A change by a tool is on record before it is made, with its outcome, so that it
- * can be undone whenever the process ends; a command's is known when it has ended.
+ * Records the changes of one turn to files. A change by a tool is recorded before it is made, so that it can be undone
+ * whenever the process ends. A command's changes are known when it has ended.
  */
 export function createTurnChanges(options: TurnChangesOptions): ChangeCapability {
   const { contents, save } = options
@@ -59,7 +59,7 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
 
   const store = () => save({ files: [...entries.values()].filter(isChange), unseen: [...unseen] })
 
-  /** A change begins with what the last one left, or somebody else came between. */
+  /** If a change does not start with the result of the last one, the user changed the file in between. */
   function add(change: FileChange): void {
     const known = entries.get(change.path)
     if (!known) {
@@ -75,7 +75,7 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
     entries.set(change.path, next)
   }
 
-  /** The first of the commands that run side by side looks at the tree for all of them. */
+  /** Concurrent commands share the scan before the first of them. */
   async function enter(): Promise<Window> {
     window ??= {
       since: Date.now(),
@@ -91,14 +91,14 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
     return entered
   }
 
-  /** One look at the tree after the other; each serves every command that ended before it began. */
+  /** Scans run one after the other. Each serves all commands that ended before it started. */
   async function leave(left: Window, text: string): Promise<void> {
     left.ended.push(text)
     left.next ??= left.looked.then(() => {
       delete left.next
-      return look(left)
+      return scanAfter(left)
     })
-    // Whoever waits for a look hears how it failed, the one after it does not.
+    // A failed scan rejects for its own commands, and not for the next scan.
     left.looked = left.next.catch(() => {})
     try {
       await left.next
@@ -108,28 +108,28 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
     }
   }
 
-  async function look(left: Window): Promise<void> {
+  async function scanAfter(left: Window): Promise<void> {
     const texts = left.ended.splice(0)
     const since = left.since
     const before = await left.base
     const now = Date.now()
     const after = before && (await scan(before))
-    // Commands that go on answer only for what changes from here.
+    // Commands that still run are responsible only for later changes.
     left.base = Promise.resolve(after)
     left.since = now
     latest = after
-    const told = unseen.size
+    const known = unseen.size
     let changed = false
     if (before && after) changed = await note(before, after, { since, texts, byTools: left.byTools })
-    else tell(texts, "the worktree could not be read")
-    if (changed || unseen.size > told) await store()
+    else describe(texts, "the worktree could not be read")
+    if (changed || unseen.size > known) await store()
   }
 
-  function tell(texts: readonly string[], what: string): void {
+  function describe(texts: readonly string[], what: string): void {
     for (const text of texts) if (unseen.size < maxUnseen) unseen.add(`${shortened(text)}: ${what}`)
   }
 
-  /** True where it changed any file. */
+  /** Returns true if any file changed. */
   async function note(
     before: Scan,
     after: Scan,
@@ -143,13 +143,13 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
       add(change)
     }
     if (!before.complete || !after.complete)
-      tell(texts, `only ${options.limits.entries} files and directories of the worktree were looked at`)
+      describe(texts, `only ${options.limits.entries} files and directories of the worktree were scanned`)
     if (before.complete && appeared.length > 0)
-      tell(texts, `${appeared.slice(0, 3).join(", ")} came into sight, but not as new files`)
+      describe(texts, `${appeared.slice(0, 3).join(", ")} appeared, but are not new files`)
     return changes.length > 0
   }
 
-  /** Undefined where the worktree cannot be read: that is no reason to run no command. */
+  /** Undefined if the worktree cannot be read. Commands run nevertheless. */
   async function scan(known: Scan | undefined): Promise<Scan | undefined> {
     const { worktree, leaveOut, limits } = options
     try {
@@ -171,7 +171,7 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
       try {
         await store()
       } catch (error) {
-        // It is not made: the next change begins with what the one before it left.
+        // The change is not made. The next one starts with the result of the last.
         for (const { path } of changes) entries.delete(path)
         for (const entry of previous) entries.set(entry.path, entry)
         throw error
@@ -198,22 +198,22 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
   }
 }
 
-/** Commands that run side by side, and what the tree was before them. */
+/** Concurrent commands, and the scan before them. */
 interface Window {
   since: number
   base: Promise<Scan | undefined>
   running: number
-  /** Files that tools changed meanwhile, such as those of a subagent. */
+  /** Files that tools changed meanwhile, for example in a subagent. */
   byTools: Set<string>
-  /** Commands that have ended and after which nobody has looked yet. */
+  /** Commands that ended since the last scan. */
   ended: string[]
-  /** The last look. Never rejects. */
+  /** The last scan. Never rejects. */
   looked: Promise<void>
-  /** The look that has not begun. */
+  /** The next scan, not started yet. */
   next?: Promise<void>
 }
 
-/** So many notes on commands are kept of a turn. */
+/** Maximum number of descriptions per turn. */
 const maxUnseen = 20
 
 async function keep(
@@ -246,7 +246,7 @@ function shortened(text: string): string {
   return line.length > 60 ? `${line.slice(0, 60)}…` : line
 }
 
-/** True for a command text that is proved to change no file: it need not be watched. */
+/** True for a command that provably changes no file. It is not watched. */
 async function onlyReads(text: string): Promise<boolean> {
   const { commands, files, opaque, garbled } = await planCommand(text)
   if (opaque !== undefined || garbled || commands.length === 0) return false

@@ -6,35 +6,38 @@ import { commitFiles, type FileStep } from "./commit-files.ts"
 import { type ContentStore, hashOf } from "./content-store.ts"
 import type { TrackTemporary } from "./temporary-files.ts"
 
-/** What was done to one file. */
+/** The result for one file. */
 export interface RestoredFile {
   path: string
-  /** `removed`: there is no file now. */
+  /** `removed`: the file does not exist now. */
   kind: "restored" | "removed"
 }
 
-/** A file that was left as it is, and why. */
+/** A file that was not changed, and why. */
 export interface RefusedFile {
   path: string
-  /** `skipped`: that was asked for, of all files of the turn. */
+  /** `skipped`: all files of the turn were to be skipped. */
   why: "changed" | "mixed" | "too-large" | "not-kept" | "skipped"
 }
 
-/** Some files cannot be put back, so none was touched. */
+/** Some files cannot be restored, so none was changed. */
 export class UndoRefusedError extends TackleError {
   readonly refused: readonly RefusedFile[]
 
-  /** `total`: so many files the turn has, with those that are refused. */
+  /** `total`: number of files of the turn, refused files included. */
   constructor(direction: Direction, refused: readonly RefusedFile[], total: number) {
     const lines = refused.map(({ path, why }) => `  ${path}: ${reasons[why]}`)
     const advice =
       total > refused.length
-        ? "Look at them first, or put back the others alone (--others)."
+        ? "Check them first, or restore only the others (--others)."
         : adviceAlone(direction, refused)
-    super(`Cannot ${direction} the turn; no file was touched. In the way:\n${lines.join("\n")}\n${advice}`, {
-      code: "session.undo",
-      recoverable: false,
-    })
+    super(
+      `Cannot ${direction} the turn. No file was changed. These files prevent it:\n${lines.join("\n")}\n${advice}`,
+      {
+        code: "session.undo",
+        recoverable: false,
+      },
+    )
     this.refused = refused
   }
 }
@@ -44,43 +47,42 @@ export type Direction = "undo" | "redo"
 
 const reasons: Record<RefusedFile["why"], string> = {
   changed: "it was changed since",
-  mixed: "somebody else changed it in the middle of the turn",
-  "too-large": "it was too large to be kept",
-  "not-kept": "what it was is no longer kept",
-  skipped: "it was to be left alone",
+  mixed: "another program changed it during the turn",
+  "too-large": "it was too large to store",
+  "not-kept": "its old content is no longer stored",
+  skipped: "it was to be skipped",
 }
 
-/** What holds where the turn changed nothing else: only what was changed since can be made good, but all be passed over. */
+/** Returns the advice for a turn that changed no other file. */
 function adviceAlone(direction: Direction, refused: readonly RefusedFile[]): string {
   const [left, next] = direction === "undo" ? ["turn", "before"] : ["undo", "after"]
   const alone = "The turn changed no other file, so --others does not help."
-  const onward = `--skip leaves the turn as it is: the next ${direction} goes on with the one ${next} it.`
+  const onward = `--skip keeps the turn as it is, and the next ${direction} continues with the one ${next} it.`
   if (!refused.some(({ why }) => why === "changed")) return `${alone} ${onward}`
-  return `${alone} What was changed since can be put back once it is again as the ${left} left it. ${onward}`
+  return `${alone} A changed file can be restored once it is again as the ${left} left it. ${onward}`
 }
 
-/** What becomes of files that cannot be put back: without a choice nothing is touched. */
+/** How to treat files that cannot be restored. Default: change nothing. */
 export interface UndoChoice {
-  /** They are left alone, as long as there are others. */
+  /** Restore the other files, if there are any. */
   others?: boolean
-  /** All files of the turn are left alone, and the turn counts as gone back over. */
+  /** Change no file, and count the turn as undone. */
   skip?: boolean
 }
 
-/** What became of the files of a turn. */
+/** The result of an undo or redo. */
 export interface UndoOutcome {
   files: RestoredFile[]
-  /** Left as they are, where that was asked for. */
+  /** Files that were not changed, as requested. */
   refused: RefusedFile[]
-  /** The changes, to go the other way with. */
+  /** The changes for the opposite direction. */
   changes: FileChange[]
 }
 
 /**
- * Puts the files of a turn back to what they were before it, or with `redo` to what it had made of them: all of them
- * or none. A file whose bytes are neither is somebody else's by now: throws {@link UndoRefusedError}, or leaves those
- * alone with `others` as long as there are others. With `skip` all are left alone. What an undo left, its redo leaves too.
- * Throws what the system throws, with everything as it was.
+ * Restores the files of a turn to their state before it, or with `redo` after it: all of them or none. Throws
+ * {@link UndoRefusedError} if the user changed a file since; with `others`, skips such files if there are other files;
+ * with `skip`, changes none. A redo skips what its undo skipped. Throws system errors, with nothing changed.
  */
 export async function putBack(
   changes: readonly FileChange[],
@@ -101,14 +103,14 @@ export async function putBack(
   const refused = planned.flatMap((entry) =>
     "why" in entry ? [{ path: entry.change.path, why: entry.why }] : [],
   )
-  // Without others the turn stays as it is: it may be undone once what is in the way is gone.
+  // Without other files the turn stays as it is, and can be undone later.
   const isAlone = refused.length === planned.length
   if (refused.length > 0 && (isAlone || !others) && !skip)
     throw new UndoRefusedError(direction, refused, planned.length)
   const moves = planned.flatMap((entry) => ("why" in entry || entry.done ? [] : [entry]))
-  for (const { now, change } of moves) await keepForTheWayBack(now, change.path, contents)
+  for (const { now, change } of moves) await storeForReversal(now, change.path, contents)
   for (const { change, now } of moves)
-    if ((await lookAt(change.path))?.hash !== now?.hash)
+    if ((await readState(change.path))?.hash !== now?.hash)
       throw new UndoRefusedError(
         direction,
         [...refused, { path: change.path, why: "changed" }],
@@ -140,10 +142,10 @@ interface Move {
   change: FileChange
   now: FileNow | undefined
   wanted: FileVersion | undefined
-  /** Absent where only the mode changes. */
+  /** Absent if only the mode changes. */
   step?: FileStep
   mode?: number
-  /** Nothing is left to do. */
+  /** True if the file already has the wanted state. */
   done: boolean
 }
 
@@ -157,9 +159,9 @@ async function plan(change: FileChange, direction: Direction, contents: ContentS
   const { path, before, after, fixed } = change
   const [wanted, expected] = direction === "undo" ? [before, after] : [after, before]
   if (fixed !== undefined) return { change, why: fixed }
-  const now = await lookAt(path)
+  const now = await readState(path)
   if (now === null) return { change, why: "changed" }
-  // The person's mode stays: only the one that the turn gave is taken back.
+  // Reverts only a mode that the turn set, not one that the user set.
   const ours = now !== undefined && expected?.mode === now.mode
   const mode =
     wanted?.mode !== undefined && (ours || !now) && wanted.mode !== now?.mode ? { mode: wanted.mode } : {}
@@ -173,8 +175,8 @@ async function plan(change: FileChange, direction: Direction, contents: ContentS
   return { change, now, wanted, step: { path, exists: now !== undefined, bytes }, ...mode, done: false }
 }
 
-/** The regular file at the path; undefined where there is nothing, null where there is something else. */
-async function lookAt(path: string): Promise<FileNow | undefined | null> {
+/** Returns the regular file at the path. Undefined if the path does not exist, null if it is something else. */
+async function readState(path: string): Promise<FileNow | undefined | null> {
   if (realPath(path) !== path) return null
   try {
     const stats = await lstat(path)
@@ -189,19 +191,19 @@ async function lookAt(path: string): Promise<FileNow | undefined | null> {
   }
 }
 
-async function keepForTheWayBack(
+async function storeForReversal(
   now: FileNow | undefined,
   path: string,
   contents: ContentStore,
 ): Promise<void> {
   if (!now || (await contents.put(now.bytes)) !== undefined) return
-  throw new TackleError(`${path} is too large to be kept. Nothing was changed.`, {
+  throw new TackleError(`${path} is too large to store. Nothing was changed.`, {
     code: "session.undo",
     recoverable: false,
   })
 }
 
-/** A file that an undo left has nothing to be done again. */
+/** A file that an undo did not change needs no redo. */
 function withLeft({ change }: Refusal, direction: Direction): FileChange {
   return direction === "undo" ? { ...change, left: true } : change
 }
@@ -210,7 +212,7 @@ function withoutLeft({ left: _, ...change }: FileChange): FileChange {
   return change
 }
 
-/** A file that goes away comes back with the mode it had. */
+/** A removed file is restored with its current mode. */
 function withMode({ change, now, wanted }: Move, direction: Direction): FileChange {
   if (!now || wanted) return change
   const version = { hash: now.hash, mode: now.mode }

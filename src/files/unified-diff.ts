@@ -1,13 +1,13 @@
-/** Above this many characters on either side no lines are compared: it would take seconds and nobody would read it. */
+/** In characters per side. Larger texts take seconds to compare, and the diff would not be read. */
 const maxTextLength = 1_000_000
 
-/** What a permission request and a stored part can carry, in characters. */
+/** In characters. Fits a permission request and a stored part. */
 const maxDiffLength = 20_000
 
-/** Past this many changed lines the time grows with their square: 1,000 take about 0.15 s. */
+/** Time grows with the square of the changed lines: 1,000 take about 0.15 s. */
 const maxChangedLines = 1_000
 
-/** Two states of one file and its path as the reader is to see it. `before` undefined: it is new; `after`: it goes. */
+/** Two states of a file. `before` is undefined for a new file, `after` for a deleted one. */
 export interface DiffInput {
   path: string
   before: string | undefined
@@ -15,8 +15,8 @@ export interface DiffInput {
 }
 
 /**
- * A unified diff with three lines of context, at most 20,000 characters and a mark where it was cut. Texts over a
- * million characters give one line with their sizes; texts with too little in common give the new one alone.
+ * Returns a unified diff with three lines of context and at most 20,000 characters. For texts over a million characters,
+ * returns one line with their sizes; for texts with too little in common, the new text alone.
  */
 export async function unifiedDiff(input: DiffInput): Promise<string> {
   const { path } = input
@@ -27,18 +27,18 @@ export async function unifiedDiff(input: DiffInput): Promise<string> {
   const { createTwoFilesPatch, FILE_HEADERS_ONLY } = await import("diff")
   const from = input.before === undefined ? "/dev/null" : path
   const to = input.after === undefined ? "/dev/null" : path
-  // All lines added or all removed is quick to find out, however many they are.
+  // A new or deleted file needs no comparison.
   const limit = before === "" || after === "" ? Number.MAX_SAFE_INTEGER : maxChangedLines
   const patch = createTwoFilesPatch(from, to, before, after, undefined, undefined, {
     context: 3,
     maxEditLength: limit,
-    // An index line and one of equals signs say nothing that the two names do not.
+    // Without the index line and the line of equals signs.
     headerOptions: FILE_HEADERS_ONLY,
   })
   return cut(patch ?? newTextAlone(path, after))
 }
 
-/** False where a part of the change does not show: it was cut, or only one side is there. Lines of files never begin so. */
+/** False if the diff shows only a part of the change. Only such notices start with a bracket. */
 export function isWholeDiff(diff: string): boolean {
   return !/^\[/m.test(diff)
 }

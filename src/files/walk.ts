@@ -5,27 +5,27 @@ import { throwIfAborted } from "../util/abort.ts"
 import { systemCode } from "../util/errors.ts"
 import { type IgnoreRules, rulesAbove } from "./ignore-rules.ts"
 
-/** Something below the root of a walk. */
+/** An entry below the root of a walk. */
 export interface WalkEntry {
   /** Relative to the root, with `/` between the parts. */
   path: string
   name: string
-  /** The path of its directory; empty for the root. */
+  /** The path of its directory, empty for the root. */
   parent: string
   kind: "file" | "directory" | "link" | "other"
 }
 
 /**
- * All that lies below a directory, level by level, in each directory first the directories and then the rest, by
- * name. Left out: what the project's ignore files exclude, `.git`, and what `skips` names (with all below it). Links
- * are entries and never followed. Throws `AbortedError`, and what the system throws for the root itself.
+ * Yields all entries below a directory, level by level, in each directory first the directories, by name. Skips `.git`,
+ * ignored paths, and directories that `skips` names. Does not follow links. Throws `AbortedError`, and system errors for
+ * the root itself.
  */
 export async function* walk(
   root: string,
   options: {
     skips?(path: string, directory: boolean): boolean
     signal: AbortSignal
-    /** Told of each directory below the root that refuses. */
+    /** Called for each unreadable directory below the root. */
     onUnreadable(): void
   },
 ): AsyncGenerator<WalkEntry> {
@@ -48,7 +48,7 @@ export async function* walk(
   }
 }
 
-/** Sorted entries. With `onUnreadable` a directory that refuses, or went away meanwhile, is empty instead of an error. */
+/** Returns the sorted entries. With `onUnreadable`, returns none for an unreadable or missing directory. */
 async function readDirectory(directory: string, onUnreadable: (() => void) | undefined): Promise<Dirent[]> {
   try {
     const found = await readdir(directory, { withFileTypes: true })

@@ -1,30 +1,30 @@
 import { closeSync, ftruncateSync, openSync, write, writeSync } from "node:fs"
 
-/** A file that only grows, and whose disk is not waited for as long as it keeps up. */
+/** An append-only file that does not wait for the disk as long as the disk keeps up. */
 export interface WriteBehind {
-  /** Bytes taken so far. Those of the last large piece may still be on their way to the disk. */
+  /** Bytes appended so far. The last large chunk may not be on disk yet. */
   readonly bytes: number
-  /** Appends; the bytes are the caller's again when it returns. Throws when the disk refuses this piece or one before. */
+  /** Appends a chunk. The caller may reuse its memory. Throws if this or an earlier write failed. */
   append(chunk: Uint8Array): void
-  /** Returns when everything is on disk. Throws when the disk refuses. */
+  /** Returns when everything is written. Throws if a write failed. */
   settle(): void
-  /** Settles, then takes no more. Throws like that, and is closed all the same. */
+  /** Settles and closes the file, even if that throws. */
   close(): void
 }
 
-/** Below this a piece is written at once: a way through the thread pool costs as much as writing so many bytes. */
+/** Smaller chunks are written synchronously: the thread pool costs more. */
 const smallBytes = 32 * 1024
 
 /**
- * Opens a new file, readable by its owner alone. One large piece at a time is written by another thread, from a copy,
- * while the caller goes on; what comes meanwhile is written at once, so that whoever writes faster than the disk waits
- * for it. Whoever cannot wait for the other thread writes its piece again: the same bytes at the same place.
+ * Creates a file that only its owner can read. The thread pool writes one large chunk at a time, from a copy; chunks that
+ * arrive meanwhile are written synchronously, so that a fast caller waits for the disk. To settle, the caller writes the
+ * pending chunk again: the same bytes at the same position.
  */
 export function openWriteBehind(path: string): WriteBehind {
   const descriptor = openSync(path, "w", 0o600)
   let bytes = 0
   let copy = Buffer.alloc(0)
-  /** The piece that another thread writes. */
+  /** The chunk that the thread pool writes. */
   let underWay: { piece: Uint8Array; position: number; settled: boolean } | undefined
   let failure: { error: unknown } | undefined
   let closed = false
@@ -50,14 +50,14 @@ export function openWriteBehind(path: string): WriteBehind {
     })
   }
 
-  /** Where nobody is left to tell. What was written was written again by whoever closed the file. */
+  /** Errors are ignored: `close` has already written the chunk again. */
   function closeQuietly(): void {
     try {
       closeSync(descriptor)
     } catch {}
   }
 
-  /** The system may take a part at a time. */
+  /** Writes the rest: a system call may write only a part. */
   function finish(rest: Uint8Array, position: number): void {
     try {
       put(rest, position)
@@ -66,14 +66,14 @@ export function openWriteBehind(path: string): WriteBehind {
     }
   }
 
-  /** What comes next tells the caller. The file ends where the disk refused: no hole is left in it. */
+  /** The next call throws the error. Truncates the file, so that it has no hole. */
   function fail(error: unknown, position: number): void {
     failure ??= { error }
     bytes = position
     try {
       ftruncateSync(descriptor, position)
     } catch {
-      // Then the file is longer than what is told of it.
+      // The file is longer than `bytes`.
     }
   }
 
@@ -107,7 +107,7 @@ export function openWriteBehind(path: string): WriteBehind {
       try {
         settle()
       } finally {
-        // The other thread still holds it otherwise, and closes it when it is done.
+        // Otherwise the pending write closes it.
         if (!underWay) closeSync(descriptor)
       }
     },

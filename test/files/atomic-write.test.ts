@@ -14,7 +14,7 @@ beforeEach(async () => {
 
 afterEach(() => rm(directory, { recursive: true, force: true }))
 
-test("makes parents and gives the stamp of what it wrote", async () => {
+test("creates parent directories and returns the stamp of the written file", async () => {
   const path = join(directory, "a/b/c.txt")
   const stamp = await writeAtomic(path, Buffer.from("hello"), untracked)
   expect(await readFile(path, "utf8")).toBe("hello")
@@ -22,7 +22,7 @@ test("makes parents and gives the stamp of what it wrote", async () => {
   expect(sameStamp(stamp, await stampFile(path))).toBe(true)
 })
 
-test("a new file gets 0666 less the umask", async () => {
+test("gives a new file the mode 0666 less the umask", async () => {
   const old = process.umask(0o027)
   try {
     const path = join(directory, "new")
@@ -33,7 +33,7 @@ test("a new file gets 0666 less the umask", async () => {
   }
 })
 
-test.each([0o600, 0o755, 0o4711, 0o444])("mode %o is kept", async (mode) => {
+test.each([0o600, 0o755, 0o4711, 0o444])("keeps the mode %o", async (mode) => {
   const path = join(directory, "file")
   await writeFile(path, "old")
   await chmod(path, mode)
@@ -42,7 +42,7 @@ test.each([0o600, 0o755, 0o4711, 0o444])("mode %o is kept", async (mode) => {
   expect(await readFile(path, "utf8")).toBe("new")
 })
 
-test.runIf(process.getuid?.() === 0)("root keeps the owner", async () => {
+test.runIf(process.getuid?.() === 0)("keeps the owner as root", async () => {
   const { chown } = await import("node:fs/promises")
   const path = join(directory, "file")
   await writeFile(path, "old")
@@ -51,7 +51,7 @@ test.runIf(process.getuid?.() === 0)("root keeps the owner", async () => {
   expect(await stat(path)).toMatchObject({ uid: 1234, gid: 2345 })
 })
 
-test("the old file is replaced, not changed: who has it open goes on reading it", async () => {
+test("replaces the file, so that open descriptors still read the old content", async () => {
   const path = join(directory, "file")
   await writeFile(path, "old")
   const before = await stat(path)
@@ -59,7 +59,7 @@ test("the old file is replaced, not changed: who has it open goes on reading it"
   expect((await stat(path)).ino).not.toBe(before.ino)
 })
 
-test("a failure leaves no temporary file", async () => {
+test("leaves no temporary file after a failure", async () => {
   const path = join(directory, "taken")
   await mkdir(path)
   await writeFile(join(path, "inside"), "x")

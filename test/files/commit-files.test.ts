@@ -51,7 +51,7 @@ function openedTimes(): number | undefined {
 }
 
 describe("a backup that cannot be removed", () => {
-  test("is no failure of a change that is made: it alone failed written down, and is told at once", async () => {
+  test("does not fail the change, keeps its record and is reported", async () => {
     const { trackTemporary, left, backups, told } = spoilFirstBackup()
     const before = openedTimes()
     const stamps = await commitFiles([rewrite(at("a")), rewrite(at("b"))], trackTemporary)
@@ -64,7 +64,7 @@ describe("a backup that cannot be removed", () => {
     expect(openedTimes()).toBe(before)
   })
 
-  test("keeps no other file beside the changed ones", async () => {
+  test("leaves no other temporary file", async () => {
     const { trackTemporary, backups } = spoilFirstBackup()
     await commitFiles([rewrite(at("a")), rewrite(at("b"))], trackTemporary)
     const names = readdirSync(directory).filter((name) => name !== "a" && name !== "b")

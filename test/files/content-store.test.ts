@@ -12,7 +12,7 @@ async function files(root: string): Promise<string[]> {
   return found.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
 }
 
-test("keeps each content once, for the person alone, and gives it back", async () => {
+test("stores each content once, readable only by the user, and returns it", async () => {
   const project = await temporaryProject()
   const store = createContentStore(project.directory, limits)
   const [hash, again] = [await store.put(bytes("a", 10)), await store.put(bytes("a", 10))]
@@ -25,7 +25,7 @@ test("keeps each content once, for the person alone, and gives it back", async (
   await project.remove()
 })
 
-test("gives nothing for what is not there, is no hash, or was tampered with", async () => {
+test("returns nothing for missing or damaged content and for invalid hashes", async () => {
   const project = await temporaryProject()
   const store = createContentStore(project.directory, limits)
   const hash = (await store.put(bytes("a", 10))) ?? ""
@@ -39,7 +39,7 @@ test("gives nothing for what is not there, is no hash, or was tampered with", as
   await project.remove()
 })
 
-test("what is too old goes, and of the rest what was not used for longest", async () => {
+test("removes old content first, then the least recently used", async () => {
   const project = await temporaryProject()
   const store = createContentStore(project.directory, { ...limits, totalBytes: 25_000, fileBytes: 10_000 })
   const now = Date.now()

@@ -7,28 +7,28 @@ import { createFileTracker, sameStamp, stampBytes, stampFile } from "../../src/f
 let directory: string
 
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), "tackle-ledger-"))
+  directory = await mkdtemp(join(tmpdir(), "tackle-tracker-"))
 })
 
 afterEach(() => rm(directory, { recursive: true, force: true }))
 
 test("remembers the last stamp of each path", () => {
-  const ledger = createFileTracker()
-  expect(ledger.seen("/a")).toBeUndefined()
-  ledger.record("/a", { size: 1, mtimeMs: 1 })
-  ledger.record("/a", { size: 2, mtimeMs: 2 })
-  expect(ledger.seen("/a")).toEqual({ size: 2, mtimeMs: 2 })
-  expect(ledger.seen("/b")).toBeUndefined()
+  const tracker = createFileTracker()
+  expect(tracker.seen("/a")).toBeUndefined()
+  tracker.record("/a", { size: 1, mtimeMs: 1 })
+  tracker.record("/a", { size: 2, mtimeMs: 2 })
+  expect(tracker.seen("/a")).toEqual({ size: 2, mtimeMs: 2 })
+  expect(tracker.seen("/b")).toBeUndefined()
 })
 
-test("a file and its bytes have one stamp", async () => {
+test("gives a file and its bytes the same stamp", async () => {
   const path = join(directory, "file")
   await writeFile(path, "hello")
   const stamp = await stampFile(path)
   expect(stampBytes(Buffer.from("hello"), stamp.mtimeMs)).toEqual(stamp)
 })
 
-test("bytes decide, not times", async () => {
+test("compares content, not times", async () => {
   const path = join(directory, "file")
   await writeFile(path, "hello")
   const before = await stampFile(path)
@@ -39,27 +39,27 @@ test("bytes decide, not times", async () => {
   expect(sameStamp(before, await stampFile(path))).toBe(false)
 })
 
-test("without digests size and time decide", () => {
+test("compares size and time without digests", () => {
   const stamp = { size: 5, mtimeMs: 7 }
   expect(sameStamp(stamp, { ...stamp, digest: "x" })).toBe(true)
   expect(sameStamp(stamp, { ...stamp, mtimeMs: 8 })).toBe(false)
   expect(sameStamp(stamp, { ...stamp, size: 6 })).toBe(false)
 })
 
-test("work on one path runs in order and never at once, work on another beside it", async () => {
-  const ledger = createFileTracker()
+test("runs work on one path in order, and on different paths concurrently", async () => {
+  const tracker = createFileTracker()
   const order: string[] = []
   const { promise: gate, resolve: open } = Promise.withResolvers<void>()
-  const first = ledger.lock(["/a"], async () => {
+  const first = tracker.lock(["/a"], async () => {
     order.push("first in")
     await gate
     order.push("first out")
   })
-  const second = ledger.lock(["/a"], async () => {
+  const second = tracker.lock(["/a"], async () => {
     order.push("second")
     return 2
   })
-  await ledger.lock(["/b"], async () => {
+  await tracker.lock(["/b"], async () => {
     order.push("other")
   })
   expect(order).toEqual(["first in", "other"])
@@ -69,12 +69,12 @@ test("work on one path runs in order and never at once, work on another beside i
   expect(order).toEqual(["first in", "other", "first out", "second"])
 })
 
-test("work that fails lets the next in", async () => {
-  const ledger = createFileTracker()
-  const failed = ledger.lock(["/a"], async () => {
+test("releases the lock after a failure", async () => {
+  const tracker = createFileTracker()
+  const failed = tracker.lock(["/a"], async () => {
     throw new Error("no")
   })
-  const next = ledger.lock(["/a"], async () => "yes")
+  const next = tracker.lock(["/a"], async () => "yes")
   await expect(failed).rejects.toThrow("no")
   expect(await next).toBe("yes")
 })

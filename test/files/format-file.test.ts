@@ -86,8 +86,8 @@ function keepChanges(meet: (change: Parameters<ChangeCapability["files"]>[0]) =>
   return kept
 }
 
-describe("after a change", () => {
-  test("the file is formatted, the model is told by whom and how, and the next edit is not refused", async () => {
+describe("a formatter that succeeds", () => {
+  test("formats the file, reports its change, and allows the next edit", async () => {
     await program(upper)
     switchOn(tidy)
     const written = await write("a.txt", "one\ntwo\n")
@@ -103,7 +103,7 @@ describe("after a change", () => {
     expect(edited.output).toContain("tidy then formatted")
   })
 
-  test("of a patch every file that is left is", async () => {
+  test("formats every remaining file of a patch", async () => {
     await program(upper)
     switchOn(tidy)
     await writeFile(at("gone.txt"), "x\n")
@@ -116,7 +116,7 @@ describe("after a change", () => {
     expect(ctx.files.seen(at("a.txt"))).toEqual(await stampFile(at("a.txt")))
   })
 
-  test("all files of a patch have one limit of time, and those past it stay as they were written", async () => {
+  test("stops formatting a patch at one time limit for all files", async () => {
     await program(upper)
     switchOn(tidy)
     const service = ctx.formatter
@@ -144,7 +144,7 @@ describe("after a change", () => {
     }
   })
 
-  test("biome formats by the project's settings, found in its node_modules once it is trusted", async () => {
+  test("runs biome from node_modules with the settings of a trusted project", async () => {
     await writeFile(at("biome.json"), JSON.stringify({ formatter: { indentStyle: "space", indentWidth: 3 } }))
     await mkdir(at("node_modules/.bin"), { recursive: true })
     await writeFile(at("node_modules/.bin/biome"), `#!/bin/sh\nexec "${modules}/.bin/biome" "$@"\n`)
@@ -155,14 +155,14 @@ describe("after a change", () => {
     expect(await readFile(at("a.ts"), "utf8")).toBe("if (a) {\n   b();\n}\n")
   })
 
-  test("nothing is said where nothing is changed, or nobody is for the file", async () => {
+  test("reports nothing if it changes nothing or handles no such file", async () => {
     await program("")
     switchOn(tidy)
     expect((await write("a.txt", "one\n")).output).toBe("Created a.txt (1 line, 4 bytes).")
     expect((await write("a.md", "one\n")).output).toBe("Created a.md (1 line, 4 bytes).")
   })
 
-  test("the turn's undo knows what the formatter made of the file", async () => {
+  test("records its change for undo", async () => {
     await program(upper)
     switchOn(tidy)
     const kept = keepChanges()
@@ -172,7 +172,7 @@ describe("after a change", () => {
 })
 
 describe("a formatter that fails", () => {
-  test("leaves the file as it was written, and the model reads one line", async () => {
+  test("leaves the written file and reports one line", async () => {
     await program(`fs.writeFileSync(path, "half"); console.error("bad syntax\\nin a.txt"); process.exit(3)`)
     switchOn(tidy)
     const result = await write("a.txt", "one\n")
@@ -183,7 +183,7 @@ describe("a formatter that fails", () => {
     expect((await edit("a.txt", "one", "two")).output).toContain("Edited a.txt")
   })
 
-  test("and one that takes too long is ended, with what it started", async () => {
+  test("is ended with its child processes at the time limit", async () => {
     await program(`require("node:child_process").spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });
       fs.writeFileSync(path + ".started", ""); setInterval(() => {}, 1000)`)
     switchOn(tidy, { timeoutMs: 1_000 })
@@ -192,7 +192,7 @@ describe("a formatter that fails", () => {
     expect(await readFile(at("a.txt"), "utf8")).toBe("one\n")
   })
 
-  test("and an interrupt ends it: the edit is made", async () => {
+  test("is ended by an interrupt, and the edit remains", async () => {
     const started = at("a.txt.started")
     await program(`fs.writeFileSync(path + ".started", ""); setInterval(() => {}, 1000)`)
     switchOn(tidy)
@@ -200,33 +200,33 @@ describe("a formatter that fails", () => {
     ctx.abort = stop.signal
     const writing = write("a.txt", "one\n")
     while (!existsSync(started)) await new Promise((wake) => setTimeout(wake, 10))
-    stop.abort(new Error("by the person"))
+    stop.abort(new Error("by the user"))
     expect((await writing).output).toContain("tidy: stopped")
     expect(await readFile(at("a.txt"), "utf8")).toBe("one\n")
   })
 
-  test("such as one that is not installed", async () => {
+  test("is reported if it is not installed", async () => {
     switchOn(tidy)
     expect((await write("a.txt", "one\n")).output).toContain("the program tidy was not found")
   })
 
-  test("and never ran writes nothing over what a person saved meanwhile", async () => {
+  test("does not overwrite a file that the user saved if it never ran", async () => {
     switchOn(tidy)
     const service = ctx.formatter
     if (service)
       ctx.formatter = {
         handles: (path) => service.handles(path),
         async *format(path, signal) {
-          await writeFile(path, "the person's\n")
+          await writeFile(path, "by the user\n")
           yield* service.format(path, signal)
         },
       }
     expect((await write("a.txt", "one\n")).output).toContain("the program tidy was not found")
-    expect(await readFile(at("a.txt"), "utf8")).toBe("the person's\n")
+    expect(await readFile(at("a.txt"), "utf8")).toBe("by the user\n")
     await expect(edit("a.txt", "one", "two")).rejects.toThrow("has changed since")
   })
 
-  test("has what it left kept before that goes, in steps that an undo can follow", async () => {
+  test("has its output recorded before that is reverted", async () => {
     await program(`fs.writeFileSync(path, "half"); process.exit(3)`)
     switchOn(tidy)
     const kept = keepChanges()
@@ -235,7 +235,7 @@ describe("a formatter that fails", () => {
     expect(kept).toEqual(["none > one", "one > half", "half > one"])
   })
 
-  test("spoils no undo of its turn, and what it left is in the store", async () => {
+  test("does not prevent the undo of its turn, and its output is stored", async () => {
     await program(`fs.writeFileSync(path, "half"); process.exit(3)`)
     switchOn(tidy)
     const contents = createContentStore(join(programs, "contents"))
@@ -255,7 +255,7 @@ describe("a formatter that fails", () => {
     expect(Buffer.from((await contents.get(hash("half"))) ?? []).toString()).toBe("half")
   })
 
-  test("and what cannot be read afterwards stays, and is to be read", async () => {
+  test("reports that the content is uncertain if it cannot be read afterwards", async () => {
     await program(`fs.rmSync(path); fs.mkdirSync(path)`)
     switchOn(tidy)
     expect((await write("a.txt", "one")).output).toMatch(
@@ -264,13 +264,13 @@ describe("a formatter that fails", () => {
   })
 })
 
-describe("of two formatters the second, where it fails,", () => {
+describe("a second formatter that fails", () => {
   const both = {
     ...tidy,
     second: { command: ["second", "$FILE"], extensions: [".txt"], runsProjectCode: false },
   }
 
-  test("takes nothing of what the first made, and each is told", async () => {
+  test("keeps the change of the first, and both are reported", async () => {
     await program(upper)
     await program(
       `fs.writeFileSync(path, "half"); console.error("bad"); process.exit(3)`,
@@ -292,7 +292,7 @@ describe("of two formatters the second, where it fails,", () => {
     expect((await edit("a.txt", "ONE", "two")).output).toContain("Edited a.txt")
   })
 
-  test("and where it is not installed", async () => {
+  test("keeps the change of the first if it is not installed", async () => {
     await program(upper)
     switchOn(both)
     const kept = keepChanges()
@@ -302,8 +302,8 @@ describe("of two formatters the second, where it fails,", () => {
   })
 })
 
-describe("what a formatter made", () => {
-  test("is taken back where it cannot be kept, and the next edit is not refused", async () => {
+describe("a formatted file", () => {
+  test("is reverted if it cannot be recorded, and allows the next edit", async () => {
     await program(upper)
     switchOn(tidy)
     keepChanges(({ before }) => {
@@ -318,7 +318,7 @@ describe("what a formatter made", () => {
   })
 })
 
-describe("a project that is not trusted", () => {
+describe("an untrusted project", () => {
   test("runs no program of its own", async () => {
     await program(upper, at("node_modules/.bin/tidy"))
     switchOn(tidy)
@@ -327,7 +327,7 @@ describe("a project that is not trusted", () => {
     expect((await write("b.txt", "one\n")).output).toContain("tidy then formatted")
   })
 
-  test("and none that runs what its settings name", async () => {
+  test("runs no program that its settings name", async () => {
     await program(upper, join(programs, "prettier"))
     await writeFile(at(".prettierrc"), "{}")
     switchOn(true)
@@ -338,7 +338,7 @@ describe("a project that is not trusted", () => {
     )
   })
 
-  test("and no command of the person's own that may do so, unless they say that it does not", async () => {
+  test("runs a command of the user only if that does not run project code", async () => {
     await program(upper)
     switchOn(linter)
     expect((await write("a.txt", "one\n")).output).toContain(

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { accessError } from "../../src/files/freshness.ts"
 
-test("what the system refuses is told in words, without the path by which the file was reached", () => {
+test("describes a system error without the internal path", () => {
   const fault = (code: string) =>
     Object.assign(new Error(`${code}: no, open '/proc/self/fd/25/.tackle-a6.tmp'`), { code })
   expect(accessError("write", "/w/b.txt", fault("EACCES")).message).toBe(

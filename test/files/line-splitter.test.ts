@@ -13,7 +13,7 @@ function split(pieces: readonly string[], maxLength: number): { line: string; le
   return lines
 }
 
-test("the pieces in which text arrives make no difference", () => {
+test("returns the same lines for all chunk sizes", () => {
   fc.assert(
     fc.property(text, fc.array(fc.nat(40)), fc.integer({ min: 1, max: 20 }), (whole, cuts, maxLength) => {
       const places = [0, ...cuts.filter((cut) => cut < whole.length).sort((a, b) => a - b), whole.length]
@@ -23,7 +23,7 @@ test("the pieces in which text arrives make no difference", () => {
   )
 })
 
-test("no line is lost, cut ones know their length", () => {
+test("returns every line, and the full length of cut lines", () => {
   fc.assert(
     fc.property(text, fc.integer({ min: 1, max: 20 }), (whole, maxLength) => {
       const lines = whole.split("\n").map((line) => line.replace(/\r$/, ""))

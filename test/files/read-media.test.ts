@@ -21,13 +21,13 @@ function noise(width: number, height: number) {
   return sharp(pixels, { raw: { width, height, channels: 3 } })
 }
 
-test("a picture that fits is left as it is", async () => {
+test("keeps an image within the limits", async () => {
   const content = await blank(200, 100).png().toBuffer()
   const fitted = await fitPicture({ content, mime: "image/png" })
   expect(fitted).toEqual({ content, mime: "image/png" })
 })
 
-test("one with too many pixels becomes smaller, in its proportions", async () => {
+test("scales down an image with too many pixels, keeping its proportions", async () => {
   const content = await blank(9_000, 900).png().toBuffer()
   const { content: small, mime, scaled } = await fitPicture({ content, mime: "image/png" })
   expect(await sharp(small).metadata()).toMatchObject({ format: "png", width: 2_000, height: 200 })
@@ -37,7 +37,7 @@ test("one with too many pixels becomes smaller, in its proportions", async () =>
   })
 })
 
-test("one with too many bytes becomes a photograph", async () => {
+test("converts an image with too many bytes to JPEG", async () => {
   const content = await noise(1_600, 1_200).png().toBuffer()
   expect(content.length).toBeGreaterThan(4_000_000)
   const { content: small, mime } = await fitPicture({ content, mime: "image/png" })
@@ -45,7 +45,7 @@ test("one with too many bytes becomes a photograph", async () => {
   expect(small.length).toBeLessThan(3_900_000)
 })
 
-test("without sharp, and where it is broken, it stays as it is", async () => {
+test("keeps the image without sharp, and keeps a broken image", async () => {
   const content = await blank(9_000, 90).png().toBuffer()
   expect(await fitPicture({ content, mime: "image/png" }, async () => undefined)).toEqual({
     content,
@@ -55,7 +55,7 @@ test("without sharp, and where it is broken, it stays as it is", async () => {
   expect((await fitPicture({ content: broken, mime: "image/png" })).content).toBe(broken)
 })
 
-test("read attaches the smaller one, says so, and knows the file as it is", async () => {
+test("read attaches the scaled image, reports that, and records the original file", async () => {
   const directory = await realpath(await mkdtemp(join(tmpdir(), "tackle-picture-")))
   try {
     const path = join(directory, "wide.png")

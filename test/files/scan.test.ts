@@ -4,7 +4,7 @@ import { expect, test } from "vitest"
 import { defaultScanLimits, scanTree } from "../../src/files/scan.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 
-test("looks at regular files that are not ignored, and holds small ones", async () => {
+test("scans regular files that are not ignored, and holds the bytes of small ones", async () => {
   const project = await temporaryProject({
     ".gitignore": "*.log\n",
     "a.log": "ignored",
@@ -30,7 +30,7 @@ test("looks at regular files that are not ignored, and holds small ones", async 
   await project.remove()
 })
 
-test("says where there was more than it looks at", async () => {
+test("reports an incomplete scan at the entry limit", async () => {
   const project = await temporaryProject({ a: "", b: "", c: "" })
   const limits = { ...defaultScanLimits, entries: 2 }
   const scan = await scanTree(project.directory, { limits, leaveOut: "" })
@@ -39,7 +39,7 @@ test("says where there was more than it looks at", async () => {
   await project.remove()
 })
 
-test("reads again what was so new that it may have changed within a tick", async () => {
+test("reads a very new file again", async () => {
   const project = await temporaryProject({ a: "1" })
   const options = { limits: defaultScanLimits, leaveOut: "" }
   const known = await scanTree(project.directory, options)

@@ -9,7 +9,7 @@ const formats: TextFormat[] = [
   { encoding: "utf-16be", bom: true },
 ]
 
-test.each(formats)("$encoding, bom $bom: text and format come back", (format) => {
+test.each(formats)("restores text and format of $encoding, bom $bom", (format) => {
   const text = fc
     .string({ unit: "grapheme" })
     .filter((value) => !value.includes("\0") && !/^\ufeff/.test(value))
@@ -20,7 +20,7 @@ test.each(formats)("$encoding, bom $bom: text and format come back", (format) =>
   )
 })
 
-test("whatever is decoded gives the same bytes back", () => {
+test("encodes every decoded text to the same bytes", () => {
   const mark = fc.constantFrom([], [0xef, 0xbb, 0xbf], [0xff, 0xfe], [0xfe, 0xff])
   fc.assert(
     fc.property(mark, fc.uint8Array({ maxLength: 12 }), (start, rest) => {
@@ -43,6 +43,6 @@ test.each([
   expect(decodeText(Uint8Array.from(bytes))).toEqual({ kind })
 })
 
-test("half a character is not encoded", () => {
+test("rejects half a character", () => {
   expect(() => encodeText("a\ud83d", formats[0] as TextFormat)).toThrow(/lone UTF-16 surrogate/)
 })

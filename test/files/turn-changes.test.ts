@@ -33,7 +33,7 @@ async function startTurn(
   return { project, records, contents, changes }
 }
 
-test("commands side by side: each change is told once, and undone to what was before the first", async () => {
+test("records each change of concurrent commands once, and undoes to the state before the first", async () => {
   const { project, records, contents, changes } = await startTurn(["a", "b"])
   const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const one = changes.command("make one", signal, async () => {
@@ -59,7 +59,7 @@ test("commands side by side: each change is told once, and undone to what was be
   await project.remove()
 })
 
-test("commands that end at the same moment: what each changed is told once", async () => {
+test("records each change once if commands end at the same time", async () => {
   const names = ["a", "b", "c", "d", "e"]
   const { project, records, contents, changes } = await startTurn(names)
   const { promise: end, resolve } = Promise.withResolvers<void>()
@@ -80,7 +80,7 @@ test("commands that end at the same moment: what each changed is told once", asy
   await project.remove()
 })
 
-test("what a command does is told however it ends", async () => {
+test("records the changes of a command that fails", async () => {
   const { project, records, changes } = await startTurn(["a"])
   const work = async () => {
     rmSync(project.path("a"))
@@ -90,11 +90,11 @@ test("what a command does is told however it ends", async () => {
   expect(records.at(-1)?.files).toMatchObject([{ path: project.path("a"), before: {} }])
   const aborted = AbortSignal.abort()
   await expect(changes.command("make", aborted, async () => "never")).rejects.toThrow()
-  expect(await changes.command("make", signal, async () => "goes on")).toBe("goes on")
+  expect(await changes.command("make", signal, async () => "continues")).toBe("continues")
   await project.remove()
 })
 
-test("beyond the limits it is said what was not seen, and a file that was not held is not put back", async () => {
+test("describes what is beyond the limits, and does not restore a file that was not held", async () => {
   const many = await startTurn(["a", "b", "c"], { entries: 2 })
   await many.changes.command("make many", signal, async () => writeFileSync(many.project.path("c"), "1"))
   expect(many.records.at(-1)).toMatchObject({
@@ -112,7 +112,7 @@ test("beyond the limits it is said what was not seen, and a file that was not he
   await large.project.remove()
 })
 
-test("a tool's change is on record before it is made", async () => {
+test("records a tool's change before it is made", async () => {
   const { project, records, contents, changes } = await startTurn(["a"])
   const path = project.path("a")
   const change = {
@@ -132,7 +132,7 @@ test("a tool's change is on record before it is made", async () => {
   await project.remove()
 })
 
-test("a change that could not be noted is not made, and those around it are undone", async () => {
+test("does not make a change that cannot be recorded, and undoes the others", async () => {
   let isFull = false
   const { project, records, contents, changes } = await startTurn(["a"], {}, () => {
     if (isFull) throw new Error("the disk is full")

@@ -17,13 +17,13 @@ const change = { name: fc.constantFrom(...names), bytes }
 const action = fc.oneof(
   fc.record({ kind: fc.constant("tool" as const), ...change }),
   fc.record({ kind: fc.constant("command" as const), ...change }),
-  fc.record({ kind: fc.constant("person" as const), ...change }),
+  fc.record({ kind: fc.constant("user" as const), ...change }),
   fc.record({ kind: fc.constantFrom(...(["new turn", "undo", "redo"] as const)) }),
 )
 
 type State = Record<string, string | undefined>
 
-test("random changes by tools, commands and the person, undone and redone: every byte is kept, or it is refused", async () => {
+test("undoes and redoes random changes exactly, or refuses", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(action, { minLength: 3, maxLength: 14 }), async (actions) => {
       const project = await temporaryProject()
@@ -41,10 +41,10 @@ test("random changes by tools, commands and the person, undone and redone: every
 
       let files: FileChange[] = []
       let turn: ChangeCapability | undefined
-      /** What stood in each file when the turn first changed it, and what the turn left there. */
+      /** The content of each file before the turn changed it, and after the turn. */
       let first: State = {}
       let last: State = {}
-      /** Files that the person changed between two changes of the turn. */
+      /** Files that the user changed between two changes of the turn. */
       let mixed = new Set<string>()
       let undone = false
       const begin = () => {
@@ -70,7 +70,7 @@ test("random changes by tools, commands and the person, undone and redone: every
         const before = state()
         const target = direction === "undo" ? first : last
         const own = direction === "undo" ? last : first
-        // What the turn left as it found it is none of its changes.
+        // An unchanged file is not one of the changes of the turn.
         const changed = Object.keys(first).filter((name) => mixed.has(name) || first[name] !== last[name])
         const refusable = changed.filter(
           (name) => mixed.has(name) || (before[name] !== own[name] && before[name] !== target[name]),
@@ -95,7 +95,7 @@ test("random changes by tools, commands and the person, undone and redone: every
 
       begin()
       for (const step of actions) {
-        if (step.kind === "person") put(step.name, step.bytes)
+        if (step.kind === "user") put(step.name, step.bytes)
         else if (step.kind === "new turn") begin()
         else if (step.kind === "undo" || step.kind === "redo") {
           if (undone === (step.kind === "redo")) await go(step.kind)

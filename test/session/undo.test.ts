@@ -107,7 +107,7 @@ test("skips a turn that cannot be undone", async () => {
   await rm(b)
   await engine.project.write("b.txt/mine", "mine")
   await expect(session.undo({ others: true })).rejects.toThrow(
-    "--skip leaves the turn as it is: the next undo goes on with the one before it.",
+    "--skip keeps the turn as it is, and the next undo continues with the one before it.",
   )
   expect(await session.undo({ skip: true })).toMatchObject({
     files: [],
@@ -152,7 +152,7 @@ test("skips an undo that cannot be redone", async () => {
   await session.undo()
   await session.undo()
   await engine.project.write("a.txt", "mine")
-  await expect(session.redo()).rejects.toThrow("the next redo goes on with the one after it")
+  await expect(session.redo()).rejects.toThrow("the next redo continues with the one after it")
   await session.redo({ skip: true })
   await session.redo()
   expect([await engine.project.read("a.txt"), await engine.project.read("b.txt")]).toEqual(["mine", "B"])
@@ -203,7 +203,7 @@ test("refuses a file that someone else changed during the turn", async () => {
   })
   const { session } = await run(engine)
   expect(await engine.project.read("a.txt")).toBe("2")
-  await expect(session.undo()).rejects.toThrow("in the middle of the turn")
+  await expect(session.undo()).rejects.toThrow("during the turn")
   expect(await engine.project.read("a.txt")).toBe("2")
 })
 
@@ -215,7 +215,7 @@ test("reports contents that are no longer kept, and changes nothing", async () =
   })
   const { session } = await run(engine)
   await rm(engine.project.path(".data/snapshot"), { recursive: true })
-  await expect(session.undo()).rejects.toThrow("no longer kept")
+  await expect(session.undo()).rejects.toThrow("no longer stored")
   expect(await engine.project.read("c.txt")).toBe("C")
 })
 

@@ -56,7 +56,7 @@ async function snapshot(): Promise<Record<string, string>> {
   return Object.fromEntries(files.sort())
 }
 
-test("adds, updates, moves and deletes in one go, with one request for all", async () => {
+test("adds, updates, moves and deletes files with one permission request", async () => {
   await write("a.txt", "one\ntwo\n")
   await write("old.sh", "echo 1\n")
   await chmod(at("old.sh"), 0o750)
@@ -104,7 +104,7 @@ test("adds, updates, moves and deletes in one go, with one request for all", asy
   ])
 })
 
-test("what it wrote can be edited at once, and the metadata says so for a continued session", async () => {
+test("allows the next edit of written files, and records them for a resumed session", async () => {
   await write("a.txt", "one\n")
   const result = await patch(["*** Add File: n.txt", "+x", "*** Update File: a.txt", "-one", "+two"])
   const stamps = await Promise.all(["n.txt", "a.txt"].map(async (name) => stampFile(at(name))))
@@ -117,7 +117,7 @@ test("what it wrote can be edited at once, and the metadata says so for a contin
   expect(await text("a.txt")).toBe("three\n")
 })
 
-test("byte order mark, UTF-16, line endings and mode are kept", async () => {
+test("keeps byte order mark, UTF-16, line endings and mode", async () => {
   const utf16 = Buffer.concat([Buffer.of(0xff, 0xfe), Buffer.from("ä\r\nb\r\n", "utf16le")])
   await write("u.txt", utf16)
   await write("b.txt", "\ufeffone\r\ntwo")
@@ -129,8 +129,8 @@ test("byte order mark, UTF-16, line endings and mode are kept", async () => {
   expect((await stat(at("b.txt"))).mode & 0o777).toBe(0o640)
 })
 
-describe("a file that was not read", () => {
-  test("is changed where the patch's lines stand in it exactly, and is not known by that", async () => {
+describe("an unread file", () => {
+  test("is changed if all lines match exactly, and stays unread", async () => {
     await write("a.txt", "one\ntwo\n", { seen: false })
     await patch(["*** Update File: a.txt", " one", "-two", "+zwei"])
     expect(await text("a.txt")).toBe("one\nzwei\n")
@@ -138,7 +138,7 @@ describe("a file that was not read", () => {
     await expect((await editTool.init()).execute(edit, ctx)).rejects.toMatchObject({ code: "file.unread" })
   })
 
-  test("is refused where they do not, or where it would be deleted", async () => {
+  test("is rejected if the lines do not match exactly, or for deletion", async () => {
     await write("a.txt", "  one\n", { seen: false })
     await expect(patch(["*** Update File: a.txt", "-one", "+two"])).rejects.toMatchObject({
       code: "file.unread",
@@ -147,7 +147,7 @@ describe("a file that was not read", () => {
     expect(ctx.asked).toEqual([])
   })
 
-  test("may be moved: nothing of it is lost", async () => {
+  test("can be moved", async () => {
     await write("a.bin", Buffer.of(0, 255, 1), { seen: false })
     await patch(["*** Update File: a.bin", "*** Move to: b.bin"])
     expect(await readFile(at("b.bin"))).toEqual(Buffer.of(0, 255, 1))
@@ -155,23 +155,23 @@ describe("a file that was not read", () => {
   })
 })
 
-describe("nothing at all changes, and nobody is asked,", () => {
+describe("changes nothing and asks nothing", () => {
   test.each([
-    ["where a hunk does not fit", ["*** Update File: b.txt", "-nope", "+x"], "patch.mismatch"],
-    ["where an added file exists", ["*** Add File: b.txt", "+x"], "file.exists"],
-    ["where the target of a move exists", ["*** Update File: b.txt", "*** Move to: c.txt"], "file.exists"],
-    ["where a file is missing", ["*** Update File: no.txt", "-x", "+y"], "file.missing"],
-    ["where a deleted file is missing", ["*** Delete File: no.txt"], "file.missing"],
-    ["where a file is named twice", ["*** Delete File: b.txt", "*** Add File: b.txt"], "file.unfit"],
+    ["if a hunk does not match", ["*** Update File: b.txt", "-nope", "+x"], "patch.mismatch"],
+    ["if an added file exists", ["*** Add File: b.txt", "+x"], "file.exists"],
+    ["if the target of a move exists", ["*** Update File: b.txt", "*** Move to: c.txt"], "file.exists"],
+    ["if a file is missing", ["*** Update File: no.txt", "-x", "+y"], "file.missing"],
+    ["if a deleted file is missing", ["*** Delete File: no.txt"], "file.missing"],
+    ["if a file is named twice", ["*** Delete File: b.txt", "*** Add File: b.txt"], "file.unfit"],
     [
       "where a file is named by a link as well",
       ["*** Update File: b.txt", "-b", "+x", "*** Update File: link", "-b", "+y"],
       "file.unfit",
     ],
-    ["where a link is to be deleted", ["*** Delete File: link"], "file.unfit"],
-    ["where a directory is named", ["*** Update File: dir", "-x", "+y"], "file.unfit"],
-    ["where a file is no text", ["*** Update File: bin", "-x", "+y"], "file.unfit"],
-    ["where the patch is none", ["nonsense"], "patch.syntax"],
+    ["if a link would be deleted", ["*** Delete File: link"], "file.unfit"],
+    ["if a path is a directory", ["*** Update File: dir", "-x", "+y"], "file.unfit"],
+    ["if a file is not text", ["*** Update File: bin", "-x", "+y"], "file.unfit"],
+    ["if the patch is invalid", ["nonsense"], "patch.syntax"],
   ])("%s", async (_, lines, code) => {
     await write("a.txt", "a\n")
     await write("b.txt", "b\n")
@@ -186,7 +186,7 @@ describe("nothing at all changes, and nobody is asked,", () => {
   })
 })
 
-test("a link is followed where only the content changes", async () => {
+test("follows a link to change content", async () => {
   await write("real/a.txt", "a\n")
   await symlink("real/a.txt", at("link"))
   await patch(["*** Update File: link", "-a", "+A"])
@@ -194,7 +194,7 @@ test("a link is followed where only the content changes", async () => {
   expect(await realpath(at("link"))).toBe(at("real/a.txt"))
 })
 
-test("a refusal changes nothing", async () => {
+test("changes nothing if the user refuses", async () => {
   await write("a.txt", "a\n")
   const before = await snapshot()
   const refusing = fakeContext({
@@ -214,7 +214,7 @@ test.each([
   ["changed", () => writeFile(at("b.txt"), "theirs\n")],
   ["removed", () => rm(at("b.txt"))],
   ["created", () => writeFile(at("n.txt"), "theirs\n")],
-])("a file that was %s while the person was asked stops all of it", async (_, meanwhile) => {
+])("changes nothing if a file was %s during the permission request", async (_, meanwhile) => {
   await write("a.txt", "a\n")
   await write("b.txt", "b\n")
   let before = {}
@@ -233,7 +233,7 @@ test.each([
   expect(await snapshot()).toEqual(before)
 })
 
-test("a failure in the middle puts everything back: bytes, modes, times, directories", async () => {
+test("restores content, modes, times and directories after a failure", async () => {
   await write("a.txt", "a\n")
   await chmod(at("a.txt"), 0o604)
   await write("gone.txt", "g\n")
@@ -256,7 +256,7 @@ test("a failure in the middle puts everything back: bytes, modes, times, directo
   expect(ctx.files.seen(at("a.txt"))).toEqual(await stampFile(at("a.txt")))
 })
 
-test("patches that name the same files in any order neither interleave nor wait for ever", async () => {
+test("runs patches of the same files one after the other, without deadlock", async () => {
   await write("a.txt", "0\n")
   await write("b.txt", "0\n")
   const next = (first: string, second: string, from: number) =>
@@ -277,7 +277,7 @@ test("patches that name the same files in any order neither interleave nor wait 
   expect([await text("a.txt"), await text("b.txt")]).toEqual(["4\n", "4\n"])
 })
 
-test("loose matches are reported with what was changed", async () => {
+test("reports inexact matches with their changes", async () => {
   await write("a.txt", "if x:\n    one()\n")
   const result = await patch(["*** Update File: a.txt", "-one()", "+two()"])
   expect(await text("a.txt")).toBe("if x:\n    two()\n")

@@ -33,7 +33,7 @@ const encodings: Record<string, (text: string) => Buffer> = {
   "utf-16be": (text) => Buffer.from(`\ufeff${text}`, "utf16le").swap16(),
 }
 
-/** What the model writes for the lines `\tif (ready) {`, `\t\tcall("it")`, `\t}`, and by what they are found. */
+/** The strategy, and the model's text for the lines `\tif (ready) {`, `\t\tcall("it")`, `\t}`. */
 const bent: Record<string, [strategy: string, lines: [string, string, string]]> = {
   dedented: ["normalized-lines", ["if (ready) {", '\tcall("it")', "}"]],
   "spaces for tabs": ["normalized-lines", ["    if (ready) {", '        call("it")', "    }"]],
@@ -53,7 +53,7 @@ describe.each(Object.entries(encodings))("in %s", (_, encode) => {
     )
     .map((all) => all.join(""))
 
-  test.each(Object.entries(bent))("%s: no byte outside of the lines changes", async (_, [strategy, old]) => {
+  test.each(Object.entries(bent))("%s: changes no byte outside the lines", async (_, [strategy, old]) => {
     const fresh = old.map((text) => text.replace("it", "them"))
     await fc.assert(
       fc.asyncProperty(lines, lines, eol, eol, fc.boolean(), async (before, after, one, two, isLast) => {
@@ -75,7 +75,7 @@ describe.each(Object.entries(encodings))("in %s", (_, encode) => {
   })
 })
 
-test("a file of 50 MB: one edit, and a memory that is a few times its size", async () => {
+test("edits a file of 50 MB with a few times its size of memory", async () => {
   const line = "a line like many others, with some text\r\n"
   const half = line.repeat(Math.ceil(25_000_000 / line.length))
   const file = (word: string) => Buffer.from(`\ufeff${half}the ${word} line\r\n${half}no end`)

@@ -49,7 +49,7 @@ async function seen(name: string, content: string | Uint8Array): Promise<void> {
 }
 
 describe("a replacement", () => {
-  test("reports what it did", async () => {
+  test("reports the change", async () => {
     await seen("a.txt", "one\ntwo\nthree\n")
     const result = await edit("a.txt", { oldString: "two", newString: "2" })
     expect(await text("a.txt")).toBe("one\n2\nthree\n")
@@ -67,7 +67,7 @@ describe("a replacement", () => {
     })
   })
 
-  test("asks for edit with the path and the diff", async () => {
+  test("asks for permission with the path and the diff", async () => {
     await seen("a.txt", "one\n")
     await edit("a.txt", { oldString: "one", newString: "two" })
     expect(ctx.asked).toEqual([
@@ -80,14 +80,14 @@ describe("a replacement", () => {
     ])
   })
 
-  test("of every occurrence counts them", async () => {
+  test("counts the occurrences with replaceAll", async () => {
     await seen("a.txt", "x\ny\nx\n")
     const result = await edit("a.txt", { oldString: "x", newString: "z", replaceAll: true })
     expect(await text("a.txt")).toBe("z\ny\nz\n")
     expect(result.output).toBe("Edited a.txt: replaced 2 occurrences at lines 1, 3.")
   })
 
-  test("that was not exact names the strategy and shows the change", async () => {
+  test("names the strategy and shows the change of an inexact match", async () => {
     await seen("a.txt", "if x:\n\tgo()\n")
     const result = await edit("a.txt", { oldString: "    go()", newString: "    run()" })
     expect(await text("a.txt")).toBe("if x:\n\trun()\n")
@@ -96,21 +96,21 @@ describe("a replacement", () => {
     expect(result.metadata?.strategy).toBe("normalized-lines")
   })
 
-  test("can be followed by another at once", async () => {
+  test("allows the next edit", async () => {
     await seen("a.txt", "one\n")
     await edit("a.txt", { oldString: "one", newString: "two" })
     await edit("a.txt", { oldString: "two", newString: "three" })
     expect(await text("a.txt")).toBe("three\n")
   })
 
-  test("beside another of the same file waits for it, so that none is lost", async () => {
+  test("waits for concurrent edits of the same file", async () => {
     const numbers = Array.from({ length: 8 }, (_, index) => `<${index}>`)
     await seen("a.txt", numbers.join("\n"))
     await Promise.all(numbers.map((number) => edit("a.txt", { oldString: number, newString: `${number}!` })))
     expect(await text("a.txt")).toBe(numbers.map((number) => `${number}!`).join("\n"))
   })
 
-  test("goes through a link, which stays, and keeps the mode", async () => {
+  test("follows a link, and keeps the link and the mode", async () => {
     await seen("real.sh", "one\n")
     await chmod(at("real.sh"), 0o755)
     await symlink("real.sh", at("link.sh"))
@@ -121,7 +121,7 @@ describe("a replacement", () => {
   })
 })
 
-describe("bytes outside of the span stay", () => {
+describe("keeps bytes outside the span", () => {
   const line = fc.string({ unit: fc.constantFrom("a", "b", " ", "\t", "$&", "é", "😀", "’") })
   const eol = fc.constantFrom("\n", "\r\n", "\r")
   const lines = fc
@@ -154,13 +154,13 @@ describe("bytes outside of the span stay", () => {
 })
 
 describe("creation", () => {
-  test("by an empty oldString", async () => {
+  test("creates a file with an empty oldString", async () => {
     const result = await edit("a/new.txt", { oldString: "", newString: "x\r\n" })
     expect(await text("a/new.txt")).toBe("x\r\n")
     expect(result).toMatchObject({ output: "Created a/new.txt.", metadata: { exists: false } })
   })
 
-  test("not over a file that exists", async () => {
+  test("does not overwrite an existing file", async () => {
     await seen("a.txt", "one")
     await expect(edit("a.txt", { oldString: "", newString: "x" })).rejects.toMatchObject({
       code: "edit.empty",
@@ -170,7 +170,7 @@ describe("creation", () => {
   })
 })
 
-describe("refusals", () => {
+describe("rejects", () => {
   test("identical strings", async () => {
     await seen("a.txt", "one")
     await expect(edit("a.txt", { oldString: "one", newString: "one" })).rejects.toMatchObject({
@@ -219,7 +219,7 @@ describe("refusals", () => {
     })
   })
 
-  test("a file that changes while the person is asked", async () => {
+  test("a file that changes during the permission request", async () => {
     await seen("a.txt", "one")
     const slow = fakeContext({
       directory,
@@ -233,7 +233,7 @@ describe("refusals", () => {
     expect(await text("a.txt")).toBe("one, theirs")
   })
 
-  test("several places: their number, their lines and what to do", async () => {
+  test("several occurrences, with their number and lines", async () => {
     await seen("a.txt", "x\ny\nx\n")
     await expect(edit("a.txt", { oldString: "x", newString: "z" })).rejects.toMatchObject({
       code: "edit.ambiguous",
@@ -243,7 +243,7 @@ describe("refusals", () => {
     })
   })
 
-  test("several places that only resemble it", async () => {
+  test("several similar texts", async () => {
     await seen("a.txt", "\tgo()\nx\n\tgo()\n")
     await expect(
       edit("a.txt", { oldString: "  go()", newString: "  run()", replaceAll: true }),
@@ -254,7 +254,7 @@ describe("refusals", () => {
     expect(await text("a.txt")).toBe("\tgo()\nx\n\tgo()\n")
   })
 
-  test("text that is not there: the nearest, with its line", async () => {
+  test("missing text, and shows the nearest", async () => {
     await seen("a.txt", "a\n\nfunction total(items) {}\n")
     await expect(
       edit("a.txt", { oldString: "function sum(items) {}", newString: "x" }),
@@ -264,7 +264,7 @@ describe("refusals", () => {
     })
   })
 
-  test("an indentation that cannot be known", async () => {
+  test("an undetermined indentation", async () => {
     const content = "if a:\n    b()\n    if c:\n        d()\n"
     await seen("a.py", content)
     const args = { oldString: "b()\nif c:\nd()", newString: "b()\nif c:\nd()\ne()" }
@@ -272,7 +272,7 @@ describe("refusals", () => {
     expect(await text("a.py")).toBe(content)
   })
 
-  test("an edit of line endings alone, which would change nothing", async () => {
+  test("an edit that changes only line endings", async () => {
     await seen("a.txt", "a\r\nb\r\n")
     await expect(edit("a.txt", { oldString: "a\r\nb", newString: "a\nb" })).rejects.toMatchObject({
       code: "edit.unchanged",

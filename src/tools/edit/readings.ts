@@ -1,7 +1,7 @@
 /** Something that a model added to both texts. The result of an edit names it. */
 export type Decoration = "fence" | "line-numbers" | "blank-edges" | "entities" | EscapeForm
 
-/** What was escaped once too often: everything, only quotes, only line ends, or only backslashes. */
+/** The characters with one escape too many: all, only quotes, only line ends, or only backslashes. */
 type EscapeForm = "escapes" | "escaped-quotes" | "escaped-line-ends" | "doubled-backslashes"
 
 /** One interpretation of an edit: both texts as given, or without a decoration. */

@@ -13,53 +13,53 @@ const apply = (text: string, ...lines: string[]) => applyHunks(text, hunksOf(...
 const how = (text: string, ...lines: string[]) =>
   applyHunks(text, hunksOf(...lines), "f").hunks.map(({ strategy, line }) => `${strategy} ${line}`)
 
-describe("the place is found", () => {
-  test("by lines that stand once", () => expect(apply("a\nb\nc\n", " a", "-b", "+B")).toBe("a\nB\nc\n"))
+describe("finds a hunk", () => {
+  test("by unique lines", () => expect(apply("a\nb\nc\n", " a", "-b", "+B")).toBe("a\nB\nc\n"))
 
-  test("as whole lines, not as a part of one", () =>
-    expect(apply("xb\nb\nbx\n", "-b", "+B")).toBe("xb\nB\nbx\n"))
+  test("as whole lines only", () => expect(apply("xb\nb\nbx\n", "-b", "+B")).toBe("xb\nB\nbx\n"))
 
-  test("below the anchor where it stands several times", () => {
+  test("below the anchor if it is not unique", () => {
     const text = "f1\n x\n y\nf2\n x\n y\nf3\n x\n"
     expect(apply(text, "@@ f2", "- x", "+ z")).toBe("f1\n x\n y\nf2\n z\n y\nf3\n x\n")
     expect(apply(text, "@@ f1", "- x", "+ z")).toBe("f1\n z\n y\nf2\n x\n y\nf3\n x\n")
   })
 
-  test("below nested anchors, of which the inner ones may stand anywhere else too", () => {
+  test("below nested anchors, of which only the outer is unique", () => {
     const text = "class A\n run()\n  x\nclass B\n run()\n  x\n"
     expect(apply(text, "@@ class B", "@@ run()", "-  x", "+  z")).toBe(text.replace(/x\n$/, "z\n"))
   })
 
-  test("among neighbours that repeat, the nearest below the anchor", () =>
+  test("nearest to the anchor among repeated lines", () =>
     expect(apply("x\nhead\nx\nx\nx\n", "@@ head", "-x", "+y")).toBe("x\nhead\ny\nx\nx\n"))
 
-  test("below the hunk before, where one place is left there", () =>
+  test("below the previous hunk if it is unique there", () =>
     expect(apply("x\nmark\nx\n", " mark", "+m", "@@", "-x", "+y")).toBe("x\nmark\nm\ny\n"))
 
-  test("out of order, where it stands once", () =>
+  test("out of order if it is unique", () =>
     expect(apply("a\nb\nc\n", "-c", "+C", "@@", "-a", "+A")).toBe("A\nb\nC\n"))
 
   test("at the end of the file", () =>
     expect(apply("x\ny\nx\n", "-x", "+z", "*** End of File")).toBe("x\ny\nz\n"))
 
-  test("with an anchor that is wrong, where the lines stand once", () =>
+  test("with a wrong anchor if its lines are unique", () =>
     expect(apply("a\nb\n", "@@ nowhere", "-b", "+B")).toBe("a\nB\n"))
 })
 
 describe("lines without context", () => {
-  test("go below the anchor", () => expect(apply("a\n  b\nc\n", "@@ b", "+x")).toBe("a\n  b\nx\nc\n"))
-  test("go to the end", () => expect(apply("a\n", "+x", "*** End of File")).toBe("a\nx\n"))
-  test("go into an empty file", () => expect(apply("", "+x", "+y")).toBe("x\ny\n"))
-  test("and a change at the same place come in this order", () =>
+  test("are inserted below the anchor", () =>
+    expect(apply("a\n  b\nc\n", "@@ b", "+x")).toBe("a\n  b\nx\nc\n"))
+  test("are appended at the end", () => expect(apply("a\n", "+x", "*** End of File")).toBe("a\nx\n"))
+  test("are inserted into an empty file", () => expect(apply("", "+x", "+y")).toBe("x\ny\n"))
+  test("are inserted before a change at the same location", () =>
     expect(apply("a\nb\nc\n", "-b", "+B", "@@ a", "+x")).toBe("a\nx\nB\nc\n"))
 })
 
 describe("line endings", () => {
-  test("of CRLF are kept and given to new lines", () =>
+  test("of CRLF files are kept and used for new lines", () =>
     expect(apply("a\r\nb\r\nc\r\n", " a", "-b", "+B", "+D")).toBe("a\r\nB\r\nD\r\nc\r\n"))
-  test("of mixed files stay as they are outside, new lines get those of their place", () =>
+  test("of mixed files are kept, and new lines use those of their location", () =>
     expect(apply("a\nb\nc\r\nd\r\n", " c", "+x")).toBe("a\nb\nc\r\nx\r\nd\r\n"))
-  test("a last line without one stays so, whatever becomes of it", () => {
+  test("are not added to a last line without one", () => {
     expect(apply("a\nb", "-b", "+B")).toBe("a\nB")
     expect(apply("a\nb", " b", "+c")).toBe("a\nb\nc")
     expect(apply("a\r\nb", " b", "+c")).toBe("a\r\nb\r\nc")
@@ -68,8 +68,8 @@ describe("line endings", () => {
   })
 })
 
-describe("what is not exact", () => {
-  test("keeps the file's own context, and says how it was found", () => {
+describe("an inexact match", () => {
+  test("keeps the file's context, and reports the strategy", () => {
     expect(apply("a  \nb\n", " a", "-b", "+B")).toBe("a  \nB\n")
     expect(how("a  \nb\n", " a", "-b", "+B")).toEqual(["trailing-whitespace 1"])
   })
@@ -82,19 +82,19 @@ describe("what is not exact", () => {
     expect(apply("say “hi”\nb\n", ' say "hi"', "-b", "+c")).toBe("say “hi”\nc\n")
     expect(how("say “hi”\nb\n", ' say "hi"', "-b", "+c")).toEqual(["look-alikes 1"])
   })
-  test("is refused where it fits two places, even below an anchor", () => {
+  test("is refused if it is not unique, even below an anchor", () => {
     expect(() => apply("h\n  x\n   x\n", "@@ h", "-x", "+y")).toThrow(/matches 2 places, at lines 2, 3/)
   })
-  test("is not looked for where exact lines fit several places", () =>
+  test("is not used if several exact matches exist", () =>
     expect(() => apply("x\nx\n", "-x", "+y")).toThrow(/matches 2 places, at lines 1, 2/))
 })
 
-describe("is refused:", () => {
+describe("rejects", () => {
   test.each([
-    ["lines that are not there", ["-nothing here", "+x"], /not found in it/],
-    ["an anchor that is not there", ["@@ nowhere", "+x"], /"@@ nowhere", which is not a line/],
-    ["an anchor in several places", ["@@ same", "+x"], /matches 2 places/],
-    ["new lines without a place", ["+x"], /does not say where/],
+    ["missing lines", ["-nothing here", "+x"], /not found in it/],
+    ["a missing anchor", ["@@ nowhere", "+x"], /"@@ nowhere", which is not a line/],
+    ["an anchor that is not unique", ["@@ same", "+x"], /matches 2 places/],
+    ["new lines without a location", ["+x"], /does not say where/],
     ["two hunks on the same lines", [" a", "-b", "@@", "-b", "+c"], /changes the same lines/],
     ["a new line within the lines of another hunk", [" a", "-b", "@@ a", "+c"], /changes the same lines/],
   ])("%s", (_, lines, message) => {
@@ -116,7 +116,7 @@ const file = fc.record({
   open: fc.boolean(),
 })
 
-test("a change of some lines gives the changed file or is refused; nothing else is ever written", () => {
+test("either applies a random patch exactly or refuses it", () => {
   let applied = 0
   fc.assert(
     fc.property(

@@ -40,7 +40,7 @@ const updated: PatchSection = {
   ],
 }
 
-test("sections of every kind", () => {
+test("parses all kinds of sections", () => {
   const text = patch("*** Add File: n.txt", "+a", "+", "+ b", "*** Delete File: old name.txt", ...update)
   expect(parsePatch(text)).toMatchObject([
     { kind: "add", path: "n.txt", lines: ["a", "", " b"] },
@@ -62,7 +62,7 @@ test.each([
   expect({ ...read, hunks }).toEqual(updated)
 })
 
-test("blank lines between sections belong to none of them", () => {
+test("ignores blank lines between sections", () => {
   const text = patch(
     "",
     "*** Add File: n.txt",
@@ -83,19 +83,19 @@ test("blank lines between sections belong to none of them", () => {
   ])
 })
 
-test("the head of a unified hunk is no anchor, what stands behind it is one", () => {
+test("uses only the text after a unified hunk head as anchor", () => {
   const heads = ["@@ -1,2 +1,3 @@", "-a", "@@ -7 +8 @@ function b() {", "-b"]
   expect(parsePatch(patch("*** Update File: a", ...heads))).toMatchObject([
     { hunks: [{ anchors: [] }, { anchors: ["function b() {"] }] },
   ])
 })
 
-test("two updates of one path are one section", () => {
+test("joins two updates of one path", () => {
   const text = patch("*** Update File: a", "-1", "*** Add File: b", "+x", "*** Update File: a", "-2")
   expect(parsePatch(text)).toMatchObject([{ path: "a", hunks: [{ line: 3 }, { line: 7 }] }, { path: "b" }])
 })
 
-describe("is refused with the line at fault:", () => {
+describe("rejects, with the line,", () => {
   test.each([
     ["no envelope", "*** Add File: a\n+x", /no line "\*\*\* Begin Patch"/],
     ["cut off", "*** Begin Patch\n*** Add File: a\n+x", /cut off/],
@@ -161,7 +161,7 @@ function written(given: PatchSection): string[] {
   }
 }
 
-test("what is written is read back, whatever it says", () => {
+test("parses every generated patch", () => {
   fc.assert(
     fc.property(
       fc.uniqueArray(section, { selector: (given) => given.path, minLength: 1, maxLength: 4 }),
@@ -174,7 +174,7 @@ test("what is written is read back, whatever it says", () => {
   )
 })
 
-test("any text is read or refused, and nothing else happens", () => {
+test("parses or rejects any text", () => {
   const piece = fc.oneof(
     fc.constantFrom(
       ...update,

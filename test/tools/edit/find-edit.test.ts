@@ -18,7 +18,7 @@ describe("exact", () => {
     })
   })
 
-  test("gives what String.replace gives for every text with one occurrence", () => {
+  test("equals String.replace for every text with one occurrence", () => {
     const piece = fc.string({ unit: fc.constantFrom("a", "b", " ", "\n", "$", "&", "é", "😀") })
     fc.assert(
       fc.property(
@@ -45,7 +45,7 @@ describe("exact", () => {
     )
   })
 
-  test("refuses several occurrences and names their lines", () => {
+  test("rejects several occurrences and names their lines", () => {
     expect(edit("x\ny\nx\n", "x", "z")).toEqual({
       kind: "ambiguous",
       strategy: "exact",
@@ -54,15 +54,15 @@ describe("exact", () => {
     })
   })
 
-  test("refuses occurrences that overlap", () => {
+  test("rejects overlapping occurrences", () => {
     expect(edit("aaa", "aa", "b")).toEqual({ kind: "ambiguous", strategy: "exact", count: 2, lines: [1] })
   })
 
-  test("replaces occurrences that overlap from the first on", () => {
+  test("replaces overlapping occurrences from the first on", () => {
     expect(edit("aaa", "aa", "b", true)).toEqual({ strategy: "exact", text: "ba" })
   })
 
-  test("wins over looser places elsewhere", () => {
+  test("wins over looser matches elsewhere", () => {
     expect(edit("  x = 1  \n  x = 1;\n", "  x = 1;", "  x = 2;")).toMatchObject({
       strategy: "exact",
       text: "  x = 1  \n  x = 2;\n",
@@ -71,36 +71,36 @@ describe("exact", () => {
 })
 
 describe("line endings", () => {
-  test("LF in oldString finds CRLF, and new lines become CRLF", () => {
+  test("matches CRLF with LF, and writes new lines with CRLF", () => {
     expect(edit("a\r\nb\r\nc\r\n", "a\nb\n", "a\nx\nb\n")).toEqual({
       strategy: "line-endings",
       text: "a\r\nx\r\nb\r\nc\r\n",
     })
   })
 
-  test("CRLF in oldString finds LF, and new lines become LF", () => {
+  test("matches LF with CRLF, and writes new lines with LF", () => {
     expect(edit("a\nb\n", "a\r\nb", "a\r\nx\r\nb")).toEqual({ strategy: "line-endings", text: "a\nx\nb\n" })
   })
 
-  test("new lines of an exact match take the file's ending", () => {
+  test("writes new lines of an exact match with the file's ending", () => {
     expect(edit("a\r\nb\r\n", "b", "b\nc")).toEqual({ strategy: "exact", text: "a\r\nb\r\nc\r\n" })
   })
 
-  test("in a mixed file they take the ending of the lines that are replaced", () => {
+  test("uses the ending of the replaced lines in a mixed file", () => {
     const text = "a\r\nb\r\nc\nd\n"
     expect(edit(text, "b", "b\nx")).toMatchObject({ text: "a\r\nb\r\nx\r\nc\nd\n" })
     expect(edit(text, "c", "c\nx")).toMatchObject({ text: "a\r\nb\r\nc\nx\nd\n" })
   })
 
-  test("a last line without ending takes the commonest one", () => {
+  test("uses the most frequent ending after a last line without one", () => {
     expect(edit("a\r\nb\r\nc\nd", "d", "d\ne")).toMatchObject({ text: "a\r\nb\r\nc\nd\r\ne" })
   })
 
-  test("a file of one line takes what newString brings", () => {
+  test("uses the ending of newString in a file of one line", () => {
     expect(edit("a", "a", "a\r\nb")).toMatchObject({ text: "a\r\nb" })
   })
 
-  test("replaceAll reaches all places of a CRLF file", () => {
+  test("replaces every occurrence in a CRLF file", () => {
     expect(edit("a\r\nb\r\na\r\nb\r\n", "a\nb", "c\nd", true)).toEqual({
       strategy: "line-endings",
       text: "c\r\nd\r\nc\r\nd\r\n",
@@ -109,14 +109,14 @@ describe("line endings", () => {
 })
 
 describe("white space", () => {
-  test("at line ends", () => {
+  test("is ignored at line ends", () => {
     expect(edit("if (x) {  \n  y()\t\n}\n", "if (x) {\n  y()\n}\n", "if (x) {\n  z()\n}\n")).toEqual({
       strategy: "normalized-lines",
       text: "if (x) {  \n  z()\n}\n",
     })
   })
 
-  test("deeper indentation shifts the new lines and keeps the old", () => {
+  test("shifts new lines to a deeper indentation and keeps old lines", () => {
     const text = "class A {\n    run() {\n      go()\n    }\n}\n"
     expect(
       edit(text, "  run() {\n    go()\n  }\n", "  run() {\n    if (a) {\n      go()\n    }\n  }\n"),
@@ -126,7 +126,7 @@ describe("white space", () => {
     })
   })
 
-  test("shallower indentation shifts back", () => {
+  test("shifts new lines to a shallower indentation", () => {
     expect(
       edit("a:\n  b: 1\n  c: 2\n", "    b: 1\n    c: 2\n", "    b: 1\n    d:\n      e: 3\n    c: 2\n"),
     ).toEqual({
@@ -135,7 +135,7 @@ describe("white space", () => {
     })
   })
 
-  test("spaces for tabs become tabs", () => {
+  test("turns spaces into the file's tabs", () => {
     const text = "func a() {\n\tif b {\n\t\tc()\n\t}\n}\n"
     const result = edit(
       text,
@@ -148,7 +148,7 @@ describe("white space", () => {
     })
   })
 
-  test("two columns for four become four", () => {
+  test("scales levels of two columns to four", () => {
     const text = "def a():\n    if b:\n        c()\n"
     expect(
       edit(text, "def a():\n  if b:\n    c()\n", "def a():\n  if b:\n    for x in y:\n      c()\n"),
@@ -158,7 +158,7 @@ describe("white space", () => {
     })
   })
 
-  test("an indentation that the old lines do not explain is refused", () => {
+  test("rejects an indentation that the old lines do not determine", () => {
     // All indentation is lost in oldString: where a further line belongs cannot be known.
     const text = "if a:\n    b()\n    if c:\n        d()\n"
     expect(edit(text, "b()\nif c:\nd()", "b()\nif c:\nd()\ne()")).toEqual({
@@ -167,14 +167,14 @@ describe("white space", () => {
     })
   })
 
-  test("a line changed in its place keeps its indentation even then", () => {
+  test("keeps the indentation of a line that is changed in place", () => {
     const text = "if a:\n    b()\n    if c:\n        d()\n"
     expect(edit(text, "b()\nif c:\nd()", "b()\nif c:\ne()")).toMatchObject({
       text: "if a:\n    b()\n    if c:\n        e()\n",
     })
   })
 
-  test("a first line cut off after its indentation does not shift the others", () => {
+  test("does not shift lines after a first line without its indentation", () => {
     const text = "  if (a) {  \n    b()\n  }\n"
     expect(edit(text, "if (a) {\n    b()\n  }", "if (c) {\n    b()\n    d()\n  }")).toEqual({
       strategy: "normalized-lines",
@@ -182,22 +182,22 @@ describe("white space", () => {
     })
   })
 
-  test("runs within lines, which the file keeps", () => {
+  test("ignores and keeps runs of spaces within lines", () => {
     expect(edit("let  a   =  1\nlet b = 2\n", "let a = 1\n", "let a = 3\n")).toEqual({
       strategy: "normalized-lines",
       text: "let  a   =  3\nlet b = 2\n",
     })
   })
 
-  test("a line is only found as a whole line", () => {
+  test("matches only whole lines", () => {
     expect(edit("max = 1\n", "  x = 1", "  x = 2")).toMatchObject({ kind: "missing" })
   })
 
-  test("blank lines alone are found nowhere", () => {
+  test("does not match blank lines alone", () => {
     expect(edit("a\n \nb\n", "\n\t\n\n", "x")).toMatchObject({ kind: "missing" })
   })
 
-  test("several places are refused, also with replaceAll", () => {
+  test("rejects several matches, also with replaceAll", () => {
     const text = "\tgo()\nx\n\tgo()\n"
     const refused = { kind: "ambiguous", strategy: "normalized-lines", count: 2, lines: [1, 3] }
     expect(edit(text, "  go()\n", "  run()\n")).toEqual(refused)
@@ -208,15 +208,15 @@ describe("white space", () => {
     expect(edit("a\n\tb\nc\n", "    b\n", "")).toMatchObject({ text: "a\nc\n" })
   })
 
-  test("the last line keeps being without a line ending", () => {
+  test("keeps a last line without line ending", () => {
     expect(edit("a\n\tb", "    b\n", "    c\n")).toMatchObject({ text: "a\n\tc" })
   })
 
-  test("a newString that forgets the last line ending joins nothing", () => {
+  test("does not join lines if newString lacks the last line ending", () => {
     expect(edit("a\n\tb\nc\n", "    b\n", "    x")).toMatchObject({ text: "a\n\tx\nc\n" })
   })
 
-  test("kept lines of a mixed file keep their own endings", () => {
+  test("keeps the endings of kept lines in a mixed file", () => {
     expect(edit("\ta\r\n\tb\n\tc\r\n", " a\n b\n c\n", " a\n x\n b\n c\n")).toMatchObject({
       text: "\ta\r\n\tx\r\n\tb\n\tc\r\n",
     })
@@ -224,22 +224,22 @@ describe("white space", () => {
 })
 
 describe("escapes", () => {
-  test("are read in both strings", () => {
+  test("are removed from both strings", () => {
     expect(edit('a("x")\nb("y")\n', 'a(\\"x\\")\\nb(\\"y\\")', 'a(\\"x\\")\\nc(\\"z\\")')).toEqual({
       strategy: "escapes",
       text: 'a("x")\nc("z")\n',
     })
   })
 
-  test("of quotes alone leave a backslash n as it is", () => {
+  test("of quotes do not affect a backslash n", () => {
     expect(edit('print("a\\n")\n', 'print(\\"a\\n\\")', 'print(\\"b\\n\\")')).toEqual({
       strategy: "escaped-quotes",
       text: 'print("b\\n")\n',
     })
   })
 
-  const lines = (middle: string) => `function greet() {\n  const who = nobody\n${middle}\n}`
-  test("are read in both strings where the lines are only alike, too", () => {
+  const lines = (middle: string) => `function greet() {\n  const who = guest\n${middle}\n}`
+  test("are removed from both strings of similar lines, too", () => {
     const say = '  say("hello", who)'
     expect(
       edit(
@@ -250,7 +250,7 @@ describe("escapes", () => {
     ).toEqual({ strategy: "escapes + block-anchors", text: `${lines(`${say}\n  say("bye")`)}\n` })
   })
 
-  test("that nobody can tell from the code's are not put into lines that are only alike", () => {
+  test("that may belong to the code are rejected in similar lines", () => {
     const text = `${lines('  say("hello", who)')}\n`
     const old = lines('  say(\\"hello\\", who)')
     const newString = `${old}\n// That\\'s all`
@@ -260,7 +260,7 @@ describe("escapes", () => {
     })
   })
 
-  test("stay where the file's lines that are only alike have them", () => {
+  test("are kept if similar lines of the file have them", () => {
     const say = '  say("a \\"quoted\\" word", who)'
     expect(
       edit(
@@ -271,20 +271,20 @@ describe("escapes", () => {
     ).toEqual({ strategy: "block-anchors", text: `${lines(`${say}\n  say("\\"")`)}\n` })
   })
 
-  test("in newString stay when oldString needed none", () => {
+  test("are kept in newString if oldString matches as given", () => {
     expect(edit("a\n", "a", 'b("\\n")')).toMatchObject({ text: 'b("\\n")\n' })
   })
 })
 
 describe("look-alikes", () => {
-  test("the file's straight quotes stay straight", () => {
+  test("keeps the file's straight quotes", () => {
     expect(edit("say('it')\nx\n", "say(‘it’)", "say(‘that’)")).toEqual({
       strategy: "look-alikes",
       text: "say('that')\nx\n",
     })
   })
 
-  test("typographic quotes of the file stay where nothing changes", () => {
+  test("keeps unchanged typographic quotes of the file", () => {
     expect(
       edit("It’s a “test” – yes… ok\n", `It's a "test" - yes... ok`, `It's a "test" - no... ok`),
     ).toEqual({
@@ -293,20 +293,20 @@ describe("look-alikes", () => {
     })
   })
 
-  test("no-break spaces count as spaces", () => {
+  test("treats no-break spaces as spaces", () => {
     expect(edit("a\u00a0b\n", "a b", "a c")).toMatchObject({ strategy: "look-alikes", text: "a\u00a0c\n" })
   })
 
-  test("a typographic character that the file has nowhere becomes plain", () => {
+  test("replaces a typographic character that the file does not use", () => {
     expect(edit("a - 'b'\n", "a - ‘b’", "a - “b”")).toMatchObject({ text: 'a - "b"\n' })
   })
 
-  test("one of a kind that old text does not show may be what the edit is about", () => {
+  test("rejects a new look-alike of another kind", () => {
     expect(edit("a - b\n", "a – b", "a – b “c”")).toMatchObject({ unclear: "look-alikes" })
     expect(edit("x(…, ...a)\n", "x(…, …a)", "x(…, …a, …b)")).toMatchObject({ unclear: "look-alikes" })
   })
 
-  test("an ellipsis that leaves something out is no three dots because one that spreads is", () => {
+  test("does not confuse an ellipsis for an omission with a spread", () => {
     const file = "const a = [...rest]\nend\n"
     const old = "const a = […rest]\nend"
     expect(edit(file, old, `${old}\nconst b = […more]`)).toMatchObject({
@@ -315,17 +315,17 @@ describe("look-alikes", () => {
     expect(edit(file, old, `${old}\nprint("…")`)).toMatchObject({ unclear: "look-alikes" })
   })
 
-  test("one that spreads is not kept because the file's words have others", () => {
+  test("does not keep an ellipsis for a spread because the file has others", () => {
     const file = "// and so on…\nconst a = b - c\nend\n"
     const old = "const a = b – c\nend"
     expect(edit(file, old, `${old}\nf(…rest)`)).toMatchObject({ unclear: "look-alikes" })
   })
 
-  test("half of an ellipsis is no match", () => {
+  test("does not match half of an ellipsis", () => {
     expect(edit("a…b\n", "a..", "x")).toMatchObject({ kind: "missing" })
   })
 
-  test("line endings of unchanged and of new text", () => {
+  test("keeps line endings and uses them for new text", () => {
     expect(edit("a’s\r\nb\r\n", "a's\nb", "a's\nx\nb")).toMatchObject({ text: "a’s\r\nx\r\nb\r\n" })
   })
 })
@@ -333,7 +333,7 @@ describe("look-alikes", () => {
 describe("block anchors", () => {
   const block = "start(config)\n  timeoutSeconds = 300\n  retryCount = 5\nfinish(config)\n"
 
-  test("find a block whose middle is slightly wrong, and keep its unchanged lines as the file has them", () => {
+  test("find a block with a slightly wrong middle, and keep unchanged lines", () => {
     const old = "start(config)\n  timeoutSecond = 300\n  retryCount = 5\nfinish(config)\n"
     expect(edit(`${block}z\n`, old, old.replace("retryCount = 5", "retryCount = 6"))).toEqual({
       strategy: "block-anchors",
@@ -341,12 +341,12 @@ describe("block anchors", () => {
     })
   })
 
-  test("refuse a middle that is too different", () => {
+  test("reject a middle that is too different", () => {
     const old = "start(config)\n  somethingElse()\n  retryCount = 5\nfinish(config)\n"
     expect(edit(block, old, "x\n")).toMatchObject({ kind: "missing" })
   })
 
-  test("refuse two blocks that are near enough", () => {
+  test("reject two similar blocks", () => {
     const old = block.replace("300", "30")
     expect(edit(`${block}${block.replace("300", "301")}`, old, "x\n")).toEqual({
       kind: "ambiguous",
@@ -371,7 +371,7 @@ describe("missing", () => {
     })
   })
 
-  test("shows nothing where nothing is near", () => {
+  test("shows nothing if no text is similar", () => {
     expect(edit("abc\n", "xyz", "x")).toEqual({ kind: "missing", exactOnly: false })
   })
 })
@@ -386,13 +386,13 @@ describe("large texts", () => {
     expect("text" in result && result.text?.endsWith("again\nanother\r\none\r\n")).toBe(true)
   })
 
-  test("only exact text is looked for above the limit", () => {
+  test("only literal strategies are used above the limit", () => {
     expect(text.length).toBeGreaterThan(maxFuzzyLength)
     expect(edit(text, "  the only one  ", "x")).toEqual({ kind: "missing", exactOnly: true })
   })
 })
 
-describe("whatever matched, what lies outside stays", () => {
+describe("text outside the match", () => {
   const word = fc.constantFrom(
     "alpha",
     "beta(1)",
@@ -414,7 +414,7 @@ describe("whatever matched, what lies outside stays", () => {
     (text: string) => text.replace(/ /g, "  "),
   )
 
-  test("in every text", () => {
+  test("never changes", () => {
     fc.assert(
       fc.property(lines, lines, lines, mangle, word, (before, target, after, change, fresh) => {
         const text = body(before) + body(target) + body(after)
@@ -436,14 +436,14 @@ describe("whatever matched, what lies outside stays", () => {
   })
 })
 
-describe("another place or meaning that fits nearly as well", () => {
-  test("places of which two share a line are both counted", () => {
+describe("rejects an ambiguous match:", () => {
+  test("overlapping matches", () => {
     const file = "  a(\n    b \n    c \n    b \n    c \n  )\n  b\n  c\n"
     expect(edit(file, "    b\n    c", "    d")).toMatchObject({ kind: "ambiguous", lines: [2, 4, 7] })
     expect(edit("x \nx \nx \n", "x\nx", "y")).toMatchObject({ kind: "ambiguous", lines: [1, 2] })
   })
 
-  test("text without its blank edges that stands elsewhere indented otherwise", () => {
+  test("text without its blank edges, and the same text with other indentation", () => {
     const file = "  type A {\n    b\n  }\n--\n    type A {\n      b\n    }\n"
     expect(edit(file, "\n  type A {\n    b\n  }\n\n", "\n  type A {\n    c\n  }\n\n")).toMatchObject({
       kind: "ambiguous",
@@ -451,7 +451,7 @@ describe("another place or meaning that fits nearly as well", () => {
     })
   })
 
-  test("a block elsewhere that is exact but for one line", () => {
+  test("a block elsewhere that is equal except for one line", () => {
     const file = "{\n  a: 1,\n  b: 3,\n  c: 4,\n}\nif {\n    a: 1,\n    b: 2,\n    c: 4,\n}\n"
     expect(edit(file, "  a: 1,\n  b: 2,\n  c: 4,", "  a: 1,\n  b: 5,\n  c: 4,")).toMatchObject({
       kind: "ambiguous",
@@ -466,7 +466,7 @@ describe("another place or meaning that fits nearly as well", () => {
     `  "l": "MIT"`,
     "},",
   ]
-  test("lines left out where another block has all but one of those that are there", () => {
+  test("left out lines, and another block with all quoted lines but one", () => {
     const file = [...block("a", `  "x": 1,`), ...block("b", `  "x": 2,`, `  "y": 2,`)].join("\n")
     expect(edit(file, `"a": {\n  "v": 1,\n  ...\n},`, `"a": {\n  "v": 2,\n  ...\n},`)).toMatchObject({
       kind: "ambiguous",
@@ -474,7 +474,7 @@ describe("another place or meaning that fits nearly as well", () => {
     })
   })
 
-  test("lines left out where the text goes on in two ways", () => {
+  test("left out lines with two possible ends", () => {
     const file = "begin\n  a\nend\n  b\nend\n"
     expect(edit(file, "begin\n...\nend", "start\n...\nend")).toMatchObject({ kind: "ambiguous", lines: [1] })
   })
@@ -485,23 +485,23 @@ describe("another place or meaning that fits nearly as well", () => {
     expect(edit(done, old, old.replace("option:", "options:"))).toMatchObject({ kind: "done", line: 1 })
   })
 
-  test("equal lines of which the file has two forms", () => {
+  test("equal lines with two forms in the file", () => {
     expect(edit("x  \ny\n", "x\ny", "x\nx\ny")).toMatchObject({ unclear: "equal-lines" })
     expect(edit("x  \ny\n", "x\ny", "x\nz\ny")).toMatchObject({ text: "x  \nz\ny\n" })
   })
 
-  test("empty lines that the new text has others of", () => {
+  test("blank edge lines that the new text changes", () => {
     expect(edit("a\n\nb\n", "\n\nb\n\n", "\nc\n\n")).toMatchObject({ kind: "disputed" })
     expect(edit("a\nb\n", "\n\nb\n\n", "\n\nc\n\n")).toMatchObject({ text: "a\nc\n" })
     expect(edit("a\nb\n", "\n\nb\n\n", "c")).toMatchObject({ text: "a\nc\n" })
   })
 
-  test("an escaped line end between quotes of new text", () => {
+  test("an escaped line end between quotes", () => {
     expect(edit("a\nb\n", "a\\nb", "a\\nc(`\\n`)")).toMatchObject({ kind: "missing" })
     expect(edit("a\nb\n", "a\\nb", "a\\nc(`x`)")).toMatchObject({ text: "a\nc(`x`)\n" })
   })
 
-  test("escapes that old text lost, where new lines may have lost theirs", () => {
+  test("escapes that the old text lost", () => {
     const file = 'a = 1\nb = "say \\"so\\" to them all"\nc = 3\n'
     const old = 'a = 1\nb = "say "so" to them all"\nc = 3\n'
     expect(edit(file, old, `${old}d = "say "no""\n`)).toMatchObject({ kind: "disputed" })

@@ -4,12 +4,12 @@ import { createReindent } from "../../../src/tools/edit/indentation.ts"
 const spaces = (count: number) => " ".repeat(count)
 
 describe("createReindent", () => {
-  test("leaves everything where the known lines agree with the file", () => {
+  test("changes nothing if the known lines agree with the file", () => {
     const reindent = createReindent([{ from: "  ", to: "  " }])
     expect(reindent("\t  \t")).toBe("\t  \t")
   })
 
-  test("shifts deeper and shallower by what one level shows", () => {
+  test("shifts by the difference of one level", () => {
     const levels = [{ from: spaces(4), to: spaces(8) }]
     const reindent = createReindent(levels, { scale: 1 })
     expect([reindent(spaces(4)), reindent(spaces(6)), reindent("")]).toEqual([
@@ -21,12 +21,12 @@ describe("createReindent", () => {
     expect([unknown(spaces(4)), unknown(spaces(6))]).toEqual([spaces(8), undefined])
   })
 
-  test("knows a level that was seen even where further ones cannot be told", () => {
+  test("translates a known level even if others are undetermined", () => {
     const reindent = createReindent([{ from: " ", to: spaces(4) }], { scale: 2 })
     expect([reindent(" "), reindent("  "), reindent("")]).toEqual([spaces(4), undefined, undefined])
   })
 
-  test("scales where two levels show it", () => {
+  test("scales if two levels show it", () => {
     const reindent = createReindent([
       { from: "", to: "" },
       { from: spaces(2), to: spaces(4) },
@@ -48,7 +48,7 @@ describe("createReindent", () => {
       ],
       "",
     ],
-    ["tabs where only spaces are known", [{ from: "  ", to: "    " }], "\t"],
+    ["tabs if only spaces are known", [{ from: "  ", to: "    " }], "\t"],
     ["a fraction of a tab", [{ from: spaces(4), to: "\t" }], spaces(6)],
     ["a level left of the file's margin", [{ from: spaces(4), to: spaces(2) }], ""],
     [
