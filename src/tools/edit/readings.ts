@@ -44,15 +44,15 @@ export function readingsOf(
 type Remove = (edit: Texts) => Texts | undefined
 
 const removers: readonly { name: Decoration; remove: Remove; wholeLines?: boolean }[] = [
-  /** FENCE_SHARE */
+  /** 3.8 % */
   { name: "fence", remove: withoutFence, wholeLines: true },
-  /** NUMBERS_SHARE */
+  /** 5.5 % */
   { name: "line-numbers", remove: withoutLineNumbers, wholeLines: true },
-  /** BLANK_SHARE */
+  /** 5.8 % */
   { name: "blank-edges", remove: withoutBlankEdges, wholeLines: true },
-  /** ENTITIES_SHARE */
+  /** 2.6 %, and 14 wrong edits without it. */
   { name: "entities", remove: withoutEntities },
-  /** ESCAPES_SHARE for the four forms of escapes together; each covers cases of the others. */
+  /** 5.6 % for the first three forms together: each covers cases of the others. */
   { name: "escapes", remove: (edit) => withoutEscapes(edit, "escapes") },
   { name: "escaped-quotes", remove: (edit) => withoutEscapes(edit, "escaped-quotes") },
   { name: "escaped-line-ends", remove: (edit) => withoutEscapes(edit, "escaped-line-ends") },
