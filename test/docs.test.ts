@@ -109,7 +109,7 @@ describe("the command line", () => {
       const name = ["tackle", ...command].join(" ")
       if (inner.length === 0 && !page.includes(`\`${name}`)) untold.push(name)
       untold.push(...flagsOf(text).filter((flag) => !page.includes(`\`${flag}`)))
-      for (const next of inner) await visit([...command, next])
+      await Promise.all(inner.map((next) => visit([...command, next])))
     }
     await visit([])
     expect([...new Set(untold)]).toEqual([])
