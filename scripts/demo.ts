@@ -1,7 +1,6 @@
 /**
- * What the README's first command shows: the agent at work on a real project, without any key. A copy of
- * `examples/shop` is mended by the built-in stand-in model, asked in plain words; then its session is shown. The copy stays
- * for the person to look at, unless nothing came of it.
+ * Shows the agent at work on a copy of `examples/shop`, without an API key: the built-in model repairs it, and the session
+ * is shown. Keeps the copy if the run succeeds.
  */
 import { spawnSync } from "node:child_process"
 import { cpSync, mkdtempSync, rmSync } from "node:fs"
@@ -10,9 +9,9 @@ import { join, resolve } from "node:path"
 
 const root = resolve(import.meta.dirname, "..")
 const project = mkdtempSync(join(tmpdir(), "tackle-demo-"))
-let isMended = false
+let isRepaired = false
 process.on("exit", () => {
-  if (!isMended) rmSync(project, { recursive: true, force: true })
+  if (!isRepaired) rmSync(project, { recursive: true, force: true })
 })
 process.on("SIGINT", () => process.exit(130))
 cpSync(join(root, "examples/shop"), project, { recursive: true })
@@ -25,10 +24,10 @@ const request = [
 ].join(", then ")
 
 tackle("run", "--model", "tackle/offline", "--allow", "edit:src/*", "--allow", "bash:npm test", request)
-isMended = true
+isRepaired = true
 tackle("session", "list")
 process.stdout.write(`
-The mended copy is kept for you to look at, in ${project}
+The repaired copy is in ${project}
   bin/tackle session show --dir ${project}   what was done
   bin/tackle session undo --dir ${project}   puts the file back
   rm -r ${project}                           when you have seen enough

@@ -1,10 +1,10 @@
 /**
- * What is published has another package.json than a clone: `strip`, which npm calls before it packs, takes out what only
- * a clone needs (Node itself, development, scripts), and `restore` puts it back. The full text waits in a file beside
- * it. Where packing broke off in between, the next of either goes on from there.
+ * The published package.json differs from that of a clone. `strip`, which npm runs before packing, removes what only a
+ * clone needs (Node itself, development dependencies, scripts), and `restore` puts it back from a backup file. After an
+ * interrupted run, the next one continues.
  *
- * Only tarballs are published (`npm pack`, then `npm publish tackle-….tgz`): from a directory npm tells the registry
- * what package.json says after `postpack`, which is the clone's.
+ * Publish only tarballs (`npm pack`, then `npm publish tackle-….tgz`): for a directory, npm sends the package.json after
+ * `postpack`, which is that of the clone.
  */
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
@@ -16,11 +16,11 @@ const backup = join(root, "package.json.full")
 const [command] = process.argv.slice(2)
 if (command === "strip") strip()
 else if (command === "restore") restore()
-else fail("say what to do: strip or restore.")
+else fail("expected an argument: strip or restore.")
 
 function strip(): void {
   if (process.env.npm_command === "publish")
-    fail("publish the file that `npm pack` makes, not the directory.")
+    fail("publish the file that `npm pack` creates instead of the directory.")
   restore()
   const full = readFileSync(manifest, "utf8")
   writeFileSync(backup, full)
@@ -39,7 +39,7 @@ function restore(): void {
   renameSync(backup, manifest)
 }
 
-/** The published text. What else stands in the file stays as it is. */
+/** Returns the published text. Other fields stay unchanged. */
 function stripped(full: string): string {
   const {
     devDependencies: _,
@@ -54,7 +54,7 @@ function stripped(full: string): string {
   return `${JSON.stringify(published, null, 2)}\n`
 }
 
-/** Whole or not at all. */
+/** Replaces the file atomically. */
 function replace(path: string, text: string): void {
   writeFileSync(`${path}.new`, text)
   try {

@@ -50,7 +50,9 @@ test.skipIf(!hasTmux)("at a terminal a question says which subagent asks (needs 
   })
   const terminal = await openTerminal(machine)
   await terminal.tackle("run", "which number?")
-  expect(await terminal.sees(/say why/)).toMatch(/\? bash \(the subagent explore asks\)\n {4}node -p 6\+1/)
+  expect(await terminal.sees(/give a reason/)).toMatch(
+    /\? bash \(the subagent explore asks\)\n {4}node -p 6\+1/,
+  )
   await terminal.press("Enter")
   expect(await terminal.sees("[exit 0]")).toMatch(/explore › ✓ bash node -p 6\+1 · exit 0/)
 })

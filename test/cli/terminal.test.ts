@@ -67,7 +67,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
 
     const shell = await terminal.sees(/\? bash[\s\S]*give a reason/)
     expect(shell).toContain(`? bash\n    ${command}\n`)
-    expect(shell).toMatch(/always would allow bash: factor \*/)
+    expect(shell).toMatch(/always allows bash: factor \*/)
     await terminal.press("Down", "Enter")
     // The redirection writes a file, which is another question.
     expect(await terminal.sees(/\? edit\n {4}made\.txt\n[\s\S]*give a reason/)).toContain(

@@ -86,7 +86,7 @@ test("a project's tools and settings count only after trust, and no longer once 
   await machine.project.write(".tackle/tool/shout.ts", shout("?"))
   const changed = await go()
   expect(callsOf(changed)[0]?.[1]).toBe("error")
-  expect(changed.stderr).toContain("these do not count: .tackle/tool/shout.ts. `tackle trust`")
+  expect(changed.stderr).toContain("these are ignored: .tackle/tool/shout.ts. `tackle trust`")
   expect((await machine.run(["trust"])).stdout).toMatch(
     /shout\.ts {2}\(changed since you trusted it\)[\s\S]*\ntackle\.json {2}\(trusted\)\n/,
   )
