@@ -103,7 +103,7 @@ function answerOf({ status, contentType, parts, error }: ResponseLine): Response
   })
   const headers = {
     ...(contentType === undefined ? {} : { "content-type": contentType }),
-    // What was waited for was waited for then.
+    // The recorded run already waited.
     ...(status >= 400 ? { "retry-after-ms": "0" } : {}),
   }
   return new Response(body, { status, headers })
