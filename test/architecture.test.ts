@@ -108,3 +108,40 @@ test("keeps fenced libraries behind their fence", () => {
   )
   expect(wrong).toEqual([])
 })
+
+test("contains no circles of files", () => {
+  const targets = new Map<string, string[]>()
+  for (const { from, specifier } of all)
+    if (specifier.startsWith("."))
+      targets.set(from, [
+        ...(targets.get(from) ?? []),
+        relative(root, resolve(root, dirname(from), specifier)),
+      ])
+  expect(circleIn(targets)).toEqual([])
+})
+
+/** Returns the files of one circle of imports, or an empty list. */
+function circleIn(targets: ReadonlyMap<string, readonly string[]>): string[] {
+  const done = new Set<string>()
+  const path: string[] = []
+
+  function visit(file: string): string[] {
+    if (done.has(file)) return []
+    const start = path.indexOf(file)
+    if (start >= 0) return path.slice(start)
+    path.push(file)
+    for (const target of targets.get(file) ?? []) {
+      const circle = visit(target)
+      if (circle.length > 0) return circle
+    }
+    path.pop()
+    done.add(file)
+    return []
+  }
+
+  for (const file of targets.keys()) {
+    const circle = visit(file)
+    if (circle.length > 0) return circle
+  }
+  return []
+}

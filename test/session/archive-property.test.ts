@@ -1,6 +1,7 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
-import { type Archive, ArchiveError, archiveText } from "../../src/session/archive.ts"
+import { type Archive, ArchiveError } from "../../src/session/archive.ts"
+import { archiveText } from "../../src/session/export-archive.ts"
 import { sanitizeArchive } from "../../src/session/sanitize-archive.ts"
 import { exportSession, importSession } from "../../src/session/transfer-session.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"

@@ -254,9 +254,9 @@ function printMessage({ message, parts }: MessageWithParts, worktree: string): v
   if (message.role === "assistant" && message.error) printLine(prose(`✗ ${message.error.message}`))
 }
 
-/** Loaded on demand: creating the schema of an archive is slow. */
+/** Loaded on demand: most commands do not export. */
 function archives() {
-  return import("../../session/archive.ts")
+  return import("../../session/export-archive.ts")
 }
 
 /** `tackle session compact [id]`. */
