@@ -7,7 +7,7 @@ import { charAt, type Reading, skipSpace, takes, takeWhile } from "./source.ts"
 
 /**
  * Reads Python calls: a list in brackets, or a sequence. If `sure` is false, the text may be prose: then only calls of
- * offered tools on lines of their own count, and `text` means that there are none.
+ * offered tools on lines of their own count, and `text` means that it contains no call.
  */
 export function* readPython(context: ReadContext, sure: boolean): Reading<"calls" | "text"> {
   const { source, tools } = context

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest"
 import { ConfigError, describeProblem } from "../../src/config/errors.ts"
 import { readLayer } from "../../src/config/layer.ts"
 
-/** What is said of a file with this one line, without its name. */
+/** Returns the problem of a file with this line, without the file name. */
 async function told(text: string, name = "tackle.json"): Promise<string> {
   const source = { path: `/p/${name}`, kind: "tackle", scope: "user", hash: "", trusted: true, text } as const
   const location = { directory: "/p", worktree: "/p", home: "/h", environment: {} }
@@ -16,7 +16,7 @@ async function told(text: string, name = "tackle.json"): Promise<string> {
   return problems.map(describeProblem).join("\n").replaceAll(`/p/${name}:`, "") || "nothing"
 }
 
-describe("a mistake is told with its place and key, what was found, what is expected and what to write", () => {
+describe("a problem names its location and key, what was found and what to write instead", () => {
   const object = "an object ({…})"
   const list = "a list ([…])"
   test.each<[string, string]>([

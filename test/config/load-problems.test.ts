@@ -121,14 +121,14 @@ describe("what is wrong in Tackle's own files", () => {
     ])
   })
 
-  test("a formatter that nobody knows is told with the rest, unless what it runs may be in what is not understood", async () => {
+  test("reports an unknown formatter with the other problems, unless an unreadable file may define it", async () => {
     place.write("project/tackle.json", { modle: 1, formatter: { pretier: {} } })
     expect(await place.failure()).toMatch(/unknown key "modle".*\n.*formatter\.pretier is not known/)
     place.write("home/.config/tackle/tackle.json", { formatter: { pretier: { command: "x" } } })
     expect(await place.failure()).toMatch(/command: expected a list.*\n.*unknown key "modle"[^\n]*$/)
   })
 
-  test("leaves the other sections to whoever asks for them, and nothing of a file that cannot be parsed", async () => {
+  test("keeps the other sections, and nothing of a file that cannot be parsed", async () => {
     place.write("home/.config/tackle/config.json", "{ nonsense")
     place.write("project/tackle.json", {
       model: "a/b",
@@ -152,7 +152,7 @@ describe("what is wrong in Tackle's own files", () => {
     expect(await place.failure()).toBe(`${file}:4:1: unknown key "agent.build.step". Did you mean "steps"?`)
   })
 
-  test("a formatter that nobody knows is told with its place, unless another file says what it runs", async () => {
+  test("reports the location of an unknown formatter, unless another file defines it", async () => {
     place.write("home/.config/tackle/tackle.json", { formatter: { mine: { command: ["mine", "$FILE"] } } })
     const text = '{\n  "formatter": {\n    "mine": { "extensions": [".x"] },\n    "pretier": {}\n  }\n}'
     place.write("project/tackle.json", text)
@@ -163,7 +163,7 @@ describe("what is wrong in Tackle's own files", () => {
     expect((await place.load()).config.formatter).toMatchObject({ mine: { extensions: [".x"] } })
   })
 
-  test("in TACKLE_CONFIG_CONTENT is told by its name", async () => {
+  test("in TACKLE_CONFIG_CONTENT is reported by the name of the variable", async () => {
     const environment = { TACKLE_CONFIG_CONTENT: '{ "modell": 1 }' }
     expect(await place.failure({ environment })).toMatch(/^TACKLE_CONFIG_CONTENT:1:3: unknown key "modell"/)
   })

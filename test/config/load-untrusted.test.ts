@@ -48,7 +48,7 @@ describe("a project that is not trusted", () => {
     expect(loaded.warnings).toEqual([expect.stringContaining('unknown key "modle"')])
   })
 
-  test("cannot name files of the person, addresses or anything but text as instructions", async () => {
+  test("cannot name files of the user, addresses or anything but text as instructions", async () => {
     place.write("home/key.md", "secret")
     symlinkSync(join(place.home, "key.md"), join(place.project, "link.md"))
     symlinkSync(place.home, join(place.project, "dir"))
@@ -133,7 +133,7 @@ describe("a project that is not trusted", () => {
     expect(await place.failure({ trusted: false })).toMatch(/"modle".*\n.*permission\.bash.*\n.*sandbox: /)
   })
 
-  test("that cannot be parsed is not trusted, and stops nobody who does not ask for it", async () => {
+  test("that cannot be parsed is not trusted, and stops only commands that need it", async () => {
     place.write("project/tackle.json", "{ nonsense")
     const check = (items: readonly TrustItem[]) => ({ changed: items.filter(({ hash }) => hash === "") })
     expect(await place.failure({ trusted: check })).toMatch(/^[^\n]*tackle\.json:1:3: expected[^\n]*$/)

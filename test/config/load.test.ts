@@ -79,7 +79,7 @@ describe("precedence", () => {
     expect((await place.load({ environment: { XDG_CONFIG_HOME: "xdg" } })).config.shell).toBe("usual")
   })
 
-  test("secrets line up: a project's list does not make the person's own seen", async () => {
+  test("joins secrets: a project's list does not reveal the user's own", async () => {
     place.write("home/.config/tackle/config.json", { secrets: ["MINE"] })
     place.write("project/tackle.json", { secrets: ["THEIRS"] })
     expect((await place.load()).config.secrets).toEqual(["MINE", "THEIRS"])
@@ -104,7 +104,7 @@ describe("precedence", () => {
     expect(loaded.config.shell).toBe("mine")
   })
 
-  test("the files are told with kind and scope", async () => {
+  test("lists the files with kind and scope", async () => {
     const opencode = place.write("project/opencode.json", {})
     const tackle = place.write("home/.config/tackle/config.json", {})
     const loaded = await place.load({ environment: { TACKLE_CONFIG_CONTENT: "{}" } })

@@ -11,7 +11,7 @@ afterEach(() => place.remove())
 
 const agent = (fields: string, body = "") => `---\n${fields}\n---\n${body}\n`
 
-/** What the agent of the config says, without its missing prototype. */
+/** Returns the agent of the config, without its missing prototype. */
 async function agentNamed(name: string) {
   const { config } = await place.load()
   return config.agent?.[name] && JSON.parse(JSON.stringify(config.agent[name]))
@@ -167,7 +167,7 @@ describe("other programs' files", () => {
   })
 })
 
-test("a project gives no tool back that the person took from an agent", async () => {
+test("does not let a project return a tool that the user removed from an agent", async () => {
   place.write("home/.config/tackle/agent/reader.md", agent('tools:\n  "*": false\n  read: true'))
   place.write("project/.tackle/agent/reader.md", agent("tools:\n  bash: true\n  read: false"))
   place.write("project/tackle.json", {
@@ -178,7 +178,7 @@ test("a project gives no tool back that the person took from an agent", async ()
   expect(config.agent?.other?.tools).toEqual({ a: true })
 })
 
-test("before trust nothing of a project's agent counts, not even a fault in it", async () => {
+test("ignores an agent of an untrusted project, even its errors", async () => {
   place.write("project/.tackle/agent/a.md", agent("toolz: {}"))
   place.write("home/.config/tackle/agent/mine.md", agent("description: mine"))
   const { config, ignored, files } = await place.load({ trusted: false })

@@ -49,7 +49,7 @@ test("a failure is explained by the line of the case", async () => {
   })
 })
 
-test("bad lines are told all at once, by number", async () => {
+test("reports all bad lines at once, by number", async () => {
   const bad = [
     "{",
     "[]",

@@ -65,7 +65,7 @@ test("a file that is missing or cannot be read is an error with its place", asyn
   await expect(place.load()).rejects.toThrow(/not a regular file/)
 })
 
-test("a key that is not set is told by the provider that misses it, not by every command", async () => {
+test("reports a missing key for its provider, not in every command", async () => {
   place.write("project/tackle.json", options("{env:NOT_SET}"))
   expect((await place.load()).warnings).toEqual([])
 })

@@ -74,7 +74,7 @@ test("asks to install a missing package of the user's config, and loads an insta
 const greeter = `
 import { type Plugin, tool } from "tackle/plugin"
 export const Greeter: Plugin = async (_, options) => ({
-  tool: { greet: tool({ description: "Greets", args: {}, execute: async () => String(options?.word) }) },
+  tool: { greet: tool({ description: "Says hello", args: {}, execute: async () => String(options?.word) }) },
 })
 `
 

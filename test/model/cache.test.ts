@@ -77,7 +77,7 @@ function at(baseURL: string): ProviderConfig {
   return { options: { baseURL } }
 }
 
-/** What goes to the server, which is not there. The provider has a name of the person's own. */
+/** Returns the request to a server that does not exist. The provider has a custom name. */
 async function sentBy(
   provider: ProviderConfig,
   modelID: string,
@@ -99,7 +99,7 @@ async function sentBy(
   return sent
 }
 
-/** What a package that is not installed would be called with. */
+/** Returns the call to a package that is not installed. */
 async function toldTo(npm: string, modelID: string): Promise<LanguageModelV4CallOptions> {
   let told: LanguageModelV4CallOptions | undefined
   const languageModel = (): LanguageModelV4 => ({

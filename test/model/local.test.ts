@@ -37,7 +37,7 @@ test("ignores silence, other protocols, redirects and closed ports", async () =>
   await closed[Symbol.asyncDispose]()
   const other = createServer((socket) => {
     socket.on("error", () => {})
-    // A socket that nobody reads never notices that the other side left.
+    // An unread socket never notices that the other side closed.
     socket.resume()
     socket.end("220 mail ready\r\n", () => socket.destroy())
   })

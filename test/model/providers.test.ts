@@ -340,7 +340,7 @@ describe("other packages", () => {
   })
 
   test("are rejected if missing, of another version or not a provider", async () => {
-    await expect(foreign("@nobody/has-this")).rejects.toThrow("npm install @nobody/has-this")
+    await expect(foreign("@missing/package")).rejects.toThrow("npm install @missing/package")
     const old = join(directory, "index.mjs")
     await expect(
       foreign(

@@ -158,7 +158,7 @@ async function offered(): Promise<OfferedTool[]> {
   )
 }
 
-/** What a model's server is sent. It answers with an error, which ends the step. */
+/** Returns the request to a model's server, which answers with an error that ends the step. */
 async function bodyOf(
   { id }: { id: string },
   {

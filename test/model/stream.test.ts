@@ -256,7 +256,7 @@ describe("stream errors", () => {
     },
     { error: { message: "the request exceeds the available context size. try increasing it" } },
     { detail: "prompt is too long: 210000 tokens > 200000 maximum" },
-  ])("an overlong prompt is told apart: %j", async (body) => {
+  ])("recognizes an overlong prompt: %j", async (body) => {
     const server = await serve((response) => void response.writeHead(400).end(JSON.stringify(body)))
     expect(await failure(step(server.origin))).toMatchObject({ kind: "context-overflow", retryable: false })
   })

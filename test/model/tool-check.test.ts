@@ -7,7 +7,7 @@ import { type ModelServer, type Script, startModelServer } from "../../src/testi
 let server: ModelServer | undefined
 afterEach(async () => await server?.close())
 
-/** What is found of a server with this script, as `yes`, `no` or `?` by name. */
+/** Returns the findings for a server with this script: `yes`, `no` or `?` by name. */
 async function check(script: Script): Promise<string[]> {
   server = await startModelServer({ script })
   const { url: baseURL } = server

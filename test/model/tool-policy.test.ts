@@ -197,7 +197,7 @@ test.each([
   [{ object: "error", message: "tool calling is not supported" }, "tool calling is not supported"],
   [{ error: "m does not support tools" }, "m does not support tools"],
   [{ detail: [{ loc: ["body", "tools"], msg: "not permitted", type: "extra_forbidden" }] }, "not permitted"],
-])("a refusal is told in the server's own words: %j", (body, words) => {
+])("quotes the server's refusal: %j", (body, words) => {
   const error = { statusCode: 400, message: "Bad Request", responseBody: JSON.stringify(body) }
   expect(toolRefusal(error)).toBe(words)
 })

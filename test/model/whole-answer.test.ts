@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { alwaysStreamed } from "../../src/model/chat-completions.ts"
 
-/** What comes of an answer with this body. */
+/** Returns the events of an answer with this body. */
 async function streamOf(
   body: string,
   init: ResponseInit = { headers: { "content-type": "application/json" } },

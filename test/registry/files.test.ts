@@ -42,12 +42,12 @@ test("names the default export after the file, appends the name of other exports
         interface Person { name: string }
         const hello = ({ name }: Person): string => \`Hello \${name}\`
         export default Tool.define("greet", {
-          description: "Greets.",
+          description: "Says hello.",
           parameters: z.object({ name: z.string().default("you") }),
           async execute(args) { return { title: "greet", output: hello(args) } },
         })
         export const loudly = Tool.define("loud", {
-          description: "Greets loudly.",
+          description: "Says hello loudly.",
           parameters: z.object({}),
           async execute() { return { title: "loud", output: "HELLO" } },
         })`),

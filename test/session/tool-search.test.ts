@@ -135,7 +135,7 @@ test("keeps found tools after a summary", async () => {
     options,
   )
   const { session } = await run(engine)
-  await run(engine, { session, text: "go on ".repeat(2_000) })
+  await run(engine, { session, text: "continue ".repeat(2_000) })
   await session.compact()
   await run(engine, { session })
   await run(engine, { session })

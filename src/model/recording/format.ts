@@ -124,7 +124,7 @@ export const MentionsLine = z.strictObject({
       callID: z.string(),
       permission: z.string(),
       patterns: z.array(z.string()),
-      // Recordings made before the value was renamed contain "person".
+      // Older recordings contain another value for the user.
       by: z
         .enum(["user", "person", "rule", "plugin", "no-terminal", "auto"])
         .transform((by) => (by === "person" ? "user" : by)),

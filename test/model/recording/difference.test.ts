@@ -28,7 +28,7 @@ test("compares ids only by their prefix", () => {
 test("finds a difference exactly between different values", () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.jsonValue(), (a, b) => {
-      // What JSON does not tell apart is no difference.
+      // Values with the same JSON are equal.
       const [x, y] = [JSON.parse(JSON.stringify(a)), JSON.parse(JSON.stringify(b))]
       expect(firstDifference(x, structuredClone(x))).toBeUndefined()
       expect(firstDifference(x, y) === undefined).toBe(isSame(x, y))
