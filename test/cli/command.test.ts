@@ -26,7 +26,7 @@ test("its lines are refused like any other, whatever the file allows itself", as
   const run = await machine.run(["run", "--trust", "/ship"])
   expect(run).toMatchObject({ code: 3, stdout: "Done.\n" })
   expect(run.stderr).toContain("touch shipped")
-  expect(prompted(machine)).toContain("This This failed")
+  expect(prompted(machine)).toContain("(This failed: Refused:")
 })
 
 test("the first line says who works on the prompt of a command", async () => {

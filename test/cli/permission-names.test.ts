@@ -37,7 +37,7 @@ test("a name in the rules that is nearly a permission is told with its place and
   const check = (name: string) => machine.run(["permission", "check", name, "x", "--trust"])
   expect(await check("raed")).toMatchObject({
     code: 10,
-    stderr: expect.stringContaining('"raed" is asked for by no'),
+    stderr: expect.stringContaining('No built-in tool requests the permission "raed"'),
   })
   for (const name of ["read", "write", "reads_all", "edti_file", "frobnicate"])
     expect((await check(name)).stderr).not.toContain("is asked for by")

@@ -25,7 +25,7 @@ test.skipIf(!hasTmux)("at a terminal the plan is shown before it is asked about 
   await terminal.press("Down", "Enter")
   await terminal.sees("[exit 0]")
   const told = machine.server.requests.at(-1)?.body.messages.at(-1)?.content
-  expect(told).toMatch(/^They did not approve the plan\. You stay in plan mode/)
+  expect(told).toMatch(/^The user did not approve the plan\. You are still in plan mode/)
 })
 
 test("without a terminal there is no plan mode to enter", async () => {

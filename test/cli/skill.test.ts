@@ -75,7 +75,7 @@ test("doctor names a skill that cannot be used, and a run goes on without it", a
   expect(findings).toContainEqual({
     check: "skills",
     status: "warn",
-    detail: expect.stringMatching(/bad\/SKILL\.md: it does not begin with front matter/),
+    detail: expect.stringMatching(/bad\/SKILL\.md: it does not start with front matter/),
   })
   expect(run).toMatchObject({ code: 0, stdout: "Done.\n" })
   const tool = machine.server.requests[0]?.body.tools?.find((each) => each.function.name === "skill")

@@ -123,7 +123,7 @@ describe("what is wrong in Tackle's own files", () => {
 
   test("reports an unknown formatter with the other problems, unless an unreadable file may define it", async () => {
     place.write("project/tackle.json", { modle: 1, formatter: { pretier: {} } })
-    expect(await place.failure()).toMatch(/unknown key "modle".*\n.*formatter\.pretier is not known/)
+    expect(await place.failure()).toMatch(/unknown key "modle".*\n.*Unknown formatter\.pretier/)
     place.write("home/.config/tackle/tackle.json", { formatter: { pretier: { command: "x" } } })
     expect(await place.failure()).toMatch(/command: expected a list.*\n.*unknown key "modle"[^\n]*$/)
   })
@@ -157,7 +157,7 @@ describe("what is wrong in Tackle's own files", () => {
     const text = '{\n  "formatter": {\n    "mine": { "extensions": [".x"] },\n    "pretier": {}\n  }\n}'
     place.write("project/tackle.json", text)
     expect(await place.failure()).toMatch(
-      /tackle\.json:4:5: formatter\.pretier is not known: .* biome, prettier/,
+      /tackle\.json:4:5: Unknown formatter\.pretier: .* biome, prettier/,
     )
     place.write("project/tackle.json", text.replace('"pretier": {}', '"pretier": { "disabled": true }'))
     expect((await place.load()).config.formatter).toMatchObject({ mine: { extensions: [".x"] } })
