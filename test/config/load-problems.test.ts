@@ -156,9 +156,7 @@ describe("what is wrong in Tackle's own files", () => {
     place.write("home/.config/tackle/tackle.json", { formatter: { mine: { command: ["mine", "$FILE"] } } })
     const text = '{\n  "formatter": {\n    "mine": { "extensions": [".x"] },\n    "pretier": {}\n  }\n}'
     place.write("project/tackle.json", text)
-    expect(await place.failure()).toMatch(
-      /tackle\.json:4:5: Unknown formatter\.pretier: .* biome, prettier/,
-    )
+    expect(await place.failure()).toMatch(/tackle\.json:4:5: Unknown formatter\.pretier: .* biome, prettier/)
     place.write("project/tackle.json", text.replace('"pretier": {}', '"pretier": { "disabled": true }'))
     expect((await place.load()).config.formatter).toMatchObject({ mine: { extensions: [".x"] } })
   })
