@@ -173,7 +173,6 @@ async function choose(items: readonly ShownItem[]): Promise<readonly ShownItem[]
   if (!atTerminal()) {
     throw new UsageError("There is no terminal to ask. `tackle trust --yes` trusts without asking.")
   }
-  const { chooseItems } = await import("./trust.ts")
   return chooseItems(items)
 }
 
