@@ -39,8 +39,8 @@ test("names the default export after the file, appends the name of other exports
   const { problems, outputs } = await load(
     {
       ".tackle/tool/greet.ts": defined(`
-        interface Person { name: string }
-        const hello = ({ name }: Person): string => \`Hello \${name}\`
+        interface User { name: string }
+        const hello = ({ name }: User): string => \`Hello \${name}\`
         export default Tool.define("greet", {
           description: "Says hello.",
           parameters: z.object({ name: z.string().default("you") }),
