@@ -134,7 +134,7 @@ describe("scripts/pack.ts", () => {
 
   test("refuses to publish the directory", async () => {
     const clone = makeClone("published")
-    await expect(pack(clone, "strip", { npm_command: "publish" })).rejects.toThrow("not the directory")
+    await expect(pack(clone, "strip", { npm_command: "publish" })).rejects.toThrow("instead of the directory")
     expect(readFileSync(join(clone, "package.json"), "utf8")).toBe(before)
   })
 })
