@@ -7,22 +7,23 @@ import { readFeatures, unavailableReason } from "../src/tools/availability.ts"
 import { type BuiltinOptions, type BuiltinTool, builtinTools } from "../src/tools/index.ts"
 import { type JsonSchema, toJsonSchema } from "../src/util/json-schema.ts"
 
-/** Text for tools without a permission of their own. */
-const asksOtherwise: Readonly<Record<string, string>> = {
-  question: "nothing: it is the question",
-  plan_enter: "nothing: it asks the user itself",
-  plan_exit: "nothing: it asks the user itself",
-  batch: "nothing: each of its calls asks separately",
-  invalid: "nothing",
-  tool_search: "nothing: it only describes tools",
-  job: "`bash`, with the command and its input, for `input`; nothing for the other actions",
+/** Permissions of tools that do not have their own. */
+const otherPermissions: Readonly<Record<string, string>> = {
+  question: "none: it is the question",
+  plan_enter: "none: it asks the user itself",
+  plan_exit: "none: it asks the user itself",
+  batch: "none: each of its calls is checked separately",
+  invalid: "none",
+  tool_search: "none: it only describes tools",
+  job: "for `input`: `bash`, with the command and its input; for other actions: none",
 }
 
 /** Conditions that do not come from rules or features. */
-const conditionsOfHost: Readonly<Record<string, string>> = {
-  edit: "to models that are not offered `apply_patch`",
-  write: "to models that are not offered `apply_patch`",
-  apply_patch: "instead of `edit` and `write` to models trained on it: `gpt-5` and later, `codex-…`",
+const otherConditions: Readonly<Record<string, string>> = {
+  edit: "for models that do not get `apply_patch`",
+  write: "for models that do not get `apply_patch`",
+  apply_patch:
+    "for models that were trained on it (`gpt-5` and later, `codex-…`), instead of `edit` and `write`",
   question: "only if a user can answer",
   plan_enter: "only if a user can answer, outside plan mode",
   plan_exit: "only if a user can answer, in plan mode",
@@ -30,7 +31,7 @@ const conditionsOfHost: Readonly<Record<string, string>> = {
   skill: "only if there are skills",
   job: "only together with `bash`",
   tool_search: "only in a session, instead of tools whose definitions exceed `tool_search.maxBytes`",
-  invalid: "never: the engine uses it to answer malformed calls",
+  invalid: "never: Tackle uses it to answer malformed calls",
 }
 
 /** The tools with default configuration. */
@@ -74,16 +75,19 @@ export async function toolPages(): Promise<Map<string, string>> {
   const index: string[] = []
   for (const { tool } of tools) {
     const definition = await tool.init()
-    // Without a model: conditions on the model are listed in conditionsOfHost.
+    // Without a model: conditions on the model are listed in otherConditions.
     const missing = unavailableReason(tool.id, features)
     const conditions = [
       ...(missing === undefined ? [] : [`not by default: ${missing}`]),
-      conditionsOfHost[tool.id] ?? [],
+      otherConditions[tool.id] ?? [],
     ].flat()
     pages.set(`${tool.id}.md`, page(tool.id, definition, conditions))
     index.push(`| [\`${tool.id}\`](${tool.id}.md) | ${cell(firstSentence(definition.description))} |`)
   }
-  pages.set("README.md", `${generated}\n# Built-in tools\n\n| | |\n|---|---|\n${index.join("\n")}\n`)
+  pages.set(
+    "README.md",
+    `${generated}\n# Built-in tools\n\n| tool | description |\n|---|---|\n${index.join("\n")}\n`,
+  )
   return pages
 }
 
@@ -93,29 +97,29 @@ function page(id: string, definition: Definition, conditions: readonly string[])
   const { access, serial, timeout } = definition
   const { maxLines, maxBytes, keep } = { ...defaultLimits, ...definition.limits }
   const facts = [
-    ["asks for", asksOtherwise[id] ?? `\`${permissionOf(id)}\``],
+    ["permission", otherPermissions[id] ?? `\`${permissionOf(id)}\``],
     ["access", `${access ?? "execute"}${serial ? "; never in parallel with another call" : ""}`],
     [
       "output",
-      `${maxLines} lines or ${maxBytes} bytes, ${keep === "head" ? "the beginning" : "beginning and end"}`,
+      `at most ${maxLines} lines and ${maxBytes} bytes, ${keep === "head" ? "from the beginning" : "from the beginning and the end"}`,
     ],
-    ...(timeout === undefined ? [] : [["time", `${timeout} ms`]]),
-    ["offered", conditions.join("; ") || "always, unless rules deny it"],
+    ...(timeout === undefined ? [] : [["timeout", `${timeout} ms`]]),
+    ["availability", conditions.join("; ") || "always, unless a rule denies it"],
   ]
   const table = facts.map(([name, value]) => `| ${name} | ${cell(value ?? "")} |`).join("\n")
   const quoted = definition.description.split("\n").map((line) => `> ${line}`.trimEnd())
   return [
     `${generated}\n# ${id}\n`,
-    `Description for the model:\n\n${quoted.join("\n")}\n`,
-    `| | |\n|---|---|\n${table}\n`,
+    `This is the description that the model gets:\n\n${quoted.join("\n")}\n`,
+    `| property | value |\n|---|---|\n${table}\n`,
     `## Parameters\n\n${parameters(toJsonSchema(definition.parameters))}\n`,
   ].join("\n")
 }
 
 function parameters(schema: JsonSchema): string {
   const rows = rowsOf(schema, "")
-  if (rows.length === 0) return "None."
-  return `Required parameters are bold.\n\n| | | |\n|---|---|---|\n${rows.join("\n")}`
+  if (rows.length === 0) return "This tool has no parameters."
+  return `Required parameters are bold.\n\n| parameter | type | description |\n|---|---|---|\n${rows.join("\n")}`
 }
 
 /** Returns a row per field; fields of nested objects are named by their path. */
