@@ -134,7 +134,7 @@ function isSecret(name: string): boolean {
 
 /**
  * Returns the name as the most lenient file system reads it: composed, lower case, without zero-width characters, an
- * alternate stream, or dots and spaces at the end.
+ * alternate data stream, or trailing dots and spaces.
  */
 function foldSegment(segment: string): string {
   // Most names need no change.

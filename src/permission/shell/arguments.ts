@@ -1,7 +1,7 @@
 import type { Program, WordStyle } from "./program.ts"
 import type { Word } from "./words.ts"
 
-/** The effect of an option. `uncertain`: the word is known only when the command runs, and may be any option. */
+/** The effect of an option. `uncertain`: the word is known only at run time, and may be any option. */
 export type OptionRole =
   | "harmless"
   | "writes"
@@ -12,7 +12,7 @@ export type OptionRole =
   | "valued"
   | "uncertain"
 
-/** An option that a command is given. */
+/** An option in the arguments of a command. */
 export interface GivenOption {
   /** The name as written. */
   name: string
@@ -28,16 +28,15 @@ export interface GivenOption {
 export interface Arguments {
   options: GivenOption[]
   operands: Word[]
-  /** The first option that the table does not have. The arguments after it are read too. */
+  /** The first option that is missing from the table. Later arguments are still read. */
   unknown?: Word
   /** The rest belongs to another program. */
   stopped: boolean
 }
 
 /**
- * Splits arguments into options and operands. Options that a rule has to name are also recognized when they are
- * abbreviated or misspelt, and in a bundle with unknown letters. All others are recognized only by their exact
- * names.
+ * Splits arguments into options and operands. Options that a rule must name are also recognized if they are
+ * abbreviated, misspelt or bundled with unknown letters. Other options are recognized only by their exact names.
  */
 export function readArguments(words: readonly Word[], program: Program): Arguments {
   const table = tableOf(program)
@@ -77,7 +76,7 @@ export function readArguments(words: readonly Word[], program: Program): Argumen
   return result
 }
 
-/** True if the word may turn out to start with a dash. */
+/** Returns true if the word may turn out to start with a dash. */
 export function mayBeOption(word: Word): boolean {
   if (word.base !== undefined) return false
   return word.text.startsWith("-") || word.splits || /^[*?]/.test(word.span)
@@ -151,14 +150,14 @@ interface OptionWords {
   following: readonly Word[]
   table: OptionTable
   style: WordStyle
-  /** It has no dash of its own: each letter takes its value from the words that follow, in order. */
+  /** A bundle without a dash: each letter takes its value from the following words, in order. */
   bundle: boolean
 }
 
 interface ReadOption {
   options: GivenOption[]
   unknown?: boolean
-  /** How many of the following words are values. */
+  /** Number of following words that are values. */
   taken?: number
 }
 
@@ -171,7 +170,7 @@ function readOption(given: OptionWords): ReadOption {
   return style.singleDash || word.text.startsWith("--") ? { options: [], unknown: true } : readBundle(given)
 }
 
-/** The option that a whole word names: by its exact name, or a risky one in any spelling. */
+/** Returns the option named by a whole word: any option by its exact name, a risky option in any spelling. */
 function findWhole(text: string, table: OptionTable, style: WordStyle): KnownOption | undefined {
   const written = text.split("=", 1)[0] ?? text
   const name = written.replaceAll("_", "-")
@@ -211,7 +210,7 @@ function readWhole({ word, following: [next], style }: OptionWords, option: Know
   }
   if (value !== "required") return { options: [given] }
   if (!next || (next.splits && role === "harmless")) return { options: [given], unknown: role === "harmless" }
-  // A risky option of a program whose options are words may take its value in other ways.
+  // If options are words, a risky option may take its value in other ways.
   const taken = role === "harmless" || !style.singleDash ? 1 : 0
   return { options: [{ ...given, value: next }], taken }
 }

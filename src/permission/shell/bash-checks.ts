@@ -14,7 +14,7 @@ import { type Proof, proveReadOnly } from "./read-only.ts"
 import type { PlannedCommand, ShellPlan } from "./shell-plan.ts"
 import { rememberedPattern } from "./suggest.ts"
 
-/** The checks for a command text. `commands` pairs each check of type `bash` with its command. */
+/** Checks for a command text. `commands` pairs each `bash` check with its command. */
 export interface BashChecks {
   checks: Check[]
   commands: { command: PlannedCommand; check: Check }[]
@@ -23,7 +23,7 @@ export interface BashChecks {
 /** A shell text, and the rules that judge it. */
 export interface BashRequest {
   text: string
-  /** Where the text starts. Absolute. */
+  /** Initial working directory. Absolute. */
   directory: string
   scope: Scope
   resolved: ResolvedScope
@@ -32,7 +32,7 @@ export interface BashRequest {
   home: string
 }
 
-/** Returns one check for every command, and the checks for the files that the text names or opens. */
+/** Returns one check per command, and checks for the files that the text names or opens. */
 export async function bashChecks(request: BashRequest): Promise<BashChecks> {
   const { text, directory, home, policy } = request
   const scope = commandScope(request.resolved, home, request.scope.searchPath)
@@ -108,7 +108,7 @@ function commandCheck(command: PlannedCommand, { forms, options, reason }: Comma
   }
 }
 
-/** A text that is not understood as a whole, or that contains no command, is judged as one thing. */
+/** Returns a single check for a text that cannot be parsed completely or contains no command. */
 function wholeChecks(plan: ShellPlan, text: string): Check[] {
   const check: Check = { permission: "bash", pattern: text, forms: [text], options: {} }
   if (isUnderstood(plan)) return plan.commands.length + plan.files.length > 0 ? [] : [check]

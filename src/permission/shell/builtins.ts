@@ -2,8 +2,8 @@ import { findProgram } from "./program-table.ts"
 import type { Word } from "./words.ts"
 
 /**
- * Returns why a shell builtin cannot be judged by its arguments: it changes how later commands are found, named or
- * expanded, or evaluates its arguments. Undefined for all others.
+ * Returns why the arguments of a builtin are not enough to judge it: it changes how later commands are found, named
+ * or expanded, or evaluates its arguments. Undefined for other builtins.
  */
 export function builtinReason(name: string, words: readonly Word[]): string | undefined {
   if (reserved.has(name)) return `${name} is a keyword of the shell's grammar`
@@ -15,7 +15,7 @@ export function builtinReason(name: string, words: readonly Word[]): string | un
     : undefined
 }
 
-/** Returns the text that a builtin runs as a command, where the words contain it. A deny then applies to it too. */
+/** Returns the text that a builtin runs as a command, if its words contain it. Deny rules apply to that text too. */
 export function evaluatedText(name: string, words: readonly Word[]): string | undefined {
   const texts = words.map((word) => word.text)
   if (name === "eval") return texts.join(" ")
@@ -23,22 +23,22 @@ export function evaluatedText(name: string, words: readonly Word[]): string | un
   return undefined
 }
 
-/** True for keywords of the shell's grammar. The grammar was misread where one is a command. */
+/** Returns true for shell keywords. A keyword in command position means that the text was parsed wrongly. */
 export function isReservedWord(name: string): boolean {
   return reserved.has(name)
 }
 
-/** True for builtins after which the shell may be in any directory. */
+/** Returns true for builtins after which the shell may be in any directory. */
 export function mayMove(name: string): boolean {
   return findProgram(name)?.builtin === "evaluates" || name === "pushd" || name === "popd"
 }
 
-/** True for a variable with which no known program or shell runs, loads or redirects anything. */
+/** Returns true for a variable with which no known program or shell runs, loads or redirects anything. */
 export function isHarmlessVariable(name: string): boolean {
   return harmlessVariables.has(name)
 }
 
-/** True for a loop variable in lower case that no shell or program uses. */
+/** Returns true for a loop variable in lower case that no shell or program uses. */
 export function isHarmlessLoopVariable(name: string): boolean {
   return /^[a-z][a-z0-9_]*$/.test(name) && !name.endsWith("_proxy") && !specialLowerCase.has(name)
 }

@@ -32,9 +32,10 @@ import { literalWord, type Word } from "./words.ts"
 const harmlessDevice = /^\/dev\/(?:null|zero|stdin|stdout|stderr|fd\/\d+)$/
 
 /**
- * The checks for the words of a command: `read` for each word that names a file, `edit` for protected files and for
- * files that the program is known to replace, `external_directory` for paths outside the worktree and unknown
- * paths. `directories` are those where the command may run, absolute, or undefined where they are not known.
+ * Returns checks for the words of a command: `read` for each word that names a file, `edit` for protected files and
+ * for files that the program is known to replace, `external_directory` for paths outside the worktree and unknown
+ * paths. `directories` lists the absolute directories in which the command may run, or is undefined if they are
+ * unknown.
  */
 export async function commandFileChecks(
   command: PlannedCommand,
@@ -45,11 +46,11 @@ export async function commandFileChecks(
   const name = program ? tableName(program, scope) : ""
   if (!program || takesText(name)) return []
   const somewhere = directories ? [] : [unknownPlace(command), unknownRead(command.pattern)]
-  // The plan contains the inner command of a wrapper as a command of its own, with the same words.
+  // The plan lists the inner command of a wrapper separately, with the same words.
   const wraps =
     name !== "find" && innerCommands(name, words).some(({ kind }) => kind === "argv" || kind === "shell")
   const operands = fileOperands(name, words)
-  // Where all options are known, the operands do not include the script.
+  // If all options are known, the operands do not include the script.
   const texts = operands === words ? withoutTextWords(name, words) : operands
   const considered = wraps ? [] : texts
   const checks = await wordsChecks(considered, { name, directories, scope })
@@ -57,9 +58,9 @@ export async function commandFileChecks(
 }
 
 /**
- * The `edit` checks for the paths that a command writes, where a rule denies the edit. A rule that allows the
- * command does not allow these. The command asks where a rule denies a path in a directory that it changes, and
- * where a path is known only when the command runs.
+ * Returns `edit` checks for written paths if a rule denies the edit. A rule that allows the command does not allow
+ * these. The command asks if a rule denies a path in a directory that it changes, or if a path is known only at run
+ * time.
  */
 export async function writeChecks(
   command: PlannedCommand,
@@ -85,7 +86,7 @@ export async function writeChecks(
   return checks
 }
 
-/** The paths that a written word stands for. Undefined where they are not known. */
+/** Returns the paths that a word in a written position can mean. Undefined if unknown. */
 async function writtenPaths(
   { word, from }: WrittenWord,
   directories: readonly string[] | undefined,
@@ -107,7 +108,7 @@ async function writtenPaths(
   return paths?.map((path) => (kindOf(path) === "directory" ? join(path, nameWithin(from)) : path))
 }
 
-/** False where the command writes only the path itself: it is a file, or the source is a file. */
+/** Returns false if the command writes only the path itself: it is a file, or the source is a file. */
 function changesBelow(
   path: string,
   { from }: WrittenWord,
@@ -119,10 +120,7 @@ function changesBelow(
   return sources?.every((source) => kindOf(source) === "file") !== true
 }
 
-/**
- * The `read` checks for file names in the code that a program is given. Code can also build names, so this list is
- * not complete.
- */
+/** Returns `read` checks for file names in inline code. Code can also build names, so the list may be incomplete. */
 function scriptChecks(
   name: string,
   words: readonly Word[],
@@ -142,10 +140,10 @@ function scriptChecks(
     .flatMap((path) => fileChecks("read", path, scope).filter((check) => check.permission === "read"))
 }
 
-/** The number of names that are checked in the code of a program. */
+/** Maximum number of names to check in inline code. */
 const maxMentioned = 50
 
-/** The checks for a file that the shell itself opens, and for the values of a loop. */
+/** Returns checks for a file opened by the shell itself, and for loop values. */
 export async function plannedFileChecks(
   { kind, target }: PlannedFile,
   directories: readonly string[] | undefined,
@@ -183,7 +181,7 @@ async function wordsChecks(words: readonly Word[], context: WordContext): Promis
 async function textChecks(text: string, word: Word, context: WordContext): Promise<Check[]> {
   const { name, directories, scope } = context
   if (/^[A-Za-z][\w+.-]*:\/\//.test(text) || harmlessDevice.test(text)) return []
-  // An unknown directory asks once for all words of the command.
+  // If the directory is unknown, asks once for all words of the command.
   const start = word.glob ? globDirectory(text) : text
   const paths = start === undefined ? undefined : absolutePaths(start, literalWord(start), directories)
   if (start !== undefined && !paths) return []
@@ -218,7 +216,7 @@ function pathChecks(path: string, text: string, name: string, scope: CommandScop
   return [...checks, ...edits.filter((check) => isWriter(name) || check.protection !== undefined)]
 }
 
-/** Asks where a deny may match a file that the pattern stands for, whether the file exists or not. */
+/** Asks if a deny may match a file that fits the pattern, whether the file exists or not. */
 function possibleFile(text: string, word: Word, directory: string, scope: CommandScope): Check {
   const span = join(directory, (word.span.split("/").at(-1) ?? "*") || "*")
   const deep = text.slice(text.search(/[*?[]/)).includes("/") ? join(directory, "*") : span
@@ -231,7 +229,7 @@ function possibleFile(text: string, word: Word, directory: string, scope: Comman
   }
 }
 
-/** A file that is known only when the command runs. Only a rule for all files allows it. */
+/** Returns a check for a file that is known only at run time. Only a rule for all files allows it. */
 function unknownFile(permission: string, word: Word): Check {
   return {
     permission,
@@ -242,7 +240,10 @@ function unknownFile(permission: string, word: Word): Check {
   }
 }
 
-/** A file with a protected name in an unknown directory, such as `$DIR/.env` and `/proc/$PPID/environ`. */
+/**
+ * Returns a check for a file with a protected name in an unknown directory, such as `$DIR/.env` and
+ * `/proc/$PPID/environ`.
+ */
 function knownByName(word: Word): Check[] {
   const protection = protectionOf(word.span, "read")
   if (!protection) return []
@@ -257,7 +258,7 @@ function knownByName(word: Word): Check[] {
   ]
 }
 
-/** A read that may be of any file: a rule that denies reading one makes it ask. */
+/** Returns a check for reading an unknown file. It asks if a rule denies reading any file. */
 function unknownRead(pattern: string): Check {
   return {
     permission: "read",

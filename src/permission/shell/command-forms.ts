@@ -11,14 +11,14 @@ import { namesRisk, risksOf } from "./risks.ts"
 import type { PlannedCommand } from "./shell-plan.ts"
 import type { Word } from "./words.ts"
 
-/** The scope of a request, with what its commands depend on. */
+/** The scope of a request, with the search path of its commands. */
 export interface CommandScope extends ResolvedScope {
   home: string
-  /** The directories of `PATH`, in order. Empty where none of them is in the worktree. */
+  /** Directories of `PATH`, in order. Empty if none of them is in the worktree. */
   programDirectories: readonly string[]
 }
 
-/** Adds the search path of the commands to a scope. `searchPath` is their `PATH`, where it is known. */
+/** Adds the search path of the commands to a scope. `searchPath` is their `PATH`, if known. */
 export function commandScope(
   scope: ResolvedScope,
   home: string,
@@ -26,7 +26,7 @@ export function commandScope(
 ): CommandScope {
   const directories = searchPath?.split(":") ?? []
   const mayShadow = directories.some((each) => !isAbsolute(each) || isOf(scope, each))
-  // In the usual case nothing has to be looked up on disk.
+  // Usually no disk access is needed.
   return { ...scope, home, programDirectories: mayShadow ? directories : [] }
 }
 
@@ -34,7 +34,7 @@ function isOf({ worktree, realWorktree }: ResolvedScope, directory: string): boo
   return isInside(directory, worktree) || isInside(directory, realWorktree)
 }
 
-/** The spellings of a command that rules match, and what an allow needs. */
+/** The spellings of a command that rules match, and the requirements for an allow. */
 export interface CommandForms {
   forms: string[]
   options: JudgeOptions
@@ -46,7 +46,7 @@ export interface CommandForms {
   reason?: string
 }
 
-/** Directories in which a program is what its name says. */
+/** Directories whose programs are trusted by name. */
 const systemDirectories = ["/bin", "/usr/bin", "/usr/local/bin"]
 
 /** Returns the spellings of a planned command. */
@@ -90,36 +90,36 @@ export function commandForms(command: PlannedCommand, scope: CommandScope): Comm
   return { forms: [...new Set(forms)], options, genuine, ...(reason === undefined ? {} : { reason }) }
 }
 
-/** A step up within a path: `build/../src`. */
+/** A `..` within a path: `build/../src`. */
 const climbs = /[^/]\/+(?:\.\/+)*\.\.(?:\/|$)/
 
 /**
- * True where a rule also matches the command without its steps up: `rm build/*` does not mean `rm build/../src`. A
- * rule that contains `..` or has no wildcards is taken as it is.
+ * Returns true if a rule also matches the command with each `..` resolved, since `rm build/*` does not mean `rm
+ * build/../src`. A rule that contains `..` or has no wildcards is used unchanged.
  */
 function reaches({ pattern }: Rule, straightForms: readonly string[]): boolean {
   if (pattern.includes("..") || !/[*?]/.test(pattern)) return true
   return straightForms.some((form) => wildcardMatch(form, pattern))
 }
 
-/** The word as a normalized path. */
+/** Returns the word as a normalized path. */
 function straighten(text: string): string {
   return text.includes("/") && !text.includes("://") ? normalize(text) : text
 }
 
-/** True for a rule that matches everything. */
+/** Returns true for a rule that matches everything. */
 export function coversAll(rule: Rule): boolean {
   return wildcardCovers(rule.pattern, "*")
 }
 
-/** Returns the word with a leading home directory written out. */
+/** Returns the word with a leading home directory expanded. */
 export function expandWord(word: Word, home: string): string {
   return word.base === "home" ? `${home}${word.tail ?? ""}` : word.text
 }
 
 /**
- * Other spellings that a deny may match: without the options before the subcommand, whose values are not known, and
- * by another name of the program.
+ * Returns other spellings that a deny may match: without the options before the subcommand, since their values are
+ * unknown, and with other names of the program.
  */
 function otherSpellings(name: string, words: readonly Word[]): string[] {
   const plain = gnuName(name.replace(/^=/, "").replace(/\.exe$/i, ""))
@@ -138,12 +138,12 @@ function otherSpellings(name: string, words: readonly Word[]): string[] {
   return spellings
 }
 
-/** The number of options before a subcommand that are tried. */
+/** Maximum number of options to try before a subcommand. */
 const maxLeadingOptions = 24
 
 /**
- * Returns the name to look up in the program table. A program outside the system directories has its whole path,
- * which is not in the table: a copy of another program with the name `ls` does what that program does.
+ * Returns the name to look up in the program table. A program outside the system directories keeps its whole path,
+ * which is not in the table: another program can be named `ls`.
  */
 export function tableName(program: Word, scope: CommandScope): string {
   const written = expandWord(program, scope.home)
@@ -151,7 +151,7 @@ export function tableName(program: Word, scope: CommandScope): string {
   return isGenuine(path) ? basename(path) : path
 }
 
-/** The commands that may be in a word that contains code or names a program. */
+/** Returns commands that a word may contain, if it is code or the name of a program. */
 function commandsWithin(text: string): string[] {
   return /[\s=!:'"+,]/.test(text) ? crudeForms(text.replaceAll(/[=!:"'+,[\]]/g, "\n")) : []
 }
@@ -162,7 +162,7 @@ function isGenuine(path: string): boolean {
 }
 
 /**
- * The path of a program in the worktree, or in a relative directory, that a plain name leads to before any other.
+ * Returns the path to which a plain name resolves, if that is in the worktree or in a relative directory of `PATH`.
  * Rules for the name mean another program.
  */
 function shadowingPath(name: string, scope: CommandScope): string | undefined {
@@ -180,7 +180,7 @@ function isExecutable(path: string): boolean {
     accessSync(path, constants.X_OK)
     return true
   } catch {
-    // The shell cannot run it either, and continues its search.
+    // The shell cannot run it either, and searches further.
     return false
   }
 }

@@ -3,13 +3,12 @@ import { basename } from "node:path"
 /** The maximum number of spellings of one text. */
 const maxForms = 2_000
 
-/** The number of words of a piece at which a command may start. */
+/** Maximum number of words per piece at which a command may start. */
 const maxWords = 24
 
 /**
- * Returns everything in a text that may be a command, for a text whose grammar is not understood: the pieces
- * between operators, without quotes, from each word on. Only denies may match these, since some of them are not
- * commands.
+ * Returns everything that may be a command in a text that cannot be parsed: the pieces between operators, without
+ * quotes, from each word on. Only deny rules match these, since some are not commands.
  */
 export function crudeForms(text: string): string[] {
   const forms = new Set<string>()

@@ -2,18 +2,18 @@ import { isAbsolute, join } from "node:path"
 import type { Word } from "./words.ts"
 
 /**
- * The directories where a command may run: relative to where the text starts (`.`), absolute, or under `~`.
- * Undefined where they are not known.
+ * Directories in which a command may run: relative to the initial directory (`.`), absolute, or under `~`. Undefined
+ * if unknown.
  */
 export type Directories = readonly string[] | undefined
 
-/** The directory where every text starts. */
+/** The initial directory of every text. */
 export const startDirectories: Directories = ["."]
 
-/** The number of directories that are followed. */
+/** Maximum number of possible directories. */
 const maxDirectories = 8
 
-/** Returns all directories of both. */
+/** Returns the union of both. */
 export function union(a: Directories, b: Directories): Directories {
   if (!a || !b) return undefined
   const all = [...new Set([...a, ...b])]
@@ -21,8 +21,8 @@ export function union(a: Directories, b: Directories): Directories {
 }
 
 /**
- * Returns where `cd` with these words leads. Only literal names without `..` are followed, because `..` depends on
- * links.
+ * Returns the directories after `cd` with these words. Follows only literal names without `..`, because `..` depends
+ * on links.
  */
 export function enter(from: Directories, words: readonly Word[]): Directories {
   const [target, ...more] = words.filter((word) => word.text !== "--")
@@ -34,7 +34,7 @@ export function enter(from: Directories, words: readonly Word[]): Directories {
   return compose(from, [name])
 }
 
-/** Returns the directories that `inner` names when it starts in `outer`. */
+/** Resolves the directories `inner` relative to `outer`. */
 export function compose(outer: Directories, inner: Directories): Directories {
   if (!inner) return undefined
   const fixed = inner.filter((directory) => isFixed(directory))

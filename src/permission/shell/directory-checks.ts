@@ -27,9 +27,9 @@ import type { PlannedCommand } from "./shell-plan.ts"
 import { literalWord, type Word } from "./words.ts"
 
 /**
- * The `read` checks for the directories that a command names, where a rule allows the command and nothing proves that it
- * only reads. A program that reads whole directories asks for each file that needs permission. Any other program asks for
- * the files that a rule denies. A directory that does not exist is judged by the files that it may contain later.
+ * Returns `read` checks for the named directories of a command that a rule allows and that is not proved to only
+ * read. A program that reads whole directories asks for each file that needs permission. Other programs ask for the
+ * files that a rule denies. A missing directory is judged by the files that it may contain later.
  */
 export async function directoryChecks(
   command: PlannedCommand,
@@ -61,16 +61,17 @@ export async function directoryChecks(
     const kind = kindOf(root)
     if (kind === "file") continue
     const found = kind === undefined ? undefined : await filesNeedingPermission(root, reading)
-    // A directory with too many entries is left to the rules for the command, unless something in it may not be read.
+    // For a directory with too many entries, only the rules for the command count, unless a rule denies reading part
+    // of it.
     if (!found && (readsAll || kind === undefined)) checks.push(...possibleFilesBelow(root, scope, policy))
     checks.push(...(found ?? []).flatMap((path) => fileChecks("read", path, scope)))
   }
   return checks
 }
 
-/** The checks for files below the directories that a proved command reads. Undefined where they are not known. */
+/** Returns checks for the files below directories that a proved command reads. Undefined if unknown. */
 export async function wholeReadChecks(search: {
-  /** The directories. None: the one where the command runs. */
+  /** The directories. If empty, the working directory of the command. */
   words: readonly Word[]
   reading: WholeReading
   directories: readonly string[] | undefined
@@ -115,7 +116,7 @@ function isDenied(scope: ResolvedScope, policy: Policy): (path: string) => boole
   return (path) => judge(policy, "read", [relativeToWorktree(path, scope), path]).action === "deny"
 }
 
-/** The rules that deny reading or changing something. */
+/** Returns the rules that deny reading or changing something. */
 export function deniesOf({ layers, ceiling = [], bound }: Policy, access: "read" | "edit"): Rule[] {
   const all = [...layers.flatMap((layer) => layer.rules), ...ceiling]
   const own = all.filter((rule) => rule.action === "deny" && concerns(rule, access))
@@ -123,7 +124,7 @@ export function deniesOf({ layers, ceiling = [], bound }: Policy, access: "read"
 }
 
 /**
- * The check for a directory with contents that are not known: a deny for a path in it makes the command ask. In the root
+ * Returns the check for a directory with unknown contents: a deny for a path in it makes the command ask. In the root
  * of the worktree every deny counts.
  */
 export function possibleFilesBelow(
@@ -149,7 +150,7 @@ export function possibleFilesBelow(
   ]
 }
 
-/** Returns whether a path is a file or a directory. Undefined where it does not exist. */
+/** Returns whether a path is a file or a directory. Undefined if it does not exist. */
 export function kindOf(path: string): "file" | "directory" | undefined {
   const found = statSync(path, { throwIfNoEntry: false })
   return found && (found.isDirectory() ? "directory" : "file")

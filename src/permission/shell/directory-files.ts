@@ -7,37 +7,34 @@ import { wildcardMatch } from "../../util/wildcard.ts"
 import type { ResolvedScope } from "../path-checks.ts"
 import type { GivenOption } from "./arguments.ts"
 
-/** A directory with more entries than this is not searched. */
+/** Maximum number of entries in a searched directory. */
 export const maxEntries = 10_000
 
-/** The number of directories that are listed at the same time. */
+/** Number of directories listed concurrently. */
 const maxAtOnce = 32
 
 const maxFound = 10
 
-/** The files of a directory that are read. */
+/** Selects the files of a directory that a program reads. */
 export interface RecursiveReading {
-  /** Files whose names start with a dot are read too. */
+  /** Includes hidden files. */
   hidden: boolean
-  /**
-   * Of the hidden files only these are read, and those that ignore files include again. Patterns as for {@link
-   * isUnhidden}.
-   */
+  /** Includes only these hidden files, and those that ignore files re-include. Patterns as for {@link isUnhidden}. */
   unhidden?: readonly string[]
-  /** Links are followed. A link to a directory is followed if this returns true. */
+  /** Follows links. A link to a directory is followed if this returns true. */
   followsTo?: (directory: string) => boolean
   needsPermission: (path: string) => boolean
 }
 
 /**
- * Returns the files below a directory for which `needsPermission` is true, at most ten. Undefined where the
- * directory has too many entries. A file contains none.
+ * Returns the files below a directory for which `needsPermission` is true, at most ten. Undefined if the directory
+ * has too many entries. Returns none for a file.
  */
 export async function filesNeedingPermission(
   directory: string,
   reading: RecursiveReading,
 ): Promise<string[] | undefined> {
-  // All files are listed before one is judged: a directory with too many needs no judgement.
+  // Lists all files before judging any: too many files need no judgement.
   const files = await filesBelow(directory, reading)
   if (!files) return undefined
   const found: string[] = []
@@ -49,8 +46,8 @@ export async function filesNeedingPermission(
 }
 
 /**
- * The settings for a program that follows links: the target of a link is judged too, and a target outside the
- * worktree needs permission.
+ * Returns the settings for a program that follows links. Link targets are judged too; a target outside the worktree
+ * needs permission.
  */
 export function followingLinks(
   needsPermission: (path: string) => boolean,
@@ -102,8 +99,8 @@ async function takenInBy(directory: string, entries: readonly Dirent[]): Promise
 }
 
 /**
- * True for a link to a directory that is followed. Each directory is followed once, because links may lead in
- * circles.
+ * Returns true for a link to a directory that is followed. Each directory is followed once, because links can form
+ * cycles.
  */
 function leadsOn(path: string, followsTo: RecursiveReading["followsTo"], followed: Set<string>): boolean {
   if (!followsTo || statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return false
@@ -120,7 +117,7 @@ async function directoryEntries(directory: string): Promise<Dirent[]> {
     return await readdir(directory, { withFileTypes: true })
   } catch (error) {
     const code = systemCode(error)
-    // The command cannot search such a directory either. The directory of a process that ended is invalid.
+    // The command cannot search this directory either. The `/proc` directory of an ended process is invalid.
     if (code !== undefined && unlistable.has(code)) return []
     throw error
   }
@@ -140,10 +137,10 @@ const typeOptions = new Set(["-t", "--type"])
 /** Types of ripgrep (14.1, `--type-list`) with `.env` among their files; `all` is every type. */
 const typesWithSecrets = new Set(["sh", "all"])
 
-/** Files in which a line that starts with `!` includes hidden files. */
+/** Ignore files in which a line starting with `!` re-includes hidden files. */
 export const ignoreFiles: readonly string[] = [".gitignore", ".ignore", ".rgignore"]
 
-/** Patterns for the hidden files that the ignore files of a directory include again. */
+/** Returns patterns for the hidden files that the ignore files of a directory re-include. */
 export async function unhiddenIn(
   directory: string,
   names: readonly string[] = ignoreFiles,
@@ -156,7 +153,7 @@ export async function unhiddenIn(
   return found
 }
 
-/** The same for all directories above, up to the root of the worktree. */
+/** Returns these patterns for all parent directories, up to the root of the worktree. */
 export async function unhiddenAbove(directory: string, worktree: string): Promise<string[]> {
   const found: string[] = await unhiddenIn(worktree, [".git/info/exclude"])
   for (let above = dirname(directory); isInside(above, worktree); above = dirname(above))
@@ -164,12 +161,12 @@ export async function unhiddenAbove(directory: string, worktree: string): Promis
   return found
 }
 
-/** True where one of the patterns may include the file or directory. */
+/** Returns true if one of the patterns may include the file or directory. */
 export function isUnhidden(path: string, patterns: readonly string[]): boolean {
   return patterns.some((pattern) => wildcardMatch(path.toLowerCase(), pattern))
 }
 
-/** Returns a glob as a wildcard for absolute paths, wherever the glob is anchored. */
+/** Converts a glob to a wildcard for absolute paths, regardless of its anchor. */
 function overPaths(glob: string): string {
   const wide = glob
     .replace(/\{.*\}/s, "*")
@@ -179,7 +176,7 @@ function overPaths(glob: string): string {
 }
 
 function ifUnreadable(error: unknown): string {
-  // A missing or unreadable file includes nothing.
+  // A missing or unreadable ignore file re-includes nothing.
   if (systemCode(error) === undefined) throw error
   return ""
 }

@@ -11,8 +11,8 @@ import type { PlannedCommand } from "./shell-plan.ts"
 import type { Word } from "./words.ts"
 
 /**
- * The checks for files that git may show although a rule denies reading them, even if a rule allows the command. Such a
- * command asks, because the files that it shows are not known.
+ * Returns checks for files that git may show although a rule denies reading them, even if a rule allows the command.
+ * The command then asks, because the shown files are unknown.
  */
 export async function deniedTrackedFiles(
   command: PlannedCommand,
@@ -42,8 +42,8 @@ export async function deniedTrackedFiles(
 }
 
 /**
- * True where git tracks a file that needs permission to be read, or where the tracked files are not known. A past commit
- * may contain files that are no longer tracked.
+ * Returns true if git tracks a file that needs permission to be read, or if the tracked files are unknown. A past
+ * commit may contain files that are no longer tracked.
  */
 export async function mayShowProtectedFile(
   directories: readonly string[] | undefined,
@@ -55,7 +55,7 @@ export async function mayShowProtectedFile(
   return repositories.some(({ paths }) => !paths || paths.some(needsPermission))
 }
 
-/** The repositories of the directories, with the absolute paths that they track, where these are known. */
+/** Returns the repositories of the directories, with the absolute paths that they track, if known. */
 async function trackedFiles(
   directories: readonly string[] = [],
 ): Promise<{ root: string; paths: string[] | undefined }[]> {
@@ -71,8 +71,8 @@ async function trackedFiles(
 }
 
 /**
- * True where git may print lines of files, and not only their names or counts. `words` follow `git`. An option that the
- * subcommand does not have may count as one that it has.
+ * Returns true if git may print lines of files, and not only their names or counts. `words` follow `git`. Options
+ * that the subcommand does not support may be counted too.
  */
 export function showsContents(words: readonly Word[]): boolean {
   const rest = subcommand(words.map(({ text }) => text))
@@ -128,7 +128,7 @@ const valued = new Set([
   "--super-prefix",
 ])
 
-/** The words from the subcommand on. */
+/** Returns the subcommand and the words after it. */
 function subcommand(words: readonly string[]): readonly string[] {
   const [first, ...rest] = words
   if (first === undefined || !first.startsWith("-")) return words

@@ -2,10 +2,10 @@ import { planCommand } from "./plan.ts"
 import { needsHardenedGit } from "./read-only.ts"
 
 /**
- * Settings with which git only reads, so that the configuration of a repository cannot make it run anything: no
- * file system monitor, hooks, external diff, signing program, pager, editor, prompt or transport, no configuration
- * but that of the repository, no locks and no submodules. Drivers of filters and text conversion have names of
- * their own and cannot be switched off here: see `repositoryProblem`.
+ * Settings that stop git from running programs named in a repository's configuration: no file system monitor, hooks,
+ * external diff, signing program, pager, editor, prompt or transport, no configuration outside the repository, no
+ * locks and no submodules. Filter and text conversion drivers have arbitrary names and cannot be disabled here: see
+ * `repositoryProblem`.
  */
 export function hardenedGitEnvironment(): Record<string, string> {
   const environment: Record<string, string> = {
@@ -47,12 +47,12 @@ const settings: readonly (readonly [string, string])[] = [
 ]
 
 /**
- * Returns the variables that a command gets in addition to the usual ones. A text that only reads, with git, may
- * have been allowed on that proof alone, so it runs in the environment that the proof needs. Any other text gets
- * none, so that hooks, transports and the configuration of the user work.
+ * Returns additional environment variables for a command. A read-only text with git may have been allowed by that
+ * proof alone, so it runs in the hardened environment. Other texts receive none, so that hooks, transports and the
+ * user's configuration work.
  */
 export async function commandEnvironment(text: string): Promise<Record<string, string>> {
-  // Most commands do not contain `git` and need no second parse. Quotes may split the name.
+  // Avoids a second parse if the text does not contain `git`. Quotes may split the name.
   if (!text.includes("git") && !/["'\\]/.test(text)) return {}
   return needsHardenedGit(await planCommand(text)) ? hardenedGitEnvironment() : {}
 }

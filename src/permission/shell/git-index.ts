@@ -2,7 +2,7 @@ import { readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { systemCode } from "../../util/errors.ts"
 
-/** The size of an index that is still read, in bytes: about half a million files. */
+/** Maximum size of an index, in bytes: about half a million files. */
 const maxBytes = 64 * 1024 * 1024
 
 /** Stat fields, a SHA-1 and the flags of an entry, in bytes (gitformat-index, versions 2 to 4). */
@@ -14,21 +14,21 @@ const submoduleType = 0b1110
 /** The bits of the flags that contain the length of the name. All of them are set for this length or more. */
 const nameLengths = 0xfff
 
-/** The paths that a repository tracks, relative to its root, and whether it has submodules. */
+/** The tracked paths of a repository, relative to its root, and whether it has submodules. */
 export interface GitIndex {
   paths: string[]
   submodules: boolean
 }
 
 /**
- * Returns the paths that a repository tracks, relative to its root. Empty where nothing was ever added. Undefined
- * where the index cannot be read or is not understood.
+ * Returns the tracked paths of a repository, relative to its root. Empty if nothing was ever added. Undefined if the
+ * index cannot be read or parsed.
  */
 export async function trackedPaths(gitDirectory: string): Promise<string[] | undefined> {
   return (await readIndex(gitDirectory))?.paths
 }
 
-/** Reads the index of a repository. Undefined where it cannot be read or is not understood. */
+/** Reads the index of a repository. Undefined if it cannot be read or parsed. */
 export async function readIndex(gitDirectory: string): Promise<GitIndex | undefined> {
   const file = join(gitDirectory, "index")
   try {
@@ -64,7 +64,7 @@ function parseIndex(bytes: Buffer): GitIndex | undefined {
     const end = bytes.indexOf(0, position)
     if (end === -1 || kept < 0) return undefined
     name = Buffer.concat([name.subarray(0, kept), bytes.subarray(position, end)])
-    // With a hash of another length, the name does not have the length in the flags.
+    // Fails for a repository with another hash length.
     if (name.length === 0 || Math.min(name.length, nameLengths) !== (flags & nameLengths)) return undefined
     paths.push(name.toString("utf8"))
     position = version === 4 ? end + 1 : start + Math.ceil((end + 1 - start) / 8) * 8

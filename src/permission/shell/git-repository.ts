@@ -6,10 +6,9 @@ import { isInside, realPath } from "../../util/paths.ts"
 import { readIndex } from "./git-index.ts"
 
 /**
- * Returns why git in this directory could run a program even with the hardened environment, or show files of
- * another repository. This reads the files of the repository and does not run git, since that alone could run
- * something. A section of the configuration that is not known to be harmless is a problem, and so are submodules,
- * which have configurations of their own.
+ * Returns why git in this directory could run a program even with the hardened environment, or show files of another
+ * repository. Reads the files of the repository without running git, which could itself run a program. Configuration
+ * sections not known to be harmless are a problem, as are submodules, which have their own configuration.
  */
 export async function repositoryProblem(directory: string): Promise<string | undefined> {
   for (let root = resolve(directory); ; root = dirname(root)) {
@@ -30,14 +29,14 @@ export async function repositoryProblem(directory: string): Promise<string | und
   }
 }
 
-/** True where git runs nothing in any of the directories. False where they are not known. */
+/** Returns true if git runs nothing in any of the directories. False if they are unknown. */
 export async function isPlainRepository(directories: readonly string[] | undefined): Promise<boolean> {
   for (const directory of directories ?? [])
     if ((await repositoryProblem(directory)) !== undefined) return false
   return directories !== undefined
 }
 
-/** The root of a repository, and its `.git` directory where that is understood. */
+/** The root of a repository, and its `.git` directory if it could be resolved. */
 export interface FoundRepository {
   root: string
   gitDirectory: string | undefined
@@ -52,7 +51,7 @@ export async function findRepository(directory: string): Promise<FoundRepository
   }
 }
 
-/** Sections without names of programs, or only with those that the hardened environment overrides. */
+/** Sections that name no programs, or only programs that the hardened environment overrides. */
 const harmlessSections = new Set([
   "advice",
   "apply",
@@ -78,7 +77,7 @@ const harmlessSections = new Set([
   "user",
 ])
 
-/** Keys of `core` and `remote` that name programs or further files and that nothing overrides. */
+/** Keys of `core` and `remote` that name programs or other files and are not overridden. */
 const harmfulKeys =
   /(?:^|\])\s*(?:alternaterefscommand|gitproxy|worktree|vcs|partialclonefilter|promisor|diff|external)\b/im
 
@@ -117,7 +116,8 @@ async function belongingProblem(root: string, gitDirectory: string): Promise<str
 }
 
 /**
- * True for a worktree that `git worktree add` created: the repository has a directory for it that names its `.git`.
+ * Returns true for a worktree that `git worktree add` created: the repository has a directory for it that names its
+ * `.git`.
  */
 async function isLinkedWorktree(root: string, gitDirectory: string, common: string): Promise<boolean> {
   const real = realPath(gitDirectory)
@@ -136,8 +136,8 @@ async function indexProblem(gitDirectory: string): Promise<string | undefined> {
 }
 
 /**
- * Returns the repository directory at `.git`, or the one that the file `.git` names. Undefined where git ignores it
- * and continues above. `unclear` where it is not understood.
+ * Returns the repository directory at `.git`, or the directory that the file `.git` names. Undefined if git ignores
+ * it and searches the parent. `unclear` if it cannot be parsed.
  */
 async function findGitDirectory(root: string): Promise<string | "unclear" | undefined> {
   const path = join(root, ".git")
@@ -153,7 +153,7 @@ async function findGitDirectory(root: string): Promise<string | "unclear" | unde
   return (await isRepository(path)) ? path : "unclear"
 }
 
-/** True for a directory that every git accepts as a repository. */
+/** Returns true for a directory that every version of git accepts as a repository. */
 async function isRepository(directory: string): Promise<boolean> {
   const head = (await readIfThere(join(directory, "HEAD"))) ?? ""
   if (!/^(?:ref: refs\/\S+|[0-9a-f]{40}|[0-9a-f]{64})\n?$/.test(head)) return false
@@ -161,7 +161,7 @@ async function isRepository(directory: string): Promise<boolean> {
   return ["objects", "refs"].every((name) => entryAt(join(common, name))?.isDirectory() === true)
 }
 
-/** Returns the directory of configuration and objects. A linked worktree shares that of its repository. */
+/** Returns the directory that contains configuration and objects. A linked worktree uses that of its repository. */
 async function commonDirectory(gitDirectory: string): Promise<string> {
   const text = await readIfThere(join(gitDirectory, "commondir"))
   return text === undefined ? gitDirectory : resolve(gitDirectory, text.replace(/[\r\n]+$/, ""))
@@ -174,7 +174,7 @@ async function directoryEntries(directory: string): Promise<Dirent[]> {
   })
 }
 
-/** Synchronous: one round through the thread pool costs more than all lookups up to the root. */
+/** Synchronous: one thread pool round trip costs more than all lookups up to the root. */
 function entryAt(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false })

@@ -4,8 +4,8 @@ import { findProgram, gnuName } from "./program-table.ts"
 import { literalWord, unknownWord, type Word } from "./words.ts"
 
 /**
- * A command that a program runs: its words, a text for a shell, something that the words do not say, or a command
- * that begins somewhere among the words. `moved`: it may start in another directory.
+ * A command that a program runs: its words, a text for a shell, an unknown command, or a command that begins at an
+ * unknown word. `moved`: it may start in another directory.
  */
 export type Inner =
   | { kind: "argv"; argv: Word[]; moved: boolean; assignments: Word[] }
@@ -25,7 +25,7 @@ export function innerCommands(called: string, words: readonly Word[]): Inner[] {
   return runsAfter === undefined ? [] : fromRunner(runsAfter, words)
 }
 
-/** The words after a mark, where the command that the program runs begins. */
+/** Returns the inner command, which begins after a mark. */
 function fromRunner(runsAfter: string, words: readonly Word[]): Inner[] {
   if (runsAfter === "") return [{ kind: "among", words }]
   const marks = runsAfter.split("|")
@@ -39,7 +39,7 @@ function fromRunner(runsAfter: string, words: readonly Word[]): Inner[] {
 
 const asPrograms = new WeakMap<Wrapping, Program>()
 
-/** A program with the words before the inner command. */
+/** Returns the table entry for the own words of a wrapper. */
 function asProgram(wrapping: Wrapping): Program {
   const known = asPrograms.get(wrapping)
   if (known) return known
@@ -78,7 +78,7 @@ function fromWrapper(name: string, words: readonly Word[], wrapper: Wrapping): I
   return [{ ...argv(wrapper.appends ? [...filled, unknownWord("…")] : filled), moved, assignments }]
 }
 
-/** The text of `env -S`, in any spelling, with the words after it. `env` splits it almost as a shell does. */
+/** Returns the text of `env -S`, in any spelling, with the words after it. `env` splits it almost like a shell. */
 function splitString(words: readonly Word[]): string | undefined {
   for (const [index, { text }] of words.entries()) {
     const [, attached] = /^(?:-[A-Za-z0]*?S|--s[a-z-]*(?:=|$))(.*)$/s.exec(text) ?? []
@@ -152,8 +152,8 @@ function fromFd(words: readonly Word[]): Inner[] {
 }
 
 /**
- * A word that `find` builds from a file name. It never starts with a dash, because the names start with the given
- * path.
+ * Returns a word that `find` builds from a file name. It never starts with a dash, because the names start with the
+ * given path.
  */
 function unknownFile(word: Word): Word {
   return { ...word, span: word.span.replaceAll("{}", "*"), dynamic: true, contained: true }

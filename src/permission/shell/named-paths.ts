@@ -14,7 +14,7 @@ export function candidates(word: Word, home: string): string[] {
   if (/^-[^-]/.test(text) && equals === -1) {
     const attached = text.slice(2)
     if (looksLikePath(attached)) found.push(attached)
-    // After a bundle of options: `curl -sT.env`.
+    // Follows a bundle of options: `curl -sT.env`.
     if (/^[A-Za-z]+\./.test(attached)) found.push(attached.slice(attached.indexOf(".")))
     if (attached.includes("/")) found.push(text.slice(text.indexOf("/")))
   }
@@ -33,18 +33,18 @@ export function candidates(word: Word, home: string): string[] {
     .map((part) => (part === "~" || part.startsWith("~/") ? `${home}${part.slice(1)}` : part))
 }
 
-/** The text after the mark with this number. File names may contain marks too. */
+/** Returns the text after the mark at this index. File names may contain marks too. */
 function tailAfter(text: string, number: number): string {
   const mark = [...text.matchAll(/[=:,@]+/g)][number]
   return mark ? text.slice(mark.index + mark[0].length) : ""
 }
 
-/** False for a text longer than a path (Linux: PATH_MAX) or with a name longer than NAME_MAX. */
+/** Returns false for a text longer than a path (Linux: PATH_MAX) or with a name longer than NAME_MAX. */
 export function isPossibleName(text: string): boolean {
   return text.length <= 4_096 && text.split("/").every((segment) => Buffer.byteLength(segment) <= 255)
 }
 
-/** Returns the directory in which a pattern of file names starts. Undefined where `..` follows its first wildcard. */
+/** Returns the directory in which a glob starts. Undefined if `..` follows its first wildcard. */
 export function globDirectory(text: string): string | undefined {
   const at = text.search(/[*?[]/)
   if (text.slice(at).split("/").includes("..")) return undefined
@@ -53,8 +53,8 @@ export function globDirectory(text: string): string | undefined {
 }
 
 /**
- * Returns the absolute paths that a text may name. `..` is not resolved. Undefined for a relative text without a
- * known directory.
+ * Returns the absolute paths that a text may name. Does not resolve `..`. Undefined for a relative path if the
+ * directory is unknown.
  */
 export function absolutePaths(
   text: string,
@@ -66,16 +66,16 @@ export function absolutePaths(
   return directories?.map((directory) => `${directory}/${own}`)
 }
 
-/** The working directory of a process under `/proc`: for the command it is not that of the engine. */
+/** A process's working directory under `/proc`: the command's differs from the engine's. */
 const ownDirectory =
   /^\/+(?:\.\/+)*proc\/+(?:\.\/+)*(?:thread-)?self\/+(?:\.\/+)*(?:task\/+\d+\/+)?cwd(?:\/+|$)/
 
-/** True for a word that usually means a file, whether the file exists or not. */
+/** Returns true for a word that usually means a file, whether the file exists or not. */
 export function looksLikePath(text: string): boolean {
   return text.includes("/") || text.startsWith(".")
 }
 
-/** Returns the words of a command without texts and scripts, which may look like paths. */
+/** Returns the words of a command except texts and scripts, which may look like paths. */
 export function withoutTextWords(name: string, words: readonly Word[]): readonly Word[] {
   return withoutScript(name, withoutTexts(name, words))
 }
@@ -93,7 +93,7 @@ function withoutScript(name: string, words: readonly Word[]): readonly Word[] {
   const isScript = ({ text }: Word, index: number) =>
     !text.startsWith("-") && !/^-[vF]$/.test(words[index - 1]?.text ?? "")
   const first = given ? undefined : words.find(isScript)
-  // A word that may become several words contains more than the script.
+  // A word that may expand to several words can contain more than the script.
   const script = first?.splits || first?.glob ? undefined : first
   return words.filter(
     (word, index) =>
@@ -101,12 +101,12 @@ function withoutScript(name: string, words: readonly Word[]): readonly Word[] {
   )
 }
 
-/** The number of matches that are checked one by one. */
+/** Maximum number of matches to check one by one. */
 const maxMatches = 300
 
 /**
- * Returns the files that match a pattern in a directory, absolute or relative as the pattern is. Undefined where
- * there are too many. Unlike a shell, it includes names that start with a dot.
+ * Returns the files in a directory that match a glob; absolute if the glob is absolute, else relative. Undefined if
+ * too many match. Unlike a shell, includes hidden files.
  */
 export async function globFiles(pattern: string, directory: string): Promise<string[] | undefined> {
   const found: string[] = []

@@ -12,25 +12,25 @@ export interface WholeReading {
   followsLinks?: boolean
 }
 
-/** True for programs whose operands are only ever read, whatever their options: `risksOf` knows the options that write. */
+/** Returns true for programs that only read their operands. `risksOf` handles the options that write. */
 export function isReader(name: string): boolean {
   const role = findProgram(name)?.operands
   return role !== undefined && onlyRead.has(role)
 }
 
-/** True for programs whose operands are files with contents that they replace. */
+/** Returns true for programs that replace the contents of their operands. */
 export function isWriter(name: string): boolean {
   return findProgram(name)?.operands === "edits"
 }
 
-/** True for programs whose operands are not files. */
+/** Returns true for programs whose operands are not files. */
 export function takesText(name: string): boolean {
   return findProgram(name)?.operands === "text"
 }
 
 /**
- * Returns the words that may name files: the operands where all options of the program are known, without the
- * pattern of `grep`. Otherwise every word.
+ * Returns the words that may name files: the operands, without the pattern of `grep`, if all options are known;
+ * otherwise every word.
  */
 export function fileOperands(name: string, words: readonly Word[]): readonly Word[] {
   const program = findProgram(name)
@@ -43,12 +43,12 @@ export function fileOperands(name: string, words: readonly Word[]): readonly Wor
 /** A file or directory that a command writes, creates, moves or removes. */
 export interface WrittenWord {
   word: Word
-  /** The source of a copy or move. In a directory, its name is the one that is written. */
+  /** The source of a copy or move. If the destination is a directory, the written file has the source's name. */
   from?: Word
 }
 
 /**
- * Returns the words that name what a command writes, by its options and operands. A program may write other files
+ * Returns the words that name written files, according to options and operands. The program may write other files
  * too.
  */
 export function writtenWords(name: string, words: readonly Word[]): WrittenWord[] {
@@ -62,7 +62,7 @@ function writtenBy(program: Program, words: readonly Word[]): WrittenWord[] {
   if (found) return writtenBy(found.program, given.operands.slice(found.words))
 
   const { options } = given
-  // A word that may turn out to be an option is otherwise an operand.
+  // A word that may expand to an option is otherwise an operand.
   const uncertain = options.flatMap(({ role, word }) => (role === "uncertain" ? [word] : []))
   const operands = [...given.operands, ...uncertain]
   const named = (role: "writes" | "target") =>
@@ -90,17 +90,17 @@ function writtenBy(program: Program, words: readonly Word[]): WrittenWord[] {
   }
 }
 
-/** The name of a file within the directory that it is copied to. */
+/** Returns the name of a copied file in its destination directory. */
 export function nameWithin(from: Word): string {
   return basename(from.text) || "."
 }
 
-/** True where every option is known and harmless. */
+/** Returns true if every option is known and harmless. */
 export function isKnown({ options, unknown }: Arguments): boolean {
   return unknown === undefined && options.every(({ role }) => role === "harmless")
 }
 
-/** True where an option holds the pattern, so that every operand is a file. */
+/** Returns true if an option contains the pattern, so that every operand is a file. */
 export function givesPattern({ options }: Arguments): boolean {
   return options.some(({ name }) => ["-e", "--regexp", "--files", "--type-list"].includes(name))
 }
@@ -113,14 +113,14 @@ function afterPrefix(word: Word, prefix: string): WrittenWord[] {
   return word.text.startsWith(prefix) ? [{ word: { ...word, text: word.text.slice(prefix.length) } }] : []
 }
 
-/** True where a program reads what is in the directories that it is given, or in its own. */
+/** Returns true if a program reads the contents of the given directories, or of its working directory. */
 export function readsDirectories({ directories }: Program, words: readonly Word[]): boolean {
   if (!directories) return false
   const { when } = directories
   return !when || words.some((word) => when.test(word.text))
 }
 
-/** True where a program reads what the links in a directory lead to. */
+/** Returns true if a program reads the targets of links in a directory. */
 export function followsLinks({ directories }: Program, words: readonly Word[]): boolean {
   if (!directories) return false
   const has = (option: RegExp) => words.some((word) => option.test(word.text))
@@ -130,7 +130,7 @@ export function followsLinks({ directories }: Program, words: readonly Word[]): 
 
 const usualFollows = /^-(?:[A-Za-z]*L|-(?:copy-links|deref|follow))/
 
-/** How the command reads directories, with these options. */
+/** Returns how the command reads directories, with these options. */
 export function wholeReading(
   program: Program,
   words: readonly Word[],

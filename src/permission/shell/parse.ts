@@ -41,9 +41,9 @@ export async function parseShell(text: string): Promise<ShellNode | undefined> {
 let loaded: Promise<TreeSitterParser> | undefined
 
 /**
- * Loads the parser. The grammar is one very large function. V8's optimizing compiler would use 500 MB of memory and
- * both cores for it, in the background of the first commands. The baseline code parses a command in well under a
- * millisecond. A module keeps the budget that it is compiled with, so the setting is restored afterwards.
+ * Loads the parser. The grammar is one very large function. V8's optimizing compiler would spend 500 MB of memory and
+ * both cores on it during the first commands, while baseline code parses a command in well under a millisecond. A
+ * module keeps its budget from compile time, so the setting is restored afterwards.
  */
 async function loadParser(): Promise<TreeSitterParser> {
   const [{ Language, Parser }, { setFlagsFromString }] = await Promise.all([
@@ -58,7 +58,7 @@ async function loadParser(): Promise<TreeSitterParser> {
   }
 }
 
-/** The bytes of code that run before V8 optimizes: the largest value that it takes, and its default. */
+/** V8's tiering budget in bytes of executed WebAssembly code: its maximum, and its default. */
 const neverOptimised = 2_000_000_000
 const defaultTieringBudget = 13_000_000
 
@@ -90,9 +90,9 @@ function toPlain(node: Node, depth: number): ShellNode {
 }
 
 /**
- * Returns why the tree may differ from what a shell reads. The grammar skips blanks more freely than any shell: it
- * takes control characters for blanks and splits words at a line continuation. So every character has to belong to
- * a token, or to be a blank that all shells agree on.
+ * Returns why the tree may differ from a shell's parse. The grammar is more lenient than any shell: it treats control
+ * characters as blanks and splits words at line continuations. Therefore each character must belong to a token or be
+ * a blank in all shells.
  */
 export function layoutProblem(tree: ShellNode, text: string): string | undefined {
   if (/(?![\t\n])\p{Cc}/u.test(text)) return "it holds control characters"
@@ -102,15 +102,15 @@ export function layoutProblem(tree: ShellNode, text: string): string | undefined
 }
 
 /**
- * Removes line continuations where that cannot change quoted text, a comment or a here-document, so that a word on
- * two lines is one word, as it is for the shell.
+ * Removes line continuations outside quoted text, comments and here-documents, so that a word on two lines is one
+ * word, as in a shell.
  */
 export function joinContinuations(text: string): string {
   if (!text.includes("\\\n") || /['#]|<</.test(text)) return text
   return text.replaceAll(/\\(.)/gs, (pair, next: string) => (next === "\n" ? "" : pair))
 }
 
-/** Nodes whose text is not made of tokens. Only the commands in them are looked at. */
+/** Nodes whose text does not consist of tokens. Only the commands in them are checked. */
 const opaqueToLayout = new Set([
   "string",
   "heredoc_body",
@@ -120,7 +120,7 @@ const opaqueToLayout = new Set([
   "comment",
 ])
 
-/** Nodes whose children are statements. Two of them without a separator need a line end between them. */
+/** Nodes whose children are statements. Two statements without a separator need a line end between them. */
 const sequences = new Set([
   "program",
   "subshell",
@@ -155,7 +155,7 @@ function isStatement(node: ShellNode): boolean {
   return node.named && node.type !== "comment"
 }
 
-/** Blanks and line ends, and a line continuation next to one: alone it would join two words. */
+/** Blanks, line ends, and line continuations next to one: alone, a continuation would join two words. */
 function isBlank(gap: string): boolean {
   if (gap === "" || gap === " ") return true
   return /^(?:[ \t\n]|\\\n)*$/.test(gap) && gap.replaceAll("\\\n", "") !== ""

@@ -4,31 +4,30 @@ import { joinContinuations, layoutProblem, parseShell, type ShellNode } from "./
 import type { ShellPlan } from "./shell-plan.ts"
 import { walkCommands } from "./walk.ts"
 
-/** The length of a text that is still analysed, in characters. */
+/** Maximum length of an analysed text, in characters. */
 export const maxCommandLength = 262_144
 
-/** The nesting of texts for further shells that is followed. */
+/** Maximum nesting of shell texts. */
 const maxShellDepth = 8
 
 const tooSlow = "it takes too long to analyse"
 
 /**
- * The number of plans in the cache, and the length of their texts in characters. Eight calls at the same time are
- * usual.
+ * Maximum number of cached plans, and maximum length of their texts in characters. Up to eight concurrent calls are
+ * common.
  */
 const maxKept = 16
 const maxKeptLength = 4_096
 
 /**
- * The plans of the last texts. One call plans its command several times: for permission, again after a reply, for
- * its environment and for the files to watch.
+ * Plans of recent texts. One call plans its command several times: for permission, again after a reply, for its
+ * environment, and to watch files.
  */
 const kept = new Map<string, Promise<Readonly<ShellPlan>>>()
 
 /**
- * Reads a command text as a shell would, and lists every command in it: in pipelines, lists, substitutions,
- * subshells, control flow and functions, and those that wrappers run. Never throws because of the text. Plans are
- * shared and must not be changed.
+ * Parses a command text as a shell would, and lists every command in it: in pipelines, lists, substitutions,
+ * subshells, control flow, functions and wrappers. Never throws for any text. Plans are shared: do not modify them.
  */
 export function planCommand(text: string): Promise<Readonly<ShellPlan>> {
   if (text.length > maxKeptLength) return planAt(text, 0)
@@ -40,7 +39,7 @@ export function planCommand(text: string): Promise<Readonly<ShellPlan>> {
     if (kept.size <= maxKept) break
     kept.delete(oldest)
   }
-  // These results depend on more than the text: on the load of the machine, and on loading the grammar.
+  // Not cached: these results also depend on machine load and on loading the grammar.
   const forget = () => kept.delete(text)
   plan.then(({ opaque }) => opaque === tooSlow && forget(), forget)
   return plan
@@ -65,14 +64,14 @@ async function planAt(original: string, depth: number): Promise<ShellPlan> {
 
   for (const inner of found.texts) {
     const nested = await planAt(inner.text, depth + 1)
-    // The directories of the inner text start in that of the outer command.
+    // The inner text starts in the directory of the outer command.
     const within = <T extends { directories?: readonly string[] }>(entry: T): T => ({
       ...entry,
       directories: compose(inner.directories, entry.directories),
     })
     plan.commands.push(...nested.commands.map(within))
     plan.files.push(...nested.files.map(within))
-    // This reason wins, because it depends on the machine.
+    // This reason has priority, because it depends on the machine.
     if (nested.opaque === tooSlow) plan.opaque = tooSlow
     else if (nested.opaque !== undefined) plan.opaque ??= nested.opaque
     plan.garbled ||= nested.garbled

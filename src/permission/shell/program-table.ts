@@ -9,20 +9,17 @@ import { systemPrograms } from "./programs/system.ts"
 import { textPrograms } from "./programs/text.ts"
 import { wrappers } from "./programs/wrappers.ts"
 
-/** The entry of a program, by its name or the name of the GNU program that it is. */
+/** Returns the entry of a program, by its own name or its GNU name. */
 export function findProgram(name: string): Program | undefined {
   return programs.get(name) ?? programs.get(gnuName(name))
 }
 
-/**
- * The name of a GNU program that has a `g` in front where the system has another program of its name, as on macOS and
- * BSD. Any other name is returned as it is.
- */
+/** Returns a GNU program's name without the `g` prefix that it has on macOS and BSD. Returns other names unchanged. */
 export function gnuName(name: string): string {
   return gnuNames.has(name) ? name.slice(1) : name
 }
 
-/** The entry of a subcommand, and how many words name it. Undefined where the table does not know it. */
+/** Returns the entry of a subcommand, and the number of words that name it. Undefined if it is not in the table. */
 export function findSubcommand(
   program: Program,
   words: readonly { text: string }[],

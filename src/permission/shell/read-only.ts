@@ -9,20 +9,20 @@ import type { Word } from "./words.ts"
 
 /** The files that a proved command reads. */
 export interface Proof {
-  /** Operands that may name files. */
+  /** Operands that can name files. */
   files: Word[]
-  /** It reads what is in the directories among them, or in its working directory where none is named. */
+  /** It reads the contents of these directories, or of its working directory if none is named. */
   recursive?: WholeReading
-  /** It is git: it has to run with the hardened environment. */
+  /** It is git and must run with the hardened environment. */
   git: boolean
-  /** It is git and prints the contents of any tracked file. */
+  /** It is git and may print the contents of any tracked file. */
   showsTracked?: boolean
 }
 
 /**
- * Proves that a command writes nothing, starts nothing and uses no network. Undefined where the table does not
- * prove it: every option has to be known, every word literal except for `$HOME` and `$PWD` at its start, and the
- * program called by a plain name. The files that it reads are judged as `read`.
+ * Proves that a command writes nothing, starts nothing and uses no network. Undefined without a proof: every option
+ * must be known, every word literal except for `$HOME` and `$PWD` at its start, and the program called by a plain
+ * name. The files that it reads are judged as `read`.
  */
 export function proveReadOnly(command: PlannedCommand): Proof | undefined {
   const [program, ...words] = command.argv
@@ -31,12 +31,14 @@ export function proveReadOnly(command: PlannedCommand): Proof | undefined {
   const name = program.text
   const entry = gnuName(name) === name ? findProgram(name) : undefined
   const proof = entry && (entry.subcommands ? proveSubcommand(entry, words) : prove(entry, words))
-  // `echo` prints the options that it does not know.
+  // `echo` prints unknown options.
   if (!proof && name === "echo") return { files: [], git: false }
   return proof && name === "git" ? { ...proof, git: true, showsTracked: showsContents(words) } : proof
 }
 
-/** True for a text of proved commands with git among them. Only there a proof allows git. */
+/**
+ * Returns true for a text that contains only proved commands, including git. A proof allows git only in such a text.
+ */
 export function needsHardenedGit(plan: ShellPlan): boolean {
   const proofs = plan.commands.map(proveReadOnly)
   return (
@@ -79,16 +81,15 @@ function proveSubcommand(program: Program, words: readonly Word[]): Proof | unde
 
 /** Properties of all programs of a text. */
 export interface KnownPrograms {
-  /** They only read, or are git: their reads were judged before they run. */
+  /** They only read, or are git. Their reads are judged before they run. */
   known: boolean
-  /** Git may change the repository, and nothing else in the text changes anything. */
+  /** Only git may change anything, and only the repository. */
   git: boolean
 }
 
 /**
  * Checks whether a text consists of git and of commands that are proved to only read: `git add -A && git commit -m
- * …`. Subcommands of git that run programs by their arguments do not count, nor do commands that set options or
- * variables.
+ * …`. Excludes git subcommands whose arguments can run programs, and commands that set options or variables.
  */
 export async function knownPrograms(text: string): Promise<KnownPrograms> {
   const plan = await planCommand(text)

@@ -3,8 +3,8 @@ import type { ShellNode } from "./parse.ts"
 import { redirectTypes, type Walk, wordTypes } from "./walk-context.ts"
 
 /**
- * Records the file that a redirection opens. Returns the words after its target: the grammar makes them part of the
- * redirection, but for a shell they are words of the command.
+ * Records the file that a redirection opens. Returns the words after its target: the grammar includes them in the
+ * redirection, but a shell passes them to the command.
  */
 export function readRedirection(walk: Walk, node: ShellNode, at: Directories): ShellNode[] {
   if (node.type === "heredoc_redirect") return readHereDocument(walk, node, at)
@@ -20,7 +20,7 @@ export function readRedirection(walk: Walk, node: ShellNode, at: Directories): S
   if (word.problem !== undefined) walk.problem(word.problem)
   // `{name}>file` stores a number in a variable.
   if (walk.between(node.start - 1, node.start) === "}") walk.problem("a redirection sets a variable")
-  // Some shells read `&>` as `&`, and the words after the target as a command of their own.
+  // Some shells read `&>` as `&`, and the words after the target as a separate command.
   if (operator.startsWith("&") && !endsCommand.test(walk.between(target.end, Number.POSITIVE_INFINITY))) {
     walk.problem("shells read one of its redirections differently")
   }
@@ -37,7 +37,7 @@ export function readRedirection(walk: Walk, node: ShellNode, at: Directories): S
   return extra
 }
 
-/** Returns the statements on the line of a here-document after its mark, which are below it in the tree. */
+/** Returns the statements after a here-document's mark on the same line, which are its children in the tree. */
 export function statementsAfterMark(node: ShellNode): ShellNode[] {
   if (node.type !== "heredoc_redirect") return []
   const start = node.children.findIndex((child) => child.type === "heredoc_start")
@@ -55,7 +55,7 @@ const endsCommand = /^[ \t]*(?:$|[\n;&|)])/
 const writing = new Set([">", ">>", ">|", "&>", "&>>"])
 const duplicating = new Set([">&", "<&"])
 
-/** A here-document is understood if it ends where a shell would end it and its text cannot run commands. */
+/** Checks that a here-document ends at the same point as in a shell, and that its text cannot run commands. */
 function readHereDocument(walk: Walk, node: ShellNode, at: Directories): ShellNode[] {
   const child = (type: string) => node.children.find((entry) => entry.type === type)
   const [start, body, end] = [child("heredoc_start"), child("heredoc_body"), child("heredoc_end")]
@@ -82,7 +82,7 @@ function readHereDocument(walk: Walk, node: ShellNode, at: Directories): ShellNo
   return [...words, ...redirects.flatMap((entry) => readRedirection(walk, entry, at))]
 }
 
-/** The mark without its quotes. Undefined for marks that shells read differently. */
+/** Returns the mark without quotes. Undefined for marks that shells interpret differently. */
 function markName(mark: string): string | undefined {
   const match = /^(?:'([\w.-]+)'|"([\w.-]+)"|\\?([\w.-]+))$/.exec(mark)
   return match?.slice(1).find((part) => part !== undefined)

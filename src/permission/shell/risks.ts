@@ -5,8 +5,7 @@ import type { Word } from "./words.ts"
 
 /**
  * Returns one group of names for every option that runs a program or writes a named file, in any spelling. A rule
- * has to contain a name of each group before it allows the command. A group without names can only be allowed by
- * `*`.
+ * must contain a name of each group to allow the command. A group without names can only be allowed by `*`.
  */
 export function risksOf(name: string, words: readonly Word[]): string[][] {
   const program = findProgram(name)
@@ -17,13 +16,13 @@ export function risksOf(name: string, words: readonly Word[]): string[][] {
   return [...risksIn(unlisted, known), ...(program ? risksIn(program, known) : [])]
 }
 
-/** True if the pattern of a rule contains a name of the group, as a separate word. */
+/** Returns true if the pattern of a rule contains a name of the group, as a separate word. */
 export function namesRisk(pattern: string, group: readonly string[]): boolean {
   const words = pattern.split(/[\s*?=]+/)
   return group.some((name) => words.includes(name) || (name.includes(" ") && pattern.includes(name)))
 }
 
-/** By these names many programs take a program to run or a file to write. A program without an entry may be one of them. */
+/** Common names of options that take a program to run or a file to write. Used for programs without an entry. */
 const unlisted: Program = {
   risks:
     "--output --output-file --outfile --out-file --outputFile --outFile --log-file --logfile --exec --exec-batch --execute --eval --pager --editor --rsh --compress-program --use-compress-program --require --import --preload --loader --shell --script-shell --pre --pre-command --post-command",
@@ -70,8 +69,8 @@ const insides = new WeakMap<Program, Program>()
 const nothing: Program = {}
 
 /**
- * A subcommand with what holds for all of them. Options before the subcommand have short forms of their own: only the
- * long ones hold after it as well.
+ * Returns the entry of a subcommand merged with the entry of its program. Short options before the subcommand can
+ * have other meanings after it, so only long options are merged.
  */
 function insideOf(program: Program, subcommand: Program = nothing): Program {
   const known = subcommand === nothing ? undefined : insides.get(subcommand)
@@ -99,7 +98,7 @@ function insideOf(program: Program, subcommand: Program = nothing): Program {
 
 const inputs: ReadonlySet<string> = new Set("- /dev/stdin /dev/fd/0 /proc/self/fd/0".split(" "))
 
-/** True where the program reads its own program from its input, which is no more known than one after `-c`. */
+/** Returns true if the program runs code from its input, which is as unknown as code after `-c`. */
 function takesInput({ fromInput }: Program, words: readonly Word[], file: Word | undefined): boolean {
   if (fromInput === undefined) return false
   if (file) return inputs.has(file.text)

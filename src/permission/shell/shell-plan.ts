@@ -1,20 +1,20 @@
 import type { Word } from "./words.ts"
 
-/** One command that a text runs, at whatever depth. */
+/** One command that a text runs, at any depth. */
 export interface PlannedCommand {
   /** The program and its arguments after quote removal. */
   argv: Word[]
   /** As written. */
   source: string
-  /** The words joined by single blanks: what rules match. */
+  /** The words joined by single blanks. Rules match this text. */
   pattern: string
   /** The reason why no rule narrower than `*` may allow it. */
   opaque?: string
-  /** Spellings that only a deny may match: the commands that it may run. */
+  /** Commands that it may run. Only deny rules match these. */
   denyForms: string[]
-  /** It may run its input, which may be anywhere in the text. */
+  /** It may run its standard input, which can come from anywhere in the text. */
   runsInput?: true
-  /** The directories where it may run: relative to where the text starts, absolute, or under `~`. Undefined: any. */
+  /** Directories in which it may run: relative to the initial directory, absolute, or under `~`. Undefined: any. */
   directories?: readonly string[]
   /** Variables are set for it. */
   assigns: boolean
@@ -22,7 +22,7 @@ export interface PlannedCommand {
   wrapped: boolean
 }
 
-/** A file that the shell itself opens, or a value of a loop. */
+/** A file that the shell itself opens, or a loop value. */
 export interface PlannedFile {
   kind: "read" | "write" | "mention"
   target: Word
@@ -33,8 +33,8 @@ export interface PlannedFile {
 export interface ShellPlan {
   readonly commands: PlannedCommand[]
   readonly files: PlannedFile[]
-  /** The reason why the text is not understood. Its commands are then those that were found nevertheless. */
+  /** Why the text could not be analysed. `commands` then lists those that were found. */
   opaque?: string
-  /** Where commands begin and end is not certain: some may have been missed. */
+  /** Command boundaries are uncertain: some commands may be missing. */
   garbled: boolean
 }

@@ -9,9 +9,7 @@ import type { PlannedCommand } from "./shell-plan.ts"
 import { type Exit, exitAt, redirectTypes, type Walk, wordTypes } from "./walk-context.ts"
 import { type Word, wordOf } from "./words.ts"
 
-/**
- * Reads a command with its words, wherever they are in the tree. `extra` are words that the grammar put elsewhere.
- */
+/** Reads a command with its words. `extra` contains words that the grammar attached to another node. */
 export function readSimpleCommand(
   walk: Walk,
   node: ShellNode | undefined,
@@ -52,7 +50,7 @@ export function readSimpleCommand(
   })
 }
 
-/** Returns why an assignment may change what commands do. */
+/** Returns why an assignment may change the effect of commands. */
 export function assignmentProblem(walk: Walk, node: ShellNode, at: Directories): string | undefined {
   const [name, , value] = node.children
   walk.substitutionsIn(node, at)
@@ -63,7 +61,7 @@ export function assignmentProblem(walk: Walk, node: ShellNode, at: Directories):
   return harmless ? undefined : `it sets ${name ? walk.source(name) : "a variable"}`
 }
 
-/** Reads `export`, `declare` and `unset`. Denies match their words. They change too much for an allow. */
+/** Reads `export`, `declare` and `unset`. Deny rules match their words. Their effects are too broad for an allow. */
 export function readShellCommand(walk: Walk, node: ShellNode, at: Directories): Exit {
   const argv = node.children.map((child) => {
     if (child.named && child.type !== "variable_assignment") return walk.readWord(child, at)
@@ -92,7 +90,7 @@ export function readTest(walk: Walk, node: ShellNode, at: Directories): boolean 
   return true
 }
 
-/** The nesting of wrappers that is followed. */
+/** Maximum nesting of wrappers. */
 const maxWrapping = 12
 
 interface Found {
@@ -100,7 +98,7 @@ interface Found {
   source: string
   at: Directories
   assigns: boolean
-  /** The reason why it is not understood, without a look at its words. */
+  /** Why it cannot be analysed, regardless of its words. */
   reason: string | undefined
   /** The number of wrappers around it. */
   depth: number
@@ -150,7 +148,7 @@ function addCommand(walk: Walk, command: Found): Exit {
   return exitAt(moved ? undefined : command.at)
 }
 
-/** Returns the directories where a program starts that changes its directory first: `git -C here -C there`. */
+/** Returns the working directories of a program that changes its directory first: `git -C here -C there`. */
 function startOf(at: Directories, words: readonly Word[]): Directories {
   const index = words.findIndex(({ text }) => text.startsWith("-C"))
   const word = words[index]
@@ -201,12 +199,12 @@ function testWords(node: ShellNode): ShellNode[] | undefined {
   return words
 }
 
-/** Every command that may begin at one of the words or be within one. */
+/** Returns every command that may begin at a word or be contained in one. */
 function possibleCommands(words: readonly Word[]): string[] {
   return [...tails(words), ...words.flatMap(({ text }) => (/[\s;&|]/.test(text) ? crudeForms(text) : []))]
 }
 
-/** Every tail of the words. One of them is the command that an unknown wrapper runs. */
+/** Returns every suffix of the words. One of them is the command that an unknown wrapper runs. */
 function tails(words: readonly Word[]): string[] {
   const forms: string[] = []
   for (let from = 0; from < Math.min(words.length, maxTails); from++) {
@@ -219,7 +217,7 @@ function tails(words: readonly Word[]): string[] {
   return forms
 }
 
-/** The number of words that an unknown wrapper may have of its own. */
+/** Maximum number of own words of an unknown wrapper. */
 const maxTails = 24
 
 function joinWords(words: readonly Word[]): string {

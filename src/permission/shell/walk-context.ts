@@ -4,19 +4,19 @@ import type { PlannedCommand, PlannedFile } from "./shell-plan.ts"
 import { type Word, wordOf } from "./words.ts"
 
 /**
- * The commands and files of a tree. `texts` are for further shells. `problem` is the reason why the text is not
- * understood.
+ * The commands and files of a tree. `texts` are run by other shells. `problem` is the reason why the text could not
+ * be analysed.
  */
 export interface Walked {
   commands: PlannedCommand[]
   files: PlannedFile[]
   texts: { text: string; directories: Directories }[]
   problem?: string
-  /** Where commands begin and end is not certain: some may have been missed. */
+  /** Command boundaries are uncertain: some commands may be missing. */
   garbled: boolean
 }
 
-/** The directories of the shell after a statement, by its exit status. */
+/** Directories of the shell after a statement, by its exit status. */
 export interface Exit {
   success: Directories
   failure: Directories
@@ -29,22 +29,22 @@ export interface Walk {
   source(node: ShellNode): string
   /** The text from one index to another. */
   between(start: number, end: number): string
-  /** Records why the text is not understood. The first reason wins. */
+  /** Records why the text could not be analysed. Keeps the first reason. */
   problem(reason: string): void
-  /** Follows a statement that starts in these directories. */
+  /** Analyses a statement that starts in these directories. */
   visit(node: ShellNode, at: Directories): Exit
-  /** Returns the word of a node, and follows the commands in it. */
+  /** Returns the word of a node, and analyses the commands in it. */
   readWord(node: ShellNode, at: Directories): Word
-  /** Follows the commands in substitutions below a node. */
+  /** Analyses the commands in substitutions below a node. */
   substitutionsIn(node: ShellNode, at: Directories): void
 }
 
-/** Returns an exit with the same directories for both outcomes. */
+/** Returns the same directories for both exit statuses. */
 export function exitAt(directories: Directories): Exit {
   return { success: directories, failure: directories }
 }
 
-/** Creates the context of one tree. `statements` follows the children of a substitution. */
+/** Creates the context of one tree. `statements` analyses the children of a substitution. */
 export function createWalk(
   text: string,
   parts: Pick<Walk, "visit"> & { statements(node: ShellNode, at: Directories, walk: Walk): void },
@@ -82,7 +82,7 @@ export function createWalk(
 /** Nodes that redirect the input or output of a command. */
 export const redirectTypes = new Set(["file_redirect", "heredoc_redirect", "herestring_redirect"])
 
-/** Nodes that are replaced by the output of commands. */
+/** Nodes that a shell replaces with the output of commands. */
 export const substitutionTypes = new Set(["command_substitution", "process_substitution"])
 
 /** Nodes that are words of a command. */

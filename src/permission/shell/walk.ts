@@ -13,8 +13,8 @@ import {
 } from "./walk-context.ts"
 
 /**
- * Lists every command of the tree, in the order of the text, and the files that the shell itself opens. Follows the
- * working directory of the shell through `cd`, with every directory that it may be in.
+ * Lists every command of the tree, in the order of the text, and the files that the shell itself opens. Tracks every
+ * possible working directory through `cd`.
  */
 export function walkCommands(tree: ShellNode, text: string): Walked {
   const walk = createWalk(text, { visit, statements: (node, at) => sequence(node.children, at) })
@@ -27,7 +27,7 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
     return exit
   }
 
-  /** Follows statements of which some may not run. */
+  /** Analyses statements of which some may not run. */
   function branches(nodes: readonly ShellNode[], start: Directories): Exit {
     let directories = start
     for (const node of statementsOf(nodes)) {
@@ -98,7 +98,7 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
     return { success: union(first.success, second.success), failure: second.failure }
   }
 
-  /** Each command runs in a shell of its own, except the last one in some shells. */
+  /** Each command runs in its own subshell, except the last one in some shells. */
   function pipeline(node: ShellNode, at: Directories): Exit {
     let directories = at
     for (const child of statementsOf(node.children)) {
@@ -108,7 +108,10 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
     return exitAt(directories)
   }
 
-  /** An iteration may start where the one before ended: a loop that changes its directory could be anywhere. */
+  /**
+   * An iteration starts in the last directory of the previous one, so the directory of a loop that changes it is
+   * unknown.
+   */
   function loop(node: ShellNode, at: Directories): Exit {
     const start = /\b(?:cd|chdir|pushd|popd)\b/.test(walk.source(node)) ? undefined : at
     const exit = branches(node.children, start)
@@ -170,7 +173,7 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
     return exit
   }
 
-  /** Finds the commands in a node that is not understood, for denies. */
+  /** Finds commands in a node that cannot be analysed, for deny rules. */
   function notUnderstood(node: ShellNode, at: Directories): Exit {
     walk.problem(reasonFor(node.type))
     if (!statementTypes.has(node.type)) walk.found.garbled = true

@@ -2,28 +2,28 @@ import type { ShellNode } from "./parse.ts"
 
 /** One word of a command after the shell removed its quotes. */
 export interface Word {
-  /** The text that the program gets. Parts that are known only when the command runs are as written. */
+  /** The text that the program receives. Parts known only at run time are as written. */
   text: string
-  /** A pattern for all that the word may become, with `*` for every unknown part. */
+  /** A pattern for all possible values of the word, with `*` for every unknown part. */
   span: string
-  /** A part is known only when the command runs. `$HOME`, `$PWD` and `~` at the start are known. */
+  /** Part of the word is known only at run time. A leading `$HOME`, `$PWD` or `~` is known. */
   dynamic: boolean
-  /** It may become several words, none, or an option: an unknown part is not quoted. */
+  /** It may expand to several words, none, or an option, because an unknown part is unquoted. */
   splits: boolean
   /** The shell replaces an unquoted `*`, `?` or `[` by file names. */
   glob: boolean
-  /** It starts with the home directory or the current one. `tail` is the rest. */
+  /** It starts with the home directory or the working directory. `tail` is the rest. */
   base?: "home" | "directory"
   tail?: string
   /** An unknown file below a path that another command names. */
   contained?: boolean
-  /** Commands that run to make the word. */
+  /** Commands whose output becomes part of the word. */
   substitutions: ShellNode[]
-  /** The reason why it is not understood. */
+  /** Why it could not be analysed. */
   problem?: string
 }
 
-/** Returns the word of a node. Never throws: a word that is not understood has a `problem`. */
+/** Returns the word of a node. Never throws: a word that cannot be analysed has a `problem`. */
 export function wordOf(node: ShellNode, text: string): Word {
   return finish(draftOf(node, text))
 }
@@ -69,7 +69,7 @@ function finish(draft: Draft): Word {
   return word
 }
 
-/** Quoted wildcards become `?`. Anything may follow a bracket or brace. */
+/** Returns the pattern of a word. Returns the pattern of a word. Quoted wildcards become `?`. Anything may follow a bracket or brace. */
 function spanOf(text: string, mask: string): string {
   let span = ""
   for (let index = 0; index < text.length; index++) {
@@ -82,7 +82,7 @@ function spanOf(text: string, mask: string): string {
   return span
 }
 
-/** Reads the draft of a word. Never throws. */
+/** Builds the draft of a word. Never throws. */
 export function draftOf(node: ShellNode, text: string): Draft {
   const draft: Draft = { text: "", mask: "", dynamic: false, splits: false, substitutions: [] }
   read(node, text, draft, false)
@@ -90,7 +90,7 @@ export function draftOf(node: ShellNode, text: string): Draft {
 }
 
 /**
- * A word while it is read. `mask` has the length of `text` and contains only the characters that the shell still
+ * A word under construction. `mask` has the length of `text` and contains only the characters that the shell still
  * interprets: quoted ones are {@link quoted} in it, unknown ones {@link unknown}.
  */
 export interface Draft {
@@ -106,7 +106,7 @@ export interface Draft {
 
 /** In a mask: a literal character. */
 export const quoted = "\u0000"
-/** In a mask: a character that is not known before the command runs. */
+/** In a mask: a character that is known only at run time. */
 export const unknown = "\u0001"
 
 function read(node: ShellNode, text: string, draft: Draft, inQuotes: boolean): void {
@@ -148,7 +148,7 @@ function read(node: ShellNode, text: string, draft: Draft, inQuotes: boolean): v
   }
 }
 
-/** The problem of a part whose value is known only when the command runs. */
+/** Returns the problem of a part whose value is known only at run time. */
 function unknownProblem(type: string, source: string): string | undefined {
   if (type === "arithmetic_expansion") return arithmeticProblem(source)
   const known = [
@@ -166,14 +166,14 @@ function readString(node: ShellNode, text: string, draft: Draft): void {
   let position = node.start + 1
   const literal = (to: number) => {
     const source = text.slice(position, to)
-    // Plain text of the grammar must not be an expansion for a shell.
+    // Text that the grammar treats as plain must not be an expansion in a shell.
     if (/`|\$[\w({[@*#?!$-]/.test(source.replaceAll(/\\./gs, "")))
       draft.problem ??= "a quoted part is not understood"
     addQuoted(draft, unescapeQuoted(source))
   }
   for (const child of node.children) {
     if (!child.named || child.type === "string_content") continue
-    // For the grammar, blanks before an expansion are part of it.
+    // The grammar includes the blanks before an expansion.
     const start = child.start + (/^\s*/.exec(text.slice(child.start, child.end))?.[0].length ?? 0)
     literal(start)
     read(child, text, draft, true)
@@ -243,9 +243,7 @@ function unescapeQuoted(text: string): string {
   return text.replaceAll(/\\([$`"\\\n])/g, (_, next: string) => (next === "\n" ? "" : next))
 }
 
-/**
- * Decodes a string in `$'…'`. `problem` is the reason why it is not understood. The escape is then left as written.
- */
+/** Decodes a string in `$'…'`. If `problem` is set, an escape was not recognized and is left as written. */
 export function decodeAnsi(text: string): { text: string; problem?: string } {
   let problem: string | undefined
   const escapes = /\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))/gs
@@ -253,7 +251,7 @@ export function decodeAnsi(text: string): { text: string; problem?: string } {
     if (letter !== undefined && Object.hasOwn(ansiEscapes, letter)) return ansiEscapes[letter] ?? whole
     const code =
       octal === undefined ? Number.parseInt(hex ?? short ?? long ?? "", 16) : Number.parseInt(octal, 8)
-    // A byte above 127 is only part of a character, and a zero ends the string.
+    // A byte above 127 is only part of a character, and a zero byte ends the string.
     const bytes = hex !== undefined || octal !== undefined
     if (!(code > 0 && code <= 0x10ffff) || (bytes && code > 127)) {
       problem ??= `the escape ${whole} is not understood`
@@ -281,14 +279,14 @@ const ansiEscapes: Readonly<Record<string, string>> = {
 }
 
 /**
- * Returns why an expansion may do more than look something up. Its operand must not do more either: expansions in
- * it, and text that only the grammar takes for plain. `text` is the whole that the positions of the node refer to.
+ * Returns why an expansion may do more than look up a value. Also checks its operand: nested expansions, and text
+ * that only the grammar treats as plain. `text` is the string to which the node's positions refer.
  */
 export function expansionProblem(node: ShellNode, text: string): string | undefined {
   const source = text.slice(node.start, node.end).trimStart()
   if (!harmlessExpansion.test(source)) return `${source.slice(0, 40)} can do more than look up a value`
   const parts = partsOf(node)
-  // The rest has no parts that run for the grammar, so nothing in it may look like one.
+  // According to the grammar, the rest runs nothing, so no part of it may look like an expansion.
   let position = node.end - source.length + 1
   let plain = ""
   for (const part of parts) {
@@ -311,7 +309,7 @@ export function arithmeticProblem(source: string): string | undefined {
   return /[^\s\d+*/%()$[\]-]/.test(source) ? "its arithmetic can run commands" : undefined
 }
 
-/** Forms of `${…}` that only look something up. Others can assign, evaluate or run. */
+/** Forms of `${…}` that only look up a value. Others can assign, evaluate or run. */
 const harmlessExpansion = /^\$(?:\w+|[@*#?$!-]|\{#?\w+\}|\{\w+(?::?[-+]|%%?|##?|\/\/?).*\})$/s
 
 const partTypes = new Set([
@@ -322,12 +320,12 @@ const partTypes = new Set([
   "process_substitution",
 ])
 
-/** The outermost expansions and substitutions below a node. */
+/** Returns the outermost expansions and substitutions below a node. */
 function partsOf(node: ShellNode): ShellNode[] {
   return node.children.flatMap((child) => (partTypes.has(child.type) ? [child] : partsOf(child)))
 }
 
-/** Commands of substitutions are followed elsewhere. */
+/** Commands of substitutions are analysed elsewhere. */
 function partProblem(part: ShellNode, text: string): string | undefined {
   if (part.type === "arithmetic_expansion") return arithmeticProblem(text.slice(part.start, part.end))
   return part.type.endsWith("substitution") ? undefined : expansionProblem(part, text)

@@ -12,11 +12,11 @@ const compiler: Program = {
 const make: Program = {
   risks: "-f|--file|--makefile --eval -E -I|--include-dir",
   valued: "-C -j -l -o -W",
-  // Values are expanded, and some variables say what runs the recipes.
+  // Values are expanded, and some variables choose the program that runs the recipes.
   operand: /^(?!(?:\.?SHELL\w*|\w*MAKEFLAGS|MAKEFILES|MAKE)\W)(?!.*(?:\$[({]|!=|`))/s,
 }
 
-/** Programs that build, test and install, and those that run the scripts of a project. */
+/** Programs that build, test, install, or run project scripts. */
 export const buildTools: ProgramTable = [
   ["gcc g++ clang", { ...compiler, readOnly: version("--version") }],
   ["cc c++ clang++ ld as tcc gfortran", compiler],

@@ -1,6 +1,6 @@
 import type { ProgramTable } from "../program.ts"
 
-/** Commands that shells have built in. */
+/** Shell builtins. */
 export const builtins: ProgramTable = [
   ["true false", { operands: "text", readOnly: "" }],
   ["echo", { operands: "text", readOnly: "-n -e -E" }],
@@ -72,7 +72,7 @@ function conditionWord(text: string): boolean {
   return text !== "-v" && text !== "-R" && !evaluatesSubscript(text)
 }
 
-/** A number may be an element of an array for a shell, which expands the subscript. */
+/** Returns true if a number may be an array element with an expansion in its subscript, which a shell evaluates. */
 function evaluatesSubscript(text: string): boolean {
   return /\[.*[$`]/s.test(text)
 }

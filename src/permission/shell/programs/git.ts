@@ -14,7 +14,7 @@ export const gitPrograms: ProgramTable = [
       risks:
         "-c --config-env --exec-path --git-dir --work-tree -p|--paginate --ext-diff --textconv --filters --show-signature --open-files-in-pager",
       valued: "-C -c --git-dir --work-tree --namespace --super-prefix",
-      // `ext::…` and the like name a program that speaks for the remote.
+      // URLs such as `ext::…` name a program that acts as the remote.
       operand: /^(?![\w+-]+::)/,
       riskySubcommands:
         "config difftool mergetool filter-branch bisect submodule daemon send-email instaweb credential hook maintenance p4 svn cvsserver remote-ext remote-fd fast-import merge-index merge-one-file web--browse shell http-backend upload-pack receive-pack upload-archive for-each-repo bugreport diagnose credential-store credential-cache mailsplit column checkout-index",
@@ -55,7 +55,7 @@ export const gitPrograms: ProgramTable = [
         "interpret-trailers": { inPlace: "--in-place" },
         help: { risks: "-w|--web" },
         commit: { risks: "", valued: "-m -F -C -c -t", repository: true, shows: "when verbose" },
-        // Without `--list` a name would create a tag.
+        // Without `--list`, a name creates a tag.
         tag: {
           risks: "",
           valued: "-m -F -u",
@@ -91,7 +91,7 @@ export const gitPrograms: ProgramTable = [
           readOnly: diffOptions,
           shows: "unless summed up",
         },
-        // Its `-u` means files that git does not track.
+        // Here `-u` means untracked files.
         "stash show": {
           operands: "text",
           numbers: true,
@@ -110,7 +110,7 @@ export const gitPrograms: ProgramTable = [
           },
           shows: "with a patch option",
         },
-        // `branch` names no branch: that would create one.
+        // Without operands: `branch <name>` creates a branch.
         branch: {
           operands: "text",
           readOnly: {

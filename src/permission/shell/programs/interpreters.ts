@@ -129,7 +129,7 @@ export const interpreters: ProgramTable = [
     {
       risks: "-cmd -init -A*",
       singleDash: true,
-      // Dot commands that only print. No functions and statements that use other files.
+      // Dot commands that only print. Excludes functions and statements that use other files.
       operand:
         /^(?!\s*\.(?!(?:tables|schema|indexes|databases|mode|headers?|dump)\b))(?!.*(?:writefile|readfile|load_extension|edit|attach|vacuum)\b)/is,
     },

@@ -10,13 +10,13 @@ const plainSed = new RegExp(
 /** A script that only prints parts of its input: no function calls, pipes, redirections or strings made of commands. */
 const plainAwk = /^(?!.*(?:system|getline|close|@|\\\n))[^|>`]*$/s
 
-/** The same without the environment and without files that the script names itself. */
+/** The same, without environment variables and without files named in the script. */
 const plainAwkPrint = new RegExp(
   `${/^(?!.*(?:ENVIRON|ARGV|ARGC|PROCINFO|SYMTAB|FUNCTAB))/s.source}${plainAwk.source}`,
   "s",
 )
 
-/** A filter that takes its input from the files given and from nowhere else. */
+/** A filter that reads only the given files. */
 const plainJq = /^(?!.*(?:env|import|include|modulemeta|input_filename|search_list|\\\n))/is
 
 const awk: Program = {
@@ -179,7 +179,7 @@ export const textPrograms: ProgramTable = [
       writes: "-o|-O|--log-file|--LOG-FILE",
       risks: "-k|--lesskey-file|--lesskey-src|--lesskey-content -T|--tag-file",
       valued: "-b -h -j -p -P -t -x -y -z",
-      // `+` begins a command of its own, which may be one for a shell.
+      // `+` begins an editor command, which may run a shell command.
       operand: /^(?!\+)/,
     },
   ],
