@@ -7,7 +7,7 @@ import { createHandleCache } from "./handle-cache.ts"
 
 /** The open sessions of an engine: one handle each, so that two callers cannot run one at once. */
 export interface OpenSessions {
-  /** Undefined if it is not open. */
+  /** Returns undefined if it is not open. */
   find(id: string): SessionHandle | undefined
   /** Opens a stored session. Undefined if it does not exist. */
   get(id: string): Promise<SessionHandle | undefined>

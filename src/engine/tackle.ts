@@ -49,7 +49,7 @@ export interface Sessions {
     title?: string
     parentID?: string
   }): Promise<SessionHandle>
-  /** Undefined if the session does not exist. */
+  /** Returns undefined if the session does not exist. */
   get(id: string): Promise<SessionHandle | undefined>
   /** Returns the session of this worktree that was used last, without replays. */
   latest(): Promise<SessionHandle | undefined>

@@ -46,7 +46,7 @@ function nameOf(files: CopiedFiles): string {
     .digest("hex")
 }
 
-/** True if the directory contains exactly these files with these bytes. */
+/** Returns true if the directory contains exactly these files with these bytes. */
 function isWhole(copy: string, files: CopiedFiles): boolean {
   try {
     const found = readdirSync(copy, { recursive: true, withFileTypes: true })

@@ -26,7 +26,7 @@ export interface ContentStore {
   readonly fileBytes: number
   /** Stores the bytes and returns their hash. Undefined if they are too large. They are on disk when it resolves. */
   put(bytes: Uint8Array): Promise<string | undefined>
-  /** Undefined if the content is missing or damaged. */
+  /** Returns undefined if the content is missing or damaged. */
   get(hash: string): Promise<Uint8Array | undefined>
   /** Removes content beyond the age limit, then beyond the size limit. Ignores files that another process removes. */
   sweep(now?: number): Promise<void>
@@ -71,7 +71,7 @@ function pathOf(root: string, hash: string): string {
   return join(root, hash.slice(0, 2), hash)
 }
 
-/** True if the whole file exists. Updates its time of last use. */
+/** Returns true if the whole file exists. Updates its time of last use. */
 async function touch(path: string, size: number): Promise<boolean> {
   const found = await unlessMissing(stat(path))
   if (found?.size !== size) return false

@@ -63,8 +63,8 @@ function controlShare(sample: Buffer): number {
 const template = /\.(example|sample|template)$/i
 
 /**
- * True for files that usually contain credentials: `.env`, `.env.local`, `.envrc`, `staging.env`. Reading one asks the
- * user, so a directory search must not show their lines.
+ * Returns true for files that usually contain credentials: `.env`, `.env.local`, `.envrc`, `staging.env`. Reading one
+ * asks the user, so a directory search must not show their lines.
  */
 export function isSecretFile(path: string): boolean {
   const name = basename(path)

@@ -75,7 +75,7 @@ export function stampBytes(bytes: Uint8Array, mtimeMs: number): FileStamp {
   return stamp
 }
 
-/** True if both stamps describe the same bytes: by digest if both have one, else by size and time. */
+/** Returns true if both stamps describe the same bytes: by digest if both have one, else by size and time. */
 export function sameStamp(a: FileStamp, b: FileStamp): boolean {
   if (a.digest !== undefined && b.digest !== undefined) return a.digest === b.digest
   return a.size === b.size && a.mtimeMs === b.mtimeMs

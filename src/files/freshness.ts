@@ -14,7 +14,7 @@ export type FileBefore =
   | { exists: false; path: string; real: string }
   | { exists: true; path: string; real: string; bytes: Uint8Array; stamp: FileStamp }
 
-/** Undefined if the file does not exist. */
+/** Returns undefined if the file does not exist. */
 export function bytesOf(before: FileBefore): Uint8Array | undefined {
   return before.exists ? before.bytes : undefined
 }

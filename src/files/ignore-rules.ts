@@ -6,7 +6,7 @@ import { systemCode } from "../util/errors.ts"
 
 /** The rules of the ignore files from a root down to one directory. */
 export interface IgnoreRules {
-  /** True for an ignored entry of that directory. Assumes that its parents are not ignored. */
+  /** Returns true for an ignored entry of that directory. Assumes that its parents are not ignored. */
   ignores(path: string, directory: boolean): boolean
   /** Returns the rules of a subdirectory with the entries `names`. */
   enter(directory: string, names: ReadonlySet<string>): Promise<IgnoreRules>

@@ -166,7 +166,7 @@ export async function readDirectoryPage(
   return { entries, total: found.length }
 }
 
-/** False for a broken link. */
+/** Returns false for a broken link. */
 async function leadsToDirectory(link: string): Promise<boolean> {
   try {
     return (await stat(link)).isDirectory()

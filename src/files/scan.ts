@@ -163,7 +163,7 @@ function versionOf({ bytes, mode }: ScannedFile): FileVersion {
   return { hash: bytes ? hashOf(bytes) : "", mode }
 }
 
-/** True for a file created since. A file that was moved here keeps its birth time. */
+/** Returns true for a file created since. A file that was moved here keeps its birth time. */
 function isNew(stats: Stats | undefined, since: number): boolean {
   if (!stats) return false
   const { ctimeMs, birthtimeMs } = stats

@@ -146,7 +146,7 @@ async function remove(
   }
 }
 
-/** True if the backup is still a hard link to the original file. */
+/** Returns true if the backup is still a hard link to the original file. */
 function isSame({ dev, ino }: BigIntStats, path: string): boolean {
   const there = lstatSync(path, { bigint: true, throwIfNoEntry: false })
   return there?.dev === dev && there.ino === ino

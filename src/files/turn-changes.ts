@@ -149,7 +149,7 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
     return changes.length > 0
   }
 
-  /** Undefined if the worktree cannot be read. Commands run nevertheless. */
+  /** Returns undefined if the worktree cannot be read. Commands run nevertheless. */
   async function scan(known: Scan | undefined): Promise<Scan | undefined> {
     const { worktree, leaveOut, limits } = options
     try {
@@ -246,7 +246,7 @@ function shortened(text: string): string {
   return line.length > 60 ? `${line.slice(0, 60)}…` : line
 }
 
-/** True for a command that provably changes no file. It is not watched. */
+/** Returns true for a command that provably changes no file. It is not watched. */
 async function onlyReads(text: string): Promise<boolean> {
   const { commands, files, opaque, garbled } = await planCommand(text)
   if (opaque !== undefined || garbled || commands.length === 0) return false

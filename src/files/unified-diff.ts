@@ -38,7 +38,7 @@ export async function unifiedDiff(input: DiffInput): Promise<string> {
   return cut(patch ?? newTextAlone(path, after))
 }
 
-/** False if the diff shows only a part of the change. Only such notices start with a bracket. */
+/** Returns false if the diff shows only a part of the change. Only such notices start with a bracket. */
 export function isWholeDiff(diff: string): boolean {
   return !/^\[/m.test(diff)
 }

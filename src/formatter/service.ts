@@ -20,7 +20,7 @@ export interface FormatterRun {
 
 /** Formats changed files. */
 export interface FormatterService {
-  /** True if a formatter exists for the file. Runs nothing. */
+  /** Returns true if a formatter exists for the file. Runs nothing. */
   handles(path: string): boolean
   /**
    * Runs the formatters for the file one after the other, each when the next run is requested. Stops at the first failure

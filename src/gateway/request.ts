@@ -19,7 +19,7 @@ export function parseChatRequest(text: string): ChatRequest {
   return checked(ChatRequest, parsed.value)
 }
 
-/** True if the request offers at least one tool. */
+/** Returns true if the request offers at least one tool. */
 export function offersTools({ tools }: ChatRequest): boolean {
   return (tools ?? []).length > 0
 }

@@ -21,7 +21,7 @@ export interface Connection {
   request<T>(method: string, params: unknown, limit: { ms: number; signal: AbortSignal }): Promise<T>
   /** Sends a notification, which has no answer. */
   notify(method: string, params?: unknown): void
-  /** False once the process ended or is being ended. */
+  /** Returns false once the process ended or is being ended. */
   alive(): boolean
   /** Fires when the process ends, with a `ServerEndedError`. */
   readonly gone: AbortSignal

@@ -86,8 +86,8 @@ export function createPublishedDiagnostics(): PublishedDiagnostics {
 const typescriptCommand = "typescript.tsserverRequest"
 
 /**
- * True if TypeScript diagnostics can be requested although the server only publishes them. It publishes nothing for a
- * file that stays without errors, so waiting would use the full limit after each edit.
+ * Returns true if TypeScript diagnostics can be requested although the server only publishes them. It publishes
+ * nothing for a file that stays without errors, so waiting would use the full limit after each edit.
  */
 export function canAskTypescript({ executeCommandProvider }: ServerCapabilities): boolean {
   return executeCommandProvider?.commands.includes(typescriptCommand) ?? false

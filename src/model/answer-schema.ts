@@ -55,8 +55,8 @@ function checkerOf(schema: JsonSchema): z.ZodType {
 }
 
 /**
- * True if a server can enforce the schema strictly. OpenAI and compatible servers require closed objects with all keys
- * required.
+ * Returns true if a server can enforce the schema strictly. OpenAI and compatible servers require closed objects with
+ * all keys required.
  */
 export function isStrictSchema(schema: unknown): boolean {
   if (Array.isArray(schema)) return schema.every(isStrictSchema)

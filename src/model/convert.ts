@@ -95,7 +95,7 @@ function convert(entry: MessageWithParts, model: ModelInfo): Kept {
   return { converted, partCount: parts.length, lastPartID: parts.at(-1)?.id }
 }
 
-/** True if the message can no longer change. */
+/** Returns true if the message can no longer change. */
 function isSettled({ message, parts }: MessageWithParts): boolean {
   if (message.role === "user") return true
   if (message.time.completed === undefined) return false

@@ -168,17 +168,17 @@ function nextStep(report: Report, kind: ProviderErrorKind, ref: ModelRef): strin
   }
 }
 
-/** True if the answer had begun: address and network are correct. */
+/** Returns true if the answer had begun: address and network are correct. */
 function isBrokenOff(report: Report, kind: ProviderErrorKind): boolean {
   return kind === "network" && report.status !== undefined
 }
 
-/** True for a closed port on this machine. Waiting does not start a server. */
+/** Returns true for a closed port on this machine. Waiting does not start a server. */
 function isOffLocally(report: Report): boolean {
   return report.systemCode === "ECONNREFUSED" && /^(127\.|localhost|\[::1\])/.test(hostOf(report.url))
 }
 
-/** True if the host name cannot be resolved. */
+/** Returns true if the host name cannot be resolved. */
 function isUnknownHost(report: Report): boolean {
   return report.systemCode === "ENOTFOUND"
 }
@@ -240,7 +240,7 @@ const refusals: readonly Refusal[] = [
   },
 ]
 
-/** True if an answer with this status and text refuses tools. */
+/** Returns true if an answer with this status and text refuses tools. */
 export function refusesTools(status: number | undefined, text: string): boolean {
   if (status === undefined) return false
   return refusals.some((row) => row.status.includes(status) && row.text.test(text))

@@ -14,7 +14,7 @@ import type { Plugin } from "./load.ts"
 
 /** Calls the hooks of all plugins. Exists only if there are plugins. */
 export interface PluginHost {
-  /** True if an enabled plugin has the hook. Avoids preparing input that no plugin needs. */
+  /** Returns true if an enabled plugin has the hook. Avoids preparing input that no plugin needs. */
   has(hook: keyof Hooks): boolean
   /**
    * Runs a hook of all plugins in load order; each gets the output of the previous one. A plugin that throws, exceeds the

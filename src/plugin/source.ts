@@ -41,7 +41,7 @@ export interface NamedPlugin {
   options?: Readonly<Record<string, unknown>>
 }
 
-/** True for a path, false for a package name. */
+/** Returns true for a path, false for a package name. */
 export function isPluginPath(spec: string): boolean {
   return /^(?:\.{1,2}\/|\/|~\/|file:)/.test(spec)
 }

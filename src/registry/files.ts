@@ -57,7 +57,7 @@ function pathsIn(directory: string): string[] {
   }
 }
 
-/** True for executables, except hidden files and declarations: see `docs/tools-in-any-language.md`. */
+/** Returns true for executables, except hidden files and declarations: see `docs/tools-in-any-language.md`. */
 function isProgram(path: string): boolean {
   if (!isNamedAsTool(path)) return false
   try {
@@ -73,7 +73,7 @@ function isNamedAsTool(path: string): boolean {
   return !/(?:^\.|\.d\.m?ts$)/.test(basename(path))
 }
 
-/** True for a file that starts with `#!`. */
+/** Returns true for a file that starts with `#!`. */
 function isScript(path: string): boolean {
   if (!isFile(path)) return false
   let file: number | undefined

@@ -86,7 +86,7 @@ interface Fill {
   room: number
 }
 
-/** Undefined if the limit is unknown, or if there was no step since a compaction. */
+/** Returns undefined if the limit is unknown, or if there was no step since a compaction. */
 function fillOf(history: readonly MessageWithParts[], { limit }: ModelInfo): Fill | undefined {
   const { context, output } = limit
   if (!context) return undefined

@@ -88,7 +88,7 @@ export async function familyOf(store: Pick<Store, "session" | "sessions">, id: s
   return [root, ...(await descendants(store, root)).map((session) => session.id)]
 }
 
-/** Undefined for a root session, and if the parent is gone. */
+/** Returns undefined for a root session, and if the parent is gone. */
 async function parentOf(store: Pick<Store, "session">, id: string): Promise<string | undefined> {
   const parentID = (await store.session(id))?.parentID
   return parentID === undefined ? undefined : (await store.session(parentID))?.id

@@ -103,7 +103,7 @@ function isPlainCall(value: unknown, tools: ReadonlyMap<string, SyntheticTool>):
   return typeof name === "string" && tools.has(name) && key !== undefined && !isSchema(inner[key])
 }
 
-/** True if the arguments are a schema: the tool is described, not called. */
+/** Returns true if the arguments are a schema: the tool is described, not called. */
 function isSchema(value: unknown): boolean {
   return (
     isRecord(value) && value.type === "object" && ("properties" in value || Object.keys(value).length === 1)

@@ -36,7 +36,7 @@ export function* readParameters(context: ReadContext, name: string, form: Parame
 
   add("{")
   const keys = new Set<string>()
-  /** True for a parameter of the tool that has no value yet. */
+  /** Returns true for a parameter of the tool that has no value yet. */
   const isNext = (key: string): boolean => !keys.has(key) && propertyOf(schema, key) !== undefined
   let problem: string | undefined
   let cut = false
@@ -157,7 +157,7 @@ function* readValue(
   }
 }
 
-/** True before a parameter, the end of the call or the end of the answer. Reads nothing. */
+/** Returns true before a parameter, the end of the call or the end of the answer. Reads nothing. */
 function* endsParameter({ source }: ReadContext, form: ParameterForm): Reading<boolean> {
   const start = source.position
   yield* skipSpace(source)
@@ -178,7 +178,7 @@ function* beginsParameter(
   return key !== undefined && isNext(key)
 }
 
-/** True if only another mark or nothing follows the end of the call. */
+/** Returns true if only another mark or nothing follows the end of the call. */
 function* endsCall({ source }: ReadContext, end: string): Reading<boolean> {
   const start = source.position
   source.position += end.length
@@ -204,7 +204,7 @@ function valueText(written: string): string {
   return JSON.stringify(value.ok && text !== "" ? value.value : text)
 }
 
-/** True if the schema allows only strings. Unknown parameters are strings. */
+/** Returns true if the schema allows only strings. Unknown parameters are strings. */
 function takesText(schema: JsonSchema | undefined, key: string): boolean {
   const property = propertyOf(schema, key)
   if (property === undefined) return true

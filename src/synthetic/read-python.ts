@@ -53,7 +53,7 @@ function* takeFurther({ source }: ReadContext): Reading<void> {
   }
 }
 
-/** True if only white space, a mark, or a semicolon and the next call follow on the line. */
+/** Returns true if only white space, a mark, or a semicolon and the next call follow on the line. */
 export function* endsLine(context: ReadContext): Reading<boolean> {
   const { source } = context
   const between = yield* takeWhile(source, /[ \t;]*/y)
@@ -62,7 +62,7 @@ export function* endsLine(context: ReadContext): Reading<boolean> {
   return next === "" || /[\r\n]/.test(next) || (between.includes(";") && /[[{]/.test(next))
 }
 
-/** True if only marks follow up to the end of the line. Reads nothing. */
+/** Returns true if only marks follow up to the end of the line. Reads nothing. */
 function* onlyMarks({ source }: ReadContext): Reading<boolean> {
   const start = source.position
   let next = "<"

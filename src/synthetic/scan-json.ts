@@ -71,7 +71,7 @@ export function* scanBrackets(source: Source, options: ScanOptions = {}): Readin
   }
 }
 
-/** True if the text after the quote can follow a string. */
+/** Returns true if the text after the quote can follow a string. */
 function* endsHere(
   source: Source,
   quote: string,
@@ -112,8 +112,8 @@ interface StringContext {
 export const lookAhead = 300
 
 /**
- * True if a quote ends its string: the text after it fits the open brackets. Any other quote belongs to the string and
- * was not escaped. Undefined: more text is needed, which never happens if the text is `whole`.
+ * Returns true if a quote ends its string: the text after it fits the open brackets. Any other quote belongs to the
+ * string and was not escaped. Undefined: more text is needed, which never happens if the text is `whole`.
  */
 export function endsString(after: string, context: StringContext, whole: boolean): boolean | undefined {
   const text = after.slice(0, lookAhead)
@@ -144,7 +144,7 @@ function gapEnd(text: string, from: number): number {
   return from + (gap.exec(text)?.[0].length ?? 0)
 }
 
-/** True if `rest` can follow a value within the bracket. `rest` does not begin with a closing bracket. */
+/** Returns true if `rest` can follow a value within the bracket. `rest` does not begin with a closing bracket. */
 function follows(rest: string, bracket: string | undefined, known: boolean): boolean | undefined {
   if (rest.startsWith("<")) return rest.length > 1 || known ? /^<[/|｜]/.test(rest) : undefined
   if (bracket === "[" && /^[{[]/.test(rest)) return true
@@ -160,14 +160,14 @@ function follows(rest: string, bracket: string | undefined, known: boolean): boo
     : false
 }
 
-/** Undefined if the word may become a value, or the name of an argument or a call. */
+/** Returns undefined if the word may become a value, or the name of an argument or a call. */
 function mayBecomeValue(next: string, known: boolean): boolean | undefined {
   return !known && /^[\w.]+\s*$/.test(next) ? undefined : false
 }
 
 /**
- * True if the text begins with a quote and an object whose quotes are not escaped: arguments as a string. Undefined: more
- * text is needed.
+ * Returns true if the text begins with a quote and an object whose quotes are not escaped: arguments as a string.
+ * Undefined: more text is needed.
  */
 export function opensQuotedObject(text: string, whole: boolean): boolean | undefined {
   if (/^"\{\s*"(\\.|[^"\\\n])*"\s*:/.test(text)) return true

@@ -60,7 +60,7 @@ export function* charAt(source: Source, offset = 0): Reading<string> {
   return slice(source, source.position + offset, source.position + offset + 1)
 }
 
-/** True if the literal comes next. Waits only while it is possible. */
+/** Returns true if the literal comes next. Waits only while it is possible. */
 export function* sees(source: Source, literal: string): Reading<boolean> {
   for (;;) {
     const there = slice(source, source.position, source.position + literal.length)

@@ -6,15 +6,15 @@ export interface TextContext {
   passExample(text: string): void
   /** Starts a new line after a call. */
   afterCall(): void
-  /** True if the next character is in a code fence, inline code, a quotation, or a quoting block. */
+  /** Returns true if the next character is in a code fence, inline code, a quotation, or a quoting block. */
   isQuoted(next: string): boolean
   /** Returns the mark that ends the current thinking block, if there is one. */
   thoughtsEnd(): string | undefined
-  /** True if only white space follows the last call. */
+  /** Returns true if only white space follows the last call. */
   followsCall(): boolean
-  /** True if only white space precedes this position on its line. */
+  /** Returns true if only white space precedes this position on its line. */
   atLineStart(): boolean
-  /** True after an announcement such as "For example:", until other text follows. */
+  /** Returns true after an announcement such as "For example:", until other text follows. */
   introducesExample(): boolean
 }
 

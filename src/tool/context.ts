@@ -136,7 +136,7 @@ export interface JobInput {
 
 /** Confines commands as the session's rules require. */
 export interface SandboxCapability {
-  /** True where commands run in a sandbox. */
+  /** Returns true if commands run in a sandbox. */
   active(): Promise<boolean>
   /**
    * Returns undefined where commands run without a sandbox. `text` is the shell's input. Throws `SandboxError` where a

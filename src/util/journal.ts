@@ -53,7 +53,7 @@ export function createJournal<T extends object>(options: JournalOptions<T>): Jou
     }
   }
 
-  /** Undefined if the file is gone, or half written by a process that was killed. */
+  /** Returns undefined if the file is gone, or half written by a process that was killed. */
   function read(file: string): JournalEntry<T> | undefined {
     try {
       const value: unknown = JSON.parse(readFileSync(file, "utf8"))

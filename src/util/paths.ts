@@ -59,7 +59,7 @@ function followBehind(
   }
 }
 
-/** Undefined if the entry is missing. A link to a missing target leads to a path that does not exist. */
+/** Returns undefined if the entry is missing. A link to a missing target leads to a path that does not exist. */
 function entryAt(path: string, links: { left: number }): FollowedPath | undefined {
   if (!mayExist(path)) return undefined
   try {
@@ -116,7 +116,7 @@ export function isInside(path: string, directory: string): boolean {
   return rest === "" || (rest !== ".." && !rest.startsWith(`..${sep}`) && !isAbsolute(rest))
 }
 
-/** True for an absolute path that is certainly normalized, so that comparing strings is enough. */
+/** Returns true for an absolute path that is certainly normalized, so that comparing strings is enough. */
 function isPlain(path: string): boolean {
   return path.startsWith("/") && !/\/\.{0,2}(?:\/|$)/.test(path)
 }

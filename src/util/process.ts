@@ -62,7 +62,7 @@ export interface RunningProcess {
   readonly exited: Promise<Exit>
   /** Resolves when the output has ended: no process holds it open, or it was killed. */
   readonly closed: Promise<void>
-  /** True while a process of its group runs or holds the output open. */
+  /** Returns true while a process of its group runs or holds the output open. */
   running(): boolean
   /** Removes the records of the tree. Call it when nothing of the tree is left to end. */
   removeRecords(): void

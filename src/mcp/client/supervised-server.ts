@@ -35,7 +35,7 @@ export interface SupervisedServer {
   refresh(): Promise<void>
   /** The tools as last listed. */
   tools(): readonly Tool[]
-  /** True if the server said that it offers them. False before its first start. */
+  /** Returns true if the server said that it offers them. False before its first start. */
   has(kind: "resources" | "prompts"): boolean
   /**
    * Calls the listener after each change of the resource that the server reports, and after each restart. Starts the
@@ -169,7 +169,7 @@ function createResourceWatches(
 ) {
   const listeners = new Map<string, Set<() => void>>()
 
-  /** True if the listener was the last one of the resource. */
+  /** Returns true if the listener was the last one of the resource. */
   function remove(uri: string, listener: () => void): boolean {
     const all = listeners.get(uri)
     if (!all?.delete(listener) || all.size > 0) return false

@@ -4,8 +4,8 @@ import type { Transport } from "@modelcontextprotocol/client"
 export interface ServerTransport extends Transport {
   /** Says why the server does not answer: how it ended, else what the error says. */
   explain(error: unknown): string
-  /** True if the connection is unusable after the error. */
+  /** Returns true if the connection is unusable after the error. */
   isLost(error: unknown): boolean
-  /** True if the error says that the server does not speak this transport. It may speak an older one. */
+  /** Returns true if the error says that the server does not speak this transport. It may speak an older one. */
   isUnsupported(error: unknown): boolean
 }

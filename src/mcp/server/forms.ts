@@ -52,7 +52,7 @@ export function createForms(server: Server): Forms {
   }
 }
 
-/** True if the client can show forms. A client that declares elicitation without a mode supports forms. */
+/** Returns true if the client can show forms. A client that declares elicitation without a mode supports forms. */
 export function canShowForms(capabilities: ClientCapabilities | undefined): boolean {
   const elicitation = capabilities?.elicitation
   if (!elicitation) return false

@@ -17,7 +17,7 @@ import { contentOf } from "./content.ts"
 export interface OfferedTools {
   /** Notifies the client if the tools differ from those it last listed. Resolves when the notification was sent. */
   notifyIfChanged(signal: AbortSignal): Promise<void>
-  /** True if the client may call the tool. */
+  /** Returns true if the client may call the tool. */
   has(name: string, signal: AbortSignal): Promise<boolean>
 }
 

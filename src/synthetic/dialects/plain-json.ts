@@ -40,7 +40,7 @@ const firstKeys: ReadonlySet<string> = new Set([
   ...["type", "id", "tool_call", "tool_calls", "tool_call_id"],
 ])
 
-/** True if the first key of the object, or of the first object of a list, belongs to a call. Reads nothing. */
+/** Returns true if the first key of the object, or of the first object of a list, belongs to a call. Reads nothing. */
 export function* startsLikeCall({ source }: ReadContext): Reading<boolean> {
   const start = source.position
   yield* takeWhile(source, /[\s[]*/y)

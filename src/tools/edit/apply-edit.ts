@@ -167,7 +167,7 @@ export interface LineEdit {
   eol: string
   /** Width of the file's indentation levels in columns. Default: that of the new lines. */
   unit?: number
-  /** True if the character occurs in the file. Default: only ASCII does. */
+  /** Returns true if the character occurs in the file. Default: only ASCII does. */
   isUsed?(character: string): boolean
 }
 
@@ -225,9 +225,9 @@ function withIndentOf(file: readonly Line[], old: readonly Line[]): Line[] {
 }
 
 /**
- * True if a change fits the file although one old line misquotes it: the new lines have the file's words where the old
- * line is wrong, or the line is removed and shares a word with the file's. Otherwise the change may be meant for another
- * text.
+ * Returns true if a change fits the file although one old line misquotes it: the new lines have the file's words
+ * where the old line is wrong, or the line is removed and shares a word with the file's. Otherwise the change may be
+ * meant for another text.
  */
 function isMeantForFile(
   { file, old, fresh }: LineTexts,
@@ -376,7 +376,7 @@ function mergeWords({ file, old, fresh, inFileForms }: Wordings): Merged {
   return { text: text + words.slice(at).join("") }
 }
 
-/** True if two lines differ in more than spacing and look-alikes. */
+/** Returns true if two lines differ in more than spacing and look-alikes. */
 function differInWords(a: string, b: string): boolean {
   const loosened = (text: string) => toPlain(text).replace(/\s+/g, "")
   return loosened(a) !== loosened(b)

@@ -93,7 +93,7 @@ function withRivals(
   return [...all.values()].sort((a, b) => a.start - b.start)
 }
 
-/** True if every character but line endings is as given. */
+/** Returns true if every character but line endings is as given. */
 export function isPlain(strategy: StrategyName, { decorations }: Reading): boolean {
   return (strategy === "exact" || strategy === "line-endings") && decorations.length === 0
 }

@@ -40,15 +40,15 @@ export function indentFrame(edit: LineTexts): IndentFrame | undefined {
   return inFresh === inFile && more.length === 0 ? "file" : undefined
 }
 
-/** True if the new text has the level width of the old text and not of the file. */
+/** Returns true if the new text has the level width of the old text and not of the file. */
 function stepsAsOld({ file, old, fresh }: LineTexts): boolean {
   const step = leastStep(fresh)
   return step !== undefined && step === leastStep(old) && step !== leastStep(file)
 }
 
 /**
- * True if the only old line may be quoted without its indentation. The further new lines may then have the file's
- * indentation already, or lack it too.
+ * Returns true if the only old line may be quoted without its indentation. The further new lines may then have the
+ * file's indentation already, or lack it too.
  */
 function mayBeCutOff(edit: { old: readonly Line[]; fresh: readonly Line[]; inFile: string }): boolean {
   const [old, [first, ...rest]] = [withText(edit.old), withText(edit.fresh)]
@@ -148,7 +148,9 @@ export function createReindent(
   }
 }
 
-/** True if the levels are shifted, or scaled by the known scale or from the margin. One level alone fits both. */
+/**
+ * Returns true if the levels are shifted, or scaled by the known scale or from the margin. One level alone fits both.
+ */
 function isLikely(step: Step, levels: readonly IndentPair[], scale: number | undefined): boolean {
   if (step.from !== step.to) return true
   const [level, ...more] = levels

@@ -59,7 +59,7 @@ const removers: readonly { name: Decoration; remove: Remove; wholeLines?: boolea
   { name: "doubled-backslashes", remove: (edit) => withoutEscapes(edit, "doubled-backslashes") },
 ]
 
-/** True if the old text can be read with two different new texts. */
+/** Returns true if the old text can be read with two different new texts. */
 export function isDisputed(reading: Reading, readings: readonly Reading[]): boolean {
   if (reading.doubtfulEdges) return true
   return readings.some(
@@ -70,13 +70,16 @@ export function isDisputed(reading: Reading, readings: readonly Reading[]): bool
   )
 }
 
-/** True if the old text escapes quotes that the file does not. Escaped quotes in the new text are then doubtful. */
+/**
+ * Returns true if the old text escapes quotes that the file does not. Escaped quotes in the new text are then
+ * doubtful.
+ */
 export function isEscapedBeyond({ oldString, newString }: Reading, found: string): boolean {
   const count = (text: string) => text.match(/\\["'`]/g)?.length ?? 0
   return count(newString) > 0 && count(oldString) > count(found)
 }
 
-/** True if the old text has fewer backslashes than the file. Added lines may then lack some, too. */
+/** Returns true if the old text has fewer backslashes than the file. Added lines may then lack some, too. */
 export function hasLostEscapes({ oldString }: Reading, found: string): boolean {
   const count = (text: string) => text.split("\\").length
   return count(oldString) < count(found)
@@ -103,7 +106,7 @@ function withoutLineNumbers({ oldString, newString }: Texts): Texts | undefined 
 
 const lineNumber = /^[ \t]*(\d+)(→|\t|: | ?\| ?)/m
 
-/** Undefined if a line has no number. An empty last line needs none. */
+/** Returns undefined if a line has no number. An empty last line needs none. */
 function unnumbered(text: string): { text: string; isAscending: boolean } | undefined {
   const lines = text.split("\n")
   const end = lines.length > 1 && lines.at(-1)?.trim() === "" ? lines.slice(-1) : []
@@ -205,7 +208,7 @@ const isEscaped: Record<EscapeForm, (edit: Escaped) => boolean> = {
   "doubled-backslashes": () => true,
 }
 
-/** True if no line end of the new text is between quotes, where it would belong to the code. */
+/** Returns true if no line end of the new text is between quotes, where it would belong to the code. */
 function keepsQuotes({ oldString, newString }: Texts): boolean {
   const known = new Set(oldString.split("\n"))
   // An apostrophe within a word is not a quote.
@@ -218,7 +221,7 @@ function keepsQuotes({ oldString, newString }: Texts): boolean {
   )
 }
 
-/** True if the text has other backslashes than `\n`. If not, it does not show whether they would be escaped. */
+/** Returns true if the text has other backslashes than `\n`. If not, it does not show whether they would be escaped. */
 function hasMoreThanLineEnds(text: string): boolean {
   return text.replaceAll("\\n", "").includes("\\")
 }

@@ -185,7 +185,7 @@ function findBlocks(file: SearchedFile, { oldString, decorations }: Reading): Sp
   return [...all.values()].sort((a, b) => a.start - b.start)
 }
 
-/** True if at least half of the lines are equal. */
+/** Returns true if at least half of the lines are equal. */
 function sharesLines(texts: readonly string[], start: number, wanted: readonly string[]): boolean {
   let shared = 0
   for (const [index, text] of wanted.entries()) if (texts[start + index] === text) shared += 1
@@ -208,8 +208,8 @@ function isSimilarBlock(
 }
 
 /**
- * True if a differing line has a word that is elsewhere in the file but not in the line at this location: the old text is
- * probably meant for a similar block. A misspelt word is nowhere in the file. Ignores case.
+ * Returns true if a differing line has a word that is elsewhere in the file but not in the line at this location: the
+ * old text is probably meant for a similar block. A misspelt word is nowhere in the file. Ignores case.
  */
 function hasForeignWord(
   texts: readonly string[],
@@ -227,7 +227,7 @@ function hasForeignWord(
 const mark =
   /^\s*(?:(?:\/\/|\/\*|#|--|<!--|;|%|\{\/\*)\s*[[(]?(?:\.{3}|…)|[[(]?(?:\.{3}|…)(?![\w$]))[^"'`=;{}]*(?:\*\/\}?|-->)?\s*$/
 
-/** True for a line that stands for left out lines. */
+/** Returns true for a line that stands for left out lines. */
 export function isMark({ text }: Line): boolean {
   return mark.test(text)
 }

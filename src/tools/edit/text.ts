@@ -22,7 +22,7 @@ export function indentOf(line: string): string {
   return line.slice(0, line.length - line.trimStart().length)
 }
 
-/** True if the line contains only white space. */
+/** Returns true if the line contains only white space. */
 export function isBlank({ text }: Line): boolean {
   return text.trim() === ""
 }
@@ -94,7 +94,7 @@ export interface Span {
   end: number
 }
 
-/** True if the span covers whole lines, with or without the last line ending. */
+/** Returns true if the span covers whole lines, with or without the last line ending. */
 export function coversLines(text: string, { start, end }: Span): boolean {
   const isBreak = (at: number) => /[\n\r]/.test(text.charAt(at))
   return (start === 0 || isBreak(start - 1)) && (end === text.length || isBreak(end) || isBreak(end - 1))
