@@ -15,7 +15,7 @@ import type { Check, JudgedCheck, PermissionAsk, Scope, Verdict } from "./reques
 import { permissionType } from "./rules.ts"
 import { type BashChecks, bashChecks } from "./shell/bash-checks.ts"
 
-/** A verdict with its checks and the policy that judged them. */
+/** A verdict with its checks and the policy that was applied. */
 export interface DetailedVerdict extends Verdict {
   details: { check: Check; judgement: Judgement }[]
   /** The policy with `~` and `$HOME` expanded. Its rules have the same order as in the given policy. */

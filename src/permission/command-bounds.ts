@@ -15,17 +15,17 @@ export interface BoundsRequest {
   policy: Policy
   worktree: string
   home: string
-  /** Where programs put temporary files. */
+  /** Directories in which programs create temporary files. */
   temporary: readonly string[]
   /** Files and directories of the engine. Commands cannot change them. */
   guarded: readonly string[]
   /** The user's config directories. Commands cannot change them, or create a missing one inside the worktree. */
   configDirectories: readonly string[]
-  /** Directories of the engine that commands cannot read. Directories, because a replaced file would not be hidden. */
+  /** Directories of the engine that commands cannot read. Not files, because a replaced file would become visible. */
   secret: readonly string[]
   /** Directories inside `secret` that commands can read. */
   shown: readonly string[]
-  /** Git alone can write its repository. Programs whose reads were judged can read secrets of the project. */
+  /** Only git can write its repository. Programs whose reads were judged can read secrets of the project. */
   programs: KnownPrograms
   scanner: TreeScanner
 }
@@ -99,14 +99,14 @@ function existing(paths: readonly string[]): string[] {
   return paths.filter((path) => existsSync(path)).map((path) => realPath(path))
 }
 
-/** Returns true if a rule denies a part of the worktree, so that every file has to be judged. */
+/** Returns true if a rule denies part of the worktree, so that every file must be judged. */
 function deniesSome(policy: Policy, permission: string): boolean {
   return rulesOf(policy).some(
     (rule) => rule.action === "deny" && rule.pattern !== "*" && concerns(rule, permission),
   )
 }
 
-/** Lists existing paths that rules name by an absolute path: `/srv/data/**`, or the path alone. */
+/** Lists existing paths that rules name absolutely, as `/srv/data/**` or as the path alone. */
 function namedRoots(policy: Policy, permission: string): string[] {
   const roots = rulesOf(policy)
     .filter((rule) => concerns(rule, permission))
@@ -119,7 +119,7 @@ function rulesOf({ layers, ceiling }: Policy) {
   return [...layers.flatMap((layer) => layer.rules), ...(ceiling ?? [])]
 }
 
-/** Returns true if a rule allows the secret by its name. A rule that only matches it does not count. */
+/** Returns true if a rule allows the secret by name. A match by wildcard does not count. */
 function namedAndAllowed(policy: Policy, path: string): boolean {
   const name = path.split("/").at(-1) ?? path
   const counts = (rule: Rule) => rule.pattern.includes(name)
@@ -159,8 +159,8 @@ function readIfFile(path: string): string | undefined {
 }
 
 /**
- * Returns what the rules of permission `network` open to a command. Their patterns are host names. A host that asks stays
- * closed: a connection cannot wait for an answer.
+ * Returns the hosts that rules of the permission `network` open to a command. Their patterns are host names. A host
+ * that asks stays closed, because a connection cannot wait for an answer.
  */
 function networkOf(policy: Policy): Network {
   const isNetworkRule = (rule: Rule) => rule.permission === "network"
@@ -183,10 +183,13 @@ export interface TreeScanner {
   }
 }
 
-/** How many directories are scanned, nearest first: about 5 µs each if unchanged, 30 µs if changed. */
+/** Maximum number of scanned directories, nearest first. Each takes about 5 µs if unchanged, 30 µs if changed. */
 const maxDirectories = 1_000
 
-/** A directory that changed less than this long ago can change again without a new time stamp. In milliseconds. */
+/**
+ * Resolution of time stamps in milliseconds: a directory that changed more recently can change again without a new
+ * one.
+ */
 const settledMs = 100
 
 /** Directories that tools fill with thousands of others. Only their direct entries are scanned. */
@@ -220,7 +223,7 @@ export function createTreeScanner(): TreeScanner {
     }
     for (const entry of readEntries(directory)) {
       listing.names.push(entry.name)
-      // Two segments are enough: no protected path has more.
+      // Two segments are enough: no protected path is longer.
       if (protectionOf(parent === "" ? entry.name : `${parent}/${entry.name}`, "edit"))
         listing.protectedNames.push(entry.name)
       else if (entry.isDirectory() && !heavy.has(parent)) listing.directories.push(entry.name)

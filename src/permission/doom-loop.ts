@@ -13,7 +13,7 @@ export interface Loop {
 }
 
 const longestPeriod = 4
-/** The number of latest calls whose results are compared. */
+/** Number of recent calls whose results are compared. */
 export const rememberedResults = 2 * longestPeriod
 const roundsWithEqualResults = 3
 const roundsWithChangingResults = 10
@@ -35,7 +35,7 @@ export function detectLoop(history: readonly LoopCall[], next: LoopCall): Loop |
   return undefined
 }
 
-/** Counts how often the last `period` calls are repeated at the end of the list. */
+/** Counts how often the last `period` calls repeat at the end of the list. */
 function rounds(calls: readonly LoopCall[], period: number): number {
   let same = 0
   for (let index = calls.length - 1 - period; index >= 0; index--) {

@@ -33,7 +33,7 @@ export class PermissionError extends TackleError {
   }
 }
 
-/** The longest part of a pattern that a message shows, in characters, and the number of patterns. */
+/** Maximum characters shown per pattern in a message, and maximum number of patterns. */
 const maxShownLength = 200
 const maxShownPatterns = 3
 

@@ -19,7 +19,7 @@ export interface ExplainedCheck {
   pattern: string
   verdict: Action
   rule?: ExplainedRule
-  /** Why it is not allowed, if the rule alone does not explain it. */
+  /** Why it is not allowed, if not obvious from the rule. */
   reason?: string
   /** The path with links followed. */
   resolved?: string
@@ -40,7 +40,7 @@ export interface Explanation {
   commands: ExplainedCommand[]
   /** Every check: commands, the files they name or open, and paths outside the worktree. */
   checks: ExplainedCheck[]
-  /** All overruled rules, each listed once. */
+  /** All overruled rules, without duplicates. */
   shadowed: ExplainedRule[]
 }
 

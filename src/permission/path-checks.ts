@@ -74,7 +74,7 @@ export function fileChecks(access: "read" | "edit", path: string, scope: Resolve
       permission: access,
       pattern: forms[0] ?? shown,
       forms,
-      // On a case-insensitive file system the denied file has other spellings.
+      // On a case-insensitive file system, the denied file has other spellings.
       options: {
         denyForms: forms.map((form) => form.toLowerCase()).filter((form) => !forms.includes(form)),
         counts: protection && ((rule) => namesProtected(rule.pattern, protection)),
@@ -99,7 +99,7 @@ export function externalChecks(path: string, scope: ResolvedScope): Check[] {
     : outsideChecks(written, followed.real, scope)
 }
 
-/** Takes the resolved path as an argument: resolving it again could give another result. */
+/** Takes the resolved path as an argument, since a second resolution could differ. */
 function outsideChecks(written: string, real: string, scope: ResolvedScope): Check[] {
   if (isInScope(real, scope)) return []
   const outside = isInside(written, scope.worktree) ? [real] : unique([real, written])
@@ -203,7 +203,7 @@ function linkedProtection(
   const found = statSync(real)
   if (found.nlink < 2) return undefined
   if (access === "edit")
-    return { reason: "the file has a second name elsewhere (a hard link)", marker: real.toLowerCase() }
+    return { reason: "the file has another name elsewhere (a hard link)", marker: real.toLowerCase() }
   for (
     let directory = dirname(real);
     isInside(directory, scope.realWorktree);

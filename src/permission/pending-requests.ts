@@ -15,7 +15,7 @@ export interface Answer {
   source: ReplySource
 }
 
-/** The result of a reply: applied, too late, or for a request that does not exist here. */
+/** The result of a reply: applied, too late, or for an unknown request. */
 export type ReplyOutcome = "applied" | "already" | "unknown"
 
 /** Publishes requests and replies, and stores grants. */
@@ -38,7 +38,7 @@ export interface PendingRequests {
   list(sessionID?: string): PermissionRequest[]
 }
 
-/** The number of answered requests that are remembered, to distinguish a late reply from an unknown one. */
+/** Number of answered requests to remember, to distinguish a late reply from an unknown one. */
 const maxRemembered = 1_000
 
 interface Entry {
@@ -68,7 +68,7 @@ export function createPendingRequests({
     if (!entry) return answered.has(requestID) ? "already" : "unknown"
     if (saving.has(requestID)) return "already"
     const parsed = PermissionReply.safeParse(given)
-    // An invalid reply must not count as a yes.
+    // An invalid reply must not count as consent.
     if (!parsed.success) throw new UsageError('Invalid reply: expected "once", "always" or "reject".')
     const answer: Answer = { reply: parsed.data, source }
     if (parsed.data.reply !== "always") return settle(requestID, answer)

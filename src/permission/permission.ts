@@ -97,7 +97,7 @@ export function createPermission({
     const question = withoutSecrets(questionOf(request, group))
     const asked = new Set(group.map(keyOf))
     const answered = pending.add(question, scope.worktree, async () => {
-      // A new rule does not change the opinion of a plugin.
+      // A new rule does not change a plugin's decision.
       if (opinion === "ask") return false
       const verdict = await checkRequest(request, scope, home)
       return (
@@ -111,7 +111,7 @@ export function createPermission({
       pending.abandon(question.id)
       throw error
     }
-    // The answer and the abort can arrive together.
+    // The answer and the abort can arrive at the same time.
     if (signal.aborted) throw abortedError(signal)
     if (answer.reply.reply === "reject") throw refusal(question, answer)
   }
@@ -162,7 +162,7 @@ async function askPlugins(
     throw new PermissionError({ kind: "rejected", permission, patterns, by: "plugin" })
   }
   if (decision === "ask") return asks ? "none" : "ask"
-  // Only the user can continue a loop: a plugin would give the same answer every time.
+  // Only the user can continue a loop: a plugin would always give the same answer.
   const loops = details.some(({ check }) => check.permission === "doom_loop")
   return asks && !loops ? "allow" : "none"
 }

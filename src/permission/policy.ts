@@ -13,8 +13,8 @@ export interface Layer {
 }
 
 /**
- * All rules that apply to an agent. Later layers win. `ceiling` holds the rules of a built-in agent: the stricter verdict
- * of the two applies, unless a rule of the layer `agent` lifts the ceiling.
+ * All rules that apply to an agent. Later layers win. `ceiling` contains the rules of a built-in agent: the stricter
+ * verdict of the two applies, unless a rule of the layer `agent` lifts the ceiling.
  */
 export interface Policy {
   layers: readonly Layer[]
@@ -34,17 +34,20 @@ export interface Judgement {
 export interface JudgeOptions {
   /** An allow rule is ignored unless this returns true for it. */
   counts?: (rule: Rule) => boolean
-  /** Extra spellings that only a deny can match, such as the bare name of a program that was given with its path. */
+  /** Additional spellings that only a deny can match, such as the bare name of a program given by its path. */
   denyForms?: readonly string[]
-  /** A pattern for everything that the value can be at run time. A rule that refuses a part of it turns an allow into an ask. */
+  /**
+   * A pattern that covers all possible values at run time. A rule that refuses a part of it turns an allow into an
+   * ask.
+   */
   span?: string
   /** The actions that count as a refusal for `span`. Default: deny and ask. */
   spanRefusals?: readonly Action[]
 }
 
 /**
- * Returns the verdict on one thing. `forms` are its spellings, such as a relative and an absolute path: a rule matches if
- * it matches one of them. A deny of the user layer and a deny of a grant are final.
+ * Returns the verdict on one text. `forms` are its spellings, such as a relative and an absolute path: a rule matches
+ * if it matches one of them. A deny of the user layer and a deny of a grant are final.
  */
 export function judge(
   policy: Policy,
@@ -200,7 +203,7 @@ function possibleRefusal(
   span: string,
   refusals: readonly Action[] = ["deny", "ask"],
 ): Judgement | undefined {
-  // The rules that later allows have cancelled: nothing, earlier asks, or everything but denies of the user layer.
+  // The rules that later allows cancel: none, earlier asks, or everything except denies of the user layer.
   let cancelled: "nothing" | "asks" | "all" = "nothing"
   let lifted = false
   for (const layer of policy.layers.toReversed()) {

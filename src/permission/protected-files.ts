@@ -9,9 +9,9 @@ export interface Protection {
 }
 
 /**
- * Returns the protection of a file that holds secrets, or that configures a tool, an agent or a program that starts by
- * itself. For `read` only secrets are protected. The path is relative to the worktree, or absolute outside of it. Case,
- * trailing dots and similar-looking characters make no difference.
+ * Returns the protection of a file that contains secrets, or that configures a tool, an agent or a program that
+ * starts by itself. For `read` only secrets are protected. The path is relative to the worktree, or absolute outside
+ * of it. Case, trailing dots and similar-looking characters make no difference.
  */
 export function protectionOf(path: string, access: "read" | "edit"): Protection | undefined {
   const segments = path
@@ -19,11 +19,11 @@ export function protectionOf(path: string, access: "read" | "edit"): Protection 
     .map(foldSegment)
     .filter((segment) => segment !== "")
   const name = segments.at(-1) ?? ""
-  if (isSecret(name)) return { reason: "it usually holds secrets", marker: ".env" }
+  if (isSecret(name)) return { reason: "it usually contains secrets", marker: ".env" }
   const key = keyFiles.find((pattern) => wildcardMatch(name, pattern))
-  if (key !== undefined) return { reason: "it usually holds a key", marker: key.replace(/^\*/, "") }
+  if (key !== undefined) return { reason: "it usually contains a key", marker: key.replace(/^\*/, "") }
   if (segments[0] === "proc" && name === "environ")
-    return { reason: "it holds the environment of a process", marker: "environ" }
+    return { reason: "it contains the environment of a process", marker: "environ" }
   if (access === "read" || !mayBeProtected(segments, name)) return undefined
 
   const joined = `/${segments.join("/")}/`
@@ -98,7 +98,7 @@ const protectedNames: readonly {
       .npmrc .yarnrc* .pnp.* .pnpmfile.* pnpmfile.js .bazelrc bunfig.toml pip.conf pip.ini .pypirc .condarc .gemrc`),
   },
   {
-    reason: "programs run it when they start",
+    reason: "programs run it at startup",
     directories: words(".ssh .config/fish node_modules/.bin .venv/bin venv/bin"),
     files: words(`
       .bashrc .bash_profile .bash_login .bash_logout .profile .inputrc .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc

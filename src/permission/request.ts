@@ -45,7 +45,7 @@ export interface Check {
   hardenedGit?: boolean
   /** The file belongs to the session, so the check does not ask. */
   own?: boolean
-  /** Why it asks, if the rules alone do not explain it. */
+  /** Why it asks, if not obvious from the rules. */
   reason?: string
   /** Why the file is protected. A protected file asks even inside the worktree. */
   protection?: string

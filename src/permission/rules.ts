@@ -28,8 +28,8 @@ export const PermissionConfig = z.lazy(() =>
 export type PermissionConfig = z.infer<typeof PermissionConfig>
 
 /**
- * Returns the rules of the lowest layer. Everything they do not name asks. Commands that are proved to only read are
- * allowed as well: see `shell/read-only.ts`.
+ * Returns the rules of the lowest layer. Everything else asks. Commands proved to only read are allowed as well: see
+ * `shell/read-only.ts`.
  */
 export function defaultRules(): Rule[] {
   const rule = (permission: string, pattern: string, action: Action): Rule => ({
@@ -50,7 +50,7 @@ export function defaultRules(): Rule[] {
     rule("read", "*.env.example", "allow"),
     rule("external_directory", "*", "ask"),
     rule("doom_loop", "*", "ask"),
-    // Hosts outside the public internet serve this machine or network alone.
+    // Hosts outside the public internet belong to this machine or its private network.
     rule("private_network", "*", "deny"),
   ]
 }
@@ -82,8 +82,8 @@ const aliases = new Map([
 ])
 
 /**
- * Returns the rules of a config value in the order of its keys. JavaScript objects list integer-like keys first; a loader
- * that has the tokens of the file builds its rules from them instead.
+ * Returns the rules of a config value in the order of its keys. JavaScript objects list integer-like keys first; a
+ * loader with access to the file's tokens builds its rules from them instead.
  */
 export function rulesFromObject(value: PermissionConfig, source?: RuleSource): Rule[] {
   if (typeof value === "string") return [{ permission: "*", pattern: "*", action: value, source }]

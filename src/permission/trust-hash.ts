@@ -74,7 +74,10 @@ interface DependencyLimits {
   bytes: number
 }
 
-/** Hashing this much takes about 0.2 s on a small machine. Plugins with their dependencies have about a tenth of it. */
+/**
+ * Hashing this much takes about 0.2 s on a small machine. A plugin with its dependencies is typically a tenth of that
+ * size.
+ */
 const defaultLimits: DependencyLimits = { files: 4000, bytes: 64 * 1024 * 1024 }
 
 /**

@@ -29,11 +29,11 @@ export interface FoundItem extends TrustItem {
   file: string
   /** sha256 of each file that the hash covers, by its real path: the files that can run once the item is trusted. */
   contents: ReadonlyMap<string, string>
-  /** For a package: the packages that it needs. The hash covers their modules too. */
+  /** For a package: its dependencies. The hash covers their modules too. */
   dependencies?: PackageDependencies
 }
 
-/** Where {@link collectTrustItems} looks. Paths are absolute, inside the worktree. */
+/** The locations that {@link collectTrustItems} searches. Paths are absolute, inside the worktree. */
 export interface TrustSources {
   /** Config files. The caller computes the hash, which also covers included files: that takes a parser. */
   config: readonly { path: string; hash: string }[]
@@ -53,7 +53,7 @@ export interface TrustSources {
  *
  * The hash of a tool or plugin file also covers the subdirectories of its folder, from where it can import. The other
  * files of the folder have their own hashes. The hash of a skill covers its directory. The hash of a package covers its
- * directory and the modules of the packages that it needs. `node_modules` inside these directories is left out.
+ * directory and the modules of its dependencies. `node_modules` inside these directories is left out.
  */
 export function collectTrustItems(worktree: string, sources: TrustSources): FoundItem[] {
   const item = (
@@ -95,7 +95,7 @@ export function collectTrustItems(worktree: string, sources: TrustSources): Foun
     ...(sources.pluginFolders ?? []).flatMap((folder) => codeIn("plugin", folder)),
     // Several config files can name the same package.
     ...new Map(packages).values(),
-    // A link to `SKILL.md` is not part of the tree, so its target has a hash of its own.
+    // A link to `SKILL.md` is not part of the tree, so its target has its own hash.
     ...(sources.skillFiles ?? []).map((path) => withTree("skill", path, hashTree([dirname(path)], worktree))),
   ].sort((a, b) => (a.path < b.path ? -1 : 1))
 }

@@ -86,7 +86,7 @@ function itemKey({ kind, path }: ItemName): string {
   return `${kind}:${path}`
 }
 
-/** Returns undefined for a kind that a later version has added. */
+/** Returns undefined for a kind added by a later version. */
 function nameOf(key: string): ItemName | undefined {
   const [, written, path] = /^(\w+):(.+)$/s.exec(key) ?? []
   const kind = trustKinds.find((known) => known === written)

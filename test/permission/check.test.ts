@@ -242,7 +242,7 @@ describe("verdict", () => {
           rule: { pattern: "npm *", source: { file: "tackle.json" } },
         },
         { argv: ["rm", "x"], pattern: "rm x", action: "deny", rule: { pattern: "rm *" } },
-        { argv: ["$y"], action: "ask", reason: expect.stringContaining("known only when it runs") },
+        { argv: ["$y"], action: "ask", reason: expect.stringContaining("known only at run time") },
       ],
     })
   })

@@ -19,7 +19,7 @@ export interface GivenOption {
   /** All names of the option. */
   names: readonly string[]
   role: OptionRole
-  /** The word that holds it. */
+  /** The word that contains it. */
   word: Word
   value?: Word
 }

@@ -74,7 +74,7 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
       ? await wholeReadChecks({ words: proof.files, reading, directories, scope, policy })
       : []
     if (!found) {
-      check.reason ??= `the files that it reads are not known: its directory is unknown, or contains more than ${maxEntries} entries`
+      check.reason ??= `the files that it reads are unknown: its directory is unknown, or contains more than ${maxEntries} entries`
       continue
     }
     files.push(...found)
@@ -115,7 +115,7 @@ function wholeChecks(plan: ShellPlan, text: string): Check[] {
   check.options.counts = text.length > maxCommandLength ? () => false : coversAll
   check.options.span = "*"
   if (plan.garbled) check.options.denyForms = crudeForms(text)
-  check.reason = plan.opaque ?? "where its commands begin and end is not certain"
+  check.reason = plan.opaque ?? "its command boundaries are uncertain"
   return [check]
 }
 

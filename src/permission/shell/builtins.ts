@@ -8,10 +8,10 @@ import type { Word } from "./words.ts"
 export function builtinReason(name: string, words: readonly Word[]): string | undefined {
   if (reserved.has(name)) return `${name} is a keyword of the shell's grammar`
   const builtin = findProgram(name)?.builtin
-  if (builtin === "evaluates") return `${name} runs text that is made when it runs`
-  if (builtin === "changes") return `${name} changes what later commands mean`
+  if (builtin === "evaluates") return `${name} runs text that is built at run time`
+  if (builtin === "changes") return `${name} changes the meaning of later commands`
   return builtin && !words.every((word) => !word.dynamic && !word.glob && builtin(word.text))
-    ? `${name} can change or run more than its name says`
+    ? `${name} can have effects beyond its arguments`
     : undefined
 }
 

@@ -236,7 +236,7 @@ function unknownFile(permission: string, word: Word): Check {
     pattern: word.text,
     forms: [word.text],
     options: { counts: coversAll, span: "*" },
-    reason: "the file is known only when the command runs",
+    reason: "the file is known only at run time",
   }
 }
 
@@ -265,7 +265,7 @@ function unknownRead(pattern: string): Check {
     pattern,
     forms: [pattern],
     options: { span: "*", spanRefusals: ["deny"] },
-    reason: "the file is known only when the command runs",
+    reason: "the file is known only at run time",
   }
 }
 
@@ -275,6 +275,6 @@ function unknownPlace(command: PlannedCommand): Check {
     pattern: command.pattern,
     forms: [command.pattern],
     options: { counts: coversAll, span: "*" },
-    reason: "the directory where it runs is not known",
+    reason: "its working directory is unknown",
   }
 }

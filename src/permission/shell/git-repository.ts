@@ -13,7 +13,7 @@ import { readIndex } from "./git-index.ts"
 export async function repositoryProblem(directory: string): Promise<string | undefined> {
   for (let root = resolve(directory); ; root = dirname(root)) {
     const gitDirectory = await findGitDirectory(root)
-    if (gitDirectory === "unclear") return `the .git of ${root} is not understood`
+    if (gitDirectory === "unclear") return `the .git of ${root} cannot be parsed`
     if (gitDirectory !== undefined) {
       if (entryAt(join(root, ".gitmodules"))) return "the repository has submodules"
       return (
@@ -131,7 +131,7 @@ async function isLinkedWorktree(root: string, gitDirectory: string, common: stri
 /** The index decides whether git looks into a submodule. A `.gitmodules` file alone does not. */
 async function indexProblem(gitDirectory: string): Promise<string | undefined> {
   const index = await readIndex(gitDirectory)
-  if (!index) return "the index of the repository is not understood"
+  if (!index) return "the index of the repository cannot be parsed"
   return index.submodules ? "the repository has submodules" : undefined
 }
 

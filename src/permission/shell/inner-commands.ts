@@ -17,7 +17,7 @@ export type Inner =
 export function innerCommands(called: string, words: readonly Word[]): Inner[] {
   const name = gnuName(called)
   const { wraps, runsAfter } = findProgram(name.startsWith("ld-") ? "ld.so" : name) ?? {}
-  if (wraps === "unknown") return [uncertainty(`what ${name} runs is not known from its words`)]
+  if (wraps === "unknown") return [uncertainty(`the arguments of ${name} do not name the command it runs`)]
   if (wraps === "shell") return fromShell(name, words)
   if (wraps === "find") return fromFind(words)
   if (wraps === "fd") return fromFd(words)
@@ -52,18 +52,18 @@ function asProgram(wrapping: Wrapping): Program {
 function fromWrapper(name: string, words: readonly Word[], wrapper: Wrapping): Inner[] {
   const split = wrapper.splits ? splitString(words) : undefined
   if (split !== undefined)
-    return [uncertainty(`${name} takes its words from a text`), { kind: "shell", text: split }]
+    return [uncertainty(`${name} splits a text into its arguments`), { kind: "shell", text: split }]
   const { options, operands, unknown } = readArguments(words, asProgram(wrapper))
-  if (unknown) return [uncertainty(`the option ${unknown.text} of ${name} is not known`)]
+  if (unknown) return [uncertainty(`the option ${unknown.text} of ${name} is unknown`)]
   if (options.some((option) => wrapper.looksUp?.includes(option.name))) return []
   let rest = operands.slice(wrapper.operands ?? 0)
   if (operands.slice(0, wrapper.operands ?? 0).some((word) => word.splits)) {
-    return [uncertainty(`the words of ${name} are known only when it runs`)]
+    return [uncertainty(`the arguments of ${name} are known only at run time`)]
   }
   const assignments: Word[] = []
   while (wrapper.assigns && rest[0]?.text.includes("=")) {
     if (!/^[A-Za-z_]\w*=/.test(rest[0].text))
-      return [uncertainty(`what ${name} makes of ${rest[0].text} is not clear`)]
+      return [uncertainty(`the effect of ${rest[0].text} on ${name} is unclear`)]
     assignments.push(rest[0])
     rest = rest.slice(1)
   }
@@ -104,12 +104,12 @@ function fromShell(name: string, words: readonly Word[]): Inner[] {
     if (!/^[-+]/.test(text)) break
     if (text === "-o" && words[index + 1]?.text === "pipefail") index += 1
     else if (/^-[euxflc]+$/.test(text)) command ||= text.includes("c")
-    else return [{ ...uncertainty(`the option ${text} of ${name} is not known`), fromInput: true }]
+    else return [{ ...uncertainty(`the option ${text} of ${name} is unknown`), fromInput: true }]
   }
   const operand = words[index]
   if (!operand) return [{ ...uncertainty(`${name} runs what it reads`), fromInput: true }]
   if (operand.dynamic || operand.glob || operand.base !== undefined) {
-    return [uncertainty(`what ${name} runs is known only when it runs`)]
+    return [uncertainty(`the command that ${name} runs is known only at run time`)]
   }
   return command ? [{ kind: "shell", text: operand.text }] : []
 }
@@ -129,7 +129,7 @@ function fromFind(words: readonly Word[]): Inner[] {
     found.push(
       index < words.length
         ? { ...argv(inner), moved: action.endsWith("dir") }
-        : uncertainty(`${action} has no end`),
+        : uncertainty(`${action} is not terminated`),
     )
   }
   return found
@@ -148,7 +148,7 @@ function fromFd(words: readonly Word[]): Inner[] {
     return [{ ...argv([...inner, unknownWord("…")]), moved: false }]
   }
   const attached = words.find((word) => /^(?:-[A-Za-z]*[xX].|--exec)/.test(word.text))
-  return attached ? [uncertainty(`the option ${attached.text} of fd is not known`)] : []
+  return attached ? [uncertainty(`the option ${attached.text} of fd is unknown`)] : []
 }
 
 /**

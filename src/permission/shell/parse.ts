@@ -95,9 +95,9 @@ function toPlain(node: Node, depth: number): ShellNode {
  * a blank in all shells.
  */
 export function layoutProblem(tree: ShellNode, text: string): string | undefined {
-  if (/(?![\t\n])\p{Cc}/u.test(text)) return "it holds control characters"
-  if (tree.start > 0 && !isBlank(text.slice(0, tree.start))) return "its beginning is not understood"
-  if (!isBlank(text.slice(tree.end))) return "its end is not understood"
+  if (/(?![\t\n])\p{Cc}/u.test(text)) return "it contains control characters"
+  if (tree.start > 0 && !isBlank(text.slice(0, tree.start))) return "its beginning cannot be parsed"
+  if (!isBlank(text.slice(tree.end))) return "its end cannot be parsed"
   return gapProblem(tree, text)
 }
 
@@ -131,7 +131,7 @@ const sequences = new Set([
 ])
 
 function gapProblem(node: ShellNode, text: string): string | undefined {
-  if (node.type === "ERROR" || node.type === "MISSING") return "its syntax is not understood"
+  if (node.type === "ERROR" || node.type === "MISSING") return "its syntax cannot be parsed"
   if (node.type === "too-deep") return "it is nested too deeply"
   const tokens = !opaqueToLayout.has(node.type)
   let previous: ShellNode | undefined
@@ -140,7 +140,7 @@ function gapProblem(node: ShellNode, text: string): string | undefined {
     if (problem !== undefined) return problem
     if (tokens && previous) {
       const gap = text.slice(previous.end, child.start)
-      if (!isBlank(gap)) return "characters between its words are not understood"
+      if (!isBlank(gap)) return "characters between its words cannot be parsed"
       const separate = sequences.has(node.type) && isStatement(previous) && isStatement(child)
       if (separate && !gap.includes("\n") && !text.slice(previous.start, previous.end).endsWith("\n")) {
         return "two commands have no separator"

@@ -33,7 +33,7 @@ export function readRedirection(walk: Walk, node: ShellNode, at: Directories): S
   else if (writing.has(operator) || (operator === ">&" && !duplicates)) {
     walk.found.files.push({ kind: "write", target: word, directories: at })
   } else if (!duplicates || !duplicating.has(operator))
-    walk.problem(`the redirection ${operator} is not understood`)
+    walk.problem(`the redirection ${operator} cannot be parsed`)
   return extra
 }
 
@@ -60,7 +60,7 @@ function readHereDocument(walk: Walk, node: ShellNode, at: Directories): ShellNo
   const child = (type: string) => node.children.find((entry) => entry.type === type)
   const [start, body, end] = [child("heredoc_start"), child("heredoc_body"), child("heredoc_end")]
   if (!start || !body || !end) {
-    walk.problem("a here-document is not understood")
+    walk.problem("a here-document cannot be parsed")
     return []
   }
   const mark = walk.source(start)
@@ -70,7 +70,7 @@ function readHereDocument(walk: Walk, node: ShellNode, at: Directories): ShellNo
   const lines = content.split("\n").slice(0, -1)
   const endsEarlier = lines.some((line) => line.replace(/^\t+/, "") === name)
   if (name === undefined || walk.source(end).trim() !== name || endsEarlier) {
-    walk.problem("the end of a here-document is not clear")
+    walk.problem("the end of a here-document is unclear")
   }
   if (name === mark) {
     walk.substitutionsIn(body, at)

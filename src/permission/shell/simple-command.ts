@@ -27,7 +27,7 @@ export function readSimpleCommand(
       parts.push(...readRedirection(walk, child, at))
     } else if (child.type === "command_name" || wordTypes.has(child.type)) parts.push(child)
     else {
-      reason ??= `${walk.source(child).slice(0, 40)} is not understood`
+      reason ??= `${walk.source(child).slice(0, 40)} cannot be parsed`
       walk.found.garbled = true
       if (child.type === "subshell") walk.visit(child, at)
       else walk.substitutionsIn(child, at)
@@ -36,7 +36,7 @@ export function readSimpleCommand(
   parts.push(...extra)
   parts.sort((a, b) => a.start - b.start)
   if (!areSeparate(walk, parts)) {
-    reason ??= "where its words end is not clear"
+    reason ??= "its word boundaries are unclear"
     walk.found.garbled = true
   }
   const source = node ? walk.source(node) : walk.between(parts[0]?.start ?? 0, parts.at(-1)?.end ?? 0)
@@ -172,7 +172,7 @@ function innerCommand(
 
 function wordsProblem(program: Word, argv: readonly Word[]): string | undefined {
   if (program.dynamic || (program.glob && program.text !== "[")) {
-    return "which program it runs is known only when it runs"
+    return "the program it runs is known only at run time"
   }
   return argv.find((word) => word.problem !== undefined)?.problem
 }

@@ -54,7 +54,7 @@ export function createWalk(
   function substitute(node: ShellNode, at: Directories): void {
     const written = walk.source(node).trimStart()
     if (written.startsWith("`") && written.includes("\\"))
-      walk.problem("escapes within backticks are not understood")
+      walk.problem("escapes within backticks cannot be parsed")
     parts.statements(node, at, walk)
   }
 

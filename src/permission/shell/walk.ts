@@ -163,7 +163,7 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
     if (!body || body.type === "command") {
       if (body || extra.length > 0) exit = readSimpleCommand(walk, body, extra, at)
     } else {
-      if (extra.length > 0) walk.problem("words after a redirection are not understood")
+      if (extra.length > 0) walk.problem("words after a redirection cannot be parsed")
       exit = visit(body, at)
     }
     for (const statement of redirections.flatMap(statementsAfterMark)) {
@@ -204,8 +204,8 @@ function statementsOf(nodes: readonly ShellNode[]): ShellNode[] {
 
 function reasonFor(type: string): string {
   if (type === "function_definition") return "a function in it may replace a program"
-  if (type === "ERROR" || type === "MISSING") return "its syntax is not understood"
-  return `${type.replaceAll("_", " ")} is not understood`
+  if (type === "ERROR" || type === "MISSING") return "its syntax cannot be parsed"
+  return `${type.replaceAll("_", " ")} cannot be parsed`
 }
 
 const statementTypes = new Set([

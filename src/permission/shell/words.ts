@@ -158,7 +158,7 @@ function unknownProblem(type: string, source: string): string | undefined {
     "extglob_pattern",
     "translated_string",
   ]
-  return known.includes(type) ? undefined : `${type} is not understood`
+  return known.includes(type) ? undefined : `${type} cannot be parsed`
 }
 
 function readString(node: ShellNode, text: string, draft: Draft): void {
@@ -168,7 +168,7 @@ function readString(node: ShellNode, text: string, draft: Draft): void {
     const source = text.slice(position, to)
     // Text that the grammar treats as plain must not be an expansion in a shell.
     if (/`|\$[\w({[@*#?!$-]/.test(source.replaceAll(/\\./gs, "")))
-      draft.problem ??= "a quoted part is not understood"
+      draft.problem ??= "a quoted part cannot be parsed"
     addQuoted(draft, unescapeQuoted(source))
   }
   for (const child of node.children) {
@@ -189,7 +189,7 @@ function addUnquoted(draft: Draft, source: string): void {
     draft.mask += source
     return
   }
-  if (/[`"'|&;()<>\s]|\$./s.test(source.replaceAll(/\\./gs, ""))) draft.problem ??= "a word is not understood"
+  if (/[`"'|&;()<>\s]|\$./s.test(source.replaceAll(/\\./gs, ""))) draft.problem ??= "a word cannot be parsed"
   for (let index = 0; index < source.length; index++) {
     const character = source[index] ?? ""
     if (character !== "\\") {
@@ -254,7 +254,7 @@ export function decodeAnsi(text: string): { text: string; problem?: string } {
     // A byte above 127 is only part of a character, and a zero byte ends the string.
     const bytes = hex !== undefined || octal !== undefined
     if (!(code > 0 && code <= 0x10ffff) || (bytes && code > 127)) {
-      problem ??= `the escape ${whole} is not understood`
+      problem ??= `the escape ${whole} cannot be parsed`
       return whole
     }
     return String.fromCodePoint(code)
@@ -295,7 +295,7 @@ export function expansionProblem(node: ShellNode, text: string): string | undefi
   }
   plain += text.slice(position, node.end)
   if (/`|\$[\w({[@*#?!$'"-]|[<>=]\(/.test(plain.replaceAll(/\\./gs, ""))) {
-    return `a part of ${source.slice(0, 40)} is not understood`
+    return `a part of ${source.slice(0, 40)} cannot be parsed`
   }
   for (const part of parts) {
     const problem = partProblem(part, text)

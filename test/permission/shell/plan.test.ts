@@ -82,7 +82,7 @@ describe("words", () => {
   })
 })
 
-describe("what is not understood", () => {
+describe("a text that cannot be parsed", () => {
   test.each([
     "$x a",
     "`a` b",
