@@ -32,7 +32,7 @@ export const turnsRow: Row = {
         unit: "time",
         runs,
         figure: (trace) => median(gaps(trace)),
-        target: { kind: "ratio", limit: 2.5, of: "floor" },
+        target: { kind: "ratio", limit: 3.5, of: "floor" },
       }),
       {
         ...line({
@@ -51,8 +51,8 @@ export const turnsRow: Row = {
         unit: "time",
         runs,
         figure: (trace) => trace.ended - trace.started,
-        // 0.45 s when the floor took 0.22 s.
-        target: { kind: "ratio", limit: 0.45 / 0.22, of: "floor" },
+        // Leaves room for code that would have to be clever to be faster.
+        target: { kind: "ratio", limit: 3, of: "floor" },
       }),
       line({
         row: "turns",
