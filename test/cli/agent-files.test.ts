@@ -3,7 +3,7 @@ import { callsOf, createMachine } from "./run-tackle.ts"
 
 const bash = (command: string) => ({ name: "bash", arguments: { command, description: "do" } })
 
-test("an agent of the project works with its prompt, model and tools, once it is already trusted", async () => {
+test("runs an agent of a trusted project with its prompt, model and tools", async () => {
   const machine = await createMachine({
     git: true,
     files: {
@@ -22,7 +22,7 @@ test("an agent of the project works with its prompt, model and tools, once it is
   expect(shown.stdout).toContain("allow bash: *   (for the agent keeper)")
   await machine.run(["trust", "--yes"])
   const run = await machine.run(["run", "--agent", "keeper", "--format", "json", "go"])
-  // Its own allow runs what would have been asked, and cannot lift a deny of the person's.
+  // The agent's allow rule answers what would be asked, but cannot lift a deny rule of the user.
   expect(callsOf(run).map(([tool, status]) => `${tool} ${status}`)).toEqual(["bash completed", "bash error"])
   const [request] = machine.server.requests
   expect(JSON.stringify(request?.body.messages[0])).toContain("You keep things.")
@@ -34,7 +34,7 @@ test("an agent of the project works with its prompt, model and tools, once it is
   expect(await machine.run(["run", "--agent", "keeper", "go"])).toMatchObject({ code: 2 })
 })
 
-test("config show and doctor tell which files were taken, and doctor what was not understood", async () => {
+test("lists the agent files in use in config show and doctor, and unknown keys in doctor", async () => {
   const machine = await createMachine({
     files: {
       ".claude/agents/a.md": "---\nname: a\ncolor: red\ntools: Read, NotebookEdit\n---\nDo.\n",
@@ -51,7 +51,7 @@ test("config show and doctor tell which files were taken, and doctor what was no
     expect(finding.detail).toContain(part)
 })
 
-test("a fault in our own file stops with its place", async () => {
+test("stops at an error in a Tackle agent file and names its place", async () => {
   const machine = await createMachine({ files: { ".tackle/agent/a.md": "---\ntoolz: {}\n---\n" } })
   const run = await machine.run(["run", "--trust", "go"])
   expect(run).toMatchObject({ code: 2, stdout: "" })

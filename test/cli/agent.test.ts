@@ -4,7 +4,7 @@ import { expect, test } from "vitest"
 import { createMachine } from "./run-tackle.ts"
 import { hasTmux, openTerminal } from "./terminal.ts"
 
-test("list and show tell every agent, where it comes from and what counts of it", async () => {
+test("lists every agent with its source and shows the settings that count", async () => {
   const machine = await createMachine({
     files: {
       ".tackle/agent/keeper.md":
@@ -48,7 +48,7 @@ test("list and show tell every agent, where it comes from and what counts of it"
   })
 })
 
-test("create writes a file that counts once it is trusted, and writes over nothing", async () => {
+test("creates a file that counts once it is trusted, and overwrites nothing", async () => {
   const machine = await createMachine({ git: true })
   const create = (...args: string[]) => machine.run(["agent", "create", ...args])
   const flags = [
@@ -84,7 +84,7 @@ test("create writes a file that counts once it is trusted, and writes over nothi
   expect(readFileSync(machine.project.path(".tackle/agent/team/reader.md"), "utf8")).toBe(before)
 })
 
-test("create tells what is missing or wrong, and writes nothing", async () => {
+test("reports what is missing or wrong in agent create, and writes nothing", async () => {
   const machine = await createMachine({ git: true })
   const told = async (...args: string[]) => {
     const { code, stderr } = await machine.run(["agent", "create", ...args])
@@ -111,7 +111,7 @@ test("create tells what is missing or wrong, and writes nothing", async () => {
   expect(existsSync(join(machine.home, "agent"))).toBe(false)
 })
 
-test("create takes tools of files, of servers and by pattern", async () => {
+test("creates an agent with tools from files, from servers and by pattern", async () => {
   const machine = await createMachine({
     files: { ".tackle/tool/greet.js": "export default {}" },
     config: { mcp: { tickets: { type: "local", command: ["./none"] } } },
@@ -123,7 +123,7 @@ test("create takes tools of files, of servers and by pattern", async () => {
   expect(await machine.project.read(".tackle/agent/a.md")).toContain("tickets_open: true")
 })
 
-test("create --user writes one of the person's, which counts at once", async () => {
+test("creates an agent of the user with --user, which counts at once", async () => {
   const machine = await createMachine({})
   const made = await machine.run([
     ...["agent", "create", "mine", "--user", "--description", "Mine", "--format", "json"],
@@ -133,7 +133,7 @@ test("create --user writes one of the person's, which counts at once", async () 
   expect((await machine.run(["agent", "list"])).stdout).toMatch(/^mine +all, .*mine\.md +Mine$/m)
 })
 
-test.skipIf(!hasTmux)("at a terminal what is missing is asked for", async () => {
+test.skipIf(!hasTmux)("asks for missing values at a terminal", async () => {
   const machine = await createMachine({ git: true })
   const terminal = await openTerminal(machine)
   await terminal.tackle("agent", "create")

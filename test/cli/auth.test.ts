@@ -7,14 +7,14 @@ const plugin = `export default async () => ({ auth: {
   provider: "own",
   methods: [
     { type: "oauth", label: "In the browser", authorize: async () => ({
-      url: "https://own.test/login", instructions: "It goes on by itself.", method: "auto",
+      url: "https://own.test/login", instructions: "It continues by itself.", method: "auto",
       callback: async () => ({ type: "success", access: "a", refresh: "r", expires: 1 }),
     }) },
     { type: "api", label: "By key" },
   ],
 } })`
 
-test("a key from stdin is kept for its provider and shown nowhere; logout forgets it", async () => {
+test("stores a key from stdin for its provider, shows it nowhere and forgets it on logout", async () => {
   const machine = await createMachine()
   const login = await machine.run(["auth", "login", "openai"], { stdin: "sk-very-secret\n" })
   expect(login).toMatchObject({ code: 0, stdout: "Signed in to openai.\n" })
@@ -34,7 +34,7 @@ test("a key from stdin is kept for its provider and shown nowhere; logout forget
   expect((await machine.run(["auth", "list"])).stdout).not.toContain("openai")
 })
 
-test("a provider that nothing knows is refused with near names; one of the config and of a plugin are known", async () => {
+test("rejects an unknown provider with near names, and knows providers of the config and of a plugin", async () => {
   const files = { ".tackle/plugin/own.mjs": plugin, "tackle.json": '{"provider": {"mine": {}}}' }
   const machine = await createMachine({ files })
   const logIn = (provider: string, ...flags: string[]) =>
@@ -53,7 +53,7 @@ test("a provider that nothing knows is refused with near names; one of the confi
   expect(await logIn("own", "--trust", "--method", "By key")).toMatchObject({ code: 0 })
 })
 
-test("a plugin's page is shown and its tokens are kept; which way has to be said where nobody can be asked", async () => {
+test("shows the login page of a plugin, stores its tokens and requires --method without a terminal", async () => {
   const machine = await createMachine({ files: { ".tackle/plugin/own.mjs": plugin } })
   const unclear = await machine.run(["auth", "login", "own", "--trust"])
   expect(unclear).toMatchObject({

@@ -10,7 +10,7 @@ test.each([
   ["batch", { experimental: { batch_tool: true } }, {}, true],
   ["batch", {}, { TACKLE_EXPERIMENTAL: "1" }, true],
   ["batch", {}, { TACKLE_EXPERIMENTAL_BATCH_TOOL: "1" }, true],
-])("%s, config %o, environment %o: offered %s", async (id, config, env, offered) => {
+])("offers %s with config %o and environment %o: %s", async (id, config, env, offered) => {
   const machine = await createMachine({ config })
   const { stdout } = await machine.run(["tool", "list", "--all", "--format", "json"], { env })
   const tool = JSON.parse(stdout).tools.find((entry: { id: string }) => entry.id === id)
@@ -30,7 +30,7 @@ const ask = {
 }
 const script = [{ calls: [ask] }, { text: "Done." }]
 
-test("a run without a terminal is offered no question", async () => {
+test("offers no question tool in a run without a terminal", async () => {
   const machine = await createMachine({ script: [{ text: "Done." }] })
   await machine.run(["run", "go"], { env: { TACKLE_CLIENT: "app" } })
   const names = machine.server.requests[0]?.body.tools?.map((tool) => tool.function.name)
@@ -39,7 +39,7 @@ test("a run without a terminal is offered no question", async () => {
 })
 
 describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
-  test("questions take a choice, several, and the person's own words", async () => {
+  test("accepts one choice, several choices and an answer in the user's own words", async () => {
     const machine = await createMachine({ script })
     const terminal = await openTerminal(machine)
     await terminal.tackle("run", "go")
@@ -54,7 +54,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     expect(result).toBe("Which way?\n→ right\n\nWhat else?\n→ a\n→ b\n\nWhy?\n→ because")
   })
 
-  test("escape dismisses, and the run goes on; under --auto nothing is asked", async () => {
+  test("continues the run after Escape, and asks nothing under --auto", async () => {
     const machine = await createMachine({ script: [...script, { text: "Done." }] })
     const terminal = await openTerminal(machine)
     await terminal.tackle("run", "go")

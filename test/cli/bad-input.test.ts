@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { callsOf, createMachine, endOf } from "./run-tackle.ts"
 
-test("a tool that gets bad input says what is wrong and what to do, and changes nothing", async () => {
+test("reports what is wrong with the input of a tool and what to do, and changes nothing", async () => {
   const machine = await createMachine({
     files: { "code.ts": "one\ntwo\none\n", "src/a.ts": "" },
     script: ({ body }) => {

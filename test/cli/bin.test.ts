@@ -18,7 +18,7 @@ function isOld(path: string): boolean {
   return major < 24 || (major === 24 && minor < 15)
 }
 
-test("the command runs through links, from anywhere, and as a script of node", async () => {
+test("runs through links, from any directory, and as a script of node", async () => {
   const machine = await createMachine({
     script: ({ body }) => ({ text: String(body.messages.at(-1)?.content) }),
   })
@@ -35,7 +35,7 @@ test("the command runs through links, from anywhere, and as a script of node", a
 })
 
 test.skipIf(!oldNode)(
-  "an old node hands over to the one beside the command, with its signals and exit code",
+  "hands over from an old node to the one beside the command, with signals and exit code",
   async () => {
     const machine = await createMachine({ script: [{ text: "Said." }, { fault: "hang" }] })
     const command: [string, ...string[]] = [String(oldNode), tackleCommand]
@@ -48,7 +48,7 @@ test.skipIf(!oldNode)(
   },
 )
 
-test("without a build, or without a node that is new enough, one line says so", async () => {
+test("reports a missing build, or a missing or old node, in one line", async () => {
   const machine = await createMachine()
   const bare = await mkdtemp(join(tmpdir(), "tackle-bare-"))
   onTestFinished(() => rm(bare, { recursive: true, force: true }))
@@ -83,7 +83,7 @@ test("without a build, or without a node that is new enough, one line says so", 
   })
 })
 
-test("requests go through the proxy of the environment, those to this machine do not", async () => {
+test("sends requests through the proxy of the environment, except those to this machine", async () => {
   const machine = await createMachine({ script: ({ headers }) => ({ text: `Host ${headers.host}.` }) })
   const { port } = machine.server
   const seen: string[] = []

@@ -8,11 +8,11 @@ const files = {
 }
 const script = [{ text: "Done." }]
 
-/** All that the person's message says in the first request. */
+/** The user message of the first request, as JSON. */
 const prompted = ({ server }: Awaited<ReturnType<typeof createMachine>>) =>
   JSON.stringify(server.requests[0]?.body.messages.at(-1))
 
-test("a command is run by its name, with the agent that it names", async () => {
+test("runs a command by its name with the agent that it names", async () => {
   const machine = await createMachine({ files, script })
   const run = await machine.run(["run", "--trust", "--format", "json", "/team:show it"])
   expect(endOf(run)).toMatchObject({ exitCode: 0, text: "Done." })
@@ -21,7 +21,7 @@ test("a command is run by its name, with the agent that it names", async () => {
   expect(JSON.stringify(machine.server.requests[0]?.body.messages[0])).toContain("plan")
 })
 
-test("its lines are refused like any other, whatever the file allows itself", async () => {
+test("refuses shell lines of a command like any other, whatever its file allows", async () => {
   const machine = await createMachine({ files, script })
   const run = await machine.run(["run", "--trust", "/ship"])
   expect(run).toMatchObject({ code: 3, stdout: "Done.\n" })
@@ -29,20 +29,20 @@ test("its lines are refused like any other, whatever the file allows itself", as
   expect(prompted(machine)).toContain("(This failed: Refused:")
 })
 
-test("the first line says who works on the prompt of a command", async () => {
+test("names the agent of a command in the first line", async () => {
   const machine = await createMachine({ files, script })
   const run = await machine.run(["run", "--trust", "/team:show it"])
   expect(run.stderr).toMatch(/^session ses_\w+ · plan · test\/m$/m)
 })
 
-test("before trust a command of the project is a text like any other", async () => {
+test("sends a command of an untrusted project as plain text", async () => {
   const machine = await createMachine({ git: true, files, script })
   const run = await machine.run(["run", "/ship"])
   expect(run.stderr).toMatch(/not trusted.*\.claude\/commands\/ship\.md/)
   expect(prompted(machine)).toContain('"/ship"')
 })
 
-test("a text that is no command goes as it is, with a word about a near name", async () => {
+test("sends text that is not a command unchanged, and suggests a near name", async () => {
   const machine = await createMachine({ files, script: [...script, ...script] })
   const near = await machine.run(["run", "--trust", "/shop it"])
   expect(near).toMatchObject({ code: 0, stderr: expect.stringContaining("did you mean /ship?") })
@@ -50,7 +50,7 @@ test("a text that is no command goes as it is, with a word about a near name", a
   expect((await machine.run(["run", "--trust", "/etc/hosts is wrong"])).stderr).not.toContain("did you mean")
 })
 
-test("doctor lists commands, and says that a list of tools allows nothing", async () => {
+test("lists commands in doctor, and reports that a list of tools allows nothing", async () => {
   const machine = await createMachine({ files })
   const { stdout } = await machine.run(["doctor", "--trust"])
   expect(stdout).toMatch(
@@ -58,7 +58,7 @@ test("doctor lists commands, and says that a list of tools allows nothing", asyn
   )
 })
 
-test("after kill -9 in a command's prompt the session goes on with the agent that it had before", async () => {
+test("continues the session with its previous agent after kill -9 in the prompt of a command", async () => {
   const machine = await createMachine({
     files: { ".tackle/commands/think.md": "---\nagent: plan\n---\nThink.\n" },
     script: [{ fault: "hang" }, { text: "Done." }],

@@ -6,7 +6,7 @@ import { hasTmux, openTerminal } from "./terminal.ts"
 
 const mistakes = '{\n  "modle": "a/b",\n  "retention": { "days": "365" }\n}\n'
 
-test("a mistake in a config stops no command on sessions, and is told in one line", async () => {
+test("runs commands on sessions despite a config error, and reports it in one line", async () => {
   const machine = await createMachine({ script: [{ text: "one" }, { text: "two" }] })
   const ids: string[] = []
   for (const prompt of ["first", "second"]) {
@@ -39,7 +39,7 @@ test("a mistake in a config stops no command on sessions, and is told in one lin
       stderr: line,
     })
   }
-  // It is for others, and a key beside the mistake would not be hidden in it.
+  // Exports are made to be shared, and a broken config cannot say which keys to hide.
   const exported = ["session", "export", second]
   for (const args of [
     ["run", "x"],
@@ -60,7 +60,7 @@ test("a mistake in a config stops no command on sessions, and is told in one lin
   expect(trusted.stderr).toContain("(And 2 more:")
 })
 
-test("doctor tells every mistake as a failed check of its own, and goes on", async () => {
+test("reports every config error in doctor as a failed check, and continues", async () => {
   const machine = await createMachine({ config: null })
   const file = machine.project.path("tackle.json")
   await machine.project.write("tackle.json", `${mistakes.slice(0, -2)},\n  "model": "test/m" }`)
@@ -76,7 +76,7 @@ test("doctor tells every mistake as a failed check of its own, and goes on", asy
   const { findings } = JSON.parse(json.stdout) as {
     findings: { check: string; status: string; detail: string }[]
   }
-  // Nobody declared the provider of the model, which is read from the same file.
+  // The model fails too: its provider is declared in the same file.
   expect(findings.filter(({ status }) => status === "fail").map(({ check }) => check)).toEqual([
     "config",
     "model",
@@ -85,7 +85,7 @@ test("doctor tells every mistake as a failed check of its own, and goes on", asy
   expect(findings.map(({ check }) => check)).toContain("sandbox")
 })
 
-test("while nobody can tell how long files are to be kept none is removed", async () => {
+test("removes no files while their retention period is unknown", async () => {
   const machine = await createMachine({ config: null })
   const old = join(machine.data, "truncate/ses_1/1.txt")
   const user = join(machine.home, "config/tackle/tackle.json")
@@ -98,7 +98,7 @@ test("while nobody can tell how long files are to be kept none is removed", asyn
   expect((await stat(old)).size).toBe(4)
 })
 
-test.skipIf(!hasTmux)("in a terminal the details of a check stand below each other", async () => {
+test.skipIf(!hasTmux)("prints the details of a check below each other in a terminal", async () => {
   const machine = await createMachine({ config: null })
   await machine.project.write("tackle.json", mistakes)
   const terminal = await openTerminal(machine)

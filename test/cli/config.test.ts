@@ -5,7 +5,7 @@ import { createMachine } from "./run-tackle.ts"
 
 const manifest = JSON.parse(readFileSync(resolve(import.meta.dirname, "../../package.json"), "utf8"))
 
-test("help and version need nothing, not even a place to write", async () => {
+test("prints help and version without a config or a writable directory", async () => {
   const machine = await createMachine({ files: { file: "" } })
   const env = { TACKLE_DATA_DIR: machine.project.path("file/data"), TACKLE_CONFIG_CONTENT: "{broken" }
   const run = (...args: string[]) => machine.run(args, { env })
@@ -46,7 +46,7 @@ test("help and version need nothing, not even a place to write", async () => {
     expect(line.length).toBeLessThanOrEqual(80)
 })
 
-test("doctor names a shell, and a model, that cannot be used", async () => {
+test("reports an unusable shell and an unusable model in doctor", async () => {
   const machine = await createMachine({ config: { shell: "/nope/sh", model: "w/m", provider: { w: {} } } })
   const { code, stdout } = await machine.run(["doctor", "--format", "json"])
   expect(code).toBe(1)
@@ -57,7 +57,7 @@ test("doctor names a shell, and a model, that cannot be used", async () => {
   expect(failed[1]?.detail).toContain("provider.w.options.baseURL is missing")
 })
 
-test("config show names files and rules and hides keys; config schema is a schema; models and doctor look around", async () => {
+test("shows the config without keys, prints its schema, lists models and runs doctor", async () => {
   const machine = await createMachine({
     config: { permission: { bash: { "git push*": "deny" } } },
     files: { "opencode.json": '{ "theme": "dark", "permission": { "edit": "deny" } }' },
@@ -102,7 +102,7 @@ test("config show names files and rules and hides keys; config schema is a schem
   expect(findings.every(({ status }: { status: string }) => ["ok", "warn"].includes(status))).toBe(true)
 })
 
-test("files of the person and of the project rise in order up to the flags", async () => {
+test("merges files of the user and of the project in order, then flags", async () => {
   const machine = await createMachine({ config: null, files: { "tackle.toml": 'model = "test/project"\n' } })
   const user = join(machine.home, "config/tackle")
   const { mkdir, writeFile } = await import("node:fs/promises")
@@ -114,7 +114,7 @@ test("files of the person and of the project rise in order up to the flags", asy
   expect(await show("--trust")).toEqual({ model: "test/project", default_agent: "plan" })
 })
 
-test("config show says which rules of an untrusted project do not count, and why", async () => {
+test("shows which rules of an untrusted project do not count, and why", async () => {
   const permission = { edit: { "*": "allow", "notes\u001b[2J.md": "deny" } }
   const machine = await createMachine({
     config: null,
@@ -138,7 +138,7 @@ test("config show says which rules of an untrusted project do not count, and why
   expect(trusted.stdout).not.toContain("ignored: the file")
 })
 
-test("config show and doctor tell of rules that never decide", async () => {
+test("reports rules that never decide in config show and doctor", async () => {
   const rules = `{ "permission": { "bash": {
     "rm *": "deny",
     "*": "allow" } },

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { createMachine } from "./run-tackle.ts"
 
-test("-m with -c is the session's model from then on, and before it the one of the run before", async () => {
+test("keeps the model of -m for the session, and continues with the one of its last run", async () => {
   const machine = await createMachine({ script: () => ({ text: "ok" }) })
   const provider = {
     test: { options: { baseURL: machine.server.url, apiKey: "k" }, models: { m: {}, a: {}, b: {} } },
@@ -23,6 +23,6 @@ test("-m with -c is the session's model from then on, and before it the one of t
   expect(wrong.code).toBe(2)
   expect(wrong.stderr).toContain("test/none")
   expect(await asked("-c")).toBe("b")
-  // A new session does not take it over.
+  // A new session does not inherit the model.
   expect(await asked()).toBe("m")
 })

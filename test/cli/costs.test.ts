@@ -17,7 +17,7 @@ async function pricedMachine() {
   return machine
 }
 
-test("tokens and cost stand at the end of a run, in the session and in the statistics", async () => {
+test("reports tokens and cost at the end of a run, in the session and in the statistics", async () => {
   const machine = await pricedMachine()
   const run = await machine.run(["run", "go"])
   expect(run.stderr).toContain("2000 + 100 tokens (1200 from the cache) · $0.0043\n")
@@ -45,7 +45,7 @@ test("tokens and cost stand at the end of a run, in the session and in the stati
   expect((await machine.run(["stats", "--all"], elsewhere)).stdout).toContain("$0.0043")
 })
 
-test("--max-cost and --max-tokens stop a run with exit code 4; amounts that make no sense are refused", async () => {
+test("stops a run with exit code 4 at --max-cost and --max-tokens, and rejects invalid amounts", async () => {
   const machine = await pricedMachine()
   const cost = await machine.run(["run", "--format", "json", "--max-cost", "0.002", "go"])
   expect(endOf(cost)).toMatchObject({ status: "limit", exitCode: 4 })

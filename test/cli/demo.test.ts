@@ -6,7 +6,7 @@ import { createMachine } from "./run-tackle.ts"
 
 const script = resolve(import.meta.dirname, "../../scripts/demo.ts")
 
-test("the demo mends a copy, which stays, and says where it is and how it goes", async () => {
+test("repairs a copy, keeps it and prints where it is", async () => {
   const machine = await createMachine({ config: null })
   const temporary = join(machine.home, "tmp")
   await mkdir(temporary)
@@ -21,7 +21,7 @@ test("the demo mends a copy, which stays, and says where it is and how it goes",
   expect(stdout).toContain(`  rm -r ${project}  `)
 }, 120_000)
 
-test("a demo that fails leaves nothing", async () => {
+test("leaves nothing after a demo that fails", async () => {
   const machine = await createMachine({ config: null, files: { file: "" } })
   const temporary = join(machine.home, "tmp")
   await mkdir(temporary)

@@ -3,7 +3,7 @@ import { callsOf, createMachine, endOf, eventsOf, only, tackleCommand } from "./
 
 const bash = (command: string) => ({ name: "bash", arguments: { command, description: "Do it" } })
 
-test("1: the provider refuses the key, or keeps failing after all attempts", async () => {
+test("exits with 1 when the provider refuses the key or fails in all attempts", async () => {
   const machine = await createMachine({
     config: { retry: { maxAttempts: 2, maxDelaySeconds: 5 } },
     script: [
@@ -30,7 +30,7 @@ test("1: the provider refuses the key, or keeps failing after all attempts", asy
   expect(machine.server.requests).toHaveLength(3)
 })
 
-test("2: what is wrong with the command line is said in a line or two, and nothing is begun", async () => {
+test("exits with 2 on a wrong command line, reports it in a line or two and starts nothing", async () => {
   const machine = await createMachine()
   const cases: [args: string[], says: RegExp][] = [
     [["rum", "hi"], /^tackle: unknown command 'rum'\n\(Did you mean run\?\)\nRun `tackle --help` for usage/],
@@ -67,19 +67,19 @@ test("2: what is wrong with the command line is said in a line or two, and nothi
   expect((await machine.run(["session", "list", "--all"])).stdout).toBe("No sessions yet.\n")
 })
 
-test("2: a directory that is gone is no defect", async () => {
+test("exits with 2 in a directory that no longer exists", async () => {
   const machine = await createMachine()
   const gone = await machine.run(["list the files"], {
     command: ["/bin/sh", "-c", `mkdir gone && cd gone && rmdir ../gone && exec ${tackleCommand} run "$0"`],
   })
   expect(gone).toMatchObject({ code: 2, stdout: "" })
-  // Before it, the shell of bin/tackle says so in its own words.
+  // The shell of bin/tackle prints its own message first.
   expect(gone.stderr).toMatch(
     /^tackle: The current directory no longer exists\. .*--dir \/path\/to\/project\.\n$/m,
   )
 })
 
-test("2: a config file with a mistake is named with line and column, and what was meant", async () => {
+test("exits with 2 on a config error and names line, column and the nearest key", async () => {
   const machine = await createMachine({
     config: null,
     files: { "tackle.json": '{\n  "permision": { "bash": "deny" },\n  "model": 7\n}\n' },
@@ -97,7 +97,7 @@ test("2: a config file with a mistake is named with line and column, and what wa
     stderr: expect.stringMatching(/^tackle: TACKLE_CONFIG_CONTENT:1:\d+: /m),
   })
 
-  // Of a project that is not trusted no key counts, and a mistake is told as one all the same.
+  // In an untrusted project no key counts, but errors are still reported.
   const untrusted = await machine.run(["config", "show"])
   expect(untrusted).toMatchObject({
     code: 0,
@@ -106,7 +106,7 @@ test("2: a config file with a mistake is named with line and column, and what wa
   })
 })
 
-test("3: finished, but refused by the lack of a terminal, by a rule, or by --auto", async () => {
+test("exits with 3 after a refusal without a terminal, by a rule or by --auto", async () => {
   const machine = await createMachine({
     git: true,
     files: { ".env": "KEY=1\n" },
@@ -152,12 +152,12 @@ test("3: finished, but refused by the lack of a terminal, by a rule, or by --aut
     ["write", "auto"],
     ["bash", "auto"],
   ])
-  // What lies outside is asked for, and --auto says yes.
+  // A path outside the project requires a question, which --auto answers with yes.
   expect(callsOf(guarded).at(-1)?.[1]).toBe("completed")
   expect(await machine.project.read(".git/config")).not.toContain("x\n[")
 })
 
-test("4: the step limit, a loop that is refused three times, and the time limit", async () => {
+test("exits with 4 at the step limit, the time limit and the third refusal of a loop", async () => {
   const read = { name: "read", arguments: { filePath: "a.txt" } }
   const machine = await createMachine({
     files: { "a.txt": "a\n" },

@@ -6,7 +6,7 @@ import { createMachine, type Machine, type MachineOptions } from "./run-tackle.t
 
 const fixtures = resolve(import.meta.dirname, "../fixtures")
 
-test("a project made for OpenCode starts as it is: its model, tools, server, plugin, skill, agents and texts count", async () => {
+test("runs a project made for OpenCode with its model, tools, server, plugin, skill, agents and texts", async () => {
   const machine = await openFixture("opencode-project", { config: null, script: opencodeScript })
   const env = { HOUSE_URL: machine.server.url, HOUSE_KEY: "house-secret" }
   const flags = ["--allow", "price", "--allow", "stock_count"]
@@ -53,7 +53,7 @@ const opencodeScript: Reply[] = [
   { text: "Done." },
 ]
 
-test("doctor says what it took of .opencode, and what it did not understand", async () => {
+test("reports in doctor what it uses of .opencode and what it does not understand", async () => {
   const machine = await openFixture("opencode-project", { config: null })
   await machine.run(["trust", "--yes"])
   const { stdout } = await machine.run(["doctor"])
@@ -63,7 +63,7 @@ test("doctor says what it took of .opencode, and what it did not understand", as
   for (const key of ["theme", "autoupdate", "share"]) expect(taken).toContain(key)
 })
 
-test("a project made for Claude Code starts as it is: its instructions, server, skill, agent and command count", async () => {
+test("runs a project made for Claude Code with its instructions, server, skill, agent and command", async () => {
   const script: Reply[] = [
     { calls: [{ name: "stock_count", arguments: { article: "nuts" } }] },
     { text: "Done." },
@@ -81,10 +81,10 @@ test("a project made for Claude Code starts as it is: its instructions, server, 
   expect(second?.body.messages.at(-1)?.content).toBe("7 pieces of nuts")
 
   await machine.run(["run", "--trust", "/fix-issue 12"])
-  expect(JSON.stringify(machine.server.requests.at(-1)?.body.messages.at(-1))).toContain("Mend issue 12")
+  expect(JSON.stringify(machine.server.requests.at(-1)?.body.messages.at(-1))).toContain("Repair issue 12")
 })
 
-test("doctor says what it took of .claude, and that nothing in its settings counts", async () => {
+test("reports in doctor what it uses of .claude and that its settings do not count", async () => {
   const machine = await openFixture("claude-project")
   await machine.run(["trust", "--yes"])
   const { stdout } = await machine.run(["doctor"])

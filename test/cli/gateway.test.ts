@@ -2,7 +2,7 @@ import OpenAI from "openai"
 import { expect, test } from "vitest"
 import { createMachine, until } from "./run-tackle.ts"
 
-test("the gateway serves until Ctrl-C and lets an answer that has begun end", async () => {
+test("serves until Ctrl-C and finishes an answer that has begun", async () => {
   const machine = await createMachine({
     script: () => ({
       text: '<tool_call>\n{"name": "read", "arguments": {"path": "a"}}\n</tool_call>',
@@ -24,7 +24,7 @@ test("the gateway serves until Ctrl-C and lets an answer that has begun end", as
   expect(await running.ended).toMatchObject({ code: 0, stderr: "" })
 })
 
-test("what the gateway cannot start with is a mistake of usage", async () => {
+test("rejects unusable gateway flags as a usage error", async () => {
   const machine = await createMachine()
   const { code, stderr } = await machine.run(["gateway", "--upstream", "nowhere"])
   expect([code, stderr]).toEqual([2, expect.stringContaining('"nowhere" is not a base URL')])
@@ -32,7 +32,7 @@ test("what the gateway cannot start with is a mistake of usage", async () => {
   expect([open.code, open.stderr]).toEqual([2, expect.stringContaining("--key")])
 })
 
-test("models check prints what the server does and the policy that follows", async () => {
+test("prints what the server supports and the resulting policy in models check", async () => {
   const machine = await createMachine({
     script: () => ({ status: 400, text: "registry/m does not support tools" }),
   })

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { createMachine } from "./run-tackle.ts"
 
-test("--trust is offered where a project's config and tools count, and nowhere else", async () => {
+test("offers --trust only where the config and tools of a project count", async () => {
   const machine = await createMachine({ config: null })
   const offers = async (command: string) =>
     (await machine.run([...command.split(" "), "--help"])).stdout.includes("--trust")
@@ -15,7 +15,7 @@ test("--trust is offered where a project's config and tools count, and nowhere e
     expect(await offers(command), command).toBe(false)
 })
 
-test("a command on what is stored starts nothing that the project brings, trusted or not", async () => {
+test("starts no code of a trusted project in commands on stored data", async () => {
   const files = {
     ".tackle/plugin/noisy.mjs":
       'export const Noisy = async () => { console.error("plugin runs"); return {} }',
@@ -30,7 +30,7 @@ test("a command on what is stored starts nothing that the project brings, truste
     expect(await machine.run(args), args.join(" ")).toMatchObject({ code: 0, stderr: "" })
 })
 
-test("help names a command by all of its words, and says so where there is none", async () => {
+test("finds help by all words of a command, and reports an unknown command", async () => {
   const machine = await createMachine({ config: null })
   const check = await machine.run(["help", "models", "check"])
   expect(check).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Usage: tackle models check /) })

@@ -9,7 +9,7 @@ function systemPrompt(machine: Machine): string {
   return messages.flatMap(({ role, content }) => (role === "system" ? [String(content)] : [])).join("\n")
 }
 
-test("AGENTS.md, else CLAUDE.md, of the person and down to the directory is in the system prompt, nearest last", async () => {
+test("adds AGENTS.md or CLAUDE.md of the user and of each directory to the system prompt, nearest last", async () => {
   const machine = await createMachine({
     git: true,
     files: {
@@ -52,7 +52,7 @@ test("AGENTS.md, else CLAUDE.md, of the person and down to the directory is in t
   )
 })
 
-test("a long text is cut at 64 KB with a note, and a text is not said twice", async () => {
+test("cuts a long text at 64 KB with a note, and includes each text once", async () => {
   const machine = await createMachine({
     files: { "AGENTS.md": `start ${"x".repeat(70_000)} end` },
     config: { instructions: ["AGENTS.md"] },
@@ -65,7 +65,7 @@ test("a long text is cut at 64 KB with a note, and a text is not said twice", as
   expect(prompt).not.toContain("x end")
 })
 
-test("before trust no link brings a text from outside or what is no text of instructions", async () => {
+test("follows no link before trust to a file outside or to one without instructions", async () => {
   const machine = await createMachine({
     git: true,
     files: { ".env": "KEY=inside", "a/b/file.txt": "" },
@@ -82,7 +82,7 @@ test("before trust no link brings a text from outside or what is no text of inst
 
 const read = (filePath: string) => ({ name: "read", arguments: { filePath } })
 
-test("a file read deeper in the project brings what its directories say, once a session", async () => {
+test("adds the instructions of deeper directories to a read file, once per session", async () => {
   const machine = await createMachine({
     git: true,
     files: {
@@ -117,7 +117,7 @@ test("a file read deeper in the project brings what its directories say, once a 
   ])
 })
 
-test("a project that is not trusted has no file from elsewhere sent with what is read", async () => {
+test("sends no linked file of an untrusted project with a read file", async () => {
   const machine = await createMachine({
     git: true,
     files: { "tackle.json": "{}", "a/x.txt": "x", "b/y.txt": "y", "b/secret.json": "my secret" },

@@ -5,7 +5,7 @@ import { expect, test } from "vitest"
 import { readProcess } from "../../src/util/process-table.ts"
 import { createMachine } from "./run-tackle.ts"
 
-/** Notes its number and says nothing, ever. */
+/** A server that writes down its process id and never answers. */
 const silent =
   'require("fs").writeFileSync(process.argv[1], String(process.pid)); setInterval(() => {}, 1000)'
 
@@ -14,7 +14,7 @@ test.skipIf(process.platform !== "linux").each([
   ["tool schema", ["tool", "schema", "read"]],
   ["tool call", ["tool", "call", "read", '{"filePath":"a.txt"}']],
   ["mcp list", ["mcp", "list"]],
-])("Ctrl-C ends %s while a server starts, and the server with it", async (_, args) => {
+])("ends %s and a starting server on Ctrl-C", async (_, args) => {
   const machine = await createMachine({ files: { "a.txt": "x\n" } })
   const note = join(machine.home, "server.pid")
   const server = { type: "local", command: [process.execPath, "-e", silent, note] }

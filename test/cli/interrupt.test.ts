@@ -4,7 +4,7 @@ import { callsOf, createMachine, endOf, type Machine, type Started, until } from
 
 const command = "echo $$ > pid; sleep 300 & echo $! >> pid; wait"
 
-/** The model says a word slowly, runs a command that never ends, or says nothing at all, as the prompt wants it. */
+/** The prompt selects what the model does: talk slowly, run a command that never ends, or stay silent. */
 async function createSlowMachine(): Promise<Machine> {
   return createMachine({
     script: ({ body }) => {
@@ -15,7 +15,7 @@ async function createSlowMachine(): Promise<Machine> {
       if (prompt === "be silent") return { fault: "hang" }
       return { text: "Here I am." }
     },
-    // The command tells the numbers of its processes, which mean nothing outside of a sandbox.
+    // The command writes its process ids, which are valid only outside a sandbox.
     config: { sandbox: "off" },
   })
 }
@@ -24,7 +24,7 @@ function start(machine: Machine, prompt: string): Started {
   return machine.start(["run", "--auto", "--format", "json", prompt])
 }
 
-test("Ctrl-C and SIGTERM end a run in order with 130, whatever it is doing", async () => {
+test("ends a run with 130 on Ctrl-C and SIGTERM, whatever it is doing", async () => {
   const machine = await createSlowMachine()
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     const talking = start(machine, "talk")
@@ -42,7 +42,7 @@ test("Ctrl-C and SIGTERM end a run in order with 130, whatever it is doing", asy
   }
 })
 
-test("an interrupted command is gone with all it started, and the session goes on", async () => {
+test("ends an interrupted command with all its processes, and continues the session", async () => {
   const machine = await createSlowMachine()
   const working = start(machine, "work")
   const pids = async () =>
@@ -61,7 +61,7 @@ test("an interrupted command is gone with all it started, and the session goes o
   expect(told?.content).toMatch(/^Error: /)
 })
 
-test.skipIf(process.platform !== "linux")("what a killed run left is ended by the next", async () => {
+test.skipIf(process.platform !== "linux")("ends processes of a killed run at the next start", async () => {
   const machine = await createMachine({
     script: ({ body }) =>
       body.messages.some(({ role }) => role === "tool")
@@ -71,7 +71,7 @@ test.skipIf(process.platform !== "linux")("what a killed run left is ended by th
               { name: "bash", arguments: { command: "sleep 300 & echo $! >pid", description: "Leave" } },
             ],
           },
-    // A sandbox ends with whoever started it, whatever ended that.
+    // A sandbox would end together with the killed run.
     config: { sandbox: "off" },
   })
   const killed = start(machine, "leave something")
@@ -85,13 +85,13 @@ test.skipIf(process.platform !== "linux")("what a killed run left is ended by th
   await until(`process ${pid} to be gone`, async () => !(await isRunning(pid)))
 })
 
-/** False too for one that has ended and waits for its parent to hear of it. */
+/** Returns false for a zombie too. */
 async function isRunning(pid: string): Promise<boolean> {
   const status = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "")
   return status !== "" && !/\) Z /.test(status)
 }
 
-test("a second Ctrl-C does not wait for anything", async () => {
+test("exits at once on a second Ctrl-C", async () => {
   const machine = await createMachine({
     files: {
       ".tackle/tool/stubborn.ts": `

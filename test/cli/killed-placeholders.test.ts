@@ -4,7 +4,7 @@ import { expect, test } from "vitest"
 import { describeSandboxed } from "../sandbox/support.ts"
 import { createMachine, type Machine, type Started, until } from "./run-tackle.ts"
 
-/** A machine whose model runs the prompt as a command, and then ends. The project has no `.git`. */
+/** A machine whose model runs the prompt as a command and then ends. The project has no `.git`. */
 function createCommandMachine(): Promise<Machine> {
   return createMachine({
     script: ({ body }) => {
@@ -27,8 +27,8 @@ async function kill(run: Started): Promise<void> {
   await run.ended
 }
 
-await describeSandboxed("what a killed run left where nothing is to come into being", () => {
-  test("is removed by the next start, and what got content meanwhile stays", async () => {
+await describeSandboxed("placeholders of a killed run", () => {
+  test("are removed by the next start, except those that have content", async () => {
     const machine = await createCommandMachine()
     const { project } = machine
     await kill(await startCommand(machine, "first", "sleep 300"))
@@ -41,11 +41,11 @@ await describeSandboxed("what a killed run left where nothing is to come into be
     expect(await readdir(`${machine.data}/placeholders`)).toEqual([])
   })
 
-  test("stays while another run holds it too, whichever made it, and goes with that", async () => {
+  test("stay while another run uses them, and are removed with it", async () => {
     const machine = await createCommandMachine()
     const { project } = machine
     const killed = await startCommand(machine, "first", "sleep 300")
-    // In a file, so that no rule sees what it is about.
+    // The commands are in a file so that no rule matches them.
     const script = "until [ -e go ]; do sleep 0.05; done; mkdir -p .git/hooks || echo kept > said\n"
     await writeFile(project.path("script"), script)
     const other = await startCommand(machine, "second", "sh script")

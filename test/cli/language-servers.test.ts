@@ -7,15 +7,15 @@ import { createMachine } from "./run-tackle.ts"
 
 const cases = [
   { name: "a real one", lsp: realServers.typescript, file: "a.ts" },
-  // Which does not end when its input does.
+  // This server does not end when its input ends.
   { name: "one that never answers", lsp: scriptedServer("hang"), file: "a.txt" },
 ]
 
-/** A real server takes seconds to start, more where much else runs. */
+/** A real server takes seconds to start, and longer on a busy machine. */
 const patience = { timeout: 60_000 }
 
 test.skipIf(process.platform !== "linux").each(cases)(
-  "what a killed command leaves of a language server is ended by the next: $name",
+  "ends the language server of a killed command at the next start: $name",
   patience,
   async ({ lsp, file }) => {
     const hover = { operation: "hover", filePath: file, line: 1, character: 14 }
@@ -31,7 +31,7 @@ test.skipIf(process.platform !== "linux").each(cases)(
     const env = { LANGUAGE_SERVER_TEST: environment.LANGUAGE_SERVER_TEST }
     const killed = machine.start(["run", "go"], { env, timeoutMs: 60_000 })
     const book = join(machine.data, "processes")
-    // Its intent, and what runs.
+    // The record of the intent and the record of the process.
     const written = () =>
       readdir(book).then(
         ({ length }) => length,

@@ -4,14 +4,14 @@ import { expect, test } from "vitest"
 import type { RecordedRequest } from "../../src/testing/model-server.ts"
 import { createMachine, type Machine } from "./run-tackle.ts"
 
-/** As slow as a model is at least: between steps files are not looked at more often. */
+/** The delay of a fast model: files are not checked more often between steps. */
 const look = { calls: [{ name: "list", arguments: {} }], delayMs: 450 }
 
 const skill = (name: string, text: string) =>
   `---\nname: ${name}\ndescription: Skill of ${name}.\n---\n${text}\n`
 const agent = (text: string) => `---\ndescription: Agent that ${text}s.\nmode: subagent\n---\nDo ${text}.\n`
 
-/** The skills and agents that the model was told of, and the beginning of what it is. */
+/** The verb of each agent and the name of each skill in the tool descriptions. */
 function toldIn(request: RecordedRequest | undefined): string[] {
   const texts = (request?.body.tools ?? []).map((each) => each.function.description ?? "")
   return [...texts.join("\n").matchAll(/(?:Skill of|Agent that) (\w+)/g)].map(([, word = ""]) => word)
@@ -22,7 +22,7 @@ async function write(path: string, text: string): Promise<void> {
   await writeFile(path, text)
 }
 
-test("the person's agents and skills count from the step after they were written, changed or removed", async () => {
+test("uses new, changed and removed agents and skills of the user from the next step on", async () => {
   const machine: Machine = await createMachine({
     config: { permission: { "*": "allow" } },
     script: async (_request, index) => {
@@ -34,7 +34,7 @@ test("the person's agents and skills count from the step after they were written
       }
       if (index === 2) {
         await write(`${own}/skill/one/SKILL.md`, skill("one", "Second."))
-        await write(`${own}/agent/helper.md`, agent("mend"))
+        await write(`${own}/agent/helper.md`, agent("repair"))
         return { calls: [{ name: "skill", arguments: { name: "one" } }], delayMs: 450 }
       }
       if (index === 3) await rm(`${own}/skill`, { recursive: true })
@@ -47,26 +47,26 @@ test("the person's agents and skills count from the step after they were written
     [],
     ["one"],
     ["helps", "one"],
-    ["mends", "one"],
-    ["mends"],
+    ["repairs", "one"],
+    ["repairs"],
   ])
   const results = machine.server.requests.at(-1)?.body.messages.filter(({ role }) => role === "tool")
   expect(results?.at(1)?.content).toContain("First.")
   expect(results?.at(2)?.content).toContain("First.")
 })
 
-test("a project's skill, agent or command that changed lapses, in one line each, until it is already trusted", async () => {
+test("drops a changed skill, agent or command of the project, one line each, until it is trusted again", async () => {
   const machine: Machine = await createMachine({
     files: {
       ".tackle/skill/one/SKILL.md": skill("one", "First."),
       ".tackle/agent/helper.md": agent("help"),
-      ".tackle/command/go.md": "Go on.",
+      ".tackle/command/go.md": "Continue.",
     },
     config: { permission: { "*": "allow" } },
     script: async (_request, index) => {
       if (index === 0) {
         await machine.project.write(".tackle/skill/one/SKILL.md", skill("one", "Second."))
-        await machine.project.write(".tackle/agent/helper.md", agent("mend"))
+        await machine.project.write(".tackle/agent/helper.md", agent("repair"))
         await machine.project.write(".tackle/command/new.md", "New.")
       }
       if (index === 2) await machine.run(["trust", "--yes"])
@@ -76,7 +76,7 @@ test("a project's skill, agent or command that changed lapses, in one line each,
   await machine.run(["trust", "--yes"])
   const run = await machine.run(["run", "/go"])
   const told = machine.server.requests.map(toldIn)
-  expect(told).toEqual([["helps", "one"], [], [], ["mends", "one"], ["mends", "one"]])
+  expect(told).toEqual([["helps", "one"], [], [], ["repairs", "one"], ["repairs", "one"]])
   const lines = run.stderr.split("\n").filter((line) => line.includes("tackle trust"))
   expect(lines).toEqual([
     expect.stringMatching(/helper\.md: it has changed and is no longer trusted: the agent is unavailable/),
@@ -85,7 +85,7 @@ test("a project's skill, agent or command that changed lapses, in one line each,
   ])
 })
 
-test("who works on a prompt continues as it was when that began, and is gone for the next one", async () => {
+test("keeps the agent of a prompt unchanged until it ends, and drops it for the next prompt", async () => {
   const machine: Machine = await createMachine({
     files: {
       ".tackle/agent/worker.md": "---\nmode: primary\ntools:\n  bash: false\n---\nYou are the worker.\n",
@@ -108,24 +108,24 @@ test("who works on a prompt continues as it was when that began, and is gone for
   expect(next.stderr).toContain('Unknown agent "worker"')
 })
 
-test("a broken file of the person's is told with its place, and all stays as it was until it is mended", async () => {
+test("reports a broken file of the user with its place, and keeps the last version until it is repaired", async () => {
   const machine: Machine = await createMachine({
     config: { permission: { "*": "allow" } },
     script: async (_request, index) => {
       const file = `${machine.home}/config/tackle/agent/helper.md`
       if (index === 0) await write(file, agent("help"))
       if (index === 1) await write(file, "---\nmode: [\n---\nNo.\n")
-      if (index === 2) await write(file, agent("mend"))
+      if (index === 2) await write(file, agent("repair"))
       return index < 3 ? look : { text: "Done." }
     },
   })
   const run = await machine.run(["run", "go"])
-  expect(machine.server.requests.map(toldIn)).toEqual([[], ["helps"], ["helps"], ["mends"]])
+  expect(machine.server.requests.map(toldIn)).toEqual([[], ["helps"], ["helps"], ["repairs"]])
   const lines = run.stderr.split("\n").filter((line) => line.includes("helper.md"))
   expect(lines).toEqual([expect.stringMatching(/helper\.md:\d/)])
 })
 
-test("a plugin that changed is told once: it counts from the next start on", async () => {
+test("reports a changed plugin once and uses it from the next start on", async () => {
   const plugin = (text: string) => `export default async () => ({ config: () => {} }) // ${text}\n`
   const machine: Machine = await createMachine({
     files: { ".tackle/plugin/a.mjs": plugin("one") },

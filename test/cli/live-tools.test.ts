@@ -7,10 +7,10 @@ import { createMachine, type Machine } from "./run-tackle.ts"
 const tool = (output: string) =>
   `export default { description: "Says ${output}.", args: {}, execute: async () => "${output}" }\n`
 
-/** As slow as a model is at least: between steps files are not looked at more often. */
+/** The delay of a fast model: files are not checked more often between steps. */
 const call = (name: string) => ({ calls: [{ name, arguments: {} }], delayMs: 250 })
 
-/** The custom tools that the model was offered. */
+/** The custom tools offered to the model. */
 function offeredIn(request: RecordedRequest | undefined): string[] {
   const own = (request?.body.tools ?? []).filter((each) => each.function.description?.startsWith("Says "))
   return own.map((each) => `${each.function.name}: ${each.function.description}`)
@@ -22,7 +22,7 @@ async function writeOwnTool(machine: Machine, name: string, text: string): Promi
   await writeFile(`${folder}/${name}`, text)
 }
 
-test("in a long run a tool of the person's counts from the step after it was written, and one that broke is told", async () => {
+test("uses a new tool of the user from the next step of a run on, and reports a broken one", async () => {
   const machine: Machine = await createMachine({
     config: { permission: { "*": "allow" } },
     script: async (_request, index) => {
@@ -50,7 +50,7 @@ test("in a long run a tool of the person's counts from the step after it was wri
   expect(run.stderr).toMatch(/mine\.ts: [^/]*\(line 2\)/)
 })
 
-test("a project's tool that is changed lapses alone, in one line, until it is already trusted", async () => {
+test("drops only the changed tool of the project, in one line, until it is trusted again", async () => {
   const machine: Machine = await createMachine({
     files: { ".tackle/tool/a.ts": tool("one"), ".tackle/tool/b.ts": tool("b") },
     config: { permission: { "*": "allow" } },
@@ -81,7 +81,7 @@ test("a project's tool that is changed lapses alone, in one line, until it is al
   ])
 })
 
-test("trust that is taken back counts at once, also while the config is broken", async () => {
+test("drops tools at once when trust is revoked, also while the config is broken", async () => {
   const machine: Machine = await createMachine({
     files: { ".tackle/tool/a.ts": tool("one") },
     config: { permission: { "*": "allow" } },
@@ -98,7 +98,7 @@ test("trust that is taken back counts at once, also while the config is broken",
   expect(machine.server.requests.map(offeredIn)).toEqual([["a: Says one."], [], []])
 })
 
-test("--trust covers what was there when the run began: what the model writes is not loaded", async () => {
+test("trusts with --trust only what exists at the start, and loads nothing that the model writes", async () => {
   const machine: Machine = await createMachine({
     files: { ".tackle/tool/a.ts": tool("one") },
     config: { permission: { "*": "allow" } },
@@ -127,20 +127,20 @@ test("--trust covers what was there when the run began: what the model writes is
   ])
 })
 
-test("an import that leads nowhere is blamed on the person's file, not on one of ours", async () => {
+test("names the user's file, not a file of Tackle, for an import of a missing package", async () => {
   const machine = await createMachine({
     files: {
-      ".tackle/tool/a.ts": `import { z } from "zod"\nimport left from "left-pad-of-nobody"\n${tool("a")}`,
+      ".tackle/tool/a.ts": `import { z } from "zod"\nimport left from "left-pad-of-nothing"\n${tool("a")}`,
     },
   })
   const { stderr } = await machine.run(["tool", "list", "--trust"])
   expect(stderr).toMatch(
-    /a\.ts: it imports "left-pad-of-nobody" \(line 2\), but that package is not installed/,
+    /a\.ts: it imports "left-pad-of-nothing" \(line 2\), but that package is not installed/,
   )
   expect(stderr).not.toContain("dist")
 })
 
-test("the person's tools in the work tree count once they are trusted, and a change there asks whatever is allowed", async () => {
+test("uses the user's tools in the work tree once trusted, and asks for changes there despite allow rules", async () => {
   const machine: Machine = await createMachine({
     files: { "own/tackle/tool/a.ts": tool("one") },
     config: { permission: { "*": "allow" } },
