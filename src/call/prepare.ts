@@ -35,8 +35,8 @@ export interface InvalidCall {
 }
 
 /**
- * Finds the tool, parses the arguments and passes them to the plugins. Has no effects of its own. A bad call is an
- * outcome, not an exception, and so is a call that a plugin blocks or the signal interrupts.
+ * Finds the tool, parses the arguments and passes them to the plugins. Has no side effects. A bad call is an outcome,
+ * not an exception, and so is a call that a plugin blocks or the signal interrupts.
  */
 export async function prepareCall(call: Call, step: Step): Promise<PreparedCall | InvalidCall> {
   const { active, offered, closed } = step

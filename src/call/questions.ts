@@ -15,7 +15,10 @@ export interface Questions {
     request: Omit<QuestionRequest, "id"> & { tool: CallReference },
     signal: AbortSignal,
   ): Promise<QuestionAnswers | undefined>
-  /** Throws `UsageError` unless there is one list of answers per question, with one entry where one is wanted. */
+  /**
+   * Throws `UsageError` unless there is one list of answers per question, with exactly one entry unless several are
+   * allowed.
+   */
   reply(requestID: string, answers: QuestionAnswers): QuestionOutcome
   /** Dismisses the question. The model sees that and continues. */
   reject(requestID: string): QuestionOutcome

@@ -4,7 +4,7 @@ import type { CallOutcome, Turn } from "./call.ts"
 import type { Step } from "./context.ts"
 import type { PreparedCall } from "./prepare.ts"
 
-/** Tools that make up the run itself: calls, steps and lists of its own. They run during a replay too. */
+/** Tools that only affect the run itself: its calls, steps and lists. They also run during a replay. */
 const runsDuringReplay: ReadonlySet<string> = new Set([
   "batch",
   "final_answer",

@@ -136,7 +136,7 @@ function withInnerHelp(program: Command, args: readonly string[]): string[] {
   return [...names, "--help"]
 }
 
-/** Returns what to write if a flag precedes the command it belongs to. */
+/** Returns the correct spelling if a flag precedes its command. */
 function misplacedFlag(command: Command, args: readonly string[]): string | undefined {
   const words = args.includes("--") ? args.slice(0, args.indexOf("--")) : args
   const flag = words.find((word) => word.startsWith("-"))

@@ -12,7 +12,7 @@ export interface TreeProblem extends Problem {
 }
 
 /**
- * Returns everything in a file's tree that the schema rejects, in text order. The tree must not contain `permission`.
+ * Returns every part of a file's tree that the schema rejects, in text order. The tree must not contain `permission`.
  */
 export function checkTree(tree: ObjectNode): TreeProblem[] {
   // A process checks its config once. Compiling the schema takes longer than the check.
@@ -24,7 +24,7 @@ export function checkTree(tree: ObjectNode): TreeProblem[] {
   )
 }
 
-/** Removes what the schema rejects, and returns what was removed. For files written for another program. */
+/** Removes the parts that the schema rejects, and returns them. For files written for another program. */
 export function pruneTree(tree: ObjectNode): { tree: ObjectNode; dropped: TreeProblem[] } {
   const dropped: TreeProblem[] = []
   let current = tree
@@ -76,8 +76,8 @@ function toProblems(tree: ObjectNode, issue: z.core.$ZodIssue): TreeProblem[] {
 }
 
 /**
- * Returns the issues of the alternative with the fewest unknown keys, then the fewest issues. Undefined if there is no
- * such alternative or several.
+ * Returns the issues of the alternative with the fewest unknown keys, then the fewest issues. Undefined if no
+ * alternative, or more than one, qualifies.
  */
 function branchMeant(
   branches: readonly (readonly z.core.$ZodIssue[])[],

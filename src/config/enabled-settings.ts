@@ -11,7 +11,7 @@ export interface EnabledSetting {
   /** As written, before substitution. */
   value: unknown
   rule?: Rule
-  /** The effect, if the key does not explain itself. */
+  /** The effect, if not obvious from the key. */
   note?: string
 }
 

@@ -75,8 +75,8 @@ export function instructionsDirectory(file: string): string {
 }
 
 /**
- * Keeps what an untrusted project may name: Markdown and text files inside its worktree, after following links.
- * Anything else could send the user's files, or a web page, to the model.
+ * Keeps the files that an untrusted project may name: Markdown and text files inside its worktree, after following
+ * links. Anything else could send the user's files, or a web page, to the model.
  */
 export function keepOwnInstructions(
   tree: ObjectNode,
@@ -101,7 +101,7 @@ function isOwnText(text: string, { worktree, directory }: { worktree: string; di
     const fixed = realPath(wild.length > 0 ? dirname(`${beginning}x`) : path)
     return isInside(path, worktree) && isInside(fixed, realPath(worktree))
   } catch {
-    // A loop of links or an unreadable directory: there is nothing to read.
+    // A loop of links or an unreadable directory: nothing can be read.
     return false
   }
 }

@@ -83,7 +83,7 @@ const expectedTexts: Partial<Record<keyof typeof ParseErrorCode | "<unknown Pars
   EndOfFileExpected: "the end of the file",
 }
 
-/** Messages for errors where the found character does not help. */
+/** Messages for errors in which the found character does not help. */
 const syntaxTexts: typeof expectedTexts = {
   UnexpectedEndOfComment: 'expected "*/".',
   UnexpectedEndOfString: "expected a closing double quote.",

@@ -112,8 +112,8 @@ const maxTypos = 5
 const maxTypoLength = 400
 
 /**
- * Returns what would be an error in a trusted file, for the keys that are ignored until then: users look for a typo,
- * not for trust. Values with `{env:…}` or `{file:…}` are unknown at this point.
+ * Returns the errors that ignored keys would have in a trusted file, since users look for a typo first, not for
+ * missing trust. Values with `{env:…}` or `{file:…}` are unknown at this point.
  */
 function typosIn(tree: ObjectNode, ignored: readonly string[]): Problem[] {
   const { rest } = takeRules(
@@ -136,7 +136,7 @@ function typosIn(tree: ObjectNode, ignored: readonly string[]): Problem[] {
   })
 }
 
-/** Keeps what is used of an untrusted project's file: its own instructions, and rules. */
+/** Keeps the usable parts of an untrusted project's file: its own instructions, and rules. */
 function restrict(tree: ObjectNode, project: { worktree: string; directory: string }): Counted {
   const ignored = new Set<string>()
   const kept = filterEntries(tree, (entry) => {

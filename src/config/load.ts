@@ -26,7 +26,7 @@ export interface LoadConfigOptions extends Location {
   onProblems?: (mistakes: readonly Problem[]) => void
 }
 
-/** The config of a run. Only `origin` tells where a value comes from. */
+/** The config of a run. Only `origin` returns the source of a value. */
 export interface LoadedConfig {
   /** Merged plain values without `permission`. Objects have no prototype. */
   config: Config

@@ -2,7 +2,10 @@ import { existsSync, statSync } from "node:fs"
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
 import { isInside, realPath } from "../util/paths.ts"
 
-/** Where a run takes place. All paths are absolute. `environment` is read for `XDG_CONFIG_HOME` and `TACKLE_CONFIG`. */
+/**
+ * Directories and environment of a run. All paths are absolute. `environment` is read for `XDG_CONFIG_HOME` and
+ * `TACKLE_CONFIG`.
+ */
 export interface Location {
   directory: string
   worktree: string
@@ -40,7 +43,7 @@ export function projectLevels({ directory, worktree }: Location): string[] {
 export interface ConfigDirectory {
   path: string
   scope: "user" | "project"
-  /** The user's own, but inside the worktree: anything that works there could have written it. */
+  /** The user's own, but inside the worktree, so any program working there could have written it. */
   exposed?: true
 }
 

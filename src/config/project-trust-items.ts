@@ -19,7 +19,7 @@ import { projectSkillFiles } from "./skill-files.ts"
 import { type FileReader, type SubstitutionContext, substitute } from "./substitute.ts"
 
 /**
- * Lists what a project contains that must be trusted: config, tools, plugins, skills, agents, commands, and the
+ * Lists the items of a project that must be trusted: config, tools, plugins, skills, agents, commands, and the
  * installed packages that its config names as plugins. Includes the user's own tools if the worktree contains them. A
  * config that cannot be parsed has no hash and names no packages; loading it reports the problem.
  */

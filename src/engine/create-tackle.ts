@@ -67,7 +67,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   const { environment, directory, worktree, dataDirectory, data, onProblem } = location
   const root = realPath(worktree)
 
-  // Journals of what must not outlive the engine.
+  // Journals of processes and files that must not outlive the engine.
   const processes = createProcessJournal(data.processes, onProblem)
   opening.defer(() => processes.clear())
   const temporaries = createTemporaryFileJournal(data.temporaries, onProblem)

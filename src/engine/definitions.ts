@@ -28,7 +28,7 @@ export interface Agents {
 export interface AgentOptions {
   agents?: Readonly<Record<string, AgentConfig>>
   agentRules?: Readonly<Record<string, Ruleset>>
-  /** Rules that the project has for agents: they may allow what would be asked, but nothing that is denied. */
+  /** The project's rules for agents: they can turn an ask into an allow, but cannot lift a deny. */
   projectAgentRules?: Readonly<Record<string, Ruleset>>
   /** Further rules of the user for agents, over those of the project. */
   environmentAgentRules?: Readonly<Record<string, Ruleset>>

@@ -18,7 +18,7 @@ export interface Housekeeping {
   done(): Promise<void>
 }
 
-/** Targets of the cleanup, and what protects them. */
+/** Targets of the cleanup, and the checks that protect them. */
 export interface HousekeepingOptions {
   dataDirectory: string
   retention: RetentionLimits

@@ -4,7 +4,7 @@ import { errorMessage } from "../util/errors.ts"
 import { type DataPaths, dataPaths, defaultDataDirectory } from "./data-directory.ts"
 import type { TackleOptions } from "./options.ts"
 
-/** Where an engine works, and with what environment. All paths are absolute. */
+/** Directories and environment of an engine. All paths are absolute. */
 export interface EngineLocation {
   directory: string
   worktree: string

@@ -9,14 +9,14 @@ import { UsageError } from "../util/errors.ts"
 import type { EngineLocation } from "./location.ts"
 import type { TackleOptions } from "./options.ts"
 
-/** Opens the models of the known providers and of the options. Asks none of them. */
+/** Opens the models of known providers and of the options. Sends no requests. */
 export function openModels(
   { providers = {}, fetch, aroundFetch, recorded }: TackleOptions,
   credentials: Credentials,
   plugins: Plugins | undefined,
   { environment, dataDirectory }: Pick<EngineLocation, "environment" | "dataDirectory">,
 ): Models {
-  // A recording can name any provider address, so a replay gets no keys.
+  // A recording can name any provider address, so a replay receives no keys.
   const isReplay = recorded !== undefined
   return createModels({
     config: providers,

@@ -144,7 +144,7 @@ export interface TackleOptions extends AgentOptions {
   fetch?: typeof fetch
   /** Wraps the `fetch` of all models, including one from a plugin. */
   aroundFetch?: (ask: typeof fetch) => typeof fetch
-  /** Replays a run: calls return these results and do nothing. Models get no keys, and no sign-in from plugins. */
+  /** Replays a run: calls return these results and do nothing. Models receive no keys, and no sign-in from plugins. */
   recorded?: RecordedResults
   /** Hides secrets in everything that is stored and published. The engine adds secrets that it learns of. Default: a new mask. */
   mask?: SecretMask

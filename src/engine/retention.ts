@@ -25,7 +25,7 @@ export const noRetentionLimits: RetentionLimits = {
 /** The file whose modification time is the time of the last cleanup. */
 const markName = "swept"
 
-/** Targets of the cleanup, and what must stay. */
+/** Targets of the cleanup, and the entries to keep. */
 export interface RetentionOptions {
   dataDirectory: string
   limits: RetentionLimits

@@ -101,7 +101,7 @@ interface CallerState {
   questions?: boolean
 }
 
-/** Creates standalone calls over an engine. Each call is a turn of its own. */
+/** Creates standalone calls over an engine. Each call is its own turn. */
 export function createStandaloneCalls(engine: SessionEngine, options: StandaloneOptions): StandaloneCalls {
   const { directory, worktree, defaultAgent, hide } = options
   const running = new Set<Promise<unknown>>()

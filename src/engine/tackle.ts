@@ -111,9 +111,9 @@ export interface Tackle {
   /** Answers a request. A second, late or unknown answer has no effect; the result says so. */
   reply(requestID: string, reply: PermissionReply, source?: ReplySource): Promise<ReplyOutcome>
   pendingRequests(sessionID?: string): PermissionRequest[]
-  /** Explains what the rules say about a request. Runs nothing and asks nothing. */
+  /** Explains the decision of the rules about a request. Runs nothing and asks nothing. */
   explain(request: PermissionAsk & { agent?: string }): Promise<Explanation>
-  /** Lists what was allowed with "always" in this worktree, for the project and its sessions, oldest first. */
+  /** Lists the requests allowed with "always" in this worktree, for the project and its sessions, oldest first. */
   grants(): Promise<Grant[]>
   /** Revokes grants of this worktree. Throws `UsageError` for an unknown id, and then revokes none. */
   revoke(ids: readonly string[]): Promise<void>

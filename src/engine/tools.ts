@@ -22,7 +22,7 @@ import { perCommand, programVariables } from "./command-variables.ts"
 import { toolAliases } from "./module-aliases.ts"
 import type { TackleOptions } from "./options.ts"
 
-/** Sources of tools besides the options, and what tools run with. */
+/** Sources of tools besides the options, and the services that tools use. */
 export interface ToolSources {
   directory: string
   /** The environment of the programs that tools start. */

@@ -18,9 +18,9 @@ import { showName } from "./show-name.ts"
 import { decodeText, encodeText, plainText, type TextFormat } from "./text-encoding.ts"
 import { isWholeDiff, unifiedDiff } from "./unified-diff.ts"
 
-/** The part of a tool's context that {@link changeFile} needs. */
+/** The parts of a tool's context that {@link changeFile} needs. */
 export interface ChangeContext extends FormatContext {
-  /** Start of relative paths. */
+  /** Base of relative paths. */
   directory: string
   /** Root of the paths that are shown. */
   worktree: string

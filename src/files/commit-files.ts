@@ -94,7 +94,10 @@ function createTemporaryFiles(trackTemporary: TrackTemporary) {
       noted.push({ file, record: trackTemporary({ path: file.named, backupOf: backup ? named : undefined }) })
       return file
     },
-    /** Removes all but the needed ones, which belong to the user from now on. A failure does not fail the change. */
+    /**
+     * Removes all except those still needed, which belong to the user from now on. A failure does not fail the
+     * change.
+     */
     async remove(needed: ReadonlySet<string>): Promise<void> {
       for (const { file, record } of noted) {
         if (needed.has(file.now)) record.done()
@@ -106,7 +109,7 @@ function createTemporaryFiles(trackTemporary: TrackTemporary) {
 
 type TemporaryFiles = ReturnType<typeof createTemporaryFiles>
 
-/** A file by two paths: the one for messages, and the one through its open directory. */
+/** A file by two paths: one for messages, and one through its open directory. */
 interface HeldPath {
   named: string
   now: string

@@ -7,7 +7,7 @@ import { decodeText } from "./text-encoding.ts"
 import type { ChangeCapability, FileContent } from "./turn-changes.ts"
 import { unifiedDiff } from "./unified-diff.ts"
 
-/** The part of a tool's context that {@link formatFile} needs. */
+/** The parts of a tool's context that {@link formatFile} needs. */
 export interface FormatContext {
   abort: AbortSignal
   files: Pick<FileTracker, "trackTemporary">
@@ -98,7 +98,7 @@ async function readOutput(file: WrittenFile, made: Made, name: string): Promise<
   made.bytes = now.bytes
 }
 
-/** Leaves the file as the last successful formatter left it, and restores that if a later one changed it. */
+/** Keeps the output of the last successful formatter, and restores it if a later one changed the file. */
 async function keepOutput(ctx: FormatContext, file: WrittenFile, made: Made): Promise<FormattedFile> {
   const { real, bytes } = file
   const { problem } = made

@@ -6,8 +6,9 @@ export interface LineSplitter {
 }
 
 /**
- * Creates a splitter. Lines end with LF or CRLF, which is not part of the line. Keeps only the first `maxLength` UTF-16
- * units of a line, without splitting a surrogate pair, so that memory is bounded; `length` is that of the whole line.
+ * Creates a splitter. Lines end with LF or CRLF, which is excluded from the line. Keeps only the first `maxLength`
+ * UTF-16 units of a line, without splitting a surrogate pair, so that memory is bounded; `length` is that of the
+ * whole line.
  */
 export function createLineSplitter(
   maxLength: number,

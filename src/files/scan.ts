@@ -116,7 +116,7 @@ export interface SeenChange {
 /** The difference between two scans of one tree. */
 export interface ScanDifference {
   changes: SeenChange[]
-  /** Files that appeared but are not new: moved here, or ignored before. Their earlier state is unknown. */
+  /** Files that appeared but are not new: moved here, or previously ignored. Their earlier state is unknown. */
   appeared: string[]
 }
 

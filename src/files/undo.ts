@@ -16,7 +16,7 @@ export interface RestoredFile {
 /** A file that was not changed, and why. */
 export interface RefusedFile {
   path: string
-  /** `skipped`: all files of the turn were to be skipped. */
+  /** `skipped`: the request was to skip all files of the turn. */
   why: "changed" | "mixed" | "too-large" | "not-kept" | "skipped"
 }
 

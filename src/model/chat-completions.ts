@@ -125,7 +125,7 @@ export function createChatBodyCache(): ChatBodyCache {
   }
 }
 
-/** The number of messages that the package makes of one. */
+/** Returns the number of messages to which the package converts one message. */
 function convertedCount(message: LanguageModelV4Message): number {
   return message.role === "tool" ? message.content.filter(({ type }) => type === "tool-result").length : 1
 }

@@ -155,8 +155,8 @@ function asWebStream(body: Readable, signal: AbortSignal | undefined): ReadableS
 }
 
 /**
- * The part of the global `Headers` that provider packages use. The bundle of the command replaces the global one
- * (`scripts/bundle-command.ts`), because its first use loads Node's complete `fetch` implementation.
+ * Implements the part of the global `Headers` that provider packages use. The bundle of the command replaces the
+ * global one (`scripts/bundle-command.ts`), because its first use loads Node's complete `fetch` implementation.
  */
 export class Headers implements Iterable<[string, string]> {
   readonly #values = new Map<string, string>()

@@ -23,7 +23,7 @@ export interface ModelInfo {
   limit: { context?: number; output?: number }
   /** US dollars per million tokens. A missing price is unknown and counts as 0. */
   cost?: { input: number; output: number; cacheRead?: number; cacheWrite?: number }
-  /** True: the model accepts images and other files of its family. Otherwise it gets a note instead. */
+  /** True: the model accepts images and other files of its family. Otherwise it receives a note instead. */
   attachment?: boolean
   /** True: the server accepts a JSON Schema for the answer, also together with tools. */
   structuredOutput?: boolean
@@ -41,7 +41,7 @@ export interface ModelServer {
   package: string
   /** Without the port. Empty: the default of the package. */
   host: string
-  /** The key of `providerOptions` that the package reads. */
+  /** Key of `providerOptions` that the package reads. */
   optionsKey: string
 }
 

@@ -78,7 +78,7 @@ const overflow =
 
 const certificate = /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)|ERR_TLS)/
 
-/** In order of precedence. */
+/** Returns the kind of an error. Checks are in order of precedence. */
 function kindOf(report: Report): ProviderErrorKind {
   const { status, name } = report
   const text = `${report.message} ${report.labels} ${report.body}`

@@ -27,7 +27,7 @@ interface Quirks {
   afterResults?: string
   /** Cache mark for the first system prompts and the last messages. */
   cacheMark?: CacheMark
-  /** Where the session key for the server's cache goes. */
+  /** The option or header for the session key of the server's cache. */
   cacheKey?: CacheKey
   /** Options of assistant messages without reasoning, for servers that require it with calls. */
   withoutReasoning?: SharedV4ProviderOptions

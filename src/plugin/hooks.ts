@@ -2,8 +2,8 @@ import type { Action } from "../schema/permission.ts"
 import type { AuthHook } from "./auth.ts"
 
 /**
- * The hooks of a plugin, in the format of OpenCode's plugins. Each function gets an input and an output, which it changes
- * in place.
+ * The hooks of a plugin, in the format of OpenCode's plugins. Each function receives an input and an output, which it
+ * changes in place.
  */
 export interface Hooks {
   /**

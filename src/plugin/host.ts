@@ -17,9 +17,9 @@ export interface PluginHost {
   /** Returns true if an enabled plugin has the hook. Avoids preparing input that no plugin needs. */
   has(hook: keyof Hooks): boolean
   /**
-   * Runs a hook of all plugins in load order; each gets the output of the previous one. A plugin that throws, exceeds the
-   * limit or returns an invalid output changes nothing and is disabled; `failed` is then true. In `tool.execute.before` it
-   * blocks the call instead: throws {@link PluginBlockedError}. Throws the signal's reason.
+   * Runs a hook of all plugins in load order; each receives the output of the previous one. A plugin that throws,
+   * exceeds the limit or returns an invalid output changes nothing and is disabled; `failed` is then true. In
+   * `tool.execute.before` it blocks the call instead: throws {@link PluginBlockedError}. Throws the signal's reason.
    */
   run<H extends OutputHook>(
     hook: H,

@@ -41,9 +41,9 @@ export interface LoadedToolFile {
 }
 
 /**
- * Loads the current version of a tool file. The default export gets the name of the file as its id, a named export
- * `file_export`. An executable is one tool with the name of the file. Reports a problem if the file cannot be loaded, exceeds
- * the limit or exports no tool. Never rejects.
+ * Loads the current version of a tool file. The id of the default export is the name of the file, a named export
+ * `file_export`. An executable is one tool with the name of the file. Reports a problem if the file cannot be loaded,
+ * exceeds the limit or exports no tool. Never rejects.
  */
 export async function loadToolFile(file: ToolFile, host: ToolFileHost): Promise<LoadedToolFile> {
   const loaded = await (isModuleFile(file.path)

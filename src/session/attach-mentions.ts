@@ -11,7 +11,7 @@ import { findMentions } from "./mentions.ts"
 /** Files and notes that mentions add to a prompt. */
 export interface MentionedFiles {
   files: PromptFile[]
-  /** Notes for the model: what could not be attached and why, and which subagents the user named. */
+  /** Notes for the model: failed attachments with reasons, and subagents that the user named. */
   notes: string[]
   refused: Refusal[]
 }
@@ -22,8 +22,8 @@ export type Attached =
   | { kind: "resource"; name: string; server: string; uri: string }
 
 /**
- * Reads what the user mentioned with `@`, with the tools and rules of the session. Permission is requested as for any
- * call, and a refusal becomes a note. `agents` are the subagents that this session may start.
+ * Reads the user's `@` mentions, with the tools and rules of the session. Permission is requested as for any call,
+ * and a refusal becomes a note. `agents` are the subagents that this session may start.
  */
 export async function attachMentions(
   text: string,
@@ -61,7 +61,7 @@ export async function attachMentions(
   }
 }
 
-/** Returns the call that reads an attachment. The model gets what the tool returns, with its checks and limits. */
+/** Returns the call that reads an attachment. The model receives the tool's result, with its checks and limits. */
 export function callFor(attached: Attached): { tool: string; input: Record<string, unknown> } {
   if (attached.kind === "resource")
     return { tool: readResourceID, input: { server: attached.server, uri: attached.uri } }
@@ -71,7 +71,7 @@ export function callFor(attached: Attached): { tool: string; input: Record<strin
     : { tool: "read", input: { filePath: path } }
 }
 
-/** Returns the result of that call as files of a prompt, or the reason for having none. */
+/** Converts the result of that call to prompt files, or returns why there are none. */
 export function attachedFiles(
   attached: Attached,
   state: ToolStateCompleted | ToolStateError,

@@ -14,15 +14,15 @@ export interface Budget {
   maxCost?: number
 }
 
-/** The budget of a parent run, from which its subagents draw at the same time. */
+/** The budget of a parent run, shared by its concurrent subagents. */
 export interface SharedBudget {
-  /** Reports before each step what the subagent's prompt used so far. */
+  /** Reports the usage of the subagent's prompt before each step. */
   used(usage: Usage): void
-  /** Returns why the run may use no more, if so. */
+  /** Returns why the budget is exhausted, if it is. */
   limit(): MessageError | undefined
 }
 
-/** Returns why step number `step` must be the last, if so. `used`: usage of the whole prompt so far. */
+/** Returns why step number `step` must be the last, if it must. `used`: usage of the whole prompt so far. */
 export function limitReached(budget: Budget, step: number, used: Usage): MessageError | undefined {
   const { maxSteps, maxTokens, maxCost } = budget
   if (step >= maxSteps) return stepsMessage(maxSteps)
@@ -107,21 +107,21 @@ export function sumUsage(steps: readonly Spent[]): Usage {
   return usage
 }
 
-/** Tracks what a run and everything that works for it used of its budget. */
+/** Tracks the budget usage of a run and its subagents. */
 export interface Spending {
   /** Returns usage outside of steps and subagents: summaries, and requests of MCP servers. */
   besides(): Spent[]
   /** Returns all usage except the run's own steps. */
   elsewhere(): Usage
-  /** Returns what is left. `underWay`: usage of running subagents. */
+  /** Returns the remaining budget. `underWay`: usage of running subagents. */
   rest(underWay?: Usage): Pick<Budget, "maxTokens" | "maxCost">
-  /** Returns why nothing is left, if so. */
+  /** Returns why nothing remains, if nothing does. */
   limit(underWay: Usage): MessageError | undefined
   /** Reports the usage so far to the parent run, if any. */
   report(underWay: Usage): void
-  /** Adds the end of a subagent. */
+  /** Adds the final usage of a subagent. */
   childEnded(end: EventOf<"run.completed">): void
-  /** The ends of its subagents. */
+  /** The final usage of its subagents. */
   readonly children: readonly EventOf<"run.completed">[]
   /** Adds a request to the model outside of steps. */
   sampled(spent: Spent): void

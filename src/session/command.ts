@@ -37,7 +37,7 @@ export interface CommandCall extends Command {
   attachments?: readonly Attachment[]
 }
 
-/** Returns the commands by name, and the skills whose names no command has, sorted. */
+/** Returns commands and skills sorted by name. A command hides a skill with the same name. */
 export function listCommands(
   commands: Readonly<Record<string, CommandConfig>>,
   skills: Iterable<Skill> = [],
@@ -120,7 +120,7 @@ export function fillTemplate(template: string, given: string): TemplatePiece[] {
 
 const placeholder = /\$(?:ARGUMENTS\b|([1-9]\d?)(?!\d))/g
 
-/** At the start or after a non-word character: a `!` inside a word means nothing. */
+/** Matches at the start or after a non-word character. A `!` inside a word has no effect. */
 const shellLine = /(?<![\w`])!`([^`\n]+)`/g
 
 /** Splits text into words as a shell does: by white space, except inside quotes. */

@@ -34,9 +34,9 @@ const denseToken = 3
 const smallOutput = 1_000
 
 /**
- * Makes the model's view of a conversation smaller. Old outputs become references to files, then old messages become a
- * summary. A call and its result stay together, because they are one part. Throws {@link CompactionError} if two attempts
- * did not make it smaller, `AbortedError`, and what asking the model throws.
+ * Makes the model's view of a conversation smaller. Old outputs become references to files, then old messages become
+ * a summary. A call and its result stay together, because they are one part. Throws {@link CompactionError} if two
+ * attempts did not make it smaller, `AbortedError`, and the errors of the model request.
  */
 export async function compactConversation(
   conversation: Conversation,

@@ -9,7 +9,7 @@ import { createRecorder, type Recorder } from "./recorder.ts"
 import { givenBack } from "./run-command.ts"
 import type { SessionEngine } from "./session-engine.ts"
 
-/** A session in the memory of an engine: what was read of it, and the only way to write it. */
+/** A session in the memory of an engine: its history as read so far, and the only way to write it. */
 export interface Conversation {
   readonly engine: SessionEngine
   /** The session as it is now. Code that replaces it also stores it with the recorder. */
@@ -23,15 +23,16 @@ export interface Conversation {
   /** Caches converted messages, so that a step costs only what is new in it. */
   toPrompt: ReturnType<typeof createPromptBuilder>
   /**
-   * Returns what the model receives; everything else stays in the store. The first call reads it and closes what a crash
-   * left open. Returns the same array until {@link forget}: appending to it extends the conversation.
+   * Returns the history that the model receives; everything else stays in the store. The first call reads the store
+   * and closes calls left open by a crash. Returns the same array until {@link forget}: appending to it extends the
+   * conversation.
    */
   history(): Promise<MessageWithParts[]>
-  /** Loads what another engine added since the last look. */
+  /** Loads messages that another engine has added since the last read. */
   catchUp(): Promise<void>
   /** Must be called after messages of the history were replaced or removed. */
   shortened(history: MessageWithParts[]): void
-  /** Closes in the store what a run left open when it could not store its own end. */
+  /** Closes messages and calls in the store that a run left open because it could not store its end. */
   settle(): Promise<void>
   /** Makes the next call of `history` read from the store again. */
   forget(): void

@@ -7,9 +7,9 @@ import { isRecord } from "../util/json.ts"
 import { isProcessRunning } from "../util/process-table.ts"
 
 /**
- * Closes what was running when an earlier process ended. A pending call never started. A running call had no effect if
- * it is stored as harmless, and may have had effects otherwise. An unfinished answer is interrupted. Changes the
- * history and returns the changed messages and parts.
+ * Closes calls and messages that were open when an earlier process ended. A pending call never started. A running
+ * call had no effect if it is stored as harmless, and may have had effects otherwise. An unfinished answer is
+ * interrupted. Changes the history and returns the changed messages and parts.
  */
 export function settleInterrupted(history: readonly MessageWithParts[]): {
   messages: AssistantMessage[]
@@ -34,8 +34,8 @@ export async function settleKilled(store: Store): Promise<void> {
 }
 
 /**
- * Fills the file tracker with what earlier calls read and wrote, so that a continued session need not read files
- * again. A summary lists the files of the messages that it replaces.
+ * Fills the file tracker with the files that earlier calls read and wrote, so that a continued session need not read
+ * them again. A summary lists the files of the messages that it replaces.
  */
 export function restoreLedger(history: readonly MessageWithParts[], ledger: FileTracker): void {
   for (const { parts } of history) {

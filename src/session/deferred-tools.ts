@@ -10,15 +10,15 @@ import { isRecord } from "../util/json.ts"
  */
 export const defaultToolBytes = 64 * 1024
 
-/** The tools of an agent. The model gets some of them only after it searched for them. */
+/** The tools of an agent. Some are offered to the model only after it searches for them. */
 export interface DeferredTools {
   /** Tools that are not offered at first, by id. Empty: all tools are offered. */
   deferred: ReadonlyMap<string, OfferedTool>
   /** Search index for `tool_search`. Undefined when no tool is deferred. */
   catalogue?: readonly CatalogueEntry[]
   /**
-   * Returns what the model is offered at the end of the history: all tools that are not deferred, then those that were
-   * found or called, in that order. The order keeps prompt caches valid.
+   * Returns the tools that the model is offered at the end of the history: all tools that are not deferred, then
+   * those that were found or called, in that order. The order keeps prompt caches valid.
    */
   offered(history: readonly MessageWithParts[]): readonly OfferedTool[]
 }

@@ -64,7 +64,7 @@ export interface PromptOptions {
   outputSchema?: Readonly<Record<string, unknown>>
   /** Changes the session's model, as `provider/model`. */
   model?: string
-  /** The parsed command, if the text is one. The model gets its expanded template. */
+  /** The parsed command, if the text is one. The model receives its expanded template. */
   command?: CommandCall
   /** The `task` call that this prompt works for. Permission requests name it. */
   caller?: NonNullable<CallReference["parent"]>
@@ -79,8 +79,8 @@ export interface PromptRun extends AsyncIterable<TackleEvent> {
 }
 
 /**
- * Size of the session for the model, in characters, and what the summary cost. If nothing was pruned or summarized, there
- * was nothing to compact yet.
+ * Size of the session for the model, in characters, and the cost of the summary. If nothing was pruned or summarized,
+ * there was nothing to compact yet.
  */
 export interface CompactionResult {
   before: number
@@ -105,7 +105,8 @@ export interface SessionHandle {
   messages(page?: MessagePage): Promise<MessageWithParts[]>
   /**
    * Replaces old messages by a summary in the model's view. Deletes nothing. Asks the session's model. Throws
-   * `CompactionError` if that does not make it smaller, {@link SessionBusyError}, and what asking the model throws.
+   * `CompactionError` if that does not make it smaller, {@link SessionBusyError}, and the errors of the model
+   * request.
    */
   compact(options?: { signal?: AbortSignal }): Promise<CompactionResult>
   /**

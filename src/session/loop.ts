@@ -29,9 +29,9 @@ export interface LoopResult {
 }
 
 /**
- * Asks the model, runs its calls and asks again, until the model makes no more calls. A call may hand the next step to
- * another agent. The last step that the limits allow forbids calls. Never rejects for what a model, provider or tool does;
- * rejects when the store refuses to write.
+ * Asks the model, runs its calls and asks again, until the model makes no more calls. A call may pass the next step
+ * to another agent. The last step within the limits forbids calls. Never rejects because of a model, provider or
+ * tool; rejects when the store refuses to write.
  */
 export async function runLoop(first: SessionAgent, prompt: UserMessage): Promise<LoopResult> {
   const { run } = first
@@ -193,7 +193,7 @@ async function streamOnce(processor: StepProcessor, { active, user, isLast }: Re
 function describeFailure(error: unknown): MessageError {
   const message = errorMessage(error)
   if (!(error instanceof ProviderError)) {
-    // Problems that the user has to fix, and a store that cannot write, are not failures of the step.
+    // Problems that the user must fix, and a store that cannot write, are not failures of the step.
     if (error instanceof UsageError || (TackleError.isInstance(error) && error.code === "store")) throw error
     return { name: "unknown", message }
   }

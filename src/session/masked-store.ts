@@ -6,7 +6,7 @@ import type { SecretMask } from "../tool/secrets.ts"
 
 /**
  * Wraps a store so that secrets are hidden in messages and calls: when they are written and, for older records, when
- * they are read. Ids, session paths and grant patterns stay unchanged, because they have to match.
+ * they are read. Ids, session paths and grant patterns stay unchanged, because they must match.
  */
 export function maskStore(store: Store, mask: SecretMask): Store {
   return {
@@ -64,7 +64,7 @@ function maskSession(session: Session, mask: SecretMask): Session {
   return { ...session, title: mask.text(session.title) }
 }
 
-/** The names of its agent and model have to match too. */
+/** The names of its agent and model must also match. */
 function maskMessage(message: Message, mask: SecretMask): Message {
   return message.role === "user" || message.error === undefined
     ? message

@@ -7,7 +7,10 @@ import type { MessageWithParts, UserMessage } from "../schema/message.ts"
 import type { Part, TextPart } from "../schema/part.ts"
 import { newId } from "../util/id.ts"
 
-/** Returns the tool definitions as plugins change them for the model. Their schemas and effects stay the same. */
+/**
+ * Returns the tool definitions after changes by plugins, for the model. Schemas for validation and effects stay the
+ * same.
+ */
 export async function hookDefinitions(
   plugins: PluginHost | undefined,
   tools: readonly OfferedTool[],
@@ -28,7 +31,9 @@ export async function hookDefinitions(
   return changed
 }
 
-/** Returns the parts of the user's message as plugins leave them. They may change, remove and add texts and files. */
+/**
+ * Returns the parts of the user's message after changes by plugins, which may change, remove and add texts and files.
+ */
 export async function hookMessage(
   plugins: PluginHost | undefined,
   message: UserMessage,
@@ -82,7 +87,7 @@ export async function hookParams(
   }
 }
 
-/** Returns the system prompt and messages of a step as plugins leave them. The stored messages stay the same. */
+/** Returns the system prompt and messages of a step after changes by plugins. Stored messages stay the same. */
 export async function hookPrompt(
   plugins: PluginHost | undefined,
   input: PromptInput & { sessionID: string },
@@ -113,7 +118,7 @@ export async function hookPrompt(
   return { system, messages, changed: true }
 }
 
-/** Returns a complete text of the model as plugins leave it. */
+/** Returns a complete text of the model after changes by plugins. */
 export async function hookText(
   plugins: PluginHost | undefined,
   { sessionID, messageID, id: partID, text }: TextPart,
@@ -124,7 +129,7 @@ export async function hookText(
   return (await plugins.run("text.complete", about, signal)).output.text
 }
 
-/** Returns the summary prompt as plugins leave it. */
+/** Returns the summary prompt after changes by plugins. */
 export async function hookSummary(
   plugins: PluginHost | undefined,
   sessionID: string,

@@ -24,8 +24,8 @@ export interface Post {
 }
 
 /**
- * Appends the user's message to the conversation, as plugins leave it. Stores the session with the model, its new time
- * and, for the first message, its title.
+ * Appends the user's message to the conversation, after changes by plugins. Stores the session with the model, its
+ * new time and, for the first message, its title.
  */
 export async function postPrompt(conversation: Conversation, post: Post): Promise<UserMessage> {
   const { recorder, readPage } = conversation
@@ -61,7 +61,7 @@ export async function postNote({ conversation, model }: SessionRun, text: string
   return message
 }
 
-/** Hands the session to another agent, also for later prompts. Appends the message that says so, and returns it. */
+/** Switches the session to another agent, also for later prompts. Appends a message about the switch and returns it. */
 export async function handOver(run: SessionRun, { agent, message }: Handover): Promise<UserMessage> {
   const { conversation } = run
   conversation.session = { ...conversation.session, agent }

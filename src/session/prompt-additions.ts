@@ -22,8 +22,7 @@ export interface Prompted {
 }
 
 /**
- * Adds to the user's message what its command produces for the model and what its `@` mentions attach. Returns the
- * refusals.
+ * Adds the output of its command and the attachments of its `@` mentions to the user's message. Returns the refusals.
  */
 export async function addToPrompt(active: SessionAgent, prompted: Prompted): Promise<Refusal[]> {
   const expanded = await addCommand(active, prompted)
@@ -50,12 +49,15 @@ async function addCommand(
   return expanded
 }
 
-/** That a call may act, and how it ended, must survive a power loss, as with the calls of a model. */
+/** As for the model's calls, the start and end of a call must survive a power loss. */
 function isSynced({ state }: ToolPart): boolean {
   return state.status === "running" ? mayHaveActed(state) : state.status !== "pending"
 }
 
-/** A subagent's prompt mentions nothing, because a model wrote it. Attachments are not calls, so they are not replayed. */
+/**
+ * Ignores mentions in a subagent's prompt, because a model wrote it. Attachments are not calls, so they are not
+ * replayed.
+ */
 async function addMentions(active: SessionAgent, text: string, user: UserMessage): Promise<Refusal[]> {
   const { engine, history, conversation, caller } = active.run
   if (caller) return []

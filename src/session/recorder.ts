@@ -17,8 +17,8 @@ export interface Recorder {
   /** Stores new or changed messages and parts in one transaction. `durable`: it must survive a power loss. */
   write(written: Written & CommitOptions): Promise<void>
   /**
-   * Stores the same without waiting: in one transaction with the next write, or with everything noted in the same turn
-   * of the event loop. If that fails, the next write is refused too.
+   * Stores them without waiting: in one transaction with the next write, or with all others from the same turn of the
+   * event loop. If that fails, the next write is refused too.
    */
   note(written: Written): void
   removeParts(parts: readonly Part[]): Promise<void>
@@ -78,7 +78,7 @@ export function createRecorder({
     noted.events.push(...events)
   }
 
-  /** Commits what nothing waits for. The next write reports an error. */
+  /** Commits changes without a waiting caller. The next write reports an error. */
   function flush(): void {
     note([], [])
     enqueue({ durable: false })
@@ -171,7 +171,7 @@ export function createRecorder({
   }
 }
 
-/** Drops states of a part that a later state in the same transaction replaces. */
+/** Drops states of a part that are replaced later in the same transaction. */
 function latest(changes: readonly Change[]): Change[] {
   const seen = new Set<string>()
   const kept: Change[] = []

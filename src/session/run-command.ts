@@ -29,7 +29,10 @@ export interface PromptOwner {
   subagent?: string
 }
 
-/** Returns who works on a command. A model named with the prompt precedes the command's. Throws `UsageError` for an unknown agent. */
+/**
+ * Returns the agent and model for a command. A model named with the prompt precedes the command's. Throws
+ * `UsageError` for an unknown agent.
+ */
 export function promptOwner(
   { command, model: chosen }: { command?: CommandCall; model?: string },
   { agent: find }: { agent(name: string): Agent },
@@ -70,7 +73,7 @@ export function givenBack(session: Session): Session {
   return { ...rest, agent, model: kept }
 }
 
-/** How the calls of a command are stored, and who works on it. */
+/** How the calls of a command are stored, and its agent and model. */
 export interface CommandOptions {
   /** Stores a part of the user's message. */
   keep(part: ToolPart): Promise<void>

@@ -31,7 +31,7 @@ export interface Prompt {
 
 /**
  * Continues the conversation by one prompt, to its end. A command's agent and model apply to its prompt only. Rejects
- * for problems that the user has to fix before a model can be asked, and when the store refuses to write.
+ * for problems that the user must fix before a model can be asked, and when the store refuses to write.
  */
 export async function runPrompt(
   conversation: Conversation,

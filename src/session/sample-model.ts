@@ -9,14 +9,14 @@ import type { SessionRun } from "./session-run.ts"
 const charactersPerToken = 4
 
 /**
- * Creates a function that asks the run's model beside the session, one request after the other: no tools, nothing stored.
- * An answer is no longer than the run's budget allows. Throws `UsageError` when the budget is used up, and what
- * `streamStep` throws.
+ * Creates a function that asks the run's model outside of the session, one request at a time, without tools and
+ * without storing anything. The run's budget limits the answer. Throws `UsageError` when the budget is exhausted, and
+ * the errors of `streamStep`.
  */
 export function createSampler(run: SessionRun): Sample {
   let last: Promise<unknown> = Promise.resolve()
   return (request) => {
-    // One at a time, so that each answer counts for the next.
+    // One at a time, so that the next request sees the usage of each answer.
     const answer = last.then(() => sampleModel(request, run))
     last = answer.catch(() => {})
     return answer
@@ -57,7 +57,7 @@ async function sampleModel(
   return result
 }
 
-/** Returns how many tokens the answer may have, after an estimate for the question. */
+/** Returns the maximum tokens of the answer, after an estimate for the question. */
 function roomFor(
   { system = "", messages }: SampleRequest,
   { info: { cost } }: Model,

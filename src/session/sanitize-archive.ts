@@ -16,24 +16,21 @@ const structural: ReadonlyMap<string, RegExp> = new Map([
   ["mime", /^(?:application|audio|image|text|video)\/[\w.+-]{1,60}$/],
 ])
 
-/** Keys below which a model, a tool or a provider chose everything, including names and numbers. */
+/** Keys whose content, including names and numbers, comes from a model, a tool or a provider. */
 const free: ReadonlySet<string> = new Set(["input", "metadata"])
 
 /** Keys with lists of files on this machine. They are removed. */
 const left: ReadonlySet<string> = new Set(["seen"])
 
 /**
- * Returns the archive without texts, file names and paths: the shape of what happened, with the lengths of texts, for
- * a public report. It can be imported.
+ * Returns the archive without texts, file names and paths, for a public report: only structure and the lengths of
+ * texts remain. It can be imported.
  */
 export function sanitizeArchive(archive: Archive): Archive {
   return sanitize(archive) as Archive
 }
 
-/**
- * Does the same as {@link sanitizeArchive} for a part of an archive: a session, a message with its parts, a to-do
- * list.
- */
+/** Like {@link sanitizeArchive}, for a part of an archive: a session, a message with its parts, a to-do list. */
 export function sanitize(value: unknown, key = ""): unknown {
   if (typeof value === "string") return structural.get(key)?.test(value) ? value : lengthOf(value)
   if (Array.isArray(value)) return value.map((entry) => sanitize(entry, key))

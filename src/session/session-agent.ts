@@ -40,16 +40,14 @@ export async function createSessionAgent(agent: Agent, run: SessionRun): Promise
         { ...input, sessionID: session.id },
         signal,
       )
-      // The conversation caches converted messages by their ids, and plugins change what those ids contain.
+      // The conversation caches converted messages by their ids, and plugins change the content of those messages.
       return changed ? toPrompt({ ...input, ...hooked }) : conversation.toPrompt({ ...input, ...hooked })
     },
     isCurrent: () => !engine.definitions.changedLately() && engine.registry.isCurrent(registered),
   }
 }
 
-/**
- * Returns what the model reads before the conversation: the agent's prompt, its location and the user's instructions.
- */
+/** Returns the system prompts of an agent: its prompt, its environment and the user's instructions. */
 export function systemPrompt(input: {
   agent: Agent
   directory: string

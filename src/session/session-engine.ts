@@ -38,7 +38,7 @@ export interface SessionEngine extends Engine {
   planFile(session: Session): string | undefined
   /** Returns the agent of that name. Throws `UsageError`. */
   agent(name: string): Agent
-  /** Agents and skills follow their files. `follow` brings them up to date, and is cheap when nothing changed. */
+  /** Agents and skills follow their files. `follow` updates them, and is cheap if nothing has changed. */
   definitions: { follow(): Promise<void>; changedLately(): boolean }
   model(session: Session, agent: Agent): Promise<Model>
   /** The instructions that every prompt starts with. */
@@ -47,7 +47,7 @@ export interface SessionEngine extends Engine {
   instructionsNear?(file: string): Promise<FoundInstructions[]>
   /** Contents of files from before they were changed. */
   contents: ContentStore
-  /** Records what a turn does to files. Passes each state of the record to `save`. */
+  /** Records the file changes of a turn. Passes each state of the record to `save`. */
   watchChanges(save: (record: TurnRecord) => Promise<void>): ChangeCapability
   /** Turns in progress, by root session. Changes by subagents belong to the turn of the root session. */
   turns: Map<string, ChangeCapability>

@@ -33,11 +33,11 @@ export interface SessionRun extends Run {
 /** An agent at work on a prompt, with its tools and system prompt. */
 export interface SessionAgent extends ActiveAgent {
   readonly run: SessionRun
-  /** Returns what the model is offered at the end of the history. Cheap enough for every step. */
+  /** Returns the tools that the model is offered at the end of the history. Cheap enough for every step. */
   tools(history: readonly MessageWithParts[]): readonly OfferedTool[]
   /** Converts the history for the provider. Cheap enough for every step. Rejects when the signal fires. */
   toPrompt(history: readonly MessageWithParts[]): Promise<ModelPrompt>
-  /** Returns false when the files of its tools, agents or skills changed: it has to be created again. Cheap. */
+  /** Returns false if files of its tools, agents or skills have changed and it must be created again. Cheap. */
   isCurrent(): boolean
 }
 

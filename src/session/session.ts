@@ -36,7 +36,7 @@ export function openSession(initial: Session, engine: SessionEngine): SessionHan
     const started = Date.now()
     const completed = whileHeld(() => runPrompt(conversation, { text, options, signal }))
       .catch((error: unknown) => {
-        // The next prompt continues from what was stored, and closes what is open there.
+        // The next prompt continues from the stored state, and closes open calls.
         conversation.forget()
         return concludeBroken({ bus, sessionID, started }, error)
       })

@@ -26,7 +26,7 @@ export interface StepProcessor {
   /** The current message and its parts. The caller's history holds the same objects. */
   readonly message: AssistantMessage
   readonly parts: Part[]
-  /** Applies an event of the stream. Returns a promise if the next event has to wait. */
+  /** Applies an event of the stream. Returns a promise if the next event must wait. */
   apply(event: StepEvent): Promise<void> | undefined
   /** Returns the calls of the model, in order, after the stream has ended. */
   calls(): Call[]
@@ -39,7 +39,7 @@ export interface StepProcessor {
   setState(callID: string, state: ToolState): Promise<void>
   /** Resolves when everything so far is stored and announced. */
   stored(): Promise<void>
-  /** Removes what a failed attempt left. */
+  /** Removes the parts of a failed attempt. */
   reset(): Promise<void>
   /** Records that the provider failed and that the step will be retried. */
   retry(failure: { attempt: number; error: string; delayMs: number }): Promise<void>
@@ -83,7 +83,7 @@ export function startStep(
     return recorder.write({ ...withMessage(parts, ended), ...options })
   }
 
-  /** Stores what the model writes without waiting. Anything that acts on it is stored after it. */
+  /** Stores the model's output without waiting. Anything based on it is stored later. */
   function note(part: Part, ended = false): void {
     recorder.note(withMessage([part], ended))
   }

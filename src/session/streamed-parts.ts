@@ -87,7 +87,7 @@ export function createStreamedTexts(
   }
 }
 
-/** Receives what the model streams, for the message and the store. */
+/** Receives the model's stream, for the message and the store. */
 export interface StepParts {
   /** Returns the fields of every new part of the message. */
   base(): Pick<Part, "id" | "sessionID" | "messageID">

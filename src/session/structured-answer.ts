@@ -14,7 +14,7 @@ const answerTool = "final_answer"
 /** How often the model is asked to correct its answer before the run fails. */
 const maxRetries = 2
 
-/** `open`: the work continues. `retry`: the model stopped without the answer and gets the message. */
+/** `open`: the work continues. `retry`: the model stopped without the answer and receives the message. */
 export type Verdict =
   | { kind: "met" | "open" }
   | { kind: "retry"; message: string }

@@ -27,7 +27,7 @@ export class UnknownTaskError extends TackleError {
 const shownCalls = 5
 
 /**
- * Creates a function that runs subagents for the calls of a run. Each works in a child session of its own, which can be
+ * Creates a function that runs subagents for the calls of a run. Each works in its own child session, which can be
  * continued later. Its usage counts for the run, however it ends.
  */
 export function createSpawner(run: SessionRun): NonNullable<Run["spawn"]> {
@@ -141,11 +141,11 @@ function trackCalls(sessionID: string, report: (progress: SubagentProgress) => v
   }
 }
 
-/** Receives what happens in a session that another one waits for. */
+/** Receives events of a session that another session waits for. */
 export interface FamilyListener {
   /** The session or one below it waits for the user. The promise resolves with the answer. */
   onWait(answered: Promise<void>): Promise<void>
-  /** One of its own calls changed. */
+  /** One of the session's own calls changed. */
   onPart(part: ToolPart): void
   /** Its run failed or was stopped. */
   onError(message: string): void

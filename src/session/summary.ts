@@ -37,7 +37,7 @@ export interface CompactionOptions {
   signal: AbortSignal
 }
 
-/** A summary, trimmed, and what it cost. */
+/** A trimmed summary and its cost. */
 export interface Summary extends Spent {
   text: string
 }
@@ -48,7 +48,10 @@ export function recordOf(messages: readonly MessageWithParts[], maxCharacters: n
   return shorten(text, maxCharacters)
 }
 
-/** Asks the model to summarize a record. Undefined if the record is too long for it. Throws what asking the model throws. */
+/**
+ * Asks the model to summarize a record. Undefined if the record is too long for it. Throws the errors of the model
+ * request.
+ */
 export async function summarize(
   conversation: Conversation,
   record: string,
@@ -119,7 +122,7 @@ export async function summaryMessage(
   return { message, parts: [compaction, text] }
 }
 
-/** Returns the summary, followed by what must not get lost in it. */
+/** Returns the summary, followed by details that must not be lost. */
 async function contextSections(
   { engine, session }: Conversation,
   summary: string,

@@ -15,9 +15,9 @@ export async function exportSession(store: Store, id: string): Promise<Archive |
 }
 
 /**
- * Stores an archive as a session of the given directory, completely or not at all. With `copy`, everything gets new
- * ids, also inside texts; otherwise the ids must be free. Unless the archive is our `own`, its file changes cannot be
- * undone: its author could otherwise choose what is written where. Throws {@link ArchiveError}.
+ * Stores an archive as a session of the given directory, completely or not at all. With `copy`, everything receives
+ * new ids, also inside texts; otherwise the ids must be free. Unless the archive is our `own`, its file changes
+ * cannot be undone: its author could otherwise choose what is written where. Throws {@link ArchiveError}.
  */
 export async function importSession(
   store: Store,

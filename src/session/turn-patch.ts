@@ -7,7 +7,7 @@ import type { Recorder } from "./recorder.ts"
 import type { SessionEngine } from "./session-engine.ts"
 
 /**
- * Returns the record of what a turn does to files. A subagent's changes belong to the turn that it works for. Any other
+ * Returns the record of a turn's file changes. A subagent's changes belong to the turn that it works for. Any other
  * turn belongs to the message that started it, the last of the conversation.
  */
 export async function changesOfTurn({
@@ -30,7 +30,7 @@ export function endTurn(sessionID: string, { lineage, turns }: SessionEngine): v
   if (lineage.rootOf(sessionID) === sessionID) turns.delete(sessionID)
 }
 
-/** Stores what a turn did to files in one part of the message that started it, from the first change on. */
+/** Stores the file changes of a turn in one part of the message that started it, from the first change on. */
 function createTurnPatch(
   { message, parts }: MessageWithParts,
   recorder: Recorder,

@@ -11,7 +11,7 @@ import type { Todo } from "../schema/todo.ts"
 import type { ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
 import type { SpillOpener } from "./spill.ts"
 
-/** Everything a tool can use. Optional capabilities are absent where the host does not provide them. */
+/** Everything a tool can use. Optional capabilities are absent if the host does not provide them. */
 export interface ToolContext {
   sessionID: string
   messageID: string
@@ -41,23 +41,23 @@ export interface ToolContext {
   jobs?: JobCapability
   /** Absent: commands run without a sandbox. */
   sandbox?: SandboxCapability
-  /** Absent where no subagent can start: without a session, and at the depth limit. */
+  /** Absent if no subagent can start: without a session, and at the depth limit. */
   spawn?: Spawn
-  /** Absent where no user can answer. */
+  /** Absent if no user can answer. */
   question?: AskUser
-  /** For MCP servers. Absent where only questions can be shown. */
+  /** For MCP servers. Absent if only questions can be shown. */
   form?: AskForm
   /** For MCP servers; ask for `mcp_sampling` first. Absent without a model. */
   sample?: Sample
-  /** Absent without a session, in a subagent's session, and where plan mode is off. */
+  /** Absent without a session, in a subagent's session, and if plan mode is off. */
   plan?: PlanCapability
-  /** Absent without a session, and where no instructions are loaded. */
+  /** Absent without a session, and if no instructions are loaded. */
   instructions?: InstructionCapability
-  /** Absent where language servers are off. Ask for permission before use. */
+  /** Absent if language servers are off. Ask for permission before use. */
   lsp?: LanguageCapability
-  /** Absent where no formatter is configured. Requires the file's lock. */
+  /** Absent if no formatter is configured. Requires the file's lock. */
   formatter?: FormatterService
-  /** Tools that `tool_search` searches. Absent where every tool is offered. */
+  /** Tools that `tool_search` searches. Absent if every tool is offered. */
   catalogue?: readonly CatalogueEntry[]
   /** Absent in a call that another call made. */
   call?: CallTools
@@ -139,7 +139,7 @@ export interface SandboxCapability {
   /** Returns true if commands run in a sandbox. */
   active(): Promise<boolean>
   /**
-   * Returns undefined where commands run without a sandbox. `text` is the shell's input. Throws `SandboxError` where a
+   * Returns undefined if commands run without a sandbox. `text` is the shell's input. Throws `SandboxError` if a
    * sandbox is required and none works.
    */
   confine(command: Command & { text: string }): Promise<ConfinedCommand | undefined>

@@ -61,7 +61,9 @@ function isPlainTool(value: unknown): value is PlainTool {
   )
 }
 
-/** Fields that are not zod's are JSON Schema: the model gets them unchanged, and its arguments are not validated. */
+/**
+ * Fields that are not zod's are JSON Schema: the model receives them unchanged, and its arguments are not validated.
+ */
 function parametersOf(args: Record<string, unknown>): Pick<Definition, "parameters" | "jsonSchema"> {
   const fields = Object.entries(args)
   if (fields.every(([, field]) => isRecord(field) && "_zod" in field))

@@ -2,7 +2,7 @@ import { accessSync, constants, statSync } from "node:fs"
 import { delimiter, isAbsolute, join, resolve } from "node:path"
 import { isInside, realPath } from "./paths.ts"
 
-/** Where programs are searched. */
+/** Directories in which programs are searched. */
 export interface ProgramLocations {
   /** `PATH`. */
   searchPath: string

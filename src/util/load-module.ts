@@ -41,7 +41,7 @@ export function moduleFiles(path: string): FileStamps {
 type ModuleSource = Pick<ModuleGraph, "aliases" | "pinned">
 
 interface Loading {
-  /** Query parameter of its URLs. */
+  /** Query parameter in the URLs of loaded modules. */
   mark: string
   /** Hash of the load options. */
   digest: string

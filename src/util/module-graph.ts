@@ -48,7 +48,7 @@ export function openModuleGraph(path: string, mark: string, graph: ModuleGraph):
 export function forgetCommonJs(mark: string, files: Iterable<string>): void {
   for (const file of files) delete commonJs.cache[file]
   for (const [directory, specifier] of requests.get(mark)?.values() ?? []) {
-    // Node also caches where a request led. It drops that entry at a request whose module is gone.
+    // Node also caches the result of each resolution. It drops an entry on a request whose module is gone.
     try {
       createRequire(`${directory}${forgetting}`)(specifier)
     } catch {

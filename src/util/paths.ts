@@ -22,7 +22,7 @@ export function realPath(path: string): string {
   return followPath(path).real
 }
 
-/** Where a path leads, and whether it exists. */
+/** The target of a path, and whether it exists. */
 export interface FollowedPath {
   real: string
   exists: boolean

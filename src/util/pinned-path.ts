@@ -12,7 +12,7 @@ import { basename, dirname, join } from "node:path"
 import { systemCode, TackleError } from "./errors.ts"
 import { realPath } from "./paths.ts"
 
-/** A path leads to another file than when permission was given: a link or file was put in its way. */
+/** A path resolves to another file than when permission was granted: a link or file was inserted. */
 export class MovedPathError extends TackleError {
   constructor(path: string) {
     super(`${path} leads to another file than when permission was given. Nothing was changed.`, {
@@ -62,7 +62,7 @@ export function openPinned(real: string, flags: number): number {
 
 /** An open directory that cannot be replaced. The caller closes it. */
 export interface PinnedDirectory {
-  /** Absolute paths of the directories that were created for it, outermost first. */
+  /** Absolute paths of the directories created for this one, outermost first. */
   made: readonly string[]
   /** Returns the path of an entry, through the open directory on systems that have such paths. */
   entry(name: string): string

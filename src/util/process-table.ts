@@ -50,7 +50,7 @@ export function readBootID(): string | undefined {
   return readOr(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim(), undefined)
 }
 
-/** Processes end and belong to other users: such errors are answers here. */
+/** Processes can end or belong to other users, so these errors are expected results. */
 function readOr<T>(read: () => T, fallback: T): T {
   try {
     return read()

@@ -148,7 +148,7 @@ function canSignal(target: number): boolean {
   return signalIfThere(target, 0)
 }
 
-/** Returns false if the process or group does not exist. A process of another user exists, but gets no signal. */
+/** Returns false if the process or group does not exist. A process of another user exists, but receives no signal. */
 function signalIfThere(target: number, signal: NodeJS.Signals | 0): boolean {
   try {
     process.kill(target, signal)

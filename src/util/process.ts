@@ -54,7 +54,7 @@ export interface ProcessInput {
 
 /** A running program in its own process group, with everything it starts. */
 export interface RunningProcess {
-  /** For a later process that has to end what this one left. Undefined on systems without `/proc` (macOS). */
+  /** For a later process that must end the processes left by this one. Undefined on systems without `/proc` (macOS). */
   readonly identity: TreeIdentity | undefined
   /** Set if requested. Closed when the program and its output have ended. */
   readonly input?: ProcessInput

@@ -2,9 +2,9 @@ import { isRecord, parseJson } from "./json.ts"
 import { nearNames } from "./similarity.ts"
 
 /**
- * Returns the offered name that the model must have meant: equal except for case, `-`, `_`, spaces or a prefix such as
- * `functions.`; otherwise the only one within one letter (names of four letters or more) or two (six or more). Undefined
- * if none or several match.
+ * Returns the offered name that the model most likely meant: equal except for case, `-`, `_`, spaces or a prefix such
+ * as `functions.`; otherwise the only one within one letter (names of four letters or more) or two (six or more).
+ * Undefined if none or several match.
  */
 export function repairName(name: string, offered: readonly string[]): string | undefined {
   if (offered.includes(name)) return name

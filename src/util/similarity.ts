@@ -1,9 +1,12 @@
 /** Longer texts count as equal or completely different: comparing them in detail takes too long. In characters. */
 const maxLength = 1_000
-/** Share of a line that an edit leaves unchanged. */
+/** Minimum share of a line that an edit leaves unchanged. */
 const changeFloor = 0.5
 
-/** Returns the least number of characters to insert, delete or replace. Takes time with the product of the lengths. */
+/**
+ * Returns the least number of characters to insert, delete or replace. Takes time proportional to the product of the
+ * lengths.
+ */
 export function editDistance(a: string, b: string): number {
   if (a === b) return 0
   if (Math.max(a.length, b.length) > maxLength) return Math.max(a.length, b.length)

@@ -153,7 +153,7 @@ async function askForKey(): Promise<string> {
   return key
 }
 
-/** Returns what is wrong with a key. It is sent in a header, so that it must be one word. */
+/** Returns the problem of a key, if any. A key must be one word, because it is sent in a header. */
 function keyProblem(key: string | undefined): string | undefined {
   const word = key?.trim() ?? ""
   if (word === "") return "It cannot be empty."

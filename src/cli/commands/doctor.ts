@@ -39,7 +39,7 @@ interface Finding {
   detail: string
 }
 
-/** `tackle doctor`: checks what the engine depends on. Exit code 1 if a check fails. */
+/** `tackle doctor`: checks the dependencies of the engine. Exit code 1 if a check fails. */
 export async function checkHealth(flags: FormatFlags): Promise<void> {
   const workspace = await openWorkspaceWithProblems(flags)
   const findings = [
@@ -202,7 +202,7 @@ function checkTexts({ config, worktree, home }: Workspace, kind: "agent" | "comm
   return notes.length === 0 ? { detail } : { status: "warn", detail: [detail, ...notes].join("; ") }
 }
 
-/** Lists settings of other programs that are in use, and what was not understood. */
+/** Lists settings of other programs that are in use, and those that were not recognized. */
 function checkForeignConfig(workspace: Workspace): Outcome {
   const { notes, typos } = workspace.config
   const warnings = workspace.config.warnings.filter((warning) => !typos.includes(warning))
@@ -283,7 +283,7 @@ export function foreignConfig(workspace: Workspace): ForeignConfig {
   const taken: Record<string, Record<string, string[]>> = {}
   for (const [what, path] of found) {
     const shown = isInside(path, worktree) ? displayPath(path, worktree) : path.replace(`${home}/`, "~/")
-    // Uses the path inside the project or home. The part above does not tell whose file it is.
+    // Uses the path inside the project or home. The parent path does not identify the program.
     const program = programs.find(([, pattern]) => pattern.test(`/${shown}`))?.[0]
     if (program === undefined) continue
     taken[program] ??= {}

@@ -5,7 +5,7 @@ export function projectFlags(command: Command): Command {
   return locationFlags(command).option("--trust", "trust the project's config and tools for this run")
 }
 
-/** Adds the flags of a command that does not load the project's tools, or that shows what is trusted. */
+/** Adds the flags of a command that does not load the project's tools, or that lists trusted items. */
 export function locationFlags(command: Command): Command {
   return directoryFlag(command).option("--verbose", "write the log to stderr as well")
 }

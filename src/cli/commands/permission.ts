@@ -115,7 +115,7 @@ export async function testPermissions(files: string[], flags: WorkspaceFlags): P
   if (failed > 0) process.exitCode = exitCode.failed
 }
 
-/** `tackle permission list`: lists what was granted with "always" in this project. */
+/** `tackle permission list`: lists the grants made with "always" in this project. */
 export async function listGrants(flags: FormatFlags): Promise<void> {
   const grants = await withStore(flags, (tackle) => tackle.grants())
   if (flags.format === "json") return printJson({ grants })

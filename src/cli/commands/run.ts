@@ -179,7 +179,7 @@ async function commandOf(
   return agent === undefined || found.call.subtask ? found.call : call
 }
 
-/** Returns what only the server can provide, for the recording. */
+/** Returns the values that only the server can provide, for the recording. */
 function serverPrompt(command: CommandCall | undefined): Pick<RunLine, "command"> {
   if (command?.origin !== "mcp") return {}
   const { name, template, arguments: given, origin, description, attachments } = command

@@ -5,7 +5,7 @@ import { errorMessage } from "../../util/errors.ts"
 import { warn } from "../process/notice.ts"
 import { atTerminal } from "../process/question.ts"
 
-/** How requests and questions of a run are answered. */
+/** Ways to answer the permission requests and questions of a run. */
 export interface AnswerOptions {
   /** `--auto`: allows every request once, except loops, leaving the sandbox and protected files. */
   auto: boolean

@@ -96,7 +96,7 @@ async function refuseWithWords(signal: AbortSignal): Promise<PermissionReply> {
   return message ? { reply: "reject", message } : { reply: "reject" }
 }
 
-/** Represents an answer in the user's own words. Labels cannot be numbers. */
+/** Marks an answer in the user's own words. Labels cannot be numbers. */
 const other = 0
 
 /**

@@ -9,9 +9,9 @@ import { resolvePath } from "../../util/paths.ts"
 import { warn } from "../process/notice.ts"
 
 /**
- * Returns what the model gets for the files named with `--file`: the result of `read` or, for a directory, `list`, with
- * the same limits. Naming a file allows reading it; a rule may still deny it. Throws `UsageError` for a file that
- * cannot be attached.
+ * Returns the content of the files named with `--file` for the model: the result of `read` or, for a directory,
+ * `list`, with the same limits. Naming a file allows reading it; a rule may still deny it. Throws `UsageError` for a
+ * file that cannot be attached.
  */
 export async function attachFiles(
   tackle: Tackle,

@@ -134,7 +134,7 @@ function placesOf({ dataDirectory, directory, worktree, home }: Workspace): Plac
   return { data: dataDirectory, directory, worktree, home, today: localDay(Date.now()) }
 }
 
-/** Keeps what a replay needs, including the provider of the model if the config does not name it. */
+/** Keeps the parts that a replay needs, including the provider of the model if the config does not name it. */
 function withoutKeys(
   providers: Readonly<Record<string, ProviderConfig>>,
   model: string,

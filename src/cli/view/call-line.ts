@@ -103,8 +103,8 @@ function todoLines({ metadata }: ToolStateCompleted, width: number): string[] {
 }
 
 /**
- * Formats what formatters did, a line each: `formatted by biome · +2 −1`, `not formatted: biome: …`. Names the file if
- * the call changed several.
+ * Formats the results of formatters, a line each: `formatted by biome · +2 −1`, `not formatted: biome: …`. Names the
+ * file if the call changed several.
  */
 export function formattingLines({ metadata }: ToolStateCompleted, worktree: string, width: number): string[] {
   const named = (file: Record<string, unknown>) =>

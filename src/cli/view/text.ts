@@ -69,7 +69,7 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
     }
   }
 
-  /** Shows what was not shown as deltas. */
+  /** Shows text that was not shown as deltas. */
   function showText(id: string, text: string, ended: boolean): void {
     if (!output.isTTY && !ended) return
     const from = shown.get(id) ?? 0

@@ -2,7 +2,7 @@ import { columns } from "./visible.ts"
 
 /** Wraps text between words as it arrives. */
 export interface WordFold {
-  /** Returns what can be shown now: everything except an unfinished word. */
+  /** Returns the text that can be shown now: everything except an unfinished word. */
   push(text: string): string
   /** Returns the rest. The next text starts a line. */
   end(): string

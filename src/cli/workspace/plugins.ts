@@ -85,7 +85,7 @@ function pinnedPackagesOf({ dependencies }: FoundItem): Pick<PluginSource, "pinn
 
 /** Plugin files, whose changes are only reported: plugins are loaded once. */
 export interface PluginChanges {
-  /** Files at start. Absolute paths. */
+  /** Plugin files at startup. Absolute paths. */
   begun: readonly string[]
   /** Absolute paths to watch, existing or not. */
   watched(): string[]

@@ -53,7 +53,7 @@ export function agentRulesets({ config }: Pick<Workspace, "config">): Rule[][] {
   )
 }
 
-/** Returns where a rule is defined: `tackle.json:4`. */
+/** Returns the location of a rule: `tackle.json:4`. */
 export function ruleOrigin({ source }: Rule): string {
   if (source === undefined) return ""
   return source.line === undefined ? source.file : `${source.file}:${source.line}`

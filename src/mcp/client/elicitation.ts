@@ -11,9 +11,9 @@ import type { AskUser, FormAnswer, ToolContext } from "../../tool/context.ts"
 const maxAttempts = 3
 
 /**
- * Asks the user to fill in a server's form, field by field as questions, or as the form itself where forms can be shown.
- * An empty answer takes the default; an invalid one is asked again. Declines if no user is there, cancels if the user
- * dismisses the question. Throws as asking does, and when the signal fires.
+ * Asks the user to fill in a server's form, field by field as questions, or as the form itself if forms can be shown.
+ * An empty answer takes the default; an invalid one is asked again. Declines without a user, cancels if the user
+ * dismisses the question. Throws the errors of asking, and when the signal fires.
  */
 export async function elicit(
   server: string,

@@ -18,7 +18,7 @@ export interface McpCall {
 export interface PendingCalls {
   /** Runs the call with an idle timeout. Rejects as `work` does. */
   run<T>(call: McpCall, work: (timeout: IdleTimeout) => Promise<T>): Promise<T>
-  /** Returns what answers a server request now. Undefined if no call runs, or if calls of several sessions run. */
+  /** Returns the handler for server requests. Undefined if no call runs, or if calls of several sessions run. */
   answers(): RequestAnswers | undefined
   /** Resolves as soon as no call runs. */
   done(): Promise<void>

@@ -12,7 +12,7 @@ export interface Restarts {
   delayMs: number
 }
 
-/** A server that ends more often is broken, and each start can take half a minute. */
+/** Default restart limits. A server that exceeds them is broken, and each start can take half a minute. */
 export const defaultRestarts: Restarts = { max: 3, withinMs: 10 * 60_000, delayMs: 500 }
 
 /** How a server is supervised. */
@@ -33,7 +33,7 @@ export interface SupervisedServer {
   connection(): Promise<McpConnection>
   /** Starts the server if needed and lists its tools. On failure the last known tools stay. Does not reject. */
   refresh(): Promise<void>
-  /** The tools as last listed. */
+  /** The tools from the last successful list. */
   tools(): readonly Tool[]
   /** Returns true if the server said that it offers them. False before its first start. */
   has(kind: "resources" | "prompts"): boolean
@@ -56,7 +56,7 @@ export function createSupervisedServer(options: SupervisedServerOptions): Superv
   let running: McpConnection | undefined
   /** Lost connections that still have calls. */
   const closing = new Set<McpConnection>()
-  /** Undefined if the tools have to be listed again. */
+  /** Undefined if the tools must be listed again. */
   let listed: Promise<Tool[]> | undefined
   let known: readonly Tool[] = []
   let has: McpConnection["has"] = { tools: false, resources: false, prompts: false }

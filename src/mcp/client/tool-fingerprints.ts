@@ -5,7 +5,7 @@ import { canonicalJson, isRecord } from "../../util/json.ts"
 import type { McpServer } from "./config.ts"
 import { mcpToolID } from "./tool.ts"
 
-/** Stored hashes of the tools that a worktree was last offered. The user allows a tool as it was at that time. */
+/** Stored hashes of the tools last offered in a worktree. A grant applies only to the tool with that hash. */
 export interface ToolFingerprints {
   /**
    * Calls `revoke` with the ids of tools that are new or changed, then stores their hashes. Rejects as `revoke` does, and
@@ -40,7 +40,10 @@ export function openToolFingerprints(path: string, worktree: string): ToolFinger
   }
 }
 
-/** Covers all that decides what the tool does and what a model reads: the command or URL, and the tool's own texts. */
+/**
+ * Covers everything that determines the tool's behaviour and its description: the command or URL, and the tool's
+ * texts.
+ */
 function hashTool({ settings }: McpServer, { name, title, description, inputSchema }: Tool): string {
   const origin = settings.type === "local" ? settings.command : settings.url
   const text = canonicalJson({ origin, name, title, description, inputSchema })

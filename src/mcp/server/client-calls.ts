@@ -17,7 +17,7 @@ import { isRecord } from "../../util/json.ts"
 import type { ClientLog } from "./client-log.ts"
 import { type Forms, forwardForms } from "./forms.ts"
 
-/** A call that a client's request leads to. */
+/** A tool call made for a client's request. */
 export interface ClientCall {
   tool: string
   input: Readonly<Record<string, unknown>>
@@ -165,7 +165,10 @@ function progressLine({ title, metadata = {} }: ToolStateRunning): string | unde
 /** Time limit for the client's model and its user, in milliseconds. */
 const samplingMs = 60 * 60 * 1000
 
-/** Returns what sends sampling requests of upstream MCP servers to the client's model. Undefined if it has none. */
+/**
+ * Returns a handler that sends sampling requests of upstream MCP servers to the client's model. Undefined if the
+ * client has no model.
+ */
 function forwardSampling(
   capabilities: ClientCapabilities | undefined,
   { mcpReq }: ServerContext,

@@ -33,7 +33,7 @@ async function base64Of(url: string): Promise<string> {
   return encoding ? body : Buffer.from(decodeURIComponent(body)).toString("base64")
 }
 
-/** A resource needs a URI. Content from memory gets one that cannot be read. */
+/** A resource needs a URI. Content from memory receives one that cannot be read. */
 function uriOf(url: string, name: string): string {
   if (isAbsolute(url)) return pathToFileURL(url).href
   return URL.canParse(name) ? name : `attachment:///${encodeURIComponent(basename(name))}`

@@ -15,13 +15,16 @@ export type ShowForm = (form: Omit<ElicitRequestFormParams, "mode">) => Promise<
 
 /** The forms of one client. */
 export interface Forms {
-  /** Returns what shows a form within a call. Undefined if the call is over or the client cannot show forms. */
+  /**
+   * Returns a function that shows a form within a call. Undefined if the call is over or the client cannot show
+   * forms.
+   */
   forCall(requestID: string, call: ServerContext | undefined): ShowForm | undefined
   /** Withdraws a form whose request is settled. */
   withdraw(requestID: string): void
 }
 
-/** A user who does not answer within this time is not there. In milliseconds. */
+/** A user who does not answer within this time counts as absent. In milliseconds. */
 const answerMs = 60 * 60 * 1000
 
 /** Creates the forms of one client, by the id of their request. */
@@ -59,7 +62,10 @@ export function canShowForms(capabilities: ClientCapabilities | undefined): bool
   return elicitation.form !== undefined || elicitation.url === undefined
 }
 
-/** Returns what passes a form of an upstream MCP server on to the client. Undefined if the client cannot show forms. */
+/**
+ * Returns a function that passes forms of upstream MCP servers to the client. Undefined if the client cannot show
+ * forms.
+ */
 export function forwardForms(forms: Forms, context: ServerContext): AskForm | undefined {
   if (!forms.forCall("", context)) return undefined
   return async ({ message, requestedSchema }, signal) => {

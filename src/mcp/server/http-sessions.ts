@@ -132,7 +132,7 @@ function withVersion(request: Request, version: string | undefined): Request {
 
 type Message = Parameters<EventStore["storeEvent"]>[1]
 
-/** Limits of the messages that are kept for one session. Bytes are counted as JSON. */
+/** Limits of the messages kept for one session. Bytes are counted as JSON. */
 interface EventLimits {
   messages: number
   bytes: number

@@ -33,7 +33,7 @@ export function offerTools(
     caller(): Caller
     calls: ClientCalls
     onProblem(message: string, error: unknown): void
-    /** Called after each completed call, before the client gets the result. */
+    /** Called after each completed call, before the client receives the result. */
     onCompleted(tool: string, state: ToolStateCompleted): Promise<void>
   },
 ): OfferedTools {

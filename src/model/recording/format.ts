@@ -78,7 +78,10 @@ export const RunLine = z.strictObject({
 })
 export type RunLine = z.infer<typeof RunLine>
 
-/** A request, numbered from 1 in the order in which they were made. Its headers are not kept: keys stand in them. */
+/**
+ * A request, numbered from 1 in the order in which they were made. Its headers are not kept, because they contain
+ * keys.
+ */
 export const RequestLine = z.strictObject({
   type: z.literal("request"),
   number: z.int().positive(),

@@ -1,4 +1,4 @@
-/** Values that differ between runs and machines, by the name of their placeholder. */
+/** Values that differ between runs and machines, by placeholder name. */
 export type Places = Readonly<Record<"data" | "directory" | "worktree" | "home" | "today", string>>
 
 /** Shorter values, such as `/`, are not replaced. */

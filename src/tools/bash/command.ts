@@ -37,7 +37,7 @@ export interface StartedCommand {
   ended(): void
 }
 
-/** Starts a command, in the sandbox if there is one. Throws `SpawnError`, `PipeError` and `SandboxError`. */
+/** Starts a command, in the sandbox if one is available. Throws `SpawnError`, `PipeError` and `SandboxError`. */
 export async function startCommand(
   { text, argv, env, cwd, outside, stdin }: ShellCommand,
   { sandbox }: Pick<ToolContext, "sandbox">,

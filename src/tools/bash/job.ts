@@ -97,8 +97,8 @@ async function writeInput(
 }
 
 /**
- * Combines a command and its input into one shell text, so that the rules judge the input by what the command does with
- * it: a shell runs it, `wc` only counts it.
+ * Combines a command and its input into one shell text, so that the rules judge the input by its use: a shell runs
+ * it, `wc` only counts it.
  */
 export function commandWithInput(command: string, text: string): string {
   const lines = text.split("\n")
@@ -107,7 +107,7 @@ export function commandWithInput(command: string, text: string): string {
   return `{ ${command}\n} <<'${mark}'\n${text.endsWith("\n") ? text : `${text}\n`}${mark}`
 }
 
-/** Returns false if the job has not read the text in time. It still gets the text when it reads. */
+/** Returns false if the job has not read the text in time. It still receives the text when it reads. */
 async function writeWithin(input: JobInput, text: string, signal: AbortSignal): Promise<boolean> {
   if (text === "") return true
   const done = input.write(text).then(() => true)

@@ -3,7 +3,7 @@ import type { OAuthSettings } from "../config.ts"
 import { authenticateByKey } from "./key-pair.ts"
 import type { TokenStore } from "./token-store.ts"
 
-/** The server, and whether a user is there to sign in. */
+/** The server, and whether a user can sign in. */
 export interface OAuthProviderOptions {
   /** URL of the server. */
   url: string
