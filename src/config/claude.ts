@@ -121,7 +121,7 @@ function isModel({ value, position }: ConfigEntry, notes: Problem[]): boolean {
   if (value.value !== "inherit") {
     notes.push({
       position,
-      text: `model: "${value.value}" is not provider/model, so that the model of the run is used.`,
+      text: `model: "${value.value}" is not provider/model, so the agent uses the model of the run.`,
     })
   }
   return false

@@ -45,7 +45,7 @@ export function startHousekeeping(options: HousekeepingOptions): Housekeeping {
     options.temporaries.endOrphans(isKept),
   ]).then(
     () => {},
-    (error: unknown) => onProblem("what killed runs left could not be looked for", error),
+    (error: unknown) => onProblem("could not search for the remains of killed runs", error),
   )
   // Contents that were just found to be needed must not be swept first.
   const cleanedUp = cleared

@@ -145,7 +145,7 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
     if (!before.complete || !after.complete)
       describe(texts, `only ${options.limits.entries} files and directories of the worktree were scanned`)
     if (before.complete && appeared.length > 0)
-      describe(texts, `${appeared.slice(0, 3).join(", ")} appeared, but are not new files`)
+      describe(texts, `${appeared.slice(0, 3).join(", ")} appeared but are not new files`)
     return changes.length > 0
   }
 

@@ -50,7 +50,7 @@ const reasons: Record<RefusedFile["why"], string> = {
   mixed: "another program changed it during the turn",
   "too-large": "it was too large to store",
   "not-kept": "its old content is no longer stored",
-  skipped: "it was to be skipped",
+  skipped: "it was skipped as requested",
 }
 
 /** Returns the advice for a turn that changed no other file. */

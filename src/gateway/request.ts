@@ -83,7 +83,7 @@ export function parseTextRequest(request: ChatRequest): TextRequest {
   if (isRecord(choice) && !names.includes(choice.function.name))
     throw invalid(`No tool is named ${choice.function.name}.`, "tool_choice")
   if (choice === "required" && names.length === 0)
-    throw invalid("A call is required, and there are no tools.", "tool_choice")
+    throw invalid("A call is required, but the request offers no tools.", "tool_choice")
   return parsed
 }
 

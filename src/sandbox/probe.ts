@@ -92,7 +92,7 @@ async function prepare(root: string, sandbox: Sandbox, targets: ProbeTargets): P
   }
 }
 
-/** Waits for the process, kills its remaining children and returns its output. */
+/** Waits for the process, kills its process tree and returns its output. */
 async function finish(process: RunningProcess, output: () => string): Promise<string> {
   try {
     if (!(await within(process.exited, attemptMs))) throw new Error("the attempt timed out")

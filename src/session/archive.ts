@@ -41,7 +41,7 @@ export function checkArchive(value: unknown): Archive {
     if (!isRecord(value) || value.format !== archiveHead.format)
       throw new ArchiveError(describeForeign(value))
     const [issue] = result.error.issues
-    throw misfit(issue?.path ?? [], issue?.message ?? "it does not fit")
+    throw misfit(issue?.path ?? [], issue?.message ?? "it does not match the schema")
   }
   const archive = result.data
   const sessions = new Set<string>()

@@ -52,7 +52,7 @@ export function unavailableReason(id: string, features: Features, model?: ModelR
     return `requires "experimental": {"${experimental}": true} in the config`
   if (clients && !clients.includes(features.client)) return `only in the clients ${clients.join(", ")}`
   if (patchModel !== undefined && model && patchModel !== takesPatches(model))
-    return patchModel ? "this model gets edit and write instead" : "this model gets apply_patch instead"
+    return patchModel ? "this model uses edit and write instead" : "this model uses apply_patch instead"
   if (search && !canSearch(features, model))
     return "no search service is configured: set EXA_API_KEY, BRAVE_API_KEY, TAVILY_API_KEY, SEARXNG_URL or TACKLE_ENABLE_EXA"
   return undefined

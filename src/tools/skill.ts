@@ -87,7 +87,7 @@ export function listSkills(skills: readonly Skill[]): string {
     length += line.length + 1
   }
   const left = skills.length - lines.length
-  if (left > 0) lines.push(`- and ${left} more, which the user has to name`)
+  if (left > 0) lines.push(`- and ${left} more, which the user must name`)
   return lines.join("\n")
 }
 

@@ -15,7 +15,7 @@ import { realPath } from "./paths.ts"
 /** A path resolves to another file than when permission was granted: a link or file was inserted. */
 export class MovedPathError extends TackleError {
   constructor(path: string) {
-    super(`${path} leads to another file than when permission was given. Nothing was changed.`, {
+    super(`${path} now leads to another file than when permission was given. Nothing was changed.`, {
       code: "path.moved",
       recoverable: true,
     })

@@ -329,7 +329,7 @@ export async function undoSession(
     printLine(`${done}${oneLine(result.prompt, room)}`)
     const show = (path: string) => visible(displayPath(path, tackle.worktree))
     for (const { path, kind } of result.files) printLine(`  ${kind} ${show(path)}`)
-    if (result.files.length === 0 && !skip) printLine("  All files were already unchanged.")
+    if (result.files.length === 0 && !skip) printLine("  No file needed to be restored.")
     for (const { path } of result.refused) printLine(`  left unchanged: ${show(path)}`)
     for (const note of result.unseen) printLine(`  not fully tracked: ${visible(note)}`)
     if (skip) printLine(`The next ${way} continues with the turn ${way === "undo" ? "before" : "after"} it.`)

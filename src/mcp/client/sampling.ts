@@ -54,7 +54,7 @@ function toRequest(params: CreateMessageRequestParams, signal: AbortSignal): Par
 
 function toMessage({ role, content }: SamplingMessage): SampleMessage {
   const texts = [content].flat().map((block) => {
-    if (block.type !== "text") throw new McpCallError(`Sampling takes text only, not ${block.type}.`)
+    if (block.type !== "text") throw new McpCallError(`Sampling supports only text, not ${block.type}.`)
     return block.text
   })
   return { role, text: texts.join("\n\n") }

@@ -112,7 +112,7 @@ export function offerSubscriptions(
     try {
       await result.value?.()
     } catch (error) {
-      onProblem("a subscription at an MCP server could not be ended", error)
+      onProblem("could not end a subscription at an MCP server", error)
     }
   }
 

@@ -53,8 +53,8 @@ export function* startsLikeCall({ source }: ReadContext): Reading<boolean> {
 }
 
 /**
- * A pair of marks that can contain any JSON. It counts only if it contains nothing but calls of offered tools. `begin`
- * reads the text between the first mark and the JSON, and returns false if it does not fit.
+ * A pair of marks that can contain any JSON. It counts only if it contains nothing but calls of offered tools.
+ * `begin` reads the text between the first mark and the JSON, and returns false if it does not match the schema.
  */
 export function enclosed(
   literal: string,

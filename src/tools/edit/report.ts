@@ -87,7 +87,7 @@ export function unclearError(unclear: Unclear, title: string, line: number): Edi
       "but words that newString changes are different in the file. " +
       "Nothing was changed. Read the lines again and copy them exactly.",
     "left-out":
-      "but lines of the file are missing in it, and their position in newString is unclear. " +
+      "but it omits lines of the file, and their position in newString is unclear. " +
       "Nothing was changed. Copy every line from the first to the last.",
     "equal-lines":
       "but not exactly, and it is unclear which of its equal lines newString keeps. " +
