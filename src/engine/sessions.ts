@@ -74,7 +74,9 @@ export function createSessions(options: SessionsOptions): Sessions {
 
   /** Gives disk space back. A problem with that does not undo the deletion, so it is only reported. */
   async function reclaim(): Promise<void> {
-    await store.reclaim().catch((error: unknown) => options.onProblem("could not release unused disk space", error))
+    await store
+      .reclaim()
+      .catch((error: unknown) => options.onProblem("could not release unused disk space", error))
   }
 
   const sessions: Sessions = {

@@ -108,7 +108,8 @@ export function createTemporaryFileJournal(
       const done = journal.add(basename(file.path, ".tmp").slice(".tackle-".length), file)
       return {
         done,
-        failed: (error) => onProblem("a temporary file could not be removed", new TemporaryLeftError(file, error)),
+        failed: (error) =>
+          onProblem("a temporary file could not be removed", new TemporaryLeftError(file, error)),
       }
     },
     endOrphans: (isKept) =>

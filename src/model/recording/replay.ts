@@ -50,7 +50,9 @@ export function startReplay({ exchanges, tools, mcp }: Recording): Replay {
       init?.signal?.throwIfAborted()
       const { number, response } = take(requestOf(input, init))
       if (response) return answerOf(response)
-      const text = differs(`Request ${number} has no answer in the recording: the recorded run ended before it.`)
+      const text = differs(
+        `Request ${number} has no answer in the recording: the recorded run ended before it.`,
+      )
       throw new ProviderError(text, { kind: "unknown", retryable: false })
     },
     result({ tool, input }) {
