@@ -31,7 +31,7 @@ export const parallelRow: Row = {
         unit: "time",
         runs,
         figure: (trace) => gapMs(trace, 0),
-        target: { kind: "figure", limit: sleepMs + 50 * (await bench.slowness()) },
+        target: { kind: "figure", limit: sleepMs + 100 * (await bench.slowness()) },
       }),
     ]
   },

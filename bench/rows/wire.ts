@@ -13,7 +13,7 @@ export const wireRow: Row = {
         unit: "size",
         runs,
         figure: (trace) => trace.requests[0]?.bytes ?? Number.NaN,
-        target: { kind: "figure", limit: 18_000 },
+        target: { kind: "figure", limit: 14_000 },
       }),
     ]
   },

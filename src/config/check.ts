@@ -70,7 +70,7 @@ function toProblems(tree: ObjectNode, issue: z.core.$ZodIssue): TreeProblem[] {
     return meant.flatMap((inner) => toProblems(tree, { ...inner, path: [...issue.path, ...inner.path] }))
   }
   const { description } = schemaAt(tree, path)
-  const about = { name: nameOf(path), found: nodeAt(tree, path), ...(description ? { description } : {}) }
+  const about = { name: nameOf(path), found: nodeAt(tree, path), description }
   const text = describeIssue(issue, about)
   return [{ position: positionOf(tree, path), path, unknown: false, text }]
 }
@@ -255,7 +255,7 @@ export function schemaAt(tree: ConfigNode, path: Path): SchemaAt {
       ] as const,
   )
   return {
-    ...(description === undefined ? {} : { description }),
+    description,
     keys: [...new Set(properties.map(([key]) => key))],
     below: new Map(below),
   }

@@ -52,7 +52,7 @@ export async function readLayer(source: ConfigSource, location: Location): Promi
     ? restrict(written, { worktree: location.worktree, directory })
     : markdownDefinition(path)
       ? { tree: written, ignored: [], problems: [] }
-      : substituteSections(written, { ...location, ...(read ? { read } : {}) }, warn)
+      : substituteSections(written, { ...location, read }, warn)
   const { rest, rules, problems } = takeRules(counted.tree)
   // Unknown keys would be ignored with trust as well.
   const known = counted.ignored.filter(

@@ -98,8 +98,8 @@ function readCase(source: string, at: { file: string; line: number }, parse: Par
     permission: permission ?? "",
     patterns,
     expect,
-    ...(cwd === undefined ? {} : { cwd }),
-    ...(note === undefined ? {} : { note }),
+    cwd,
+    note,
   }
 }
 

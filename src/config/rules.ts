@@ -226,5 +226,5 @@ function policyFor({ agent }: RuleExample, rules: FileRules, ofProject: boolean)
   if (agent === undefined) return { layers }
   const ceiling = builtinAgents().find(({ name }) => name === agent)?.ceiling
   const own: Layer = { name: "agent", rules: rules.agents.get(agent) ?? [], keepsDenies: ofProject }
-  return { layers: [...layers, own], ...(ceiling ? { ceiling } : {}) }
+  return { layers: [...layers, own], ceiling }
 }

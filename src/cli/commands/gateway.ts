@@ -62,12 +62,12 @@ export async function runGateway(flags: GatewayFlags): Promise<void> {
     policy: flags.policy,
     host: flags.host,
     port: flags.port,
-    ...(flags.dialect && { dialect: flags.dialect }),
-    ...(key && { key }),
-    ...(upstreamKey && { upstreamKey }),
-    ...(flags.timeout && { silenceMs: flags.timeout * 1_000 }),
+    dialect: flags.dialect,
+    key: key || undefined,
+    upstreamKey: upstreamKey || undefined,
+    silenceMs: flags.timeout ? flags.timeout * 1_000 : undefined,
     fetch: httpFetch,
-    ...(flags.verbose && { onFailure: warn }),
+    onFailure: flags.verbose ? warn : undefined,
   })
   printLine(`${gateway.url} serves ${flags.upstream}, tools: ${flags.policy}. Press Ctrl-C to stop.`)
   await interrupted(() => void gateway.close())

@@ -37,7 +37,7 @@ export async function serveMcp(flags: ServeFlags): Promise<void> {
         warnings.send({ level: "error", text: reportProblem(workspace, message, error) }),
     })
     const { agent, tools } = flags
-    const chosen = { ...(agent === undefined ? {} : { agent }), ...(tools === undefined ? {} : { tools }) }
+    const chosen = { agent, tools }
     const options: ConnectionOptions = {
       tackle,
       ...chosen,
@@ -73,10 +73,10 @@ async function serveHttp(
 ): Promise<void> {
   const { startHttp } = await import("../../mcp/server/http.ts")
   const server = await startHttp({
-    connection: { ...connection, ...(stream === undefined ? {} : { streamMs: stream * 1000 }) },
+    connection: { ...connection, streamMs: stream === undefined ? undefined : stream * 1000 },
     port,
-    ...(host === undefined ? {} : { host }),
-    ...(key ? { key } : {}),
+    host,
+    key: key || undefined,
   })
   try {
     printLine(`${server.url} offers the tools for ${connection.tackle.worktree}. Press Ctrl-C to stop.`)

@@ -132,11 +132,11 @@ async function runTask(
       const session = await openSession(tackle, task, flags)
       const { status, text, exitCode } = await session.prompt(task.prompt, {
         files,
-        ...(command === undefined ? {} : { command }),
+        command,
         signal,
         ...limits,
-        ...(task.named ? { model: task.model } : {}),
-        ...(outputSchema === undefined ? {} : { outputSchema }),
+        model: task.named ? task.model : undefined,
+        outputSchema,
       }).completed
       if (outputSchema && flags.format === "text" && status === "completed") printLine(text)
       return exitCode
@@ -186,8 +186,8 @@ function serverPrompt(command: CommandCall | undefined): Pick<RunLine, "command"
   return {
     command: {
       ...{ name, template, arguments: given, origin },
-      ...(description === undefined ? {} : { description }),
-      ...(attachments === undefined ? {} : { attachments: [...attachments] }),
+      description,
+      attachments: attachments === undefined ? undefined : [...attachments],
     },
   }
 }
@@ -224,7 +224,7 @@ async function findSession(tackle: Tackle, task: RunTask, flags: RunFlags): Prom
     return session
   }
   return tackle.sessions.create({
-    ...(task.agent === undefined ? {} : { agent: task.agent }),
-    ...(task.named ? { model: task.model } : {}),
+    agent: task.agent,
+    model: task.named ? task.model : undefined,
   })
 }

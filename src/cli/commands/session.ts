@@ -290,8 +290,8 @@ export interface SessionPruneFlags extends FormatFlags {
 export async function pruneSessions(flags: SessionPruneFlags): Promise<void> {
   const { dryRun = false, all: everywhere = false } = flags
   const choice: PruneChoice = {
-    ...(flags.olderThan === undefined ? {} : { olderThanMs: flags.olderThan }),
-    ...(flags.keep === undefined ? {} : { keep: flags.keep }),
+    olderThanMs: flags.olderThan,
+    keep: flags.keep,
   }
   await withStore(flags, async (tackle) => {
     const { deleted, held } = await tackle.sessions.prune({ ...choice, everywhere, dryRun })

@@ -99,7 +99,7 @@ export async function callTool(id: string, input: string, flags: ToolCallFlags):
       interrupt,
     })
     try {
-      const scope = { signal: stopped, ...(flags.agent === undefined ? {} : { agent: flags.agent }) }
+      const scope = { signal: stopped, agent: flags.agent }
       const tools = await tackle.tools(scope)
       const tool = tools.find((each) => each.id === id)
       if (!tool) throw noTool(id, tools)
@@ -159,8 +159,8 @@ function readTools(flags: WorkspaceFlags & { model?: string; agent?: string }): 
       const { model, agent } = flags
       return await tackle.tools({
         signal,
-        ...(model === undefined ? {} : { model }),
-        ...(agent === undefined ? {} : { agent }),
+        model,
+        agent,
       })
     } finally {
       await tackle.close()

@@ -128,7 +128,7 @@ async function askOne(question: Question, signal: AbortSignal): Promise<string[]
   const options = (question.options ?? []).map(({ label, description }) => ({
     value: label as string | typeof other,
     label: visible(label),
-    ...(description === undefined ? {} : { hint: visible(description) }),
+    hint: description === undefined ? undefined : visible(description),
   }))
   if (options.length === 0) return askText(question, signal)
   const all = [...options, { value: other as string | typeof other, label: "something else…" }]

@@ -44,13 +44,13 @@ export async function readTask(
   const { agent, outputSchema, allow = [], deny = [] } = flags
   return {
     prompt: await readPrompt(message),
-    ...(outputSchema === undefined ? {} : { outputSchema: await readSchema(outputSchema) }),
+    outputSchema: outputSchema === undefined ? undefined : await readSchema(outputSchema),
     model: flags.model ?? workspace.config.config.model ?? (await chooseModel(workspace)),
     named: flags.model !== undefined,
     allow,
     deny,
     limits: limitsOf(flags),
-    ...(agent === undefined ? {} : { agent }),
+    agent,
   }
 }
 
@@ -65,9 +65,9 @@ export function recordedTask({ limits, files, ...run }: RunLine): RunTask {
     deny,
     limits: limitsOf(limits),
     files: files.map(fromRecorded),
-    ...(agent === undefined ? {} : { agent }),
-    ...(outputSchema === undefined ? {} : { outputSchema }),
-    ...(command === undefined ? {} : { command }),
+    agent,
+    outputSchema,
+    command,
   }
 }
 
@@ -78,9 +78,9 @@ function limitsOf({
   maxCost,
 }: { [name in keyof RunTask["limits"]]: number | undefined }): RunTask["limits"] {
   return {
-    ...(maxSteps === undefined ? {} : { maxSteps }),
-    ...(maxTokens === undefined ? {} : { maxTokens }),
-    ...(maxCost === undefined ? {} : { maxCost }),
+    maxSteps,
+    maxTokens,
+    maxCost,
   }
 }
 

@@ -58,7 +58,7 @@ export function trustedPlugins(workspace: Workspace, trusted: readonly FoundItem
     const directory = named.scope === "env" ? workspace.directory : dirname(named.path)
     return {
       ...ofPath(pluginPath(spec, { directory, home: workspace.home }), named),
-      ...(options ? { options } : {}),
+      options,
     }
   }
 

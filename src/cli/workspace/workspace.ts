@@ -94,7 +94,7 @@ export async function openWorkspaceWithProblems(flags: WorkspaceFlags): Promise<
   const stored = { environment, credentials, mcpTokens: places.mcpTokens }
   const mask = createSecretMask(await readSecrets({ ...named, providers }, stored))
   const hide = mask.value
-  const log = createLog({ directory: places.logs, hide, ...(echo ? { echo } : {}) })
+  const log = createLog({ directory: places.logs, hide, echo })
   const trustedForRun = flags.trust === true
   return {
     ...location,

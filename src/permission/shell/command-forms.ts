@@ -87,7 +87,7 @@ export function commandForms(command: PlannedCommand, scope: CommandScope): Comm
   }
   const reason =
     opaque ?? (risks.length > 0 ? `${name} can run a program or write a file with these options` : undefined)
-  return { forms: [...new Set(forms)], options, genuine, ...(reason === undefined ? {} : { reason }) }
+  return { forms: [...new Set(forms)], options, genuine, reason }
 }
 
 /** A `..` within a path: `build/../src`. */
