@@ -25,7 +25,7 @@ export interface Agent {
   tools?: Ruleset
   /** Not listed for users. */
   hidden?: boolean
-  /** Commands run only in a sandbox, whatever the config says. */
+  /** Commands run only in a sandbox, regardless of the config. */
   sandbox?: "require"
   /** In plan mode the agent may write only the plan file of the session. */
   plans?: true

@@ -133,7 +133,7 @@ function pathOf(args: unknown): string | undefined {
   return [args.filePath, args.path].find((path) => typeof path === "string")
 }
 
-/** Follows links. A path whose links cannot be followed is used as written; the tool reports what is wrong with it. */
+/** Follows links. A path whose links cannot be followed is used as written; the tool reports the problem. */
 function identity(path: string): string {
   try {
     return realPath(path)

@@ -214,7 +214,7 @@ function keysOf(path: string): string | undefined {
       .map(([key, value]) => describe(key, value))
       .join(", ")
   } catch (error) {
-    // The file is not part of Tackle's config, so that an error stops nothing.
+    // The file is not part of Tackle's config, so an error stops nothing.
     return `cannot be read (${errorMessage(error)})`
   }
 }

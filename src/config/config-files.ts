@@ -3,7 +3,7 @@ import { type Location, ownConfigDirectories, projectLevels, userDirectory } fro
 import { markdownFiles, watchedMarkdown } from "./markdown-files.ts"
 import { skillPaths } from "./skill-files.ts"
 
-/** A file that may contain config. `required`: the user named it, so that it must exist. */
+/** A file that may contain config. `required`: the user named it, so it must exist. */
 export interface ConfigFile {
   path: string
   kind: "tackle" | "opencode" | "claude"

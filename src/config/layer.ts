@@ -59,7 +59,7 @@ export async function readLayer(source: ConfigSource, location: Location): Promi
     (name) => kind !== "tackle" || name.includes(" ") || sectionNames.includes(name),
   )
   const ignored = !trusted && allowsAnything(rules) ? [...known, "allow rules"] : known
-  // Untrusted rules only restrict, so that their examples cannot be expected to hold.
+  // Untrusted rules only restrict, so their examples need not hold.
   const broken = trusted
     ? await brokenExamples(rules, { home: location.home, ofProject: source.scope === "project" })
     : []

@@ -269,7 +269,7 @@ function readSource({ path, kind, scope, required }: ConfigFile): ConfigSource[]
     const file = readSmallFile(path)
     if (file) return [{ path, kind, scope, ...file, trusted: true }]
   } catch (error) {
-    // It cannot be pinned either, so that it is reported as not trusted.
+    // It cannot be pinned either, so it is reported as not trusted.
     if (isForeignMarkdown({ path, kind })) return []
     throw new ConfigError(
       [{ position, text: `the config file cannot be read: ${errorMessage(error)}.` }],

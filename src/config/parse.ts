@@ -17,7 +17,7 @@ export async function parseConfig(
 ): Promise<{ tree: ObjectNode; notes: Problem[] }> {
   if (path.endsWith(".toml")) return { tree: await parseToml(text, path), notes: [] }
   if (markdownDefinition(path)) {
-    // Loading the YAML parser takes longer than anything else at start, so that it is loaded only for such a file.
+    // Loading the YAML parser takes longer than anything else at startup, so it is loaded only for such a file.
     const { parseMarkdown } = await import("./markdown.ts")
     const parsed = parseMarkdown(path, text)
     if (parsed) return parsed

@@ -88,7 +88,8 @@ export interface TrustContent {
 const maxFiles = 64
 
 /**
- * Reads each included file once. A missing or unreadable file is part of the hash, so that trust ends when it appears.
+ * Reads each included file once. A missing or unreadable file is part of the hash, so trust ends when the file
+ * appears.
  */
 export async function readTrustContent(
   { path, text, hash }: SmallFile & { path: string },

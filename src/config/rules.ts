@@ -29,7 +29,7 @@ export interface RuleExample {
 
 /**
  * Takes every `permission` section out of a file's tree. Rules are in written order with file and line, even if keys
- * look like numbers. An invalid action becomes a problem and the action `ask`, so that a caller that only warns allows
+ * look like numbers. An invalid action becomes a problem and the action `ask`, so a caller that only warns allows
  * nothing.
  */
 export function takeRules(tree: ObjectNode): { rest: ObjectNode; rules: FileRules; problems: Problem[] } {

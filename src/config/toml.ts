@@ -4,7 +4,7 @@ import type { ConfigEntry, ConfigNode, ObjectNode, Path } from "./node.ts"
 
 /**
  * Parses TOML into the same tree as JSON. The library provides neither positions nor the order of keys such as `"1"`,
- * so that both come from a scan of the text. Throws {@link ConfigError} with the position of the error.
+ * so both come from a scan of the text. Throws {@link ConfigError} with the position of the error.
  */
 export async function parseToml(source: string, file: string): Promise<ObjectNode> {
   const { parse, TomlError } = await import("smol-toml")
@@ -65,7 +65,7 @@ function toEntries(table: object, path: Path, near: number, scan: Scan): ConfigE
 /** The offset at which each key of a TOML text is first written, by {@link pathKey}. */
 export type KeyOffsets = ReadonlyMap<string, number>
 
-/** Returns a unique text for a path, whatever characters its keys contain. */
+/** Returns a unique text for a path, regardless of the characters in its keys. */
 export function pathKey(path: Path): string {
   return JSON.stringify(path)
 }

@@ -12,7 +12,7 @@ export interface OpenPlugins {
   close(): Promise<void>
 }
 
-/** Loads the plugins, if any. Throws what `openPluginsOf` throws, after ending their commands. */
+/** Loads the plugins, if any. Throws the errors of `openPluginsOf`, after ending their commands. */
 export async function openPlugins(
   given: TackleOptions,
   wiring: Omit<PluginWiring, "signal">,

@@ -108,7 +108,7 @@ export interface Tackle {
     listener: (event: EventOf<T>) => void,
   ): () => void
   subscribe(listener: (event: TackleEvent) => void): () => void
-  /** Answers a request. A second, late or unknown answer has no effect; the result says so. */
+  /** Answers a request. A second, late or unknown answer has no effect, which the result reports. */
   reply(requestID: string, reply: PermissionReply, source?: ReplySource): Promise<ReplyOutcome>
   pendingRequests(sessionID?: string): PermissionRequest[]
   /** Explains the decision of the rules about a request. Runs nothing and asks nothing. */

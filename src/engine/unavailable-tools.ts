@@ -4,7 +4,7 @@ import type { Lineage } from "../session/lineage.ts"
 import type { AgentAccess } from "./agent-access.ts"
 import type { Agents } from "./definitions.ts"
 
-/** Tools that cannot work, whatever the rules say: the reason by tool id. */
+/** Tools that cannot work, regardless of the rules: the reason by tool id. */
 export type UnavailableTools = Record<string, string>
 
 /** Facts that decide which tools are available. */

@@ -80,7 +80,7 @@ export function encodeLine(line: HostLine): string {
   return `${JSON.stringify(HostLine.parse(line))}\n`
 }
 
-/** Parses a line of the program, or says what is wrong with it. */
+/** Parses a line of the program, or returns the problem. */
 export function readToolLine(
   text: string,
   callID: string,

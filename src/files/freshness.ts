@@ -19,7 +19,7 @@ export function bytesOf(before: FileBefore): Uint8Array | undefined {
   return before.exists ? before.bytes : undefined
 }
 
-/** A file must not or cannot be changed. The message says why and what to do. */
+/** A file must not or cannot be changed. The message contains the reason and the next step. */
 export class FileChangeError extends TackleError {
   /**
    * `unread`: this session has not read it. `changed`: its content changed. `unfit`: it cannot be changed. `exists`: a new

@@ -66,7 +66,7 @@ export function openWriteBehind(path: string): WriteBehind {
     }
   }
 
-  /** The next call throws the error. Truncates the file, so that it has no hole. */
+  /** The next call throws the error. Truncates the file to avoid a hole. */
   function fail(error: unknown, position: number): void {
     failure ??= { error }
     bytes = position

@@ -125,7 +125,7 @@ const knownServers: readonly LanguageServer[] = [
       nodeRoots,
     ),
     restrict: withOwnTypescript,
-    // Otherwise a second server, which knows only one file, answers while the project loads.
+    // Otherwise a second server that has loaded only one file answers while the project loads.
     initialization: { tsserver: { useSyntaxServer: "never" } },
   },
   server("vtsls", "vtsls --stdio", ".ts .tsx .mts .cts .js .jsx .mjs .cjs", nodeRoots),

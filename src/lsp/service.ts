@@ -15,8 +15,8 @@ export interface LanguageService {
   /** Finds the server for a file. Throws `NoServerError`. */
   find(path: string): Promise<FoundServer>
   /**
-   * Starts the server if needed, also after a crash, and sends a request. Throws `NoServerError`, and what
-   * `Connection.request` throws.
+   * Starts the server if needed, also after a crash, and sends a request. Throws `NoServerError`, and the errors of
+   * `Connection.request`.
    */
   ask<T>(question: LanguageQuestion): Promise<T>
   /** Returns the diagnostics of a file. Undefined: the server reported none in time. Throws like `ask`. */

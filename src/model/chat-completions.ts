@@ -21,7 +21,7 @@ export type ModelUsage = LanguageModelV4Usage
 
 /** A model and its server. */
 interface ChatServerOptions {
-  /** Includes `/v1`, or whatever precedes `/chat/completions`. */
+  /** Includes `/v1`, or any other path before `/chat/completions`. */
   baseURL: string
   modelID: string
   headers: Record<string, string>
@@ -51,7 +51,7 @@ function defined(body: Record<string, unknown>): Record<string, unknown> {
 
 /**
  * Caches the JSON of each message of a chat completions request. Every request carries the whole history; with the
- * cache, the provider package converts a message once and the conversion is kept as long as the message object lives.
+ * cache, the provider package converts a message once and keeps the conversion for the lifetime of the message object.
  *
  * `model` hands the package only the messages that are not cached, `transformRequestBody` caches the result and
  * `fetch` sends the whole body. Use the three together, with a package that converts each message independently into

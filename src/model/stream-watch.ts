@@ -17,7 +17,7 @@ export interface StreamWatch {
 }
 
 /**
- * Starts a watch. `silence` creates the error for an exceeded limit. One timer serves all waits, so that a wait only reads
+ * Starts a watch. `silence` creates the error for an exceeded limit. One timer serves all waits, so a wait only reads
  * the clock.
  */
 export function watchStream(

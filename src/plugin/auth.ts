@@ -16,7 +16,7 @@ export const StoredAuth = z.lazy(() =>
 )
 export type StoredAuth = z.infer<typeof StoredAuth>
 
-/** How a plugin signs in to a provider, and which options it gives the provider's package. */
+/** The sign-in methods of a plugin for a provider, and its options for the provider's package. */
 export interface AuthHook {
   /** Id of the provider. */
   provider: string

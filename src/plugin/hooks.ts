@@ -13,7 +13,7 @@ export interface Hooks {
   config?: (config: Record<string, unknown>) => unknown
   /** Called for every event. The engine does not wait for it. */
   event?: (input: { event: { type: string; properties: Record<string, unknown> } }) => unknown
-  /** How to sign in to a provider. */
+  /** The sign-in methods of a provider. */
   auth?: AuthHook
   /** Tools by id. */
   tool?: Record<string, unknown>

@@ -79,7 +79,7 @@ export function createPluginHost({ plugins, limitMs, contain, onFailure }: Plugi
     onFailure(new PluginFailedError(name, hook, errorMessage(error), error))
   }
 
-  /** Throws what the hook throws, and {@link TimeoutError}. */
+  /** Throws the errors of the hook, and {@link TimeoutError}. */
   async function call(name: string, work: () => unknown): Promise<void> {
     const ended = contain(name, async () => {
       await work()

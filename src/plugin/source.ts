@@ -17,9 +17,9 @@ export interface PluginSource {
   path: string
   /** The files that may run. See `ModuleGraph`. Absent: any. */
   pinned?: PinnedFiles
-  /** True for an installed package. It brings its own dependencies, except for OpenCode's module. */
+  /** True for an installed package. It includes its own dependencies, except for OpenCode's module. */
   package?: true
-  /** The packages that it needs, with the content that was trusted. */
+  /** Its dependencies, with the content that was trusted. */
   pinnedPackages?: PinnedPackages
   /** Options from the config. */
   options?: Readonly<Record<string, unknown>>

@@ -34,7 +34,7 @@ export interface ToolFileHost {
 /** The result of loading a file. */
 export interface LoadedToolFile {
   tools: RegisteredTool[]
-  /** Why there are no tools, or why one is missing. */
+  /** The reason why no tools were loaded, or why one is missing. */
   problem?: RegistryProblem
   /** The files that were loaded, with their stamps. Grows when a module imports more later. */
   files: FileStamps

@@ -8,8 +8,8 @@ import type { Bounds } from "./bounds.ts"
 /** Creates empty directories at paths that commands must not create. */
 export interface Placeholders {
   /**
-   * Creates the `absent` directories, so that a mount can cover them: a covered directory cannot be created, filled or
-   * replaced. Ignores paths that exist or cannot be created. Also holds the placeholders of other commands that the bounds
+   * Creates the `absent` directories for mounts to cover: a covered directory cannot be created, filled or replaced.
+   * Ignores paths that exist or cannot be created. Also holds the placeholders of other commands that the bounds
    * name. The returned function removes each empty directory that no command holds any more.
    */
   hold(bounds: Pick<Bounds, "writable" | "readOnly" | "hidden" | "absent">): () => void

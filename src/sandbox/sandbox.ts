@@ -178,7 +178,7 @@ async function runOnce(command: ConfinedCommand): Promise<void> {
   }
 }
 
-/** Starts a confined command. Throws what {@link startProcess} throws. */
+/** Starts a confined command. Throws the errors of {@link startProcess}. */
 export async function startConfined(
   command: ConfinedCommand,
   onOutput: (bytes: Uint8Array) => void,
@@ -191,7 +191,10 @@ export async function startConfined(
   }
 }
 
-/** Removes variables that lead out of the sandbox: sockets of agents and daemons, and credentials. Keeps `passed`. */
+/**
+ * Removes variables that give access outside the sandbox: sockets of agents and daemons, and credentials. Keeps
+ * `passed`.
+ */
 function scrubEnvironment(
   environment: Command["env"],
   passed: readonly string[] = [],

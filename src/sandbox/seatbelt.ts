@@ -28,7 +28,7 @@ export function seatbeltProfile(bounds: Bounds, proxyPort?: number): string {
     "(deny file-write*)",
     '(allow file-write* (literal "/dev/null") (literal "/dev/zero") (literal "/dev/tty") (literal "/dev/dtracehelper"))',
     '(allow file-write* (regex #"^/dev/fd/") (regex #"^/dev/ttys") (literal "/dev/ptmx"))',
-    // Deeper paths come later, so that they decide.
+    // Deeper paths come later, so they decide.
     ...orderedPaths(bounds).flatMap(({ path, kind }) =>
       rules[kind].map((rule) => `(${rule} (subpath ${quote(path)}))`),
     ),

@@ -84,7 +84,7 @@ export function costOf(tokens: Tokens, prices: ModelInfo["cost"]): number {
 /** Zero tokens. */
 export const noTokens: Tokens = { input: 0, output: 0, reasoning: 0, cache: { read: 0, write: 0 } }
 
-/** Adds up the usage of several runs. */
+/** Returns the sum of the usage of several runs. */
 export function addUsage(runs: readonly Usage[]): Usage {
   const sum = sumUsage([])
   for (const usage of runs) {
@@ -93,7 +93,7 @@ export function addUsage(runs: readonly Usage[]): Usage {
   return sum
 }
 
-/** Adds up the usage of several steps. */
+/** Returns the sum of the usage of several steps. */
 export function sumUsage(steps: readonly Spent[]): Usage {
   const usage: Usage = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0, cost: 0 }
   for (const { tokens, cost } of steps) {

@@ -33,8 +33,8 @@ export interface SkillProblem {
 const maxBytes = 512 * 1024
 
 /**
- * Reads skills in rising precedence: a later skill replaces one with the same name. A pinned text must match its hash, so
- * that the model gets what the user trusted.
+ * Reads skills in rising precedence: a later skill replaces one with the same name. A pinned text must match its
+ * hash, so that the model receives the content that the user trusted.
  */
 export async function loadSkills(
   files: readonly (string | SkillFile)[],

@@ -20,8 +20,8 @@ export function readTool(id: string, value: unknown): Info | undefined {
 }
 
 /**
- * Returns what is missing in a value that looks like a plain tool: it has two of a tool's fields, or one and is the only
- * export (`alone`). Returns undefined for a tool and for other values. No full stop.
+ * Returns the missing fields of a value that looks like a plain tool: it has two of a tool's fields, or one and is
+ * the only export (`alone`). Returns undefined for a tool and for other values. No full stop.
  */
 export function problemOfTool(value: unknown, { alone = false } = {}): string | undefined {
   if (!isRecord(value) || isTool(value)) return undefined

@@ -49,7 +49,7 @@ function describeFailure(
   try {
     return definition.formatValidationError?.(error) ?? message
   } catch {
-    // A failing formatter must not hide what is wrong.
+    // A failing formatter must not hide the original error.
     return message
   }
 }

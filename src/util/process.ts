@@ -64,7 +64,7 @@ export interface RunningProcess {
   readonly closed: Promise<void>
   /** Returns true while a process of its group runs or holds the output open. */
   running(): boolean
-  /** Removes the records of the tree. Call it when nothing of the tree is left to end. */
+  /** Removes the records of the tree. Call it when no process of the tree is left. */
   removeRecords(): void
   /** Sends SIGTERM to the whole tree and SIGKILL after the grace period. No output follows. */
   kill(): Promise<void>

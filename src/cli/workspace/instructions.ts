@@ -88,7 +88,10 @@ async function readOne(
   }
 }
 
-/** Returns why an untrusted project must not send this text: it is outside the project or may contain secrets. */
+/**
+ * Returns the reason why an untrusted project must not send this text: it is outside the project or may contain
+ * secrets.
+ */
 function linkProblem({ path, real, worktree }: { path: string; real: string; worktree: string }) {
   if (!isInside(path, worktree)) return undefined
   if (!isInside(real, realPath(worktree))) return "leads outside this project"

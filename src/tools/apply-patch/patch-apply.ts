@@ -5,7 +5,7 @@ import { toPlain } from "../edit/look-alikes.ts"
 import { eolFinder, type Line, splitLines } from "../edit/text.ts"
 import type { PatchHunk } from "./patch-parse.ts"
 
-/** A hunk does not match the file. The message says which, why, and shows the nearest text. */
+/** A hunk does not match the file. The message names the hunk and the reason, and shows the nearest text. */
 export class PatchMismatchError extends TackleError {
   constructor(message: string) {
     super(message, { code: "patch.mismatch", recoverable: true })

@@ -30,9 +30,9 @@ export type Merged = { text: string } | { unclear: Unclear }
 export type Unclear = "indentation" | "misquoted" | "left-out" | "equal-lines" | "look-alikes"
 
 /**
- * Applies an edit. Changes no character outside the spans. New text gets the line endings of its location. If the old text
- * was not exact, adapts the new text in the same way: shifts its indentation, and keeps unchanged lines, words and
- * characters as the file has them.
+ * Applies an edit. Changes no character outside the spans. New text receives the line endings of its location. If the
+ * old text was not exact, adapts the new text in the same way: shifts its indentation, and keeps unchanged lines,
+ * words and characters as the file has them.
  */
 export function applyEdit({
   text,
@@ -47,7 +47,7 @@ export function applyEdit({
   const pieces: string[] = []
   let end = 0
   for (const span of spans) {
-    // A file of one line has no line ending: the new text brings its own.
+    // A file of one line has no line ending, so the new text keeps its own.
     const eol = eolAt(span) ?? /\r\n|[\n\r]/.exec(reading.newString)?.[0] ?? "\n"
     const replacement = replace(span, eol)
     if ("unclear" in replacement) return replacement

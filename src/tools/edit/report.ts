@@ -4,7 +4,10 @@ import { type EditMatch, isPlain, maxFuzzyLength, maxReplacements } from "./find
 import type { Decoration, Reading } from "./readings.ts"
 import type { StrategyName } from "./strategies.ts"
 
-/** An edit that was not applied. The message says why and what to do. Codes: `edit.missing`, `edit.ambiguous`… */
+/**
+ * An edit that was not applied. The message contains the reason and the next step. Codes: `edit.missing`,
+ * `edit.ambiguous`…
+ */
 export class EditError extends TackleError {
   constructor(
     why:

@@ -132,7 +132,7 @@ export interface ResolvedHost {
   /** Without the brackets of an IPv6 address, as in rules for `private_network`. */
   host: string
   addresses: LookupAddress[]
-  /** Addresses outside the public internet. If there is one, permission is requested before the host is contacted. */
+  /** Addresses outside the public internet. If any, permission is requested before the host is contacted. */
   inside: string[]
 }
 

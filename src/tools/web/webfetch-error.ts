@@ -1,6 +1,9 @@
 import { TackleError } from "../../util/errors.ts"
 
-/** A page that could not be fetched. The message says why and what to do. Codes: `webfetch.url`, `webfetch.status`… */
+/**
+ * A page that could not be fetched. The message contains the reason and the next step. Codes: `webfetch.url`,
+ * `webfetch.status`…
+ */
 export class WebfetchError extends TackleError {
   /**
    * `url`: invalid or unsupported URL. `network`: host unknown or unreachable. `redirect`: too many redirects. `status`:
