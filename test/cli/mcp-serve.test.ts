@@ -21,7 +21,7 @@ async function connect(machine: Machine, args: readonly string[] = []) {
   return { client, transport }
 }
 
-test("a client lists the tools with their schemas and calls one", async () => {
+test("lists the tools with their schemas and answers a call of a client", async () => {
   const machine = await createMachine({ files: { "a.txt": "one\ntwo\n" } })
   const { client } = await connect(machine)
 
@@ -42,7 +42,7 @@ test("a client lists the tools with their schemas and calls one", async () => {
   expect(JSON.stringify(result.content)).toContain("two")
 })
 
-test("what needs leave is refused where the client shows no forms, and --allow gives it", async () => {
+test("refuses a call that needs permission from a client without forms, unless --allow permits it", async () => {
   const machine = await createMachine({ config: { permission: { bash: "ask" } } })
   const command = { name: "bash", arguments: { command: "touch made", description: "Make a file" } }
 
@@ -58,7 +58,7 @@ test("what needs leave is refused where the client shows no forms, and --allow g
   expect(await readdir(machine.project.directory)).toEqual(["made"])
 })
 
-test("--tools offers these alone, also to calls that calls make", async () => {
+test("offers only the tools of --tools, also to calls within calls", async () => {
   const machine = await createMachine({
     files: { "a.txt": "text" },
     config: { experimental: { batch_tool: true } },
@@ -86,7 +86,7 @@ test("rejects an invalid choice at the start", async () => {
   expect((await machine.run(["mcp", "serve", "--port", "1"])).stderr).toContain("--http")
 })
 
-test("writes only the protocol to stdout and problems to the log, and ends with stdin", async () => {
+test("writes only the protocol to stdout and problems to the log, and ends when stdin closes", async () => {
   const machine = await createMachine({
     files: {
       ".tackle/tool/loud.ts": `import * as z from "zod"

@@ -11,10 +11,10 @@ const everything = {
 }
 const gone = { type: "local", command: ["./no-such-server"] }
 
-test("mcp list shows tools and problems, for people and for programs", async () => {
+test("lists the tools and problems of the servers as text and as JSON", async () => {
   const machine = await createMachine({ config: { mcp: { everything, gone } } })
   const text = await machine.run(["mcp", "list"])
-  // Something is not there, as `doctor` says it.
+  // The command fails because a server is unavailable, like `doctor`.
   expect(text).toMatchObject({ code: 1, stderr: "" })
   expect(text.stdout).toMatch(/^everything {2}connected, \d+ tools\n {2}everything_echo {2}Echoes back/m)
   expect(text.stdout).toMatch(/^gone {2}failed\n {2}The MCP server gone is unavailable: .*no-such-server/m)
@@ -28,7 +28,7 @@ test("mcp list shows tools and problems, for people and for programs", async () 
   })
 })
 
-test("a project's servers are there once it is trusted", async () => {
+test("starts the servers of a project once it is trusted", async () => {
   const [command] = everything.command
   const machine = await createMachine({
     files: { ".mcp.json": JSON.stringify({ mcpServers: { everything: { command } } }) },
@@ -43,14 +43,14 @@ test("a project's servers are there once it is trusted", async () => {
     code: 0,
     stdout: "The sum of 1 and 2 is 3.\n",
   })
-  // Nobody is there to ask.
+  // No user can be asked.
   expect((await machine.run(call)).code).not.toBe(0)
 })
 
 describe("mcp add", () => {
   const command = everything.command[0] ?? ""
 
-  test("writes a server into the project's config, which counts once it is trusted", async () => {
+  test("writes a server into the project's config, which applies once it is trusted", async () => {
     const machine = await createMachine()
     const added = await machine.run(["mcp", "add", "everything", "--env", "A=b=c", "--", command, "stdio"])
     expect(added).toMatchObject({ code: 0, stderr: "" })
@@ -61,7 +61,7 @@ describe("mcp add", () => {
     expect((await machine.run(["mcp", "list", "--trust"])).stdout).toMatch(/^everything {2}connected/)
   })
 
-  test("leaves what stands there, comments too, and never replaces a server", async () => {
+  test("keeps the existing content with its comments, and never replaces a server", async () => {
     const text = '{\n  // mine\n  "model": "a/b",\n  "mcp": { "old": { "enabled": false } },\n}\n'
     const machine = await createMachine({ files: { "tackle.jsonc": text } })
     await machine.run(["mcp", "add", "tickets", "https://tickets.example.com/mcp", "--header", "X-Team=docs"])
@@ -75,14 +75,14 @@ describe("mcp add", () => {
     expect(await readFile(machine.project.path("tackle.jsonc"), "utf8")).toBe(written)
   })
 
-  test("does not touch a file that it does not understand", async () => {
+  test("leaves a file that it cannot parse unchanged", async () => {
     const machine = await createMachine({ files: { "tackle.json": '{ "mcp": ' } })
     expect((await machine.run(["mcp", "add", "x", "node", "--user"])).stderr).not.toBe("")
     expect((await machine.run(["mcp", "add", "x", "node"])).code).not.toBe(0)
     expect(await readFile(machine.project.path("tackle.json"), "utf8")).toBe('{ "mcp": ')
   })
 
-  test("--user writes into the file that the person has; one in TOML is left to them, with what to add", async () => {
+  test("writes with --user into the existing file of the user, and prints what to add to a TOML file", async () => {
     const machine = await createMachine({ config: null })
     const directory = join(machine.home, "config", "tackle")
     await mkdir(directory, { recursive: true })
@@ -100,7 +100,7 @@ describe("mcp add", () => {
     expect(await readdir(directory)).toEqual(["config.toml"])
   })
 
-  test("--user writes into the person's own", async () => {
+  test("creates the config file of the user with --user", async () => {
     const machine = await createMachine()
     const { stdout } = await machine.run(["mcp", "add", "everything", "--user", "--", command])
     const path = /^Added everything to (.*)\.$/m.exec(stdout)?.[1] ?? ""
@@ -109,7 +109,7 @@ describe("mcp add", () => {
   })
 })
 
-test("mcp auth of a server that is not there says so, and what else to look at", async () => {
+test("reports a server that mcp auth cannot reach", async () => {
   const gone = { type: "remote", url: "http://127.0.0.1:9/mcp" }
   const machine = await createMachine({ config: { mcp: { gone } } })
   const { code, stderr } = await machine.run(["mcp", "auth", "gone"])
@@ -118,7 +118,7 @@ test("mcp auth of a server that is not there says so, and what else to look at",
   expect(stderr).not.toContain("defect")
 })
 
-test("mcp auth prints the page and waits for the person; mcp logout forgets", async () => {
+test("prints the sign-in page and waits for the user; mcp logout removes the stored sign-in", async () => {
   await using closed = await startSignInServer()
   const machine = await createMachine({
     config: { mcp: { closed: { type: "remote", url: closed.url }, everything } },
@@ -143,7 +143,7 @@ test("mcp auth prints the page and waits for the person; mcp logout forgets", as
   expect(unknown).toContain("tackle mcp add none https://")
 })
 
-test("what a killed command leaves of a server is ended by the next", async () => {
+test("ends the server that a killed command left running, with the next command", async () => {
   const script = resolve(import.meta.dirname, "../mcp/client/scripted-server.ts")
   const scripted = { type: "local", command: [process.execPath, script, "/dev/null"] }
   const machine = await createMachine({
@@ -157,13 +157,13 @@ test("what a killed command leaves of a server is ended by the next", async () =
   await expect.poll(() => running().length, { timeout: 20_000 }).toBe(3)
   killed.child.kill("SIGKILL")
   await killed.ended
-  // The server, and what it started.
+  // The server and its child process.
   expect(running()).toHaveLength(2)
   await machine.run(["tool", "call", "read", '{"filePath":"none"}'])
   expect(running()).toEqual([])
 })
 
-test("mcp add takes no address without its protocol for a program", async () => {
+test("rejects an address without http:// or https:// instead of taking it for a program", async () => {
   const machine = await createMachine()
   for (const word of ["tickets.example.com/mcp", "ws://127.0.0.1:1/mcp"]) {
     expect(await machine.run(["mcp", "add", "tickets", word])).toMatchObject({
@@ -177,7 +177,7 @@ test("mcp add takes no address without its protocol for a program", async () => 
 test.each([
   [["--trust", "mcp", "list"], "tackle mcp list --trust"],
   [["mcp", "--dir", ".", "list"], "tackle mcp list --dir"],
-])("a flag before its command is told where it goes: %j", async (words, hint) => {
+])("reports where a flag before its command belongs: %j", async (words, hint) => {
   const machine = await createMachine()
   expect(await machine.run(words)).toMatchObject({ code: 2, stderr: expect.stringContaining(hint) })
 })

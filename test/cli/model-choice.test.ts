@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { createMachine, eventsOf, only } from "./run-tackle.ts"
 
-test("a model that cannot be used as configured is a mistake of the config, and leaves no session", async () => {
+test("reports a model that cannot be used as configured as a config error, and creates no session", async () => {
   const machine = await createMachine({
     config: { provider: { nowhere: { models: { m: {} } }, foreign: { npm: "no-such-package" } } },
   })
@@ -19,7 +19,7 @@ test("a model that cannot be used as configured is a mistake of the config, and 
   expect((await machine.run(["session", "list"])).stdout).toMatch(/No sessions yet/)
 })
 
-test("a host that does not exist ends the run at once, with the key to look at", async () => {
+test("ends the run at once when the host does not exist, and names the key to check", async () => {
   const machine = await createMachine({
     config: { provider: { far: { options: { baseURL: "http://nosuch.invalid/v1" } } } },
   })
@@ -32,7 +32,7 @@ test("a host that does not exist ends the run at once, with the key to look at",
   expect(only(events, "part.updated").filter(({ part }) => part.type === "retry")).toEqual([])
 })
 
-test("--verbose tells what a run does, and neither it nor the log holds what was said", async () => {
+test("shows with --verbose what a run does, and logs no message text", async () => {
   const machine = await createMachine({
     files: { "a.txt": "secret content\n" },
     script: [{ calls: [{ name: "read", arguments: { filePath: "a.txt" } }] }, { text: "A secret answer." }],

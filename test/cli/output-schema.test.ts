@@ -4,7 +4,7 @@ import { createMachine, endOf } from "./run-tackle.ts"
 const schema = { type: "object", properties: { count: { type: "integer" } }, required: ["count"] }
 const args = ["run", "--output-schema", "count.json", "how many?"]
 
-test("stdout has the JSON alone, in one line; the model's words go to stderr", async () => {
+test("prints only the JSON to stdout, on one line, and the model's text to stderr", async () => {
   const machine = await createMachine({
     files: { "count.json": JSON.stringify(schema) },
     script: [
@@ -17,7 +17,7 @@ test("stdout has the JSON alone, in one line; the model's words go to stderr", a
   expect(run.stderr).toContain("Let me look.")
 })
 
-test("an answer that never fits: exit code 1, an empty stdout, and the reason", async () => {
+test("exits with 1, an empty stdout and the reason when the answer never matches the schema", async () => {
   const machine = await createMachine({
     files: { "count.json": JSON.stringify(schema) },
     script: () => ({ text: '{"count":"one"}' }),
@@ -28,7 +28,7 @@ test("an answer that never fits: exit code 1, an empty stdout, and the reason", 
   expect(machine.server.requests).toHaveLength(3)
 })
 
-test("as events the end has the JSON as its text", async () => {
+test("returns the JSON as the text of the last event in JSON mode", async () => {
   const machine = await createMachine({
     files: { "count.json": JSON.stringify(schema) },
     script: [{ calls: [{ name: "final_answer", arguments: { count: 1 } }] }],
@@ -37,7 +37,7 @@ test("as events the end has the JSON as its text", async () => {
   expect(endOf(run)).toMatchObject({ status: "completed", text: '{"count":1}' })
 })
 
-test("a file that is missing or no schema is a mistake of the command line", async () => {
+test("reports a missing file or an invalid schema as a usage error", async () => {
   const machine = await createMachine({ files: { "count.json": "[]" } })
   expect(await machine.run(args)).toMatchObject({
     code: 2,
@@ -50,7 +50,7 @@ test("a file that is missing or no schema is a mistake of the command line", asy
   expect(machine.server.requests).toHaveLength(0)
 })
 
-test("a schema that cannot be used makes no session and names its file", async () => {
+test("creates no session for an unusable schema and names its file", async () => {
   const machine = await createMachine({ files: { "count.json": '{"type":"strng"}' } })
   expect(await machine.run(args)).toMatchObject({
     code: 2,

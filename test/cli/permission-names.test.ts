@@ -3,7 +3,7 @@ import { knownPermissions } from "../../src/cli/workspace/rules.ts"
 import { permissionOf } from "../../src/registry/registered-tool.ts"
 import { createMachine } from "./run-tackle.ts"
 
-test("a name in the rules that is nearly a permission is told with its place and the near one", async () => {
+test("reports a misspelt permission in the rules with its location and a suggestion", async () => {
   const machine = await createMachine({
     files: {
       ".tackle/tool/reads.js": "export default { description: 'd', args: {}, execute: async () => '' }\n",
@@ -43,7 +43,7 @@ test("a name in the rules that is nearly a permission is told with its place and
     expect((await check(name)).stderr).not.toContain("is asked for by")
 })
 
-test("no tool of Tackle's own is taken for a slip", async () => {
+test("reports no built-in tool as a misspelling", async () => {
   const machine = await createMachine()
   const { stdout } = await machine.run(["tool", "list", "--all", "--format", "json"])
   const ids: string[] = JSON.parse(stdout).tools.map(({ id }: { id: string }) => id)

@@ -17,13 +17,13 @@ const rules = `{
 }`
 
 describe("permission check", () => {
-  test("the exit code is the verdict, and the text says what decided, with file and line", async () => {
+  test("returns the verdict as the exit code, and names the deciding rule with file and line", async () => {
     const machine = await createMachine({ config: null, files: { "tackle.json": rules } })
     await machine.run(["trust", "--yes"])
     const check = (...args: string[]) => machine.run(["permission", "check", ...args])
     expect(await check("bash", "npm test")).toMatchObject({ code: 0, stderr: "" })
     expect((await check("bash", "make")).code).toBe(10)
-    // A place outside, as the tool would ask.
+    // A path outside, as the tool would ask for it.
     expect(await check("list", "/etc")).toMatchObject({
       code: 10,
       stdout: expect.stringContaining("external_directory"),
@@ -45,7 +45,7 @@ describe("permission check", () => {
     )
   })
 
-  test("webfetch is asked for as a call asks: the plain address, and the private network it leads to", async () => {
+  test("checks webfetch as a call does: the plain address and the private network that it resolves to", async () => {
     const machine = await createMachine({ config: null })
     const check = (url: string, ...flags: string[]) =>
       machine.run(["permission", "check", "webfetch", url, ...flags])
@@ -71,13 +71,13 @@ describe("permission check", () => {
       rule: { permission: "private_network" },
       commands: [{ pattern: "http://[::1]/" }, { pattern: "::1" }],
     })
-    // Nothing is looked up behind a refusal, and a pattern of rules has no host.
+    // A denied address is not resolved, and a pattern of rules has no host.
     expect((await check("http://127.0.0.1/", "--deny", "webfetch")).stdout).not.toContain("private_network")
     expect((await check("http://localhost/*", ...open)).code).toBe(0)
     expect((await check("http://8.8.8.8/", ...open)).code).toBe(0)
   })
 
-  test("a host that cannot be looked up is told, and the address has its verdict", async () => {
+  test("reports a host that cannot be resolved, and still decides the address", async () => {
     const machine = await createMachine({ config: null })
     const flags = ["--allow", "webfetch"]
     const { code, stderr } = await machine.run([
@@ -93,7 +93,7 @@ describe("permission check", () => {
     })
   })
 
-  test("JSON has the commands, their rules and what was overruled", async () => {
+  test("lists in JSON the commands, their rules and the overruled rules", async () => {
     const machine = await createMachine({ config: null, files: { "tackle.json": rules } })
     await machine.run(["trust", "--yes"])
     const { stdout, code } = await machine.run(["permission", "check", "bash", "npm test; rm x", "--json"])
@@ -123,7 +123,7 @@ describe("permission check", () => {
     })
   })
 
-  test("lines of JSON with comments and of TOML are told too", async () => {
+  test("reports lines of TOML and of JSON with comments", async () => {
     const machine = await createMachine({
       config: null,
       files: {
@@ -140,7 +140,7 @@ describe("permission check", () => {
     expect(await where("ninja x")).toBe("/tackle.toml:2")
   })
 
-  test("flags and agents count, and an unknown agent is an error", async () => {
+  test("applies flags and agents, and rejects an unknown agent", async () => {
     const machine = await createMachine({ config: null })
     const check = (...args: string[]) => machine.run(["permission", "check", "edit", "a.ts", ...args])
     expect((await check("--allow", "edit:a.ts")).stdout).toContain("(--allow)")
@@ -154,7 +154,7 @@ describe("permission check", () => {
 test.each([
   ["a config file", "tackle.json"],
   ["an agent in Markdown", ".tackle/agent/build.md"],
-])("what a trusted project says of an agent in %s lifts an ask and no deny", async (_, where) => {
+])("lets a trusted project's agent in %s lift an ask but not a deny", async (_, where) => {
   const rules = { permission: { "*": "allow" } }
   const files: Record<string, string> =
     where === "tackle.json"
@@ -185,7 +185,7 @@ test.each([
   expect(await verdict("plan", "edit", "a.ts")).toBe("deny")
 })
 
-test("the environment's words on an agent go over a project's", async () => {
+test("prefers the agent rules of the environment to those of a project", async () => {
   const agent = (action: string) => JSON.stringify({ agent: { build: { permission: { bash: action } } } })
   const machine = await createMachine({
     config: null,
@@ -208,7 +208,7 @@ describe("permission test", () => {
       ...change,
     })
 
-  test("counts, explains failures, and ends with 1 where there are some", async () => {
+  test("counts the cases, explains failures, and exits with 1 when any case fails", async () => {
     const machine = await createMachine({
       config: null,
       files: {
@@ -228,7 +228,7 @@ describe("permission test", () => {
     expect(bad.stdout.endsWith("\n1 passed, 1 failed\n")).toBe(true)
   })
 
-  test("bad lines and missing files are usage errors", async () => {
+  test("reports invalid lines and missing files as usage errors", async () => {
     const machine = await createMachine({ config: null, files: { "c.jsonl": `${line({})}\n{"rules":1}\n` } })
     const bad = await machine.run(["permission", "test", "c.jsonl"])
     expect(bad).toMatchObject({ code: 2, stdout: "" })
@@ -236,7 +236,7 @@ describe("permission test", () => {
     expect((await machine.run(["permission", "test", "none.jsonl"])).code).toBe(2)
   })
 
-  test("a config that is in the way, or a project without trust, makes no difference", async () => {
+  test("ignores a broken config and a project without trust", async () => {
     const machine = await createMachine({ config: null, files: { "tackle.json": "{", "c.jsonl": line({}) } })
     expect((await machine.run(["permission", "test", "c.jsonl"])).code).toBe(0)
   })
@@ -260,7 +260,7 @@ describe("grants", () => {
     return id
   }
 
-  test("are listed, decide, and are taken back", async () => {
+  test("are listed, applied and revoked", async () => {
     const machine = await createMachine({ config: null })
     const permission = (...args: string[]) => machine.run(["permission", ...args])
     expect((await permission("list")).stdout).toBe("Nothing was granted in this project.\n")

@@ -4,7 +4,7 @@ import { hasTmux, openTerminal } from "./terminal.ts"
 
 const config = { experimental: { plan_mode: true } }
 
-test.skipIf(!hasTmux)("at a terminal the plan is shown before it is asked about (needs tmux)", async () => {
+test.skipIf(!hasTmux)("shows the plan at a terminal before the question about it (needs tmux)", async () => {
   const machine = await createMachine({
     config,
     script: (request, index) => {
@@ -28,7 +28,7 @@ test.skipIf(!hasTmux)("at a terminal the plan is shown before it is asked about 
   expect(told).toMatch(/^The user did not approve the plan\. You are still in plan mode/)
 })
 
-test("without a terminal there is no plan mode to enter", async () => {
+test("offers no plan mode without a terminal", async () => {
   const machine = await createMachine({ config, script: [{ text: "Done." }] })
   await machine.run(["run", "go"])
   const names = machine.server.requests[0]?.body.tools?.map((tool) => tool.function.name)

@@ -10,7 +10,7 @@ const packageOf = (directory: string) => ({
   [`${directory}/node_modules/loud/i.js`]: loud,
 })
 
-test("a package that the person names is never taken from a project", async () => {
+test("never takes a package that the user names from a project", async () => {
   const machine = await createMachine({ config: { plugin: ["loud"] } })
   for (const directory of [".tackle", "."])
     for (const [name, text] of Object.entries(packageOf(directory))) await machine.project.write(name, text)
@@ -19,7 +19,7 @@ test("a package that the person names is never taken from a project", async () =
   expect(stderr).not.toContain("IT RAN")
 })
 
-test("a package that a project names is taken from the project, once its config is trusted", async () => {
+test("takes a package that a project names from the project, once its config is trusted", async () => {
   const machine = await createMachine({ config: null })
   await machine.project.write("tackle.json", '{ "plugin": ["loud"] }')
   for (const [name, text] of Object.entries(packageOf(".tackle"))) await machine.project.write(name, text)
@@ -31,7 +31,7 @@ test("a package that a project names is taken from the project, once its config 
   expect((await machine.run(["tool", "list"])).stderr).toContain("IT RAN")
 })
 
-test("a package that a project names is held to the bytes that were trusted, with all its files", async () => {
+test("runs a project's package only with the trusted content of all its files", async () => {
   const machine = await createMachine({ config: null })
   const directory = ".tackle/node_modules/loud"
   await machine.project.write("tackle.json", '{ "plugin": ["loud@^1"] }')
@@ -57,7 +57,7 @@ test("a package that a project names is held to the bytes that were trusted, wit
   expect((await machine.run(["tool", "list"])).stderr).toContain("IT RAN OTHERWISE")
 })
 
-test("the packages that a package needs are held to what was trusted too, before and while it runs", async () => {
+test("checks the dependencies of a package against the trusted content, before and while it runs", async () => {
   const machine = await createMachine({ config: null })
   const write = (file: string, text: string) => machine.project.write(`.tackle/node_modules/${file}`, text)
   await machine.project.write("tackle.json", '{ "plugin": ["loud"] }')
@@ -99,7 +99,7 @@ test("the packages that a package needs are held to what was trusted too, before
   expect(meddled.stderr).not.toContain("MEDDLED")
 })
 
-test("a link back into the project leads out of no trust", async () => {
+test("does not run a plugin path that leads through a link back into the project", async () => {
   const machine = await createMachine({ config: null })
   const way = join(machine.home, "way")
   await symlink(machine.project.directory, way)
@@ -111,7 +111,7 @@ test("a link back into the project leads out of no trust", async () => {
   expect(stderr).not.toContain("IT RAN")
 })
 
-test("what a project's config names by path runs only from a folder that trust covers", async () => {
+test("runs a path from the project's config only in a folder that trust covers", async () => {
   const machine = await createMachine({ config: null })
   await machine.project.write("tackle.json", '{ "plugin": ["./lib/loud.js"] }')
   await machine.project.write("lib/loud.js", loud)
@@ -121,7 +121,7 @@ test("what a project's config names by path runs only from a folder that trust c
   expect(stderr).not.toContain("IT RAN")
 })
 
-test("what a plugin prints does not get into the output of a command", async () => {
+test("keeps the output of a plugin out of the output of a command", async () => {
   const machine = await createMachine({ config: null })
   await machine.project.write(
     ".tackle/plugin/talks.js",

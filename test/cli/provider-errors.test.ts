@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import type { Reply } from "../../src/testing/reply.ts"
 import { createMachine, endOf, eventsOf, modelConfig, only } from "./run-tackle.ts"
 
-test("a model server that fails is told with its address, and the attempts are seen", async () => {
+test("reports a failing model server with its address, and shows the attempts", async () => {
   const replies: Record<string, Reply[]> = {
     hang: [{ fault: "hang" }],
     "hang-mid": [{ text: "half an answer", pieceSize: 2, fault: "hang-mid" }],
@@ -52,7 +52,7 @@ test("a model server that fails is told with its address, and the attempts are s
   expect(told.missing).toMatch(/answered 404: model m not found\. Check the model's name/)
 })
 
-test("a server that recovers is waited for as it asks, and nothing of the failed attempt stays", async () => {
+test("waits for a recovering server as long as it asks, and drops the failed attempt", async () => {
   const machine = await createMachine({
     script: [
       { status: 429, text: "Slow down.", headers: { "retry-after": "1" } },
@@ -79,7 +79,7 @@ test("a server that recovers is waited for as it asks, and nothing of the failed
   expect(refused.stderr).toMatch(/answered 429: Slow down\. The server asks to wait 67 min\./)
 })
 
-test("nobody listens: the run ends at once and asks whether the server runs", async () => {
+test("ends the run at once when nothing listens, and asks whether the server is running", async () => {
   const machine = await createMachine()
   await machine.server.close()
   const run = await machine.run(["run", "hi"])

@@ -32,14 +32,14 @@ function machineWith(given: Script) {
   })
 }
 
-/** The same in another directory, home and data directory, without a model server and without the files. */
+/** The same machine with another directory, home and data directory, without a model server and the files. */
 async function elsewhere() {
   const machine = await createMachine({ config: null })
   await machine.server.close()
   return machine
 }
 
-test("a recorded run can be run again elsewhere: no server, no work, the same calls and end", async () => {
+test("replays a recorded run elsewhere with the same calls and end, without a server or its files", async () => {
   const machine = await machineWith(script)
   const { file, run } = await recorded(machine)
   expect(endOf(run)).toMatchObject({ status: "completed" })
@@ -57,7 +57,7 @@ test("a recorded run can be run again elsewhere: no server, no work, the same ca
   await expect(stat(other.project.path("b.txt"))).rejects.toThrow("ENOENT")
 })
 
-test("the session of a replay is marked, and not the one to go on with; a fork of it is", async () => {
+test("marks the session of a replay, which --continue skips; a fork of it is unmarked", async () => {
   const machine = await machineWith([{ text: "One." }, { text: "Two." }])
   const { file, run } = await recorded(machine)
   const own = eventsOf(run)[0]?.sessionID
@@ -73,7 +73,7 @@ test("the session of a replay is marked, and not the one to go on with; a fork o
   expect((await machine.run(["session", "list"])).stdout.match(/\(replay\)/g)).toHaveLength(1)
 })
 
-test("a recording has no keys, headers or secrets, and only this person reads it", async () => {
+test("records no keys, headers or secrets, in a file that only the user can read", async () => {
   const machine = await machineWith(script)
   machine.env.TACKLE_CONFIG_CONTENT =
     machine.env.TACKLE_CONFIG_CONTENT?.replace('"k"', '"key-of-the-server"') ?? ""
@@ -99,7 +99,7 @@ test("a recording has no keys, headers or secrets, and only this person reads it
   expect((await stat(file)).mode & 0o777).toBe(0o600)
 })
 
-test("a file that was there is written over whole, and others who read it read it no more", async () => {
+test("replaces an existing file completely, also its access for other users", async () => {
   const machine = await machineWith([{ text: "Done." }])
   const path = join(machine.home, "run.jsonl")
   await writeFile(path, "x".repeat(1_000_000), { mode: 0o644 })
@@ -108,11 +108,11 @@ test("a file that was there is written over whole, and others who read it read i
   expect((await stat(path)).mode & 0o777).toBe(0o600)
 })
 
-test("the first difference is named by its request and its place in the body, with exit code 1", async () => {
+test("names the first difference by its request and its place in the body, and exits with 1", async () => {
   const machine = await machineWith(script)
   const { file, lines } = await recorded(machine)
   const other = await elsewhere()
-  // As if the call had then come back with something else.
+  // As if the call had returned something else.
   const request = lines.findLastIndex((line) => line.includes('"type":"request"'))
   const broken = lines.with(request, lines[request]?.replace("kiwi", "plum") ?? "")
   await writeFile(file, broken.join("\n"))
@@ -123,7 +123,7 @@ test("the first difference is named by its request and its place in the body, wi
   )
 })
 
-test("a request that is missing, one too many, and a call without a record are differences", async () => {
+test("reports a missing request, an extra request and a call without a record as differences", async () => {
   const machine = await machineWith(script)
   const { file, lines } = await recorded(machine)
   const other = await elsewhere()
@@ -147,7 +147,7 @@ test("a request that is missing, one too many, and a call without a record are d
   })
 })
 
-test("connections that break are recorded and break again; a refused call is refused again", async () => {
+test("records broken connections and refused calls, and repeats them in the replay", async () => {
   const machine = await machineWith([
     { text: "half of it", fault: "cut", pieceSize: 1 },
     { calls: [read, { name: "bash", arguments: { command: "rm -rf a.txt", description: "Remove" } }] },
@@ -163,7 +163,7 @@ test("connections that break are recorded and break again; a refused call is ref
   expect(refused.map(({ tool }) => tool)).toEqual(endOf(run).refused.map(({ tool }) => tool))
 })
 
-test("a subagent's requests are part of it", async () => {
+test("includes the requests of a subagent", async () => {
   const task = {
     name: "task",
     arguments: { description: "Look", prompt: "look around", subagent_type: "general" },
@@ -181,7 +181,7 @@ test("a subagent's requests are part of it", async () => {
   expect(again.code).toBe(0)
 })
 
-/** A server of the protocol's authors, and one that only leaves a mark. */
+/** A server of the protocol's authors, and one that only writes a mark. */
 const everything = resolve(import.meta.dirname, "../../node_modules/.bin/mcp-server-everything")
 const marker = (mark: string) => [
   process.execPath,
@@ -189,7 +189,7 @@ const marker = (mark: string) => [
   `require("node:fs").writeFileSync(${JSON.stringify(mark)}, "")`,
 ]
 
-test("what MCP servers offered and the prompt named is part of it: none is started, nothing is read", async () => {
+test("includes the offers of MCP servers and the files of the prompt, and replays without either", async () => {
   const echo = { name: "everything_echo", arguments: { message: "hello" } }
   const machine = await createMachine({
     files: { "a.txt": "kiwi\n" },
@@ -213,7 +213,7 @@ test("what MCP servers offered and the prompt named is part of it: none is start
   await expect(stat(mark)).rejects.toThrow("ENOENT")
 })
 
-test("a prompt of an MCP server is part of it, as the server filled it in", async () => {
+test("includes the prompt of an MCP server as the server completed it", async () => {
   const machine = await createMachine({
     script: [{ text: "Good." }],
     config: { mcp: { everything: { type: "local", command: [everything] } } },
@@ -226,7 +226,7 @@ test("a prompt of an MCP server is part of it, as the server filled it in", asyn
   expect(again.code).toBe(0)
 })
 
-test("a recording that names files of this machine is none", async () => {
+test("rejects a recording that names files of this machine", async () => {
   const machine = await machineWith(script)
   const { file, lines } = await recorded(machine)
   const [run = "", ...rest] = lines
@@ -236,7 +236,7 @@ test("a recording that names files of this machine is none", async () => {
   expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining("files.0.url") })
 })
 
-test("a recording runs no code that it brings along", async () => {
+test("runs no code from a recording", async () => {
   const machine = await machineWith(script)
   const { file, lines } = await recorded(machine)
   const [run = "", ...rest] = lines
@@ -252,7 +252,7 @@ test("a recording runs no code that it brings along", async () => {
   await expect(stat(mark)).rejects.toThrow("ENOENT")
 })
 
-test("what is no recording, and a message beside one, are mistakes of the command line", async () => {
+test("rejects an invalid recording, and a message next to one, as usage errors", async () => {
   const machine = await machineWith(script)
   await machine.project.write("x.jsonl", '{"type":"run","version":2}')
   expect(await machine.run(["run", "--replay", "x.jsonl"])).toMatchObject({

@@ -5,7 +5,7 @@ const bash = (command: string) => ({ name: "bash", arguments: { command, descrip
 const pixel =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-test("--allow and --deny are rules: what neither names is asked for, and a deny holds against --auto", async () => {
+test("applies --allow and --deny as rules: asks for the rest, and denies also with --auto", async () => {
   const machine = await createMachine({
     script: ({ body }) => {
       if (body.messages.at(-1)?.role === "tool") return { text: "Done." }
@@ -33,7 +33,7 @@ test("--allow and --deny are rules: what neither names is asked for, and a deny 
   ).toEqual(["no-terminal", "rule", "rule"])
 
   const auto = await machine.run(["run", "--auto", "--format", "json", "--deny", "bash", "go"])
-  // Nothing of bash could be allowed: it is not even offered.
+  // No call of bash could be allowed, so it is not offered.
   const offered = machine.server.requests.at(-1)?.body.tools?.map(({ function: { name } }) => name)
   expect(offered).toContain("read")
   expect(offered).not.toContain("bash")
@@ -43,7 +43,7 @@ test("--allow and --deny are rules: what neither names is asked for, and a deny 
   expect(endOf(auto)).toMatchObject({ exitCode: 3 })
 })
 
-test("--file attaches what read and list would show; what cannot be attached is said before anything is sent", async () => {
+test("attaches with --file what read and list would show, and reports a bad file before any request", async () => {
   const machine = await createMachine({
     files: { "src/notes.txt": "seven\n", "src/deep/x.ts": "", ".env": "KEY=1\n" },
     config: { permission: { read: { "*.pem": "deny" } } },
@@ -70,9 +70,9 @@ test("--file attaches what read and list would show; what cannot be attached is 
   expect(text).toContain("look")
   expect(text).toMatch(/<file path=.*notes\.txt.*1→seven/)
   expect(text).toMatch(/<directory path=.*deep\/.*notes\.txt.*<\/directory>/)
-  // This model takes no images, and is told so.
+  // This model takes no images, and receives a note.
   expect(text).toMatch(/image\/png, dot\.png.*was not sent/)
-  // Naming a file is leave to read it.
+  // Naming a file permits to read it.
   expect(text).toContain("KEY=1")
 
   const refusals: [file: string, says: RegExp][] = [
@@ -90,7 +90,7 @@ test("--file attaches what read and list would show; what cannot be attached is 
   expect(sessions.sessions).toHaveLength(1)
 })
 
-test("--dir is where the agent works; plan may not edit, whatever --auto says", async () => {
+test("works in the directory of --dir, and refuses edits of the plan agent also with --auto", async () => {
   const machine = await createMachine({
     git: true,
     files: { "inner/here.txt": "here\n", "there.txt": "there\n" },

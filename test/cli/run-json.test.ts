@@ -3,7 +3,7 @@ import { callsOf, createMachine, endOf, eventsOf, only } from "./run-tackle.ts"
 
 const readCall = { id: "call_read", name: "read", arguments: { filePath: "notes.txt" } }
 
-test("a run is one event a line, from the session to its end", async () => {
+test("prints one event per line, from the session to its end", async () => {
   const machine = await createMachine({
     files: { "notes.txt": "seven\n" },
     script: [
@@ -63,7 +63,7 @@ test("a run is one event a line, from the session to its end", async () => {
   expect(run.stderr).toBe("")
 })
 
-test("only a new session is announced; --session and --continue go on with one that is there", async () => {
+test("announces only a new session; --session and --continue resume an existing one", async () => {
   const machine = await createMachine({ script: [{ text: "One." }, { text: "Two." }, { text: "Three." }] })
   const first = eventsOf(await machine.run(["run", "--format", "json", "first"]))
   const [created] = only(first, "session.created")
@@ -85,7 +85,7 @@ test("only a new session is announced; --session and --continue go on with one t
   ])
 })
 
-test("what a custom tool prints does not get between the events", async () => {
+test("keeps the output of a custom tool out of the events", async () => {
   const machine = await createMachine({
     files: {
       ".tackle/tool/loud.ts": `

@@ -7,7 +7,7 @@ import type { EventOf, EventType, TackleEvent } from "../../src/event/events.ts"
 import { type ModelServer, type Script, startModelServer } from "../../src/testing/model-server.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
 
-/** The command as it stands in the repository. */
+/** The command of the repository. */
 export const tackleCommand = resolve(import.meta.dirname, "../../bin/tackle")
 
 /** How a command ended. One of `code` and `signal` is set. */
@@ -18,7 +18,7 @@ export interface Ended {
   stderr: string
 }
 
-/** A command that runs, with what it said so far. */
+/** A running command, with its output so far. */
 export interface Started extends Ended {
   child: ChildProcess
   ended: Promise<Ended>
@@ -26,17 +26,17 @@ export interface Started extends Ended {
 
 export interface StartOptions {
   cwd?: string
-  /** Added to the isolated environment; undefined takes a variable away. */
+  /** Added to the isolated environment; undefined removes a variable. */
   env?: Record<string, string | undefined>
-  /** A text; or `open`, which never says anything and never ends. Default: closed. */
+  /** A text; or `open`, which never sends anything and never ends. Default: closed. */
   stdin?: string | { open: true }
   /** The program instead of `bin/tackle`, with its first arguments. */
   command?: [string, ...string[]]
-  /** When a command that does not end is killed, in milliseconds. Default 25 s. */
+  /** Kills a command that does not end, after this many milliseconds. Default 25 s. */
   timeoutMs?: number
 }
 
-/** A person's machine: a project, a home, a data directory and a scripted model. Everything goes with the test. */
+/** A user's machine: a project, a home, a data directory and a scripted model. All of it is removed with the test. */
 export interface Machine {
   project: TemporaryProject
   home: string
@@ -103,7 +103,7 @@ function startTackle(args: readonly string[], options: StartOptions): Started {
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {
     started.stderr += text
   })
-  // A command that reads no input closes it.
+  // Ignores the error of a command that closes its input unread.
   child.stdin?.on("error", () => {})
   if (typeof options.stdin === "string") child.stdin?.end(options.stdin)
   const timer = setTimeout(() => child.kill("SIGKILL"), options.timeoutMs ?? 25_000)
@@ -119,16 +119,16 @@ function startTackle(args: readonly string[], options: StartOptions): Started {
   return started
 }
 
-/** Waits, looking every 20 ms, for what a running command will do. */
+/** Checks every 20 ms until the condition holds. */
 export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = Date.now() + 20_000
   while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`Waited in vain: ${what}.`)
+    if (Date.now() > deadline) throw new Error(`Timed out waiting for: ${what}.`)
     await new Promise((next) => setTimeout(next, 20))
   }
 }
 
-/** What a run in JSON mode printed: every line an event, nothing else, the last one the end. */
+/** Returns the events of a run in JSON mode, and checks that nothing else was printed and the last one is the end. */
 export function eventsOf(run: Ended): TackleEvent[] {
   const lines = run.stdout.split("\n")
   expect(lines.pop(), "stdout ends with a newline").toBe("")
@@ -145,12 +145,12 @@ export function eventsOf(run: Ended): TackleEvent[] {
   return events
 }
 
-/** The events of one type. */
+/** Returns the events of one type. */
 export function only<T extends EventType>(events: readonly TackleEvent[], type: T): EventOf<T>[] {
   return events.filter((event): event is EventOf<T> => event.type === type)
 }
 
-/** The last event of a run in JSON mode, held against the exit code of the process. */
+/** Returns the last event of a run in JSON mode, and checks it against the exit code of the process. */
 export function endOf(run: Ended): EventOf<"run.completed"> {
   const [end] = only(eventsOf(run), "run.completed")
   if (!end) throw new Error("There is no run.completed.")
@@ -158,7 +158,7 @@ export function endOf(run: Ended): EventOf<"run.completed"> {
   return end
 }
 
-/** The last state of every call, in order: `["read", "completed", "…output or error…"]`. */
+/** Returns the last state of every call, in order: `["read", "completed", "…output or error…"]`. */
 export function callsOf(run: Ended): [tool: string, status: string, text: string][] {
   const calls = new Map<string, [string, string, string]>()
   for (const { part } of only(eventsOf(run), "part.updated")) {

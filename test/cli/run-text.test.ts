@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { createMachine } from "./run-tackle.ts"
 
-test("in text mode the answer goes to stdout and everything about the calls to stderr", async () => {
+test("prints the answer to stdout and everything about the calls to stderr", async () => {
   const machine = await createMachine({
     files: { "notes.txt": "seven\n" },
     script: [
@@ -21,7 +21,7 @@ test("in text mode the answer goes to stdout and everything about the calls to s
   })
   const run = await machine.run(["run", "--auto", "what do the notes say?"])
   expect(run.code).toBe(0)
-  // A pipe gets the words as they are.
+  // A pipe receives the text unchanged.
   expect(run.stdout).toBe("I will look.\nIt says \u001b[31mseven\u001b[0m.\n")
   expect(run.stderr).toMatch(/^session ses_\w+ · build · test\/m$/m)
   expect(run.stderr).toMatch(/^· read notes\.txt$/m)
@@ -34,7 +34,7 @@ test("in text mode the answer goes to stdout and everything about the calls to s
   for (const line of run.stderr.split("\n")) expect([...line].length).toBeLessThanOrEqual(120)
 })
 
-test("a path with @ that names no file is told with what may have been meant, and the run goes on", async () => {
+test("reports an @ path that names no file with a suggestion, and continues", async () => {
   const machine = await createMachine({
     files: { "src/cart.js": "1\n" },
     script: [{ text: "Yes." }],
@@ -46,7 +46,7 @@ test("a path with @ that names no file is told with what may have been meant, an
   ])
 })
 
-test("below a call stands who formatted what it wrote, and who failed to", async () => {
+test("shows below a call which formatters changed the file and which failed", async () => {
   const machine = await createMachine({
     script: [
       { calls: [{ name: "write", arguments: { filePath: "a.txt", content: "one  \n" } }] },
@@ -71,7 +71,7 @@ test("below a call stands who formatted what it wrote, and who failed to", async
   )
 })
 
-test("a run that the model ends without a word says so, and one with words does not", async () => {
+test("reports a run that the model ends without text, and only such a run", async () => {
   const machine = await createMachine({ script: [{ text: "" }, { text: "Yes." }] })
   const silent = await machine.run(["run", "hi"])
   expect(silent).toMatchObject({ code: 0, stdout: "" })
@@ -79,7 +79,7 @@ test("a run that the model ends without a word says so, and one with words does 
   expect((await machine.run(["run", "hi"])).stderr).not.toContain("without an answer")
 })
 
-test("a pipe gets nothing in an answer that broke off and was asked for anew", async () => {
+test("prints nothing to a pipe of an answer that broke off and was requested again", async () => {
   const words = "one two three four five six seven eight nine ten"
   const machine = await createMachine({
     script: [

@@ -7,7 +7,7 @@ import { createMachine, eventsOf, type Machine, only } from "./run-tackle.ts"
 const token = 'tok-"quoted"-0123456789'
 const env = { DEPLOY_TOKEN: token }
 
-/** Every file below a directory in one text. */
+/** Returns every file below a directory in one text. */
 async function everythingIn(directory: string): Promise<string> {
   const entries = await readdir(directory, { recursive: true, withFileTypes: true })
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
@@ -20,7 +20,7 @@ function leaks(text: string): boolean {
   )
 }
 
-/** Text as it comes from the stream, with the deltas of each part put together. */
+/** Returns the streamed text, with the deltas of each part joined. */
 function streamed(events: readonly TackleEvent[]): string {
   const texts = new Map<string, string>()
   for (const { partID, delta } of only(events, "part.delta"))
@@ -46,7 +46,7 @@ function machineThatLeaks(): Promise<Machine> {
   })
 }
 
-test("the value of a secret is in no event, question, log line, stored part or export of a run", async () => {
+test("hides a secret in every event, question, log line, stored part and export of a run", async () => {
   const machine = await machineThatLeaks()
   const run = await machine.run(["run", "--format", "json", "--verbose", `deploy with ${token}, please`], {
     env,
@@ -75,13 +75,13 @@ test("the value of a secret is in no event, question, log line, stored part or e
     expect(stdout).toContain("[secret DEPLOY_TOKEN]")
     expect(leaks(stdout)).toBe(false)
   }
-  // What runs is what was asked for: the model's own words reach the program whole.
+  // The program receives the model's own text unchanged.
   expect(JSON.stringify(machine.server.requests[0]?.body.messages)).toContain(
     JSON.stringify(token).slice(1, -1),
   )
 })
 
-test("a call without a model hides it too, and what runs has the value", async () => {
+test("hides a secret in a call without a model, and passes it to the program", async () => {
   const machine = await createMachine({
     config: { secrets: ["DEPLOY_TOKEN"], pass_environment: ["DEPLOY_TOKEN"] },
   })
@@ -99,7 +99,7 @@ test("a call without a model hides it too, and what runs has the value", async (
   for (const { stdout, stderr } of [text, json, refused]) expect(leaks(stdout + stderr)).toBe(false)
 })
 
-test("a secret that was named only later is not shown out of an older session either", async () => {
+test("hides a secret that was configured later in an older session too", async () => {
   const machine = await machineThatLeaks()
   const { TACKLE_CONFIG_CONTENT: content = "" } = machine.env
   const later = { ...env, TACKLE_CONFIG_CONTENT: content.replace('"DEPLOY_TOKEN"', '"OTHER"') }
@@ -108,14 +108,14 @@ test("a secret that was named only later is not shown out of an older session ei
   expect(leaks((await machine.run(["session", "show", "--format", "json"], { env })).stdout)).toBe(false)
 })
 
-test("nothing is remembered by a rule that would have to hold a secret", async () => {
+test("stores no permission rule that would contain a secret", async () => {
   const machine = await machineThatLeaks()
   const run = await machine.run(["run", "--format", "json", "deploy"], { env })
   for (const { request } of only(eventsOf(run), "permission.asked"))
     expect(request.always.some((pattern) => pattern.includes("[secret"))).toBe(false)
 })
 
-test("keys and tokens that are stored are hidden in what is shown and logged without a session too", async () => {
+test("hides stored keys and tokens in output and log, also without a session", async () => {
   const url = "http://127.0.0.1:9/mcp"
   const words = "stored-key-012 and mcp-token-345"
   const machine = await createMachine({

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { createMachine } from "./run-tackle.ts"
 
-test("a session of an earlier process is compacted, and says by how much", async () => {
+test("compacts a session of an earlier process, and reports the saving", async () => {
   const machine = await createMachine({
     script: [
       { text: "x ".repeat(2_000) },
@@ -21,7 +21,7 @@ test("a session of an earlier process is compacted, and says by how much", async
   expect([told.includes("SUMMARY"), told.includes("x x x")]).toEqual([true, false])
 })
 
-test("where there is nothing to compact yet, it says so and asks no model", async () => {
+test("reports that there is nothing to compact, without a request to the model", async () => {
   const machine = await createMachine({ script: [{ text: "Hello." }] })
   await machine.run(["run", "hi"])
   const asked = machine.server.requests.length

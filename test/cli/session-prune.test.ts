@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { createMachine } from "./run-tackle.ts"
 
-test("old sessions are shown, then deleted, and the newest stay", async () => {
+test("lists old sessions, then deletes them and keeps the newest", async () => {
   const machine = await createMachine({ script: [{ text: "One." }, { text: "Two." }, { text: "Three." }] })
   for (const text of ["first", "second", "third"]) await machine.run(["run", text])
 

@@ -2,7 +2,7 @@ import { readFile, writeFile } from "node:fs/promises"
 import { expect, test } from "vitest"
 import { createMachine } from "./run-tackle.ts"
 
-test("a turn of an earlier process is undone, refused and done again", async () => {
+test("undoes, refuses and redoes a turn of an earlier process", async () => {
   const machine = await createMachine({
     files: { "a.txt": "A" },
     script: [
@@ -35,7 +35,7 @@ test("a turn of an earlier process is undone, refused and done again", async () 
   expect(await readFile(path, "utf8")).toBe("B")
 })
 
-test("where the turn has no other file, --others is not recommended, and what helps does", async () => {
+test("does not suggest --others when the turn changed no other file, and names what helps", async () => {
   const machine = await createMachine({
     files: { "a.txt": "A" },
     script: [{ calls: [{ name: "bash", arguments: { command: "printf B > a.txt" } }] }, { text: "Done." }],

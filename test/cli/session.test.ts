@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { createMachine } from "./run-tackle.ts"
 
-test("sessions are listed, shown, exported and deleted", async () => {
+test("lists, shows, exports and deletes sessions", async () => {
   const machine = await createMachine({
     files: { "a.txt": "seven\n" },
     script: [
@@ -42,7 +42,7 @@ test("sessions are listed, shown, exported and deleted", async () => {
     { id: first, title: "what does a.txt say?" },
   ])
   expect(shown.stdout).toMatch(/^> what does a\.txt say\?\n\nReading\.\n\n✓ read a\.txt · 1 line\n/m)
-  // What is stored cannot move the cursor of whoever looks at it.
+  // Stored text cannot move the cursor of the user's terminal.
   expect(shown.stdout).toContain("Seven.<U+001B>[2J")
   expect(JSON.parse(shownJson.stdout)).toMatchObject({ session: { id: latest }, messages: [{}, {}] })
   const { format, version, session, messages, todos } = JSON.parse(exported.stdout)
@@ -69,7 +69,7 @@ test("sessions are listed, shown, exported and deleted", async () => {
   expect((await machine.run(["session", "list"])).stdout.match(/ses_\w+/g)).toEqual([first])
 })
 
-test("a session is forked, taken elsewhere and brought in again", async () => {
+test("forks a session, exports it and imports it again", async () => {
   const machine = await createMachine({
     script: [{ text: "One." }, { text: "Two." }, { text: "Three." }],
   })

@@ -3,7 +3,7 @@ import { createMachine } from "./run-tackle.ts"
 
 const skill = (name: string, words = name) => `---\nname: ${name}\ndescription: ${words}\n---\nDo it.\n`
 
-test("skills lie where other agents keep them; the project's count once they are trusted as they are", async () => {
+test("reads skills from the folders of other agents, and those of the project once their content is trusted", async () => {
   const machine = await createMachine({
     git: true,
     files: {
@@ -53,13 +53,13 @@ test("skills lie where other agents keep them; the project's count once they are
     expect.stringContaining(".tackle/skills/a/SKILL.md"),
   ])
 
-  // What the skill may have run counts as much as its text.
+  // The scripts of a skill need trust like its text.
   await machine.project.write("sub/.claude/skills/b/run.sh", "echo two\n")
   expect((await listed()).list).toBe("- a: Tackle's\n- mine: my mine\n- yours: my yours")
   expect((await listed("--trust")).list).toContain("- b: b")
 })
 
-test("doctor names a skill that cannot be used, and a run goes on without it", async () => {
+test("reports an unusable skill in doctor, and runs without it", async () => {
   const machine = await createMachine({
     files: {
       ".tackle/skills/bad/SKILL.md": "no front matter",

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { createMachine } from "./run-tackle.ts"
 
-test("stdin is the message for - and where no message is given, and is left alone otherwise", async () => {
+test("reads the message from stdin for - and without a message, and otherwise leaves stdin alone", async () => {
   const machine = await createMachine({
     script: ({ body }) => ({ text: `You said ${JSON.stringify(body.messages.at(-1)?.content)}.` }),
   })
@@ -9,7 +9,7 @@ test("stdin is the message for - and where no message is given, and is left alon
   expect(dash).toMatchObject({ code: 0, stdout: 'You said "from\\nthe pipe".\n' })
   const none = await machine.run(["run"], { stdin: "piped" })
   expect(none).toMatchObject({ code: 0, stdout: 'You said "piped".\n' })
-  // The pipe is never closed: reading it would hang.
+  // The pipe is never closed, so reading it would hang.
   const given = await machine.run(["run", "two", "words"], { stdin: { open: true } })
   expect(given).toMatchObject({ code: 0, stdout: 'You said "two words".\n' })
   const blank = await machine.run(["run", "-"], { stdin: " \n" })
@@ -18,7 +18,7 @@ test("stdin is the message for - and where no message is given, and is left alon
   expect(input.code).toBe(0)
 })
 
-test("whoever stops reading our output stops the command too", async () => {
+test("stops the command when the reader closes its output", async () => {
   const machine = await createMachine({
     script: [{ text: "word ".repeat(9_000), pieceSize: 5, pieceDelayMs: 5 }],
   })
@@ -29,7 +29,7 @@ test("whoever stops reading our output stops the command too", async () => {
   expect(run.stderr).toBe("")
 })
 
-test("so does a command that opens no engine", async () => {
+test("stops a command without an engine when the reader closes its output", async () => {
   const cases = Array.from({ length: 400 }, () => ({
     ...{ rules: {}, permission: "bash", pattern: `rm ${"x".repeat(2_000)}`, expect: "allow" },
   }))

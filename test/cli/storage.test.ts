@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite"
 import { expect, test } from "vitest"
 import { callsOf, createMachine, endOf } from "./run-tackle.ts"
 
-test("a database that cannot be used is named with the next move, and left as it is", async () => {
+test("reports an unusable database with the next step, and leaves it unchanged", async () => {
   const machine = await createMachine({ script: [{ text: "Never." }] })
   const path = join(machine.data, "tackle.db")
   await machine.run(["session", "list"])
@@ -33,7 +33,7 @@ test("a database that cannot be used is named with the next move, and left as it
   expect(machine.server.requests).toEqual([])
 })
 
-test("a data directory that cannot be made is named with the variable that moves it", async () => {
+test("reports a data directory that cannot be created with the variable that moves it", async () => {
   const machine = await createMachine({ files: { file: "" } })
   const env = { TACKLE_DATA_DIR: machine.project.path("file", "data") }
   const run = await machine.run(["run", "hi"], { env })
@@ -47,7 +47,7 @@ test("a data directory that cannot be made is named with the variable that moves
   expect(doctor.stdout).toMatch(/^✗ data directory .*file\/data/m)
 })
 
-test("output whose full text cannot be kept is still given, with a note", async () => {
+test("returns output whose full text cannot be stored, with a note", async () => {
   const machine = await createMachine({
     config: { truncate: { spillBytes: 5_000 } },
     files: { "long.txt": "line\n".repeat(5_000) },
@@ -82,7 +82,7 @@ test("output whose full text cannot be kept is still given, with a note", async 
   expect(byHand).toMatchObject({ code: 0, stdout: expect.stringContaining("could not be saved") })
 })
 
-test("a log that cannot be written silences the log and nothing else", async () => {
+test("works without a log that cannot be written", async () => {
   const machine = await createMachine({ script: [{ text: "Said." }] })
   await mkdir(join(machine.data, "log"), { recursive: true })
   await chmod(join(machine.data, "log"), 0o500)

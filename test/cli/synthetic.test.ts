@@ -3,7 +3,7 @@ import { type DialectName, dialectNames } from "../../src/synthetic/dialect.ts"
 import { dialectNamed } from "../../src/synthetic/dialects.ts"
 import { createMachine, type Machine } from "./run-tackle.ts"
 
-/** The environment whose config says how the scripted model `test/m` calls tools. */
+/** Returns the environment whose config sets how the scripted model `test/m` calls tools. */
 function told(machine: Machine, model: Record<string, unknown>) {
   const provider = { test: { options: { baseURL: machine.server.url, apiKey: "k" }, models: { m: model } } }
   return { env: { TACKLE_CONFIG_CONTENT: JSON.stringify({ model: "test/m", provider }) } }
@@ -21,11 +21,11 @@ function edits(dialect: DialectName) {
   ]
 }
 
-test.each(dialectNames)("a model without tools reads and edits a file by text: %s", async (dialect) => {
+test.each(dialectNames)("reads and edits a file by text for a model without tools: %s", async (dialect) => {
   const machine = await createMachine({ files: { "notes.txt": 'say "seven"\n' }, script: edits(dialect) })
   const options = told(machine, { tool_call: false, toolDialect: dialect })
   const run = await machine.run(["run", "--auto", "make it eight"], options)
-  // What took long is said with its time.
+  // A slow call is shown with its duration.
   expect(run.stderr).toMatch(/^✓ read notes\.txt · 1 line( · [\d.]+ s)?$/m)
   expect(run.stderr).toMatch(/^✓ edit notes\.txt · \+1 −1( · [\d.]+ s)?$/m)
   expect(run).toMatchObject({ code: 0, stdout: "I will look.\nIt says eight now.\n" })
@@ -37,7 +37,7 @@ test.each(dialectNames)("a model without tools reads and edits a file by text: %
   expect(JSON.stringify(second?.body.messages.at(-1))).toContain("seven")
 })
 
-test("a server's first refusal is enough, also for the next run, until it is forgotten", async () => {
+test("remembers a server's first refusal for later runs, until it is reset", async () => {
   const machine = await createMachine({
     files: { "notes.txt": 'say "seven"\n' },
     script: ({ body }) => {
@@ -59,7 +59,7 @@ test("a server's first refusal is enough, also for the next run, until it is for
   expect(withTools()).toBe(2)
 })
 
-test("where tools are rejected, the run ends with the key to change, and nothing is sent", async () => {
+test("ends the run where tools are rejected, names the key to change, and sends nothing", async () => {
   const machine = await createMachine()
   const run = await machine.run(["run", "--auto", "hello"], told(machine, { toolCalling: "reject" }))
   expect(run).toMatchObject({ code: 2, stdout: "" })

@@ -9,7 +9,7 @@ const task = {
   arguments: { description: "find the number", prompt: "Which number?", subagent_type: "explore" },
 }
 
-/** The run asks a subagent, which reads a file. */
+/** The run starts a subagent, which reads a file. */
 function script({ body }: { body: ModelRequestBody }): Reply {
   const { messages } = body
   const answered = messages.at(-1)?.role === "tool"
@@ -21,7 +21,7 @@ function script({ body }: { body: ModelRequestBody }): Reply {
 
 const options = { files: { "notes.txt": "seven\n" }, script }
 
-test("in text mode a subagent's calls are shown below, its words are not the answer", async () => {
+test("shows a subagent's calls indented in text mode, and its text not as the answer", async () => {
   const machine = await createMachine(options)
   const run = await machine.run(["run", "which number?"])
   expect(run.stdout).toBe("It is seven.\n")
@@ -31,7 +31,7 @@ test("in text mode a subagent's calls are shown below, its words are not the ans
   expect(run.stderr.match(/^done/gm)).toHaveLength(1)
 })
 
-test("in JSON mode a subagent's events are among the others, and the one run.completed is the last", async () => {
+test("prints a subagent's events among the others in JSON mode, and one run.completed at the end", async () => {
   const machine = await createMachine(options)
   const events = eventsOf(await machine.run(["run", "--format", "json", "which number?"]))
   const created = events.flatMap((event) => (event.type === "session.created" ? [event.session] : []))
@@ -40,7 +40,7 @@ test("in JSON mode a subagent's events are among the others, and the one run.com
   expect(events.at(-1)).toMatchObject({ sessionID: created[0]?.id, text: "It is seven." })
 })
 
-test.skipIf(!hasTmux)("at a terminal a question says which subagent asks (needs tmux)", async () => {
+test.skipIf(!hasTmux)("names the subagent that asks in a question at a terminal (needs tmux)", async () => {
   const machine = await createMachine({
     script: (request) =>
       JSON.stringify(request.body.messages).includes("exploring a software project") &&

@@ -11,7 +11,7 @@ import { hasTmux, openTerminal } from "./terminal.ts"
 
 const bash = (command: string) => ({ name: "bash", arguments: { command, description: "Do it" } })
 
-/** The reply for the step: as many as there are results of calls since the person spoke last. */
+/** Returns the reply for the step, by the number of call results since the user's last message. */
 function atStep({ messages }: ModelRequestBody, replies: Reply[]): Reply {
   const asked = messages.findLastIndex(({ role }) => role === "user")
   return (
@@ -19,7 +19,7 @@ function atStep({ messages }: ModelRequestBody, replies: Reply[]): Reply {
   )
 }
 
-/** Ids of the processes that have the text among their arguments. */
+/** Returns the ids of the processes with the text among their arguments. */
 function processesWith(text: string): string[] {
   const ids = readdirSync("/proc").filter((name) => /^\d+$/.test(name))
   return ids.filter((id) => {
@@ -35,7 +35,7 @@ function processesWith(text: string): string[] {
 const hasSetsid = spawnSync("setsid", ["--version"]).status === 0
 
 describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
-  test("questions show what is asked for, whole, and take every answer", async () => {
+  test("shows the requested command in full and accepts every answer", async () => {
     const command = "factor 3 > made.txt; factor 4 6"
     const machine = await createMachine({
       files: { "notes.txt": "one\ntwo\nthree\n" },
@@ -69,13 +69,13 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     expect(shell).toContain(`? bash\n    ${command}\n`)
     expect(shell).toMatch(/always allows bash: factor \*/)
     await terminal.press("Down", "Enter")
-    // The redirection writes a file, which is another question.
+    // The redirection writes a file, which is a separate question.
     expect(await terminal.sees(/\? edit\n {4}made\.txt\n[\s\S]*give a reason/)).toContain(
       `command: ${command.slice(0, 60)}`,
     )
     await terminal.press("Enter")
 
-    // What "always" allowed is not asked for again; what takes a while is seen while it runs, and is gone after that.
+    // A command that "always" allowed is not asked for again; a slow call is visible only while it runs.
     await terminal.sees(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] (2 calls: )?bash sleep 2\.5.* \d s/)
 
     await terminal.sees(/\? bash\n {4}git push[\s\S]*give a reason/)
@@ -96,11 +96,11 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     expect(await machine.project.read("notes.txt")).toBe("one\nzwei\nthree\n")
     const result = machine.server.requests.at(-1)?.body.messages.at(-1)
     expect(result).toMatchObject({ role: "tool", content: expect.stringContaining("open a pull request") })
-    // Our own lines fit; only what is shown whole, the command that was asked for, may be longer.
+    // Tackle's own lines fit; only the requested command, shown in full, may be longer.
     expect((await terminal.broken()).filter((line) => /^[✓✗⊘!·↻]|^done/.test(line))).toEqual([])
   })
 
-  test("words that arrive slowly are all there, and nothing is drawn over them", async () => {
+  test("shows all text of a slow stream, with nothing drawn over it", async () => {
     const words = Array.from({ length: 40 }, (_, index) => `word${index}`).join(" ")
     const machine = await createMachine({
       script: () => ({ text: words, pieceSize: 12, pieceDelayMs: 100, delayMs: 2_500 }),
@@ -113,7 +113,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     expect(end).not.toMatch(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]/)
   })
 
-  test("Ctrl-C in a command that was asked for clears the line that showed it", async () => {
+  test("clears the line of a requested command at Ctrl-C", async () => {
     const machine = await createMachine({
       script: ({ body }) => atStep(body, [{ calls: [bash("factor 6 >/dev/null; sleep 300")] }]),
     })
@@ -127,10 +127,10 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     expect(end).toMatch(/yes, once\n✗ bash factor 6 >\/dev\/null; sleep 300\n/)
   })
 
-  test("Ctrl-C ends the run with 130 and leaves the terminal as it was: at a question and in a command", async () => {
+  test("ends the run with 130 at Ctrl-C and restores the terminal, at a question and in a command", async () => {
     const machine = await createMachine({
       script: ({ body }) => atStep(body, [{ calls: [bash("echo $$ > pid; sleep 300")] }]),
-      // The number of a process means nothing outside of a sandbox.
+      // The id of a process means nothing outside of a sandbox.
       config: { sandbox: "off" },
     })
     const terminal = await openTerminal(machine)
@@ -153,7 +153,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     expect(await terminal.cursorIsVisible()).toBe(true)
   })
 
-  test("always may be narrowed, is listed and is taken back; a long diff is shown whole first", async () => {
+  test('narrows, lists and revokes an "always" answer, and first shows a long diff in full', async () => {
     const content = Array.from({ length: 90 }, (_, line) => `line ${line}`).join("\n")
     const machine = await createMachine({
       script: ({ body }) =>
@@ -168,7 +168,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     await terminal.sees("always, with a narrower rule")
     await terminal.press("Down", "Down", "Down", "Enter")
     await terminal.sees("Allow bash (empty to skip)")
-    // More than what was offered is not taken.
+    // A wider rule than the offered one is not accepted.
     await terminal.press("C-u")
     await terminal.press("-l", "s *")
     await terminal.press("Enter")
@@ -179,7 +179,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     await terminal.sees("For how long?")
     await terminal.press("Down", "Enter")
 
-    // The second command needs no answer any more.
+    // The second command needs no answer.
     const cut = await terminal.sees(/… \d+ more lines[\s\S]*show all of it[\s\S]*give a reason/)
     expect(cut).not.toContain("always, in this session")
     await terminal.press("Down", "Enter")
@@ -196,7 +196,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     expect((await machine.run(["permission", "check", "bash", "factor 1 4"])).code).toBe(10)
   })
 
-  test("a question goes away when the run is ended from outside; Escape is a no", async () => {
+  test("removes a question when the run is ended from outside, and takes Escape as a no", async () => {
     const machine = await createMachine({
       script: ({ body }) => atStep(body, [{ calls: [bash("touch made")] }]),
     })
@@ -212,7 +212,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     expect(existsSync(machine.project.path("made"))).toBe(false)
   })
 
-  test("a project's files are trusted at the terminal", async () => {
+  test("trusts a project's files at the terminal", async () => {
     const machine = await createMachine({ files: { "tackle.json": '{ "shell": "/bin/sh" }' } })
     const terminal = await openTerminal(machine)
     await terminal.tackle("trust")
@@ -229,16 +229,14 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     expect(await terminal.sees("[exit 0]")).toContain("Trusted tackle.json.")
   })
 
-  test("a model server on this machine is offered once, and what is chosen is remembered", async ({
-    skip,
-  }) => {
+  test("offers a model server on this machine once, and remembers the choice", async ({ skip }) => {
     const usual = createServer()
     const free = await new Promise<boolean>((resolve) => {
       usual.once("error", () => resolve(false))
       usual.listen(11_434, "127.0.0.1", () => resolve(true))
     })
     if (!free) return skip("port 11434 is taken")
-    // The scripted model answers on the port where Ollama does.
+    // The scripted model answers on Ollama's port.
     const model = await startModelServer({ script: () => ({ text: "Local answer." }), models: ["tiny"] })
     onTestFinished(async () => {
       usual.closeAllConnections()
@@ -287,14 +285,14 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     }
   })
 
-  test("the help fits on the screen, and what trust enables breaks between words", async () => {
+  test("fits the help on the screen, and wraps the list of what trust enables between words", async () => {
     const command = ["npx", "-y", "@scope/some-long-server-name", "--with", "arguments", "and", "more"]
     const config = { mcp: { tickets: { type: "local", command } } }
     const machine = await createMachine({ files: { "tackle.json": JSON.stringify(config) } })
     const terminal = await openTerminal(machine)
     await terminal.tackle("--help")
     const help = await terminal.sees("[exit 0]")
-    // The last of the 24 rows is the prompt's.
+    // The last of the 24 rows contains the prompt.
     const rows = help.slice(help.indexOf("Usage:"), help.indexOf("[exit 0]")).trimEnd().split("\n")
     expect(rows.length).toBeLessThan(24)
     await terminal.tackle("trust", "--list")
@@ -304,7 +302,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     expect(await terminal.broken()).toEqual([])
   })
 
-  test("tool list --all tells whole why a tool is not offered, below each other", async () => {
+  test("shows with tool list --all the full reason why a tool is not offered, one below the other", async () => {
     const terminal = await openTerminal(await createMachine())
     await terminal.tackle("tool", "list", "--all")
     const screen = await terminal.sees("[exit 0]")
@@ -313,7 +311,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     expect(await terminal.broken()).toEqual([])
   })
 
-  test("session show breaks what was said between words, behind the mark of the prompt; a pipe gets it whole", async () => {
+  test("wraps messages in session show between words behind the prompt mark, and not in a pipe", async () => {
     const answer = `${"An answer of a considerable length. ".repeat(4)}\n\n- ${"item ".repeat(20)}`.trim()
     const prompt = "a question with ".repeat(8).trim()
     const machine = await createMachine({ script: [{ text: answer }] })
@@ -328,11 +326,11 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     expect(stdout).toContain(`\n> ${prompt}\n\n${answer}\n`)
   })
 
-  test("a run whose terminal is closed ends, with what it was running", async () => {
+  test("ends a run and its processes when its terminal is closed", async () => {
     const mark = `closed-${process.pid}`
     const machine = await createMachine({ script: () => ({ calls: [bash(`sleep 300; echo ${mark}`)] }) })
     const terminal = await openTerminal(machine)
-    // As its own window: there is no shell behind it that would hear of it too.
+    // It replaces the shell, which would otherwise receive the signal too.
     await terminal.type(`exec ${tackleCommand} run ${mark}`)
     await terminal.sees(/bash sleep 300.* \d s/)
     // The program that the shell starts has the text among its arguments, too.
@@ -341,8 +339,8 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     await until("the end of all of it", () => processesWith(mark).length === 0)
   })
 
-  describe.skipIf(!hasSetsid)("a run that is started apart from its window (needs setsid)", () => {
-    test("goes on when that is closed, writes nothing that ends it, and is stored whole", async () => {
+  describe.skipIf(!hasSetsid)("a run in its own session (needs setsid)", () => {
+    test("continues when the terminal is closed, survives its own output, and is stored completely", async () => {
       const machine = await createMachine({
         files: { "made.txt": "" },
         script: ({ body }) =>
@@ -363,7 +361,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
       expect((await machine.run(["session", "show"])).stdout).not.toContain("✗")
     })
 
-    test("goes on when the model answers after that", async () => {
+    test("continues when the model answers after the terminal is closed", async () => {
       const closed = Promise.withResolvers<void>()
       const machine = await createMachine({
         script: async ({ body }) => {
@@ -384,7 +382,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
       expect((await machine.run(["session", "show"])).stdout).toMatch(/It is late\.[\s\S]*All done\./)
     })
 
-    test("ends when that is closed before the person has answered", async () => {
+    test("ends when the terminal is closed before the user has answered", async () => {
       const mark = `unanswered-${process.pid}`
       const machine = await createMachine({ script: () => ({ calls: [bash(`factor 3 > ${mark}`)] }) })
       const terminal = await openTerminal(machine)
@@ -396,7 +394,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     })
   })
 
-  test("mcp serve by hand says what it waits for", async () => {
+  test("reports what mcp serve waits for when it is started by hand", async () => {
     const terminal = await openTerminal(await createMachine())
     await terminal.tackle("mcp", "serve")
     await terminal.sees("this command speaks MCP on stdin and stdout")

@@ -6,22 +6,22 @@ import { promisify } from "node:util"
 import { onTestFinished } from "vitest"
 import { type Machine, tackleCommand, until } from "./run-tackle.ts"
 
-/** A terminal of 80 by 24 with a shell in it, in the machine's project. It goes with the test. */
+/** A terminal of 80 by 24 with a shell in the machine's project. It is closed with the test. */
 export interface Terminal {
-  /** On an empty screen: types `tackle` with the arguments, and afterwards prints `[exit N]`. */
+  /** Clears the screen, types `tackle` with the arguments, and afterwards prints `[exit N]`. */
   tackle(...args: string[]): Promise<void>
   /** Types a line of shell. */
   type(line: string): Promise<void>
   /** Presses keys by tmux's names: `Enter`, `Down`, `C-c`, or text. */
   press(...keys: string[]): Promise<void>
-  /** All that was printed, as it stands on the screen and above it. */
+  /** Returns all output, on the screen and above it. */
   screen(): Promise<string>
-  /** Waits until it is there; gives back the whole screen. */
+  /** Waits for the text and returns the whole screen. */
   sees(text: string | RegExp): Promise<string>
-  /** Lines that were too long for the terminal, which broke them itself. */
+  /** Returns the lines that the terminal wrapped because they were too long. */
   broken(): Promise<string[]>
   cursorIsVisible(): Promise<boolean>
-  /** Closes the window, as a person does who has seen enough. */
+  /** Closes the window as a user would. */
   close(): Promise<void>
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { createMachine } from "./run-tackle.ts"
 
-test("tool list shows what is offered, --all everything with the reason; tool schema what a model is sent", async () => {
+test("lists the offered tools, with --all every tool with the reason, and prints the schema for models", async () => {
   const machine = await createMachine({
     config: { tools: { todoread: false }, permission: { glob: "deny" } },
   })
@@ -41,7 +41,7 @@ test("tool list shows what is offered, --all everything with the reason; tool sc
   })
 })
 
-test("tool call runs one tool: 0 completed, 1 error, 2 invalid, 3 refused", async () => {
+test("exits from tool call with 0 completed, 1 error, 2 invalid, 3 refused", async () => {
   const machine = await createMachine({ files: { "a.txt": "seven\n", ".env": "KEY=1\n" } })
   const call = (tool: string, input: unknown, ...flags: string[]) =>
     machine.run(["tool", "call", tool, typeof input === "string" ? input : JSON.stringify(input), ...flags])
@@ -99,7 +99,7 @@ test("tool call runs one tool: 0 completed, 1 error, 2 invalid, 3 refused", asyn
   expect(secret.code).toBe(3)
 })
 
-test("tool call writes and edits without a session, since a person vouches for the file as it is", async () => {
+test("writes and edits without a session, as the user vouches for the state of the file", async () => {
   const machine = await createMachine({ files: { "a.txt": "seven\n" } })
   const edit = { filePath: "a.txt", oldString: "seven", newString: "eight" }
   const run = await machine.run(["tool", "call", "edit", JSON.stringify(edit), "--allow", "edit:a.txt"])
@@ -107,7 +107,7 @@ test("tool call writes and edits without a session, since a person vouches for t
   expect(await machine.project.read("a.txt")).toBe("eight\n")
 })
 
-test("a script without the right to run is told with the command that gives it, data is not", async () => {
+test("reports a script without execute permission with the command that sets it, and not a data file", async () => {
   const machine = await createMachine({
     files: {
       ".tackle/tool/it's": "#!/bin/sh\necho\n",

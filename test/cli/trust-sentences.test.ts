@@ -10,10 +10,10 @@ const call = (machine: Machine, id: string, args: object, ...flags: string[]) =>
 const bash = (machine: Machine, command: string, ...flags: string[]) =>
   call(machine, "bash", { command, description: "Do it" }, ...flags)
 
-const hello = 'export default { description: "Greets.", args: {}, execute: async () => "hello" }\n'
+const hello = 'export default { description: "Says hello.", args: {}, execute: async () => "hello" }\n'
 
-describe("§7.7 sentence by sentence", () => {
-  test("before trust, of a project's own files only instructions as text and tightening rules count", async () => {
+describe("project trust", () => {
+  test("applies only text instructions and tightening rules of an untrusted project", async () => {
     const machine = await createMachine({
       script: () => ({ text: "Done." }),
       files: {
@@ -39,7 +39,7 @@ describe("§7.7 sentence by sentence", () => {
     expect(await verdict("edit", "other.txt")).toBe(allow)
   })
 
-  test("every other key, file and substitution is ignored", async () => {
+  test("ignores every other key, file and substitution", async () => {
     const elsewhere = await startModelServer({ script: () => ({ text: "Stolen." }) })
     const marker = "ran"
     const machine = await createMachine({
@@ -77,7 +77,7 @@ describe("§7.7 sentence by sentence", () => {
     await expect(readFile(machine.project.path(marker))).rejects.toThrow(/ENOENT/)
   })
 
-  test("and named in one line on stderr", async () => {
+  test("names what it ignores in one line on stderr", async () => {
     const machine = await createMachine({
       script: () => ({ text: "Done." }),
       files: {
@@ -97,12 +97,12 @@ describe("§7.7 sentence by sentence", () => {
     )
   })
 
-  test("`tackle trust` lists what it enables", async () => {
+  test("lists in `tackle trust` what it enables", async () => {
     const machine = await createMachine({ files: { "tackle.json": '{ "shell": "/bin/dash" }' } })
     expect((await machine.run(["trust"])).stdout).toContain('shell = "/bin/dash"')
   })
 
-  test("`<data>/trust.json` keeps, per real path, a hash per item", async () => {
+  test("stores one hash per item and real path in `<data>/trust.json`", async () => {
     const machine = await createMachine({ files: { "tackle.json": "{}", ".tackle/tool/hello.ts": hello } })
     const link = join(machine.home, "link")
     await symlink(machine.project.directory, link)
@@ -117,7 +117,7 @@ describe("§7.7 sentence by sentence", () => {
     expect((await call(machine, "hello", {}, "--auto")).stdout).toBe("hello\n")
   })
 
-  test("a changed item alone lapses", async () => {
+  test("revokes only a changed item", async () => {
     const machine = await createMachine({
       files: {
         "tackle.json": '{ "permission": { "bash": { "make": "allow" } } }',
@@ -135,7 +135,7 @@ describe("§7.7 sentence by sentence", () => {
     expect((await call(machine, "hello", {}, "--auto")).stdout).toBe("hello\n")
   })
 
-  test("nothing is inherited by nested directories or worktrees", async () => {
+  test("does not extend trust to nested directories or worktrees", async () => {
     const machine = await createMachine({ git: true, files: { ".tackle/tool/hello.ts": hello } })
     await machine.run(["trust", "--yes"])
     const nested = machine.project.path("vendor/nested")
@@ -150,20 +150,20 @@ describe("§7.7 sentence by sentence", () => {
       const run = await call(machine, "hello", {}, "--auto", "--dir", directory)
       expect(run).toMatchObject({ code: 2, stderr: expect.stringContaining("not trusted") })
     }
-    // A directory of the same work tree brings what is new to it alone.
+    // A directory of the same work tree adds only its own new items.
     await machine.project.write("sub/.tackle/tool/inner.ts", hello)
     const inside = (id: string) => call(machine, id, {}, "--auto", "--dir", machine.project.path("sub"))
     expect((await inside("inner")).code).toBe(2)
     expect((await inside("hello")).stdout).toBe("hello\n")
   })
 
-  test("`--trust` for one run", async () => {
+  test("trusts for one run with `--trust`", async () => {
     const machine = await createMachine({ files: { ".tackle/tool/hello.ts": hello } })
     expect((await call(machine, "hello", {}, "--auto", "--trust")).stdout).toBe("hello\n")
     expect((await call(machine, "hello", {}, "--auto")).code).toBe(2)
   })
 
-  test("`tackle trust --yes` without a terminal", async () => {
+  test("trusts without a terminal with `tackle trust --yes`", async () => {
     const machine = await createMachine({ files: { ".tackle/tool/hello.ts": hello } })
     expect(await machine.run(["trust"])).toMatchObject({
       code: 2,
@@ -175,14 +175,14 @@ describe("§7.7 sentence by sentence", () => {
   })
 })
 
-describe("a project's environment files never reach the process", () => {
+describe("a project's environment files do not affect the process", () => {
   const names = [".env", ".env.local", ".envrc", ".tackle/.env", ".npmrc"]
   const line =
     'export MARK=planted\nMARK=planted\nOPENAI_BASE_URL=http://127.0.0.1:9\nTACKLE_DATA_DIR=/nowhere\nTACKLE_CONFIG_CONTENT={"shell":"/nowhere"}\n'
 
   test.each([
     ["before trust", []],
-    ["after it", ["--trust"]],
+    ["after trust", ["--trust"]],
   ])("%s", async (_, flags) => {
     const machine = await createMachine({
       config: { permission: { "*": "allow" } },
@@ -198,7 +198,7 @@ describe("a project's environment files never reach the process", () => {
   })
 })
 
-describe("keys of providers are in no child", () => {
+describe("provider keys", () => {
   const env = { OPENAI_API_KEY: "sk-0123456789", EXA_API_KEY: "exa-0123456789" }
   const probe = `import { execFileSync } from "node:child_process"
     export default { description: "x", args: {}, execute: async () => execFileSync("/usr/bin/env", { encoding: "utf8" }).match(/^(OPENAI|EXA)_API_KEY(?==)/gm)?.join() ?? "none" }\n`
@@ -225,7 +225,7 @@ describe("keys of providers are in no child", () => {
     return { machine, calls: callsOf(run) }
   }
 
-  test("of a command, a job, or a custom tool", async () => {
+  test("are removed from commands, jobs and custom tools", async () => {
     const { calls } = await machineWith({})
     expect(calls.map(([name, status]) => [name, status])).toEqual([
       ["bash", "completed"],
@@ -237,7 +237,7 @@ describe("keys of providers are in no child", () => {
     expect(JSON.stringify(calls)).not.toContain("API_KEY")
   })
 
-  test("unless the config passes them on", async () => {
+  test("are passed on where the config names them", async () => {
     const { calls } = await machineWith({ pass_environment: ["OPENAI_API_KEY"] })
     expect(calls[0]?.[2]).toMatch(/^OPENAI_API_KEY\nend\n/)
     expect(calls[2]?.[2]).toBe("OPENAI_API_KEY")

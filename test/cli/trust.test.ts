@@ -15,7 +15,7 @@ const shout = (word: string) => `
     },
   })`
 
-test("a file that a config puts in is part of what is trusted", async () => {
+test("includes a file that a config substitutes in what is trusted", async () => {
   const machine = await createMachine({
     files: { "tackle.json": '{"shell":"{file:shell.txt}"}', "shell.txt": "/bin/sh" },
   })
@@ -28,7 +28,7 @@ test("a file that a config puts in is part of what is trusted", async () => {
   expect(await list()).toMatch(/^tackle\.json {2}\(changed since you trusted it\)$/m)
 })
 
-test("a project's tools and settings count only after trust, and no longer once they change", async () => {
+test("enables a project's tools and settings after trust, until they change", async () => {
   const machine = await createMachine({
     config: { permission: { shout: "allow" } },
     files: {
@@ -55,7 +55,7 @@ test("a project's tools and settings count only after trust, and no longer once 
     "tackle: this project is not trusted in its current form, so that these are ignored: tackle.json: shell; .tackle/tool/broken.ts; " +
       ".tackle/tool/shout.ts. `tackle trust` shows and enables them.\n",
   )
-  // What tightens, and instructions as text, count without trust.
+  // Tightening rules, and instructions as text, apply without trust.
   expect(lastOffer()).not.toContain("bash")
   expect(JSON.stringify(machine.server.requests.at(-1)?.body.messages)).toContain("Speak softly.")
 
@@ -72,7 +72,7 @@ test("a project's tools and settings count only after trust, and no longer once 
   const once = await go("--trust")
   expect(callsOf(once)).toEqual([["shout", "completed", "HEY!HEY!"]])
   expect(endOf(once).exitCode).toBe(0)
-  // A broken file is told and takes no other down.
+  // A broken file is reported and does not affect the others.
   expect(once.stderr).toMatch(/^tackle: \/.*\.tackle\/tool\/broken\.ts: .*\n$/)
   expect(callsOf(await go())[0]?.[1]).toBe("error")
 
@@ -95,13 +95,13 @@ test("a project's tools and settings count only after trust, and no longer once 
   expect((await go()).stderr).toContain("tackle.json: shell")
 })
 
-test("a custom tool is asked for like any other, also in tool list and tool call", async () => {
+test("asks for a custom tool as for any other, also in tool list and tool call", async () => {
   const machine = await createMachine({
     files: {
       ".tackle/tool/shout.ts": shout("!"),
       ".opencode/tools/more.ts": `
         import { z } from "zod"
-        export const greet = { description: "Greets.", args: { who: z.string() }, async execute({ who }) { return "hi " + who } }`,
+        export const greet = { description: "Says hello.", args: { who: z.string() }, async execute({ who }) { return "hi " + who } }`,
     },
   })
   const list = JSON.parse((await machine.run(["tool", "list", "--trust", "--format", "json"])).stdout)
@@ -117,10 +117,10 @@ test("a custom tool is asked for like any other, also in tool list and tool call
   })
 })
 
-test("a link among the instructions of an untrusted project brings nothing from outside", async () => {
+test("reads nothing outside an untrusted project through a link among its instructions", async () => {
   const machine = await createMachine({ git: true, script: () => ({ text: "Done." }) })
   const secret = join(machine.home, "notes.md")
-  await writeFile(secret, "the person's own notes")
+  await writeFile(secret, "the user's own notes")
   await machine.project.write("docs/own.md", "the project's own words")
   await symlink(secret, machine.project.path("docs/stolen.md"))
   await machine.project.write("tackle.json", JSON.stringify({ instructions: ["docs/*.md"] }))
@@ -145,7 +145,7 @@ const brought = {
   ".tackle/tool/lib/h.ts": "export {}",
 }
 
-test("trust lists item by item all that it enables, and what is hidden in it is seen", async () => {
+test("lists every item that trust enables, and makes hidden content visible", async () => {
   const machine = await createMachine({ config: null, files: brought })
   const { code, stdout } = await machine.run(["trust", "--list"])
   expect(code).toBe(0)
@@ -177,7 +177,7 @@ tackle.toml  (new)
   expect(Object.keys(json.items[0].files).sort()).toEqual([".tackle/tool/lib/h.ts", ".tackle/tool/x.ts"])
 })
 
-test("trust does not offer --trust, which would change nothing there, and --json is called what it is", async () => {
+test("does not suggest --trust for the trust command, and rejects --json with the right flag", async () => {
   const machine = await createMachine({ config: null, files: brought })
   const help = await machine.run(["trust", "--help"])
   expect(help.stdout).not.toContain("--trust")
@@ -194,7 +194,7 @@ test("trust does not offer --trust, which would change nothing there, and --json
   expect(short.stdout).toBe(long.stdout)
 })
 
-test("items are trusted and taken back one by one, or all", async () => {
+test("trusts and revokes items one by one, or all", async () => {
   const machine = await createMachine({ config: null, files: brought })
   const trust = (...args: string[]) => machine.run(["trust", ...args])
   const states = async () =>
@@ -216,27 +216,24 @@ test("items are trusted and taken back one by one, or all", async () => {
   expect(await states()).toEqual(["opencode.json new", "tackle.toml new"])
 })
 
-test.skipIf(!hasTmux)(
-  "at a terminal each item is a question, and no is the answer given by nobody",
-  async () => {
-    const machine = await createMachine({ config: null, files: brought })
-    const terminal = await openTerminal(machine)
-    await terminal.tackle("trust")
-    await terminal.sees(/Trust these\?[\s\S]*one by one[\s\S]*all 3/)
-    await terminal.press("Enter")
-    await terminal.sees("[exit 2]")
+test.skipIf(!hasTmux)("asks for each item at a terminal, and takes no answer as a no", async () => {
+  const machine = await createMachine({ config: null, files: brought })
+  const terminal = await openTerminal(machine)
+  await terminal.tackle("trust")
+  await terminal.sees(/Trust these\?[\s\S]*one by one[\s\S]*all 3/)
+  await terminal.press("Enter")
+  await terminal.sees("[exit 2]")
 
-    await terminal.tackle("trust")
-    await terminal.sees(/all 3/)
-    await terminal.press("Down", "Enter")
-    await terminal.sees(/Trust \.tackle\/tool\/x\.ts\?/)
-    await terminal.press("Enter")
-    await terminal.sees(/Trust opencode\.json\?/)
-    await terminal.press("Enter")
-    await terminal.sees(/Trust tackle\.toml\?/)
-    await terminal.press("y")
-    expect(await terminal.sees("[exit 0]")).toContain("Trusted tackle.toml.")
-    const { items } = JSON.parse((await machine.run(["trust", "--json"])).stdout)
-    expect(items.map(({ state }: { state: string }) => state)).toEqual(["new", "new", "trusted"])
-  },
-)
+  await terminal.tackle("trust")
+  await terminal.sees(/all 3/)
+  await terminal.press("Down", "Enter")
+  await terminal.sees(/Trust \.tackle\/tool\/x\.ts\?/)
+  await terminal.press("Enter")
+  await terminal.sees(/Trust opencode\.json\?/)
+  await terminal.press("Enter")
+  await terminal.sees(/Trust tackle\.toml\?/)
+  await terminal.press("y")
+  expect(await terminal.sees("[exit 0]")).toContain("Trusted tackle.toml.")
+  const { items } = JSON.parse((await machine.run(["trust", "--json"])).stdout)
+  expect(items.map(({ state }: { state: string }) => state)).toEqual(["new", "new", "trusted"])
+})

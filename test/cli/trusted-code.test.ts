@@ -8,7 +8,7 @@ const says = (expression: string, before = "") =>
 
 const call = ["tool", "call", "--auto"] as const
 
-test("what runs are the bytes that were hashed: a file that is exchanged after that is not run", async () => {
+test("runs the bytes that were hashed, not a file that was replaced afterwards", async () => {
   const machine = await createMachine()
   const marker = machine.project.path("ran")
   const evil = says(
@@ -17,7 +17,7 @@ test("what runs are the bytes that were hashed: a file that is exchanged after t
   )
   const target = JSON.stringify(machine.project.path(".tackle/tool/second.ts"))
   await machine.project.write(".tackle/tool/second.ts", says('"as trusted"'))
-  // The first tool is loaded when all have been hashed, and before the second is loaded.
+  // The first tool is loaded after all have been hashed, and before the second is loaded.
   await machine.project.write(
     ".tackle/tool/first.ts",
     says(
@@ -36,7 +36,7 @@ test("what runs are the bytes that were hashed: a file that is exchanged after t
   expect(existsSync(marker)).toBe(false)
 })
 
-test("everything that a tool imports by path runs as it was hashed: helpers, siblings, CommonJS, enums", async () => {
+test("runs every import by path as it was hashed: helpers, siblings, CommonJS, enums", async () => {
   const machine = await createMachine({
     files: {
       ".tackle/tool/lib/deep/helper.ts": 'export const helper: string = "helper"\n',
@@ -80,7 +80,7 @@ test("everything that a tool imports by path runs as it was hashed: helpers, sib
   })
 })
 
-test("the project by its own name, or as a link in node_modules, is its files by path; what is installed is not", async () => {
+test("treats the project's own name and links in node_modules as paths, unlike installed packages", async () => {
   const library = (text: string) => `exports.lib = "${text}"\n`
   const machine = await createMachine({
     files: {
@@ -114,7 +114,7 @@ test("the project by its own name, or as a link in node_modules, is its files by
   expect(await machine.run([...call, "fine", "{}"])).toMatchObject({ code: 0, stdout: "helperother\n" })
 })
 
-test("what lies outside the tool folders is not covered by trust, and is not run", async () => {
+test("does not run code outside the tool folders, which trust does not cover", async () => {
   const machine = await createMachine({
     files: {
       "src/lib.ts": 'export const lib = "lib"\n',

@@ -24,11 +24,11 @@ test.each([
   ],
   [{ zzzzz: 1 }, ['unknown argument "zzzzz". Arguments: filePath, limit, edits, extra, either.']],
   ["text", []],
-])("of %j it is said: %j", (input, said) => {
+])("reports for %j: %j", (input, said) => {
   expect(unknownKeys(schema, input)).toEqual(said)
 })
 
-test("a tool without arguments, and one whose schema is open", () => {
+test("reports every argument of a tool without arguments, and none for an open schema", () => {
   expect(unknownKeys(toJsonSchema(z.object({})), { a: 1 })).toEqual([
     'unknown argument "a". The tool takes no arguments.',
   ])
@@ -36,7 +36,7 @@ test("a tool without arguments, and one whose schema is open", () => {
   expect(unknownKeys({}, { constructor: 1 })).toEqual([])
 })
 
-test("tool call tells of an argument that the tool does not have, and makes the call", async () => {
+test("reports an unknown argument of tool call, and makes the call", async () => {
   const machine = await createMachine({ files: { "a.txt": "one\ntwo\n" }, config: null })
   const call = await machine.run(["tool", "call", "read", '{"filePath":"a.txt","ofset":1,"toString":2}'])
   expect(call).toMatchObject({ code: 0, stdout: expect.stringContaining("1→one") })

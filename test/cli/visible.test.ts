@@ -8,14 +8,14 @@ const text = fc.oneof(
   fc.lorem({ maxCount: 40 }),
 )
 
-test("nothing that moves a cursor or hides comes through", () => {
+test("escapes everything that moves the cursor or hides text", () => {
   expect(visible("a\u001b[2Jb\u202Ec\u200Bd\u{E0041}e\r\n\tf")).toBe(
     "a<U+001B>[2Jb<U+202E>c<U+200B>d<U+E0041>e<U+000D>\n\tf",
   )
   fc.assert(fc.property(text, (given) => !/[\p{Cc}\p{Cf}]/u.test(visible(given).replaceAll(/[\n\t]/g, ""))))
 })
 
-test("a line keeps its width, also with characters of two columns", () => {
+test("keeps the width of a line, also with wide characters", () => {
   expect(columns("a漢字🎉e\u0301")).toBe(8)
   expect(oneLine("漢字漢字", 5)).toBe("漢字…")
   expect(oneLine("  two\n words ", 20)).toBe("two words")
@@ -28,7 +28,7 @@ test("a line keeps its width, also with characters of two columns", () => {
   )
 })
 
-test("wrapped lines keep their width and all the words", () => {
+test("keeps the width and all the words of wrapped lines", () => {
   expect(wrapped("one two three four", 9)).toEqual(["one two", "three", "four"])
   expect(wrapped("one two three four", 9, 2)).toEqual(["one two", "three…"])
   expect(wrapped("unbreakable", 4)).toEqual(["unbr", "eaka", "ble"])

@@ -13,7 +13,7 @@ async function serve(body: string, type = "text/html"): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
 }
 
-test("webfetch reaches this machine by a rule that names private_network, and by no other leave", async () => {
+test("lets webfetch reach this machine only by a rule that names private_network", async () => {
   const url = await serve("<h1>Here</h1>")
   const machine = await createMachine({ config: { permission: { "*": "allow" } } })
   const call = (...flags: string[]) =>
@@ -32,7 +32,7 @@ test("webfetch reaches this machine by a rule that names private_network, and by
   expect(named).toMatchObject({ code: 0, stdout: "# Here\n" })
 })
 
-test("apply_patch is called by hand whatever the model; models get it, or edit and write", async () => {
+test("calls apply_patch by hand for any model; models get it, or edit and write", async () => {
   const machine = await createMachine({ files: { "a.txt": "one\n" } })
   const patchText = "*** Begin Patch\n*** Update File: a.txt\n-one\n+two\n*** End Patch"
   const called = await machine.run(["tool", "call", "apply_patch", JSON.stringify({ patchText }), "--auto"])
@@ -46,7 +46,7 @@ test("apply_patch is called by hand whatever the model; models get it, or edit a
   expect(await offered("openai/gpt-4.1")).toEqual(["edit", "write"])
 })
 
-test("websearch is there where the environment or the config names a search, and commands do not get its key", async () => {
+test("offers websearch where environment or config names a search, and hides its key from commands", async () => {
   const results = [{ title: "One", url: "https://one.example/", content: "first" }]
   const url = await serve(JSON.stringify({ results }), "application/json")
   const machine = await createMachine()

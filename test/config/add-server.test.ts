@@ -7,32 +7,32 @@ const added = { key: "new", value: { command: ["npx", "x"], on: true } }
 
 test.each<[string, string, string[], string]>([
   [
-    "behind the comments of the last property, with the file's trailing commas",
+    "adds after the comments of the last property, with the file's trailing commas",
     '{\n  "mcp": {\n    "a": 1, // one\n    // more\n  },\n}\n',
     ["mcp"],
     '{\n  "mcp": {\n    "a": 1, // one\n    // more\n    "new": {\n      "command": ["npx", "x"],\n      "on": true\n    },\n  },\n}\n',
   ],
   [
-    "the comma goes before a comment",
+    "puts the comma before a comment",
     '{\n\t"a": 1 // one\n}',
     [],
     '{\n\t"a": 1, // one\n\t"new": {\n\t\t"command": ["npx", "x"],\n\t\t"on": true\n\t}\n}',
   ],
   [
-    "into an object on one line",
+    "adds to an object on one line",
     '{ "a": 1 }',
     [],
     '{ "a": 1,\n  "new": {\n    "command": ["npx", "x"],\n    "on": true\n  }\n}',
   ],
   [
-    "into comments alone",
+    "adds to a file with only comments",
     "// mine",
     [],
     '// mine\n{\n  "new": {\n    "command": ["npx", "x"],\n    "on": true\n  }\n}\n',
   ],
-  ["into nothing", "", [], '{\n  "new": {\n    "command": ["npx", "x"],\n    "on": true\n  }\n}\n'],
+  ["adds to an empty file", "", [], '{\n  "new": {\n    "command": ["npx", "x"],\n    "on": true\n  }\n}\n'],
   [
-    "with the file's line ends and mark",
+    "keeps the file's line ends and byte order mark",
     "\uFEFF{\r\n    // none\r\n}\r\n",
     [],
     '\uFEFF{\r\n    // none\r\n    "new": {\r\n        "command": ["npx", "x"],\r\n        "on": true\r\n    }\r\n}\r\n',
@@ -41,7 +41,7 @@ test.each<[string, string, string[], string]>([
   expect(await insertProperty(text, path, added)).toBe(expected)
 })
 
-test("whatever the file looks like, all of it stays and the property is there", async () => {
+test("adds the property and keeps the rest of any file", async () => {
   const space = fc.constantFrom("", " ", "\n", "\n  ", " // c, }\n", "/* { */", "\r\n\t", ",".repeat(0))
   const members = fc.uniqueArray(fc.constantFrom("a", "b", '{"', "//"), { maxLength: 3 })
   await fc.assert(

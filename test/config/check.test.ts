@@ -34,7 +34,7 @@ describe("a problem names its location and key, what was found and what to write
       '{"permission": {"bash": {"a": {"actions": "ask"}}}}',
       '1:32: unknown key "permission.bash.a.actions". Did you mean "action"?',
     ],
-    // Kinds of values.
+    // Types of values.
     [
       '{"model": "gpt-5"}',
       "1:2: model: expected provider/model, found a string. Model to use, as provider/model.",
@@ -71,7 +71,7 @@ describe("a problem names its location and key, what was found and what to write
       '{"plugin": [["x"]]}',
       "1:13: plugin[0]: expected a string or a list of at least 2 items, found a list.",
     ],
-    // Names of things.
+    // Names.
     [
       '{"agent": {"a": {"mode": "primry"}}}',
       '1:18: agent.a.mode: expected "primary", "subagent" or "all", found another string. Did you mean "primary"?',
@@ -93,7 +93,7 @@ describe("a problem names its location and key, what was found and what to write
       '{"permission": {"bash": ["npm"]}}',
       '1:17: permission.bash: expected "allow", "ask" or "deny", or an object with patterns and these, found a list.',
     ],
-    // The text itself.
+    // Syntax.
     ['{"model": "a/b",,}', '1:17: expected a key in double quotes, found ",".'],
     [
       "{model: 1}",
@@ -112,14 +112,14 @@ describe("a problem names its location and key, what was found and what to write
     expect(await told(text)).toBe(expected)
   })
 
-  test("in TOML and in front matter too", async () => {
+  test("applies to TOML and front matter too", async () => {
     expect(await told('[retry]\nmaxAttempts = "3"', "tackle.toml")).toBe(
       "2:1: retry.maxAttempts: expected a number, found a string. Write it without quotes.",
     )
     expect(await told("---\nmode: primry\n---\n", ".tackle/agent/a.md")).toContain('Did you mean "primary"?')
   })
 
-  test("no secret is ever among it", async () => {
+  test("never contains a secret", async () => {
     const text = '{"provider": {"a": {"options": {"apiKey": 4711, "headers": "4711"}}}, "secrets": "4711"}'
     const message = await told(text)
     expect(message.split("\n")).toHaveLength(3)

@@ -10,7 +10,7 @@ beforeEach(() => {
 })
 afterEach(() => place.remove())
 
-test("config directories: the user's, then the project's from its root down; only those that exist", () => {
+test("returns the existing config directories: the user's, then the project's from its root down", () => {
   for (const name of [
     "home/.config/tackle/x",
     "project/.tackle/x",

@@ -3,7 +3,7 @@ import { expect, test } from "vitest"
 import { parseJsonc } from "../../src/config/jsonc.ts"
 import { positionOf, toPlain } from "../../src/config/node.ts"
 
-test("comments, trailing commas, a byte order mark and nothing at all are fine", async () => {
+test("accepts comments, trailing commas, a byte order mark and an empty file", async () => {
   const text = '\uFEFF// first\r\n{ /* second */ "a": [1, 2,], "b": {},\r\n}\r\n'
   expect(toPlain(await parseJsonc(text, "f"))).toEqual({ a: [1, 2], b: {} })
   expect(toPlain(await parseJsonc("", "f"))).toEqual({})
@@ -25,17 +25,17 @@ test.each([
   ['{ "a": 1 } {}', 1, 12, "expected the end of the file"],
   ["{ /* ", 1, 3, 'expected "*/"'],
   ['\uFEFF{ "a" 1 }', 1, 7, 'expected ":"'],
-])("%j is refused at %i:%i", async (text, line, column, message) => {
+])("rejects %j at %i:%i", async (text, line, column, message) => {
   const failure = parseJsonc(text, "/f.json")
   await expect(failure).rejects.toThrow(`/f.json:${line}:${column}: `)
   await expect(failure).rejects.toThrow(message)
 })
 
-test("a file nested without end is refused, not fatal", async () => {
+test("rejects a file with endless nesting without a crash", async () => {
   await expect(parseJsonc('{"a":'.repeat(100_000), "/f.json")).rejects.toThrow("nested too deeply")
 })
 
-test("gives every value that JSON gives, with places", async () => {
+test("returns every value of JSON.parse, with positions", async () => {
   await fc.assert(
     fc.asyncProperty(fc.dictionary(fc.string(), fc.jsonValue()), async (value) => {
       const text = JSON.stringify(value, null, 1)

@@ -15,7 +15,7 @@ afterEach(() => place.remove())
 const brief = (rules: readonly Rule[]) =>
   rules.map(({ permission, pattern, action }) => `${permission} ${pattern} ${action}`)
 
-describe("what is wrong in Tackle's own files", () => {
+describe("problems in Tackle's own files", () => {
   test.each([
     ["an unknown key", '{\n  "permision": {} }', 2, 3, 'unknown key "permision". Did you mean "permission"?'],
     ["swapped letters", '{ "modle": "a/b" }', 1, 3, 'unknown key "modle". Did you mean "model"?'],
@@ -90,7 +90,7 @@ describe("what is wrong in Tackle's own files", () => {
     expect(await place.failure()).toContain(`${file}:${line}:${column}: ${message}`)
   })
 
-  test("is all told at once, and never a value", async () => {
+  test("reports all problems at once, and never a value", async () => {
     place.write("project/tackle.json", {
       provider: { a: { options: { apiKey: ["sk-SECRET"], headers: { x: { y: "sk-SECRET" } } } } },
       model: ["sk-SECRET"],
@@ -102,7 +102,7 @@ describe("what is wrong in Tackle's own files", () => {
     expect(message).not.toContain("SECRET")
   })
 
-  test("is all told at once, of every file, and in the order of the text", async () => {
+  test("reports the problems of every file at once, in the order of the text", async () => {
     const user = place.write("home/.config/tackle/config.json", '{ "modle": 1,\n "sandbox": "of" }')
     const broken = place.write("project/opencode.json", "{ nonsense")
     const own = place.write(
@@ -147,7 +147,7 @@ describe("what is wrong in Tackle's own files", () => {
     expect(brief(permission.project)).toEqual(["bash * ask", "edit * deny"])
   })
 
-  test("in TOML has its line too", async () => {
+  test("reports the line in a TOML file", async () => {
     const file = place.write("project/tackle.toml", '# x\n[agent.build]\nmode = "primary"\nstep = 4\n')
     expect(await place.failure()).toBe(`${file}:4:1: unknown key "agent.build.step". Did you mean "steps"?`)
   })
@@ -161,26 +161,26 @@ describe("what is wrong in Tackle's own files", () => {
     expect((await place.load()).config.formatter).toMatchObject({ mine: { extensions: [".x"] } })
   })
 
-  test("in TACKLE_CONFIG_CONTENT is reported by the name of the variable", async () => {
+  test("reports TACKLE_CONFIG_CONTENT by the name of the variable", async () => {
     const environment = { TACKLE_CONFIG_CONTENT: '{ "modell": 1 }' }
     expect(await place.failure({ environment })).toMatch(/^TACKLE_CONFIG_CONTENT:1:3: unknown key "modell"/)
   })
 
-  test("a directory with a config's name, and one that is too large", async () => {
+  test("reports a directory with a config's name, and a file that is too large", async () => {
     mkdirSync(join(place.project, "tackle.json"))
     expect(await place.failure()).toMatch(/tackle\.json:1:1: .*not a regular file/)
     place.write("home/.config/tackle/config.json", " ".repeat(1024 * 1024 + 1))
     expect(await place.failure()).toMatch(/config\.json:1:1: .*larger than 1 MB/)
   })
 
-  test("a device behind a link does not hang the start", async () => {
+  test("does not hang on a device behind a link", async () => {
     symlinkSync("/dev/zero", join(place.project, "tackle.json"))
     expect(await place.failure()).toMatch(/not a regular file/)
   })
 })
 
 describe("OpenCode's files", () => {
-  test("give what Tackle knows, and warnings for the rest", async () => {
+  test("applies the keys that Tackle knows, and warns of the rest", async () => {
     const file = place.write(
       "project/opencode.json",
       `{ "$schema": "x", "theme": "dark", "model": "a/b",
@@ -203,7 +203,7 @@ describe("OpenCode's files", () => {
     expect(brief(permission.project)).toEqual(["bash * ask"])
   })
 
-  test("what lacks a required key goes as a whole", async () => {
+  test("drops an entry that lacks a required key", async () => {
     place.write("project/opencode.json", {
       provider: { p: { name: "P", models: { m: { name: "M", cost: { input: 1, more: 2 } } } } },
       override: ["a", 1, 2, "b"],
@@ -216,7 +216,7 @@ describe("OpenCode's files", () => {
     expect(warnings).toHaveLength(4)
   })
 
-  test("a syntax error is an error here too: rules could be lost", async () => {
+  test("rejects a syntax error, as rules could be lost", async () => {
     place.write("project/opencode.json", "{ nonsense")
     expect(await place.failure()).toMatch(/opencode\.json:1:3: expected a key or string/)
   })

@@ -14,7 +14,7 @@ const brief = (rules: readonly Rule[]) =>
   rules.map(({ permission, pattern, action }) => `${permission} ${pattern} ${action}`)
 
 describe("permission rules", () => {
-  test("come in written order, each with file and line, also where keys look like numbers", async () => {
+  test("keeps the written order with file and line, also for keys that look like numbers", async () => {
     const file = place.write(
       "project/tackle.json",
       `{ "permission": {
@@ -40,12 +40,12 @@ describe("permission rules", () => {
     expect(config).not.toHaveProperty("permission")
   })
 
-  test("one action stands for everything", async () => {
+  test("applies a single action to everything", async () => {
     place.write("project/tackle.json", { permission: "deny" })
     expect(brief((await place.load()).permission.project)).toEqual(["* * deny"])
   })
 
-  test("line up from file to file, by whose they are", async () => {
+  test("orders the rules of several files by their owner", async () => {
     place.write("home/.config/opencode/opencode.json", { permission: { a: "allow" } })
     place.write("home/.config/tackle/config.json", { permission: { b: "allow" } })
     const TACKLE_CONFIG = place.write("own.json", { permission: { c: "allow" } })
@@ -59,7 +59,7 @@ describe("permission rules", () => {
     expect(permission.environment[0]?.source).toEqual({ file: "TACKLE_CONFIG_CONTENT", line: 1 })
   })
 
-  test("of agents are kept by agent", async () => {
+  test("keeps the rules of agents by agent", async () => {
     const agent = {
       plan: { steps: 3, permission: { bash: { "ls *": "allow" } } },
       build: { permission: "ask" },
@@ -75,7 +75,7 @@ describe("permission rules", () => {
     expect(config.agent).toEqual({ plan: { steps: 3 }, build: {} })
   })
 
-  test("from TOML, as in .opencode/config.toml", async () => {
+  test("reads rules from TOML, as in .opencode/config.toml", async () => {
     const file = place.write(
       "project/.opencode/config.toml",
       '[permission]\nmy_custom_tool = "ask"  # Always ask before running\n',
@@ -86,7 +86,7 @@ describe("permission rules", () => {
     ])
   })
 
-  test("from TOML in written order, across tables, quotes, dots and numbers", async () => {
+  test("keeps the written order of TOML across tables, quotes, dots and numbers", async () => {
     place.write(
       "project/tackle.toml",
       `# rules
@@ -124,7 +124,7 @@ read.9 = "allow"
     expect(brief(projectAgentPermission.plan ?? [])).toEqual(["edit * deny"])
   })
 
-  test("hostile names are names and nothing else", async () => {
+  test("treats hostile names as plain names", async () => {
     const text =
       '{ "permission": { "__proto__": "allow", "constructor": { "__proto__": "deny", "toString": "ask" } } }'
     place.write("project/tackle.json", text)
@@ -143,7 +143,7 @@ read.9 = "allow"
     expect(Object.prototype).not.toHaveProperty("allow")
   })
 
-  test("an action that does not exist is an error with its place", async () => {
+  test("rejects an unknown action with its location", async () => {
     const file = place.write(
       "project/tackle.json",
       '{ "permission": {\n  "bash": { "ls": "alow" },\n  "edit": ["deny"] } }',

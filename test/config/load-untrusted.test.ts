@@ -16,7 +16,7 @@ afterEach(() => place.remove())
 const brief = (rules: readonly Rule[]) =>
   rules.map(({ permission, pattern, action }) => `${permission} ${pattern} ${action}`)
 
-describe("a project that is not trusted", () => {
+describe("an untrusted project", () => {
   beforeEach(() => {
     place.write("home/.config/tackle/config.json", { model: "mine/model", permission: { a: "allow" } })
     place.write("project/opencode.json", { theme: "x", provider: {}, permission: { c: "deny" } })
@@ -30,7 +30,7 @@ describe("a project that is not trusted", () => {
     })
   })
 
-  test("has only its rules and instructions counted, and the rest named", async () => {
+  test("applies only rules and instructions, and names the rest", async () => {
     const loaded = await place.load({ trusted: false, environment: { SECRET: "x" } })
     expect(loaded.config).toEqual({
       model: "mine/model",
@@ -48,7 +48,7 @@ describe("a project that is not trusted", () => {
     expect(loaded.warnings).toEqual([expect.stringContaining('unknown key "modle"')])
   })
 
-  test("cannot name files of the user, addresses or anything but text as instructions", async () => {
+  test("accepts only text files of the project as instructions", async () => {
     place.write("home/key.md", "secret")
     symlinkSync(join(place.home, "key.md"), join(place.project, "link.md"))
     symlinkSync(place.home, join(place.project, "dir"))
@@ -79,7 +79,7 @@ describe("a project that is not trusted", () => {
     expect(loaded.ignored).toContain("tackle.json: some instructions")
   })
 
-  test("keeps the rules of the files that are trusted when another changes, and that one still tightens", async () => {
+  test("keeps the rules of trusted files when another changes, whose rules still tighten", async () => {
     place.write("project/opencode.json", { permission: { bash: "allow", c: "allow" } })
     place.write("project/tackle.json", { permission: { bash: { "rm *": "deny" }, edit: "allow" } })
     const trusted = (items: readonly TrustItem[]) => ({
@@ -91,7 +91,7 @@ describe("a project that is not trusted", () => {
     expect(brief(permission.untrusted)).toEqual(["bash rm * deny", "edit * allow"])
   })
 
-  test("cannot write into the line that names what does not count, nor make it endless", async () => {
+  test("escapes and limits the line that names the ignored keys", async () => {
     const keys = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`k${index}`, 1]))
     place.write("project/opencode.json", { "\ntackle: trusted\u001b[2J\u202e": 1, ...keys })
     const [first = ""] = (await place.load({ trusted: false })).ignored
@@ -100,7 +100,7 @@ describe("a project that is not trusted", () => {
     )
   })
 
-  test("has its typos told as such, some of them, and what a variable puts in is not held against it", async () => {
+  test("reports some of its typos as such, and no problem in a value from a variable", async () => {
     const file = place.write("project/tackle.json", {
       modle: "{env:SECRET}",
       model: "{env:MODEL}",
@@ -124,7 +124,7 @@ describe("a project that is not trusted", () => {
     )
   })
 
-  test("has all of its mistakes told at once where one of them is in what counts", async () => {
+  test("reports all of its problems at once where one of them is in an applied key", async () => {
     place.write("project/tackle.json", {
       modle: 1,
       permission: { bash: "alow" },
@@ -133,7 +133,7 @@ describe("a project that is not trusted", () => {
     expect(await place.failure({ trusted: false })).toMatch(/"modle".*\n.*permission\.bash.*\n.*sandbox: /)
   })
 
-  test("that cannot be parsed is not trusted, and stops only commands that need it", async () => {
+  test("does not trust a file that cannot be parsed, and stops only commands that need it", async () => {
     place.write("project/tackle.json", "{ nonsense")
     const check = (items: readonly TrustItem[]) => ({ changed: items.filter(({ hash }) => hash === "") })
     expect(await place.failure({ trusted: check })).toMatch(/^[^\n]*tackle\.json:1:3: expected[^\n]*$/)
@@ -142,14 +142,14 @@ describe("a project that is not trusted", () => {
     expect([loaded.config.model, told]).toEqual(["mine/model", 1])
   })
 
-  test("cannot make an action out of a variable", async () => {
+  test("takes no action from a variable", async () => {
     place.write("project/tackle.json", { permission: { bash: "{env:ACTION}" } })
     expect(await place.failure({ trusted: false, environment: { ACTION: "allow" } })).toMatch(
       /expected "allow"/,
     )
   })
 
-  test("a check decides for each file by its content", async () => {
+  test("decides trust for each file by its content", async () => {
     const seen: string[] = []
     const loaded = await place
       .load({
@@ -160,11 +160,11 @@ describe("a project that is not trusted", () => {
       })
       .catch((error: unknown) => error)
     expect(seen).toEqual(["config opencode.json 64", "config tackle.json 64"])
-    // The trusted file is now read in full, with its mistake.
+    // The trusted file is now read in full, with its error.
     expect(loaded).toBeInstanceOf(ConfigError)
   })
 
-  test("environment and user are never asked about", async () => {
+  test("never checks trust of the environment and the user's files", async () => {
     const TACKLE_CONFIG = place.write("own.json", { shell: "mine" })
     const loaded = await place.load({
       environment: { TACKLE_CONFIG, TACKLE_CONFIG_CONTENT: '{ "model": "env/model" }' },
@@ -173,7 +173,7 @@ describe("a project that is not trusted", () => {
     expect(loaded.config).toMatchObject({ shell: "mine", model: "env/model" })
   })
 
-  test("without files it counts as trusted", async () => {
+  test("counts as trusted without files", async () => {
     place.remove()
     place = createTestProject()
     expect((await place.load({ trusted: false })).projectTrusted).toBe(true)

@@ -10,7 +10,7 @@ beforeEach(() => {
 afterEach(() => place.remove())
 
 describe("precedence", () => {
-  test("without any file everything is empty", async () => {
+  test("returns an empty config without any file", async () => {
     const loaded = await place.load()
     expect({ ...loaded, origin: undefined, withMarkdown: undefined }).toEqual({
       config: {},
@@ -53,7 +53,7 @@ describe("precedence", () => {
     async (lower, higher) => {
       const environment: Record<string, string> = {}
       const texts = [lower, higher].map((name) => ({ name, text: `{ "shell": "${name}" }` }))
-      // The higher one is written first, so that nothing hangs on the time of the files.
+      // The higher one is written first, so that the result does not depend on file times.
       for (const { name, text } of texts.reverse()) {
         if (name === "TACKLE_CONFIG_CONTENT") environment[name] = text
         else if (name === "TACKLE_CONFIG") environment[name] = place.write("elsewhere/own.json", text)
@@ -65,13 +65,13 @@ describe("precedence", () => {
     },
   )
 
-  test("a file above the work tree or in another directory does not count", async () => {
+  test("ignores a file above the work tree or in another directory", async () => {
     place.write("tackle.json", { shell: "above" })
     place.write("project/other/tackle.json", { shell: "beside" })
     expect((await place.load({ directory: join(place.project, "sub") })).files).toEqual([])
   })
 
-  test("XDG_CONFIG_HOME moves the user's files, unless it is relative", async () => {
+  test("reads the user's files from XDG_CONFIG_HOME, unless it is relative", async () => {
     place.write("xdg/tackle/config.json", { shell: "moved" })
     place.write("home/.config/tackle/config.json", { shell: "usual" })
     const environment = { XDG_CONFIG_HOME: join(place.home, "..", "xdg") }
@@ -86,7 +86,7 @@ describe("precedence", () => {
     expect((await place.load({ trusted: false })).config.secrets).toEqual(["MINE"])
   })
 
-  test("TACKLE_CONFIG may start at the directory or at the home, may be TOML, and has to exist", async () => {
+  test("resolves TACKLE_CONFIG from the directory or home, as JSON or TOML, and requires the file", async () => {
     place.write("project/own.toml", 'shell = "here"')
     place.write("home/own.json", { shell: "home" })
     expect((await place.load({ environment: { TACKLE_CONFIG: "own.toml" } })).config.shell).toBe("here")
@@ -96,7 +96,7 @@ describe("precedence", () => {
     )
   })
 
-  test("a work tree that holds the user's config directory does not make it a project's", async () => {
+  test("keeps the scope of the user's config directory inside a work tree", async () => {
     place.write("home/.config/tackle/tackle.json", { shell: "mine" })
     const directory = join(place.home, ".config/tackle")
     const loaded = await place.load({ directory, worktree: directory, trusted: false })
@@ -117,7 +117,7 @@ describe("precedence", () => {
 })
 
 describe("merging", () => {
-  test("objects merge by key, lists replace each other, instructions line up", async () => {
+  test("merges objects by key, replaces lists and appends instructions", async () => {
     place.write("home/.config/tackle/config.json", {
       provider: { a: { name: "A", models: { "m-1": { limit: { context: 1 } } } } },
       override: ["read", "edit"],
@@ -144,7 +144,7 @@ describe("merging", () => {
     })
   })
 
-  test("the origin of a value is the line that counts", async () => {
+  test("returns the line of the winning value as its origin", async () => {
     const user = place.write("home/.config/tackle/config.toml", '\n[provider.a]\nname = "A"\n')
     const project = place.write(
       "project/tackle.json",
@@ -158,7 +158,7 @@ describe("merging", () => {
     expect(origin([])).toBeUndefined()
   })
 
-  test("of a key written twice the last counts, whatever the first was", async () => {
+  test("uses the last of duplicate keys, whatever the type of the first", async () => {
     place.write(
       "project/tackle.json",
       '{ "agent": { "a": { "steps": "no" } }, "agent": { "b": { "steps": 2 } } }',

@@ -11,7 +11,7 @@ beforeEach(() => {
 })
 afterEach(() => place.remove())
 
-test("the work tree is the nearest directory upwards with .git, a directory or a file", () => {
+test("finds the nearest directory upwards with .git, a directory or a file", () => {
   const deep = join(place.project, "a/b")
   mkdirSync(deep, { recursive: true })
   expect(findWorktree(deep)).toBe(place.project)

@@ -17,7 +17,7 @@ async function agentNamed(name: string) {
   return config.agent?.[name] && JSON.parse(JSON.stringify(config.agent[name]))
 }
 
-test("the fields and the text become the agent of the config", async () => {
+test("builds the agent from the fields and the text", async () => {
   place.write(
     "project/.tackle/agent/review.md",
     agent(
@@ -49,7 +49,7 @@ test("the fields and the text become the agent of the config", async () => {
       steps: 12,
       hidden: true,
       tools: { write: false, "my_*": false },
-      // Text for a model: nothing is put into it.
+      // Nothing is substituted in text for a model.
       prompt: "You review.\n\nBe {env:HOME} kind.",
     },
   })
@@ -62,7 +62,7 @@ test("the fields and the text become the agent of the config", async () => {
   expect(files).toEqual([{ path: file, kind: "tackle", scope: "project" }])
 })
 
-test("a later place wins field by field, and origin tells which", async () => {
+test("prefers a later place field by field, and returns its origin", async () => {
   const rising = [
     "home/.claude/agents/x.md",
     "home/.config/opencode/agent/x.md",
@@ -84,7 +84,7 @@ test("a later place wins field by field, and origin tells which", async () => {
   expect((await place.load()).files.map(({ path }) => path)).toEqual(files)
 })
 
-test("names come by path, or from the file", async () => {
+test("names agents by path, or by the name field", async () => {
   place.write("project/.opencode/agent/team/docs.md", "You write docs.")
   place.write("project/.tackle/agent/a.md", agent("name: b"))
   const { config } = await place.load()
@@ -92,8 +92,8 @@ test("names come by path, or from the file", async () => {
   expect(config.agent?.["team/docs"]?.prompt).toBe("You write docs.")
 })
 
-describe("our own files are strict", () => {
-  const faults: [name: string, text: string, message: RegExp][] = [
+describe("Tackle's own files are strict", () => {
+  const problems: [name: string, text: string, message: RegExp][] = [
     [
       "an unknown field",
       agent("description: a\ntoolz: {}"),
@@ -112,7 +112,7 @@ describe("our own files are strict", () => {
     ["a name with a wildcard", agent('name: "*"'), /a\.md:2:1: name: it must consist of/],
     ["deep nesting", agent(`a: ${"[".repeat(60_000)}`), /a\.md:\d+:\d+: /],
   ]
-  test.for(faults)("%s", async ([, text, message]) => {
+  test.for(problems)("%s", async ([, text, message]) => {
     place.write("project/.tackle/agent/a.md", text)
     const error = await place.load().catch((reason: unknown) => reason)
     expect(error).toBeInstanceOf(ConfigError)
@@ -121,7 +121,7 @@ describe("our own files are strict", () => {
 })
 
 describe("other programs' files", () => {
-  test("what is not understood is a note, and the rest counts", async () => {
+  test("notes unknown fields, and applies the rest", async () => {
     const file = place.write(
       "project/.opencode/agent/a.md",
       agent("description: Use it: like this\ncolor: red\nmodel: fast\nmaxSteps: 3", "Do."),
@@ -136,7 +136,7 @@ describe("other programs' files", () => {
     expect(warnings).toEqual([])
   })
 
-  test("one that cannot be read is left out, and stops no other", async () => {
+  test("skips an unreadable file, and reads the others", async () => {
     const bad = place.write("project/.claude/agents/bad.md", agent("a:\n  - b: c: d"))
     place.write("project/.claude/agents/good.md", agent("name: good"))
     const { config, notes } = await place.load()
@@ -144,7 +144,7 @@ describe("other programs' files", () => {
     expect(notes).toEqual([{ file: bad, text: expect.stringMatching(/this is not valid YAML.*ignored\.$/) }])
   })
 
-  test("Claude's list of tools leaves no others, and grants what is known", async () => {
+  test("limits the tools to Claude's list, and allows the known ones", async () => {
     place.write(
       "project/.claude/agents/a.md",
       agent(
@@ -160,7 +160,7 @@ describe("other programs' files", () => {
       expect(told).toContain(word)
   })
 
-  test("without a list all tools stay", async () => {
+  test("keeps all tools without a list", async () => {
     place.write("project/.claude/agents/a.md", agent("name: a\nmodel: inherit", "Do."))
     expect(await agentNamed("a")).toEqual({ prompt: "Do." })
     expect((await place.load()).notes).toEqual([])
@@ -186,7 +186,7 @@ test("ignores an agent of an untrusted project, even its errors", async () => {
   expect({ ignored, count: files.length }).toEqual({ ignored: [], count: 1 })
 })
 
-test("fields without an end are no prompt", async () => {
+test("does not take unclosed front matter for a prompt", async () => {
   const file = place.write("project/.tackle/agent/review.md", "---\ndescription: Reads\nYou review.\n")
   await expect(place.load()).rejects.toThrow(
     `${file}:1:1: the front matter is not closed: add a second line with ---.`,

@@ -30,14 +30,14 @@ test.each([
   expect(await outcome(line)).toBe(expected)
 })
 
-test("rules keep their written order, also where keys look like numbers", async () => {
+test("keeps the written order of rules, also for keys that look like numbers", async () => {
   const line =
     '{"rules":{"my_tool":{"*":"ask","7":"allow"}},"permission":"my_tool","pattern":"7","expect":"allow"}'
   expect(await outcome(line)).toBe("passed")
   expect(await outcome(line.replace('"*":"ask","7":"allow"', '"7":"allow","*":"ask"'))).toBe("ask")
 })
 
-test("a failure is explained by the line of the case", async () => {
+test("explains a failure with the line of the case", async () => {
   const [, entry] = await readPermissionCases(
     `\n${JSON.stringify({ ...rm, expect: "deny" })}\n\n${JSON.stringify({ ...rm, expect: "allow" })}\n`,
     "c.jsonl",
@@ -49,7 +49,7 @@ test("a failure is explained by the line of the case", async () => {
   })
 })
 
-test("reports all bad lines at once, by number", async () => {
+test("reports all invalid lines at once, by number", async () => {
   const bad = [
     "{",
     "[]",

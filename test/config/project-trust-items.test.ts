@@ -12,7 +12,7 @@ beforeEach(() => {
 })
 afterEach(() => place.remove())
 
-test("tools of the user's that the work tree holds have to be trusted, also behind a link", async () => {
+test("requires trust for the user's tools inside the work tree, also behind a link", async () => {
   place.write("project/dot/tackle/tool/mine.ts", "")
   place.write("home/.config/opencode/tool/other.ts", "")
   symlinkSync(join(place.project, "dot/tackle"), join(place.home, ".config/tackle"))
@@ -27,7 +27,7 @@ test("tools of the user's that the work tree holds have to be trusted, also behi
   ])
 })
 
-test("what has to be trusted: config and tools of the project, none of the user's", async () => {
+test("requires trust for the config and tools of the project, not for the user's", async () => {
   place.write("home/.config/tackle/config.json", {})
   place.write("home/.config/tackle/tool/mine.ts", "")
   place.write("project/sub/tackle.toml", "")

@@ -10,7 +10,7 @@ afterEach(() => place.remove())
 
 const user = "home/.config/tackle/tackle.json"
 
-/** A file with one rule for `git *`, and its examples on a line of their own. */
+/** Returns a file with one rule for `git *`, and its examples on a separate line. */
 function gitRule(examples: unknown, more = ""): string {
   return `{ "permission": { "bash": {
     "git *": { "action": "allow",
@@ -18,7 +18,7 @@ function gitRule(examples: unknown, more = ""): string {
   } } }`
 }
 
-test("a rule with examples that hold is a rule like any other", async () => {
+test("applies a rule whose examples hold like any other", async () => {
   const file = place.write(user, gitRule({ allow: ["git commit -m x"], ask: ["git -c x=y status", "make"] }))
   const { permission } = await place.load()
   expect(permission.user).toEqual([
@@ -26,7 +26,7 @@ test("a rule with examples that hold is a rule like any other", async () => {
   ])
 })
 
-test("an example that does not hold is an error with its place and the rule that decided", async () => {
+test("rejects a failing example with its location and the rule that decided", async () => {
   const file = place.write(user, gitRule({ ask: ["make", "git push"] }))
   const message = await place.failure()
   expect(message).toContain(`${file}:3:`)
@@ -35,18 +35,18 @@ test("an example that does not hold is an error with its place and the rule that
   expect(message).not.toContain("git push")
 })
 
-test("other rules of the file count, those of other files do not", async () => {
+test("checks examples against the other rules of the same file only", async () => {
   place.write(user, gitRule({ deny: ["git push"], allow: ["git fetch"] }, ', "git push *": "deny"'))
   place.write("project/tackle.json", { permission: { bash: { "git fetch *": "deny" } } })
   expect((await place.load()).permission.project).toHaveLength(1)
 })
 
-test("an agent's examples are held against its own rules and bounds", async () => {
+test("checks an agent's examples against its own rules and bounds", async () => {
   const rule = { "src/*": { action: "allow", examples: { allow: ["src/a.ts"], deny: ["lib/a.ts"] } } }
   place.write(user, { agent: { plan: { permission: { edit: rule } } } })
   expect((await place.load()).agentPermission.plan).toHaveLength(1)
   place.write("project/tackle.json", { agent: { plan: { permission: { edit: rule } } } })
-  // A project's rules lift no bounds.
+  // A project's rules do not lift bounds.
   expect(await place.failure()).toContain(
     "agent.plan.permission.edit.src/*.examples.allow[0]: this is denied",
   )
@@ -55,7 +55,7 @@ test("an agent's examples are held against its own rules and bounds", async () =
   expect(await place.failure()).toContain("agent.build.permission.edit.src/*.examples.deny[0]: this asks")
 })
 
-test("TOML has the same shape", async () => {
+test("accepts the same shape in TOML", async () => {
   place.write(
     "home/.config/tackle/config.toml",
     '[permission.bash."git *"]\naction = "allow"\nexamples = { ask = ["git push"] }\n',
@@ -68,12 +68,12 @@ test.each([
   [{ allow: [1] }, "expected a list of strings"],
   [{ maybe: ["x"] }, 'expected "allow", "ask" or "deny" as key'],
   [["x"], 'expected "allow", "ask" or "deny" with a list for each'],
-])("examples of the form %j are refused", async (examples, text) => {
+])("rejects examples of the form %j", async (examples, text) => {
   place.write(user, gitRule(examples))
   expect(await place.failure()).toContain(text)
 })
 
-test("a pattern's object needs an action and has no other keys", async () => {
+test("requires an action in a pattern's object, and rejects other keys", async () => {
   place.write(
     user,
     '{ "permission": { "bash": { "x": { "examples": {} }, "y": { "action": "deny", "a": 1 } } } }',
@@ -83,13 +83,13 @@ test("a pattern's object needs an action and has no other keys", async () => {
   expect(message).toContain('unknown key "permission.bash.y.a"')
 })
 
-test("an untrusted project cannot stop the start by an example", async () => {
+test("starts despite a failing example of an untrusted project", async () => {
   place.write("project/tackle.json", gitRule({ deny: ["git push"] }))
   expect((await place.load({ trusted: false })).permission.untrusted).toHaveLength(1)
   expect(await place.failure()).toContain("examples.deny[0]")
 })
 
-test("in another program's file it is a warning", async () => {
+test("warns of a failing example in another program's file", async () => {
   place.write("home/.config/opencode/opencode.json", gitRule({ deny: ["git push"] }))
   expect((await place.load()).warnings).toEqual([expect.stringContaining("examples.deny[0]")])
 })

@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import { configJsonSchema } from "../../src/config/schema.ts"
 import { isRecord } from "../../src/util/json.ts"
 
-test("the JSON Schema for editors names and describes every key", () => {
+test("names and describes every key in the JSON Schema for editors", () => {
   const schema = configJsonSchema()
   const properties = isRecord(schema.properties) ? schema.properties : {}
   expect(Object.keys(properties)).toEqual([

@@ -15,30 +15,30 @@ async function apiKey(environment = {}): Promise<string | undefined> {
   return (await place.load({ environment })).config.provider?.p?.options?.apiKey
 }
 
-test("variables and files are put in, several in one string", async () => {
+test("substitutes variables and files, several in one string", async () => {
   place.write("project/keys/a.txt", "  from-file\n")
   place.write("project/tackle.json", options("<{env:A}|{file:keys/a.txt}|{env:A}>"))
   expect(await apiKey({ A: "from-env" })).toBe("<from-env|from-file|from-env>")
 })
 
-test("what is put in is not looked at again", async () => {
+test("does not substitute within a substituted value", async () => {
   place.write("project/tackle.json", options("{env:A}"))
   expect(await apiKey({ A: "{env:B}$&", B: "no" })).toBe("{env:B}$&")
 })
 
-test("a file's path starts at the config file, or at the home", async () => {
+test("resolves a file's path from the config file, or from the home", async () => {
   place.write("project/.tackle/key", "beside")
   place.write("home/key", "home")
   place.write("project/.tackle/config.json", options("{file:./key}-{file:~/key}-{file:../.tackle/key}"))
   expect(await apiKey()).toBe("beside-home-beside")
 })
 
-test("in TACKLE_CONFIG_CONTENT it starts at the directory", async () => {
+test("resolves a path in TACKLE_CONFIG_CONTENT from the directory", async () => {
   place.write("project/key", "here")
   expect(await apiKey({ TACKLE_CONFIG_CONTENT: JSON.stringify(options("{file:key}")) })).toBe("here")
 })
 
-test("keys stay as they are, and so does what is no substitution", async () => {
+test("leaves keys and other text in braces unchanged", async () => {
   place.write("project/tackle.json", {
     shell: "{env} {other:x} {env:}",
     agent: { "{env:A}": { prompt: "{env:A}" } },
@@ -47,7 +47,7 @@ test("keys stay as they are, and so does what is no substitution", async () => {
   expect(config).toEqual({ shell: "{env} {other:x} {env:}", agent: { "{env:A}": { prompt: "a" } } })
 })
 
-test("a variable that is not set is empty, with a warning", async () => {
+test("replaces an unset variable by nothing, with a warning", async () => {
   const file = place.write("project/tackle.json", '{\n "shell": "x{env:NOT_SET}" }')
   const { config, warnings } = await place.load()
   expect(config.shell).toBe("x")
@@ -56,7 +56,7 @@ test("a variable that is not set is empty, with a warning", async () => {
   ])
 })
 
-test("a file that is missing or cannot be read is an error with its place", async () => {
+test("rejects a missing or unreadable file with its location", async () => {
   const file = place.write("project/tackle.toml", '\nshell = "{file:none}"')
   await expect(place.load()).rejects.toThrow(
     `${file}:2:1: the file ${join(place.project, "none")} does not exist.`,

@@ -8,10 +8,10 @@ import { type LoadConfigOptions, type LoadedConfig, loadConfig } from "../../src
 export interface TestProject {
   home: string
   project: string
-  /** Writes a file below the place's root; texts as they are, other values as JSON. Returns its absolute path. */
+  /** Writes a file below the root: text as it is, other values as JSON. Returns its absolute path. */
   write(path: string, content: unknown): string
   load(options?: Partial<LoadConfigOptions>): Promise<LoadedConfig>
-  /** The text of the `ConfigError` that loading ends with. Anything else is an error. */
+  /** Returns the text of the `ConfigError` that loading ends with. Throws any other error. */
   failure(options?: Partial<LoadConfigOptions>): Promise<string>
   remove(): void
 }

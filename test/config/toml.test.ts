@@ -42,11 +42,11 @@ test.each([
   [["provider", "list", 0, "first"], 18, 1],
   [["provider", "list", 1, "first"], 20, 1],
   [["provider", "list", 1, "inner", "deep"], 22, 1],
-])("%j stands at %i:%i", async (path, line, column) => {
+])("finds %j at %i:%i", async (path, line, column) => {
   expect(positionOf(await parseToml(text, "/f.toml"), path)).toEqual({ file: "/f.toml", line, column })
 })
 
-test("values are those of the library, keys in written order", async () => {
+test("returns the values of the library, with keys in written order", async () => {
   const tree = await parseToml(text, "f")
   expect(toPlain(tree)).toMatchObject({
     model: "a/b",
@@ -57,19 +57,19 @@ test("values are those of the library, keys in written order", async () => {
   expect(numbers.entries.map(({ key }) => key)).toEqual(["b", "10", "9", "a"])
 })
 
-test("a syntax error has its place and shows no line of the file", async () => {
+test("reports a syntax error with its location and no line of the file", async () => {
   const failure = parseToml('model = "x"\napiKey = "SECRET\nname = "y"', "/f.toml")
   await expect(failure).rejects.toThrow(/^\/f\.toml:2:17: [^\n]+$/)
   await expect(failure).rejects.not.toThrow(/SECRET/)
 })
 
-test("a long text and deep nesting do no harm", async () => {
+test("reads a long text and rejects deep nesting without a crash", async () => {
   const long = `a = """${"x\\\\".repeat(250_000)}"""\nb = 1`
   expect(positionOf(await parseToml(long, "f"), ["b"]).line).toBe(2)
   await expect(parseToml(`a = ${"[".repeat(100_000)}`, "f")).rejects.toThrow(/^f:1:/)
 })
 
-test("every key of every table is found in the text", async () => {
+test("finds every key of every table in the text", async () => {
   const key = fc.oneof(
     fc.string({ minLength: 1 }),
     fc.constantFrom("1", "20", "a.b", '"', "'", "#", "=", "]"),
@@ -85,7 +85,7 @@ test("every key of every table is found in the text", async () => {
         const line = lines[entry.position.line - 1]?.slice(entry.position.column - 1) ?? ""
         const quoted = JSON.stringify(entry.key)
         expect([entry.key[0], quoted[0], "'"]).toContain(line[0])
-        // Two neighbours never share a place.
+        // No two neighbours share a position.
         expect(tree.entries.filter(({ position }) => position.line === entry.position.line)).toHaveLength(1)
       }
     }),

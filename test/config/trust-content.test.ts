@@ -26,7 +26,7 @@ async function item(): Promise<TrustItem> {
   return only
 }
 
-/** The shell of the config where only `trusted` is trusted. */
+/** Returns the shell of the config when only `trusted` is trusted. */
 async function shell(trusted: TrustItem) {
   const check = (items: readonly TrustItem[]) => ({
     changed: items.filter(({ path, hash }) => hash === "" || hash !== trusted.hash || path !== trusted.path),
@@ -40,7 +40,7 @@ test.each([
   ["tackle.json", '{"shell":"/bin/\\u007bfi\\u006ce:name}"}'],
   ["tackle.toml", 'shell = "/bin/\\u007bfile:name}"'],
   [".tackle/config.json", '{"shell":"/bin/{file:../name}"}'],
-])("%s lapses with the text of a file that it puts in: %s", async (file, text) => {
+])("revokes %s when the text of a substituted file changes: %s", async (file, text) => {
   place.write(`project/${file}`, text)
   place.write("project/name", "sh\n")
   const trusted = await item()
@@ -52,7 +52,7 @@ test.each([
   expect(await shell(trusted)).toBe("/bin/sh")
 })
 
-test("a file that comes, goes or cannot be read is a change too", async () => {
+test("treats a file that appears, disappears or becomes unreadable as a change", async () => {
   place.write("project/tackle.json", '{"shell":"{file:~/name}"}')
   const missing = await item()
   await expect(shell(missing)).rejects.toThrow(/the file .* does not exist/)
@@ -64,12 +64,12 @@ test("a file that comes, goes or cannot be read is a change too", async () => {
   expect(new Set([missing, there, large].map(({ hash }) => hash)).size).toBe(3)
 })
 
-test("a config that puts in no file has the hash of its bytes", async () => {
+test("hashes the bytes of a config without substituted files", async () => {
   place.write("project/tackle.json", "{}")
   expect((await item()).hash).toBe("44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a")
 })
 
-test("one that puts in more than is looked at is never trusted, and devices do not hold up the start", async () => {
+test("never trusts a config with too many substituted files, and does not hang on devices", async () => {
   const names = Array.from({ length: 65 }, (_, index) => `{file:${index}}`).join("")
   place.write("project/tackle.json", { shell: names })
   expect((await item()).hash).toBe("")

@@ -14,7 +14,7 @@ function lines(metadata: Record<string, unknown>, width = 100): string[] {
   return formattingLines(state, "/w", width).map(stripVTControlCharacters)
 }
 
-test("each file of a patch is named with who formatted it, or why nobody did", () => {
+test("names each file of a patch with its formatters, or the reason why it is not formatted", () => {
   const diff = "--- a\n+++ a\n@@ -1 +1,2 @@\n-x\n+y\n+z\n"
   expect(
     lines({
@@ -31,7 +31,7 @@ test("each file of a patch is named with who formatted it, or why nobody did", (
   ])
 })
 
-test("a call that nobody formatted has no line, and a long one is cut", () => {
+test("shows no line for an unformatted call, and cuts a long line", () => {
   expect(lines({ diff: "+x" })).toEqual([])
   expect(lines({ notFormatted: `tidy: ${"long ".repeat(40)}` }, 60)[0]?.length).toBeLessThanOrEqual(60)
 })

@@ -18,7 +18,7 @@ function request(change: Partial<PermissionRequest>): PermissionRequest {
 const shown = (given: PermissionRequest, whole = true) =>
   stripVTControlCharacters(describeRequest(given, { worktree: "/w", whole }))
 
-test("the command is shown whole, with its tail, every pattern and where a link leads", () => {
+test("shows the full command, every pattern and the target of a link", () => {
   const command = `grep a f${" ".repeat(300)}; env`
   const text = shown(
     request({
@@ -32,7 +32,7 @@ test("the command is shown whole, with its tail, every pattern and where a link 
   expect(text).toContain("reasons: it is risky")
 })
 
-test("what cannot be seen is written out, in the command, the patterns and the rules", () => {
+test("escapes invisible characters in the command, the patterns and the rules", () => {
   const hostile = "npm\u202e test\t\u{e0041}"
   const text = shown(
     request({
@@ -47,7 +47,7 @@ test("what cannot be seen is written out, in the command, the patterns and the r
   expect(text).not.toMatch(/[\p{Cf}\t]/u)
 })
 
-test("a long diff is cut until all of it is wanted, and offers nothing to remember before that", () => {
+test('cuts a long diff until it is requested in full, and offers "always" only then', () => {
   const diff = Array.from({ length: 100 }, (_, line) => `+\tline ${line}\u202e`).join("\n")
   const given = request({ permission: "edit", patterns: ["a.ts"], always: ["*"], metadata: { diff } })
   expect(isShownWhole(given)).toBe(false)
@@ -59,7 +59,7 @@ test("a long diff is cut until all of it is wanted, and offers nothing to rememb
   expect(whole).toContain("always allows edit: *")
 })
 
-test("a short diff is whole", () => {
+test("shows a short diff in full", () => {
   expect(isShownWhole(request({ metadata: { diff: "+a\n-b\n" } }))).toBe(true)
   expect(isShownWhole(request({}))).toBe(true)
 })

@@ -11,7 +11,7 @@ function fold(text: string, width: number, size = text.length || 1): string {
   return pieces.map(push).join("") + end()
 }
 
-test("prose is broken between words, code and tables are not", () => {
+test("wraps prose between words, but not code and tables", () => {
   expect(fold("one two three\nfour", 8)).toBe("one two\nthree\nfour")
   expect(fold("a verylongword b", 6)).toBe("a\nverylongword\nb")
   expect(fold("```js\nconst one = two\n```\nconst one = two", 8)).toBe(
@@ -20,7 +20,7 @@ test("prose is broken between words, code and tables are not", () => {
   expect(fold("  const one = two\n| a | b c d |", 8)).toBe("  const one = two\n| a | b c d |")
 })
 
-test("however the text is cut, the same is shown, and every word of it", () => {
+test("shows the same with every word, however the text is split", () => {
   const words = fc.array(fc.stringMatching(/^[a-z`|]{1,9}$/)).map((list) => list.join(" "))
   fc.assert(
     fc.property(
