@@ -71,7 +71,7 @@ export function callFor(attached: Attached): { tool: string; input: Record<strin
     : { tool: "read", input: { filePath: path } }
 }
 
-/** Converts the result of that call to prompt files, or returns why there are none. */
+/** Converts the result of that call to prompt files, or returns the reason why it has no files. */
 export function attachedFiles(
   attached: Attached,
   state: ToolStateCompleted | ToolStateError,

@@ -30,7 +30,7 @@ export const toolSearchTool = define(toolSearchId, {
   async execute({ query, limit }, ctx) {
     const { catalogue } = ctx
     if (!catalogue)
-      throw new TackleError("All tools are already offered. There are none to search for.", {
+      throw new TackleError("All tools are already offered, so there is nothing to search for.", {
         code: "tool-search.unavailable",
         recoverable: true,
       })
