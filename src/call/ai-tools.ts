@@ -9,9 +9,10 @@ export interface AiToolSource {
 }
 
 /**
- * The engine's tools for the AI SDK's own loop (`streamText`, `generateText`), for people who keep it. Every call goes
- * through the engine: arguments are checked, permission is decided, output is bounded. A failed call throws with the
- * text for the model. Nothing is recorded, and files count as read as they are at the call. Needs the package `ai`.
+ * The engine's tools for the AI SDK's own loop (`streamText`, `generateText`), for applications that keep it. Every
+ * call goes through the engine: arguments are checked, permission is decided, output is bounded. A failed call throws
+ * with the text for the model. Nothing is recorded, and files count as read as they are at the call. Needs the
+ * package `ai`.
  */
 export async function toAiTools(
   engine: AiToolSource,

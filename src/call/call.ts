@@ -11,7 +11,7 @@ export interface Call {
   raw: string
   /** The output limit cut the answer off inside this call. */
   cut?: boolean
-  /** Describes what was repaired when the call was read from text. */
+  /** Describes the repairs made when the call was read from text. */
   repaired?: string
 }
 

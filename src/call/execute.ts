@@ -149,7 +149,7 @@ function truncateChanged(end: CallEnd, result: CallEnd, ctx: ToolContext, step: 
   return { ...end, output: cut.output, metadata: { ...end.metadata, ...cut.metadata } }
 }
 
-/** Only built-in tools are trusted with what they declare. */
+/** Trusts the declarations of built-in tools only. */
 function onlyReads({ definition, source }: PreparedCall["tool"]): boolean {
   return source.kind === "builtin" && definition.access === "read"
 }

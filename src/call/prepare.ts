@@ -20,11 +20,11 @@ export interface PreparedCall {
   args: unknown
   /** This call's entry in the turn's history. Its result is added when it is known. */
   past: PastCall
-  /** Describes what was repaired, if anything. */
+  /** Describes the repairs, if any. */
   repaired?: string
 }
 
-/** A call that cannot run. `error` is what the model reads. */
+/** A call that cannot run. The model reads `error`. */
 export interface InvalidCall {
   kind: "invalid"
   call: Call
@@ -86,7 +86,7 @@ export async function prepareCall(call: Call, step: Step): Promise<PreparedCall 
       // Permission is asked for what runs.
       state: changed ? { ...state, input: before.args } : state,
       args: changed ? await validate(before.args) : given,
-      // The loop detector compares what the model wrote, not what plugins made of it.
+      // The loop detector compares the model's arguments, not those changed by plugins.
       past: { tool: found.tool.id, input: canonicalJson(parsed.input) },
       repaired: repairs.length > 0 ? repairs.join("; ") : undefined,
     }

@@ -46,7 +46,10 @@ export async function runCalls(calls: readonly Call[], step: Step): Promise<Call
   return allEnded(outcomes)
 }
 
-/** Returns what a tool calls others with. The calls are stored as calls of their own and run like those of a step. */
+/**
+ * Returns the function with which a tool calls other tools. These calls are stored separately and run like those of a
+ * step.
+ */
 function nestedCalls({ call, tool }: PreparedCall, step: Step): CallTools | undefined {
   if (step.nested) return undefined
   const offered = new Map(step.offered)

@@ -23,7 +23,7 @@ export interface ConfigSource extends Pick<ConfigFile, "path" | "kind" | "scope"
   read?: FileReader
 }
 
-/** A parsed source: what it contributes to the merged config. */
+/** A parsed source: its contribution to the merged config. */
 export interface ConfigLayer {
   source: ConfigSource
   /** Checked values without `permission` and `$schema`. */

@@ -8,7 +8,7 @@ import type { ObjectNode } from "./node.ts"
 import { parseToml } from "./toml.ts"
 
 /**
- * Parses a config file of any format into a tree of Tackle's own shape, with notes on what was left out. Throws
+ * Parses a config file of any format into a tree of Tackle's own shape, with notes on omitted parts. Throws
  * `ConfigError`.
  */
 export async function parseConfig(

@@ -73,7 +73,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   const temporaries = createTemporaryFileJournal(data.temporaries, onProblem)
   const placeholders = createPlaceholderJournal(data.placeholders, onProblem)
 
-  // Plugins change the options, including what is secret, so they load before the store opens.
+  // Plugins change the options, including the secrets, so they load before the store opens.
   const mask = given.mask ?? createSecretMask()
   const hide = mask.value
   const onSecrets = (secrets: Record<string, string>) => mask.add(storedSecrets(secrets))

@@ -64,8 +64,8 @@ export function readableDataPaths({ outputs, plans, programs }: DataPaths): stri
 }
 
 /**
- * Returns the paths whose change always asks: they decide what is trusted, and some of them are executed. The whole
- * data directory, unless the project is inside it.
+ * Returns the paths whose change always asks: they determine trust, and some of them are executed. The whole data
+ * directory, unless the project is inside it.
  */
 export function guardedDataPaths(directory: string, worktree: string): string[] {
   return isInside(worktree, directory) ? Object.values(dataPaths(directory)) : [directory]

@@ -50,7 +50,7 @@ const limits = { bytes: (5 * 1024 * 1024 * 3) / 4, pixels: 8_000 }
 /** The longer side of a scaled image. Models do not use a higher resolution. */
 const scaledPixels = 2_000
 
-/** An image as it is attached. */
+/** An attached image. */
 export interface Picture {
   content: Buffer
   mime: string

@@ -6,7 +6,7 @@ import { hashOf } from "./content-store.ts"
 import { heavyDirectories } from "./ignore-rules.ts"
 import { walk } from "./walk.ts"
 
-/** Limits of a scan, and of what it holds in memory while a command runs. */
+/** Limits of a scan, and of its memory while a command runs. */
 export interface ScanLimits {
   /** Files and directories to visit. */
   entries: number

@@ -30,7 +30,7 @@ export interface FormatterService {
   format(path: string, signal: AbortSignal): AsyncIterable<FormatterRun>
 }
 
-/** The formatters, and what they may run. */
+/** The formatters, and the programs they may run. */
 export interface FormatterServiceOptions {
   config: FormatterConfig
   /** Absolute, links resolved. */

@@ -63,7 +63,7 @@ export interface FileDiagnostics {
   diagnostics: Diagnostic[]
 }
 
-/** The servers and what they may run. */
+/** The servers, and the programs they may run. */
 export interface LanguageServiceOptions {
   /** `lsp` of the config. Default: the known servers that are installed. */
   config?: LspConfig

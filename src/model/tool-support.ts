@@ -28,7 +28,7 @@ export function openToolSupport(dataDirectory: string): ToolSupport {
       return Object.hasOwn(known, name) ? known[name]?.reason : undefined
     },
     remember(name, reason) {
-      // Read again to keep what another process wrote.
+      // Read again to keep changes by other processes.
       known = { ...load(path), [name]: { reason: reason.slice(0, 300), time: new Date().toISOString() } }
       save(path, known)
     },

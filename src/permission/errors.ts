@@ -1,7 +1,7 @@
 import type { Rule } from "../schema/permission.ts"
 import { TackleError } from "../util/errors.ts"
 
-/** A refusal: the request, who refused it and why. */
+/** A refusal: the request, its source and the reason. */
 export interface Denial {
   /** `denied` by a rule, `rejected` by the user or a plugin, `unanswered` if no user could be asked. */
   kind: "denied" | "rejected" | "unanswered"
@@ -13,7 +13,7 @@ export interface Denial {
   feedback?: string
 }
 
-/** A call was refused. The message tells the model what was refused, why, and what to do next. */
+/** A call was refused. The message tells the model the refused request, the reason and the next step. */
 export class PermissionError extends TackleError {
   readonly kind: Denial["kind"]
   readonly permission: string

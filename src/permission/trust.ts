@@ -43,7 +43,7 @@ export function openTrust(path: string): Trust {
   }
 
   function change(edit: (current: Directories) => void): void {
-    // Reads the file again to keep what another process has written.
+    // Reads the file again to keep changes by other processes.
     const current = load(path).directories
     edit(current)
     save(path, current)

@@ -24,7 +24,7 @@ export async function variablesOfPlugins(
   return Object.fromEntries(entries.filter(([name]) => whyRefused(name) === undefined))
 }
 
-/** Variables that change what a command does. */
+/** Variables that change the effect of a command. */
 interface UnsafeVariables {
   /** Matches the whole name. */
   names: RegExp

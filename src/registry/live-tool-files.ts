@@ -95,7 +95,7 @@ interface Entry {
   result: LoadedToolFile
 }
 
-/** Returns false for a failed file: it is retried, since what was missing may exist now. */
+/** Returns false for a failed file: it is retried, since a missing import may exist now. */
 function isSame({ file, result }: Entry, now: ToolFile): boolean {
   return (
     result.problem === undefined &&

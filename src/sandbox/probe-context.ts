@@ -6,7 +6,7 @@ import { createServer, type Server } from "node:net"
 import { join } from "node:path"
 import type { RunningProcess } from "../util/process.ts"
 
-/** One attempt to leave the sandbox. Its outcome is measured outside, not by what the attempt reports. */
+/** One attempt to leave the sandbox. Its outcome is measured outside, not reported by the attempt. */
 export interface Probe {
   id: string
   /** For the user, such as `write a file outside the project`. */

@@ -16,7 +16,7 @@ export const TextPart = z.object({
 })
 export type TextPart = z.infer<typeof TextPart>
 
-/** The model's reasoning. `metadata` contains what the provider expects back, such as a signature. */
+/** The model's reasoning. `metadata` contains data that the provider expects back, such as a signature. */
 export const ReasoningPart = z.object({
   ...base,
   type: z.literal("reasoning"),

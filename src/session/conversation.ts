@@ -20,7 +20,7 @@ export interface Conversation {
   readonly readPage: PageReader
   /** Undefined when instructions beside files are not read. */
   readonly instructions?: InstructionCapability
-  /** Caches converted messages, so that a step costs only what is new in it. */
+  /** Caches converted messages, so that a step converts only its new messages. */
   toPrompt: ReturnType<typeof createPromptBuilder>
   /**
    * Returns the history that the model receives; everything else stays in the store. The first call reads the store

@@ -70,8 +70,8 @@ export function promptHistory(history: readonly MessageWithParts[]): readonly Me
 }
 
 /**
- * Removes the messages that a summary replaces, so that memory holds only what the model receives. {@link
- * promptHistory} returns the same as before.
+ * Removes the messages that a summary replaces, so that memory contains only the history that the model receives.
+ * {@link promptHistory} returns the same as before.
  */
 export function dropSummed(history: MessageWithParts[]): void {
   history.splice(0, lastSummary(history).start)

@@ -72,7 +72,7 @@ export function requireAnswer(schema: unknown, model: ModelInfo): StructuredAnsw
       const refused = calls.find(({ tool }) => tool === answerTool)
       if (refused?.state.status === "error") {
         const verdict = fail(refused.state.error)
-        // The result of the call already says what was wrong.
+        // The result of the call already describes the problem.
         return verdict.kind === "failed" ? verdict : { kind: "open" }
       }
       if (calls.length > 0) return { kind: "open" }

@@ -91,7 +91,7 @@ export function* skipSpace(source: Source): Reading<void> {
   yield* takeWhile(source, /\s*/y)
 }
 
-/** Reads what the sticky pattern matches. Every prefix of a match must match, too. */
+/** Reads the text that the sticky pattern matches. Every prefix of a match must match, too. */
 export function* takeWhile(source: Source, pattern: RegExp): Reading<string> {
   for (;;) {
     pattern.lastIndex = source.position

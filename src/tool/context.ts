@@ -30,7 +30,7 @@ export interface ToolContext {
   metadata(update: MetadataUpdate): Promise<void>
   /** Resolves when allowed; throws `PermissionError` when refused. Change nothing before it resolves. */
   ask(request: AskRequest): Promise<void>
-  /** Returns what the rules say about reading a file, without asking. Searches hide files that are not allowed. */
+  /** Returns the verdict of the rules on reading a file, without asking. Searches hide files that are not allowed. */
   mayRead?(path: string): Promise<Action>
   /** Opens a file for output that is too long to keep in memory. */
   spill: SpillOpener

@@ -10,8 +10,8 @@ export interface TackleErrorOptions {
 const marker = Symbol.for("tackle.error")
 
 /**
- * Base class of all errors that Tackle throws on purpose. The model or the user reads the message: it says what is wrong,
- * where, and what to do next.
+ * Base class of all errors that Tackle throws on purpose. The model or the user reads the message: it names the
+ * problem, its location and the next step.
  */
 export class TackleError extends Error {
   readonly code: string

@@ -14,7 +14,7 @@ export type ModuleAliases = Readonly<Record<string, string>>
 /**
  * Imports the current version of a user's JavaScript or TypeScript file. Returns the loaded module if neither the file
  * nor what it imports by path has changed. Node strips types; jiti transforms what Node refuses (enums, parameter
- * properties, packages in TypeScript). `aliases` apply to the file and to what it imports by path. With `pinned`, only
+ * properties, packages in TypeScript). `aliases` apply to the file and its imports by path. With `pinned`, only
  * bytes with a matching hash run: see {@link ModuleGraph}. Throws the errors of the module.
  *
  * Each changed version is a new graph. Earlier versions keep running and stay in memory. Packages are loaded once.

@@ -261,7 +261,7 @@ function joinOutputs(readers: readonly ProcessOutput[]): ProcessOutput {
   }
 }
 
-/** Takes over the descriptor. `stop` drops what the program has not read. */
+/** Takes over the descriptor. `stop` drops unread data. */
 function writeInput(descriptor: number): ProcessInput & { stop(): void } {
   const socket = new Socket({ fd: descriptor, readable: false, writable: true })
   // Each write reports its own error.

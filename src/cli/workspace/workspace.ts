@@ -39,7 +39,7 @@ export interface Workspace extends Location {
    * Whether the user trusts the project as it is, by `tackle trust` or `--trust`. False for a project without items.
    */
   trusted: boolean
-  /** Whether it is trusted by `--trust`, which covers only what was found at start. */
+  /** Whether it is trusted by `--trust`, which covers only items found at startup. */
   trustedForRun: boolean
   /** The items of the project that need trust. */
   items: readonly FoundItem[]

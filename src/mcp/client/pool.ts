@@ -15,7 +15,7 @@ import {
 import { fromMcpTool, mcpToolID } from "./tool.ts"
 import type { ToolFingerprints } from "./tool-fingerprints.ts"
 
-/** The servers of an engine and what they share. */
+/** The servers of an engine, and their shared settings. */
 export interface McpPoolOptions
   extends Pick<ConnectOptions, "worktree" | "trusted" | "environment" | "record" | "tokens"> {
   servers: readonly McpServer[]
