@@ -12,7 +12,7 @@ import { canonicalJson } from "../util/json.ts"
 export interface Agents {
   /** The current agents. Always the same map. */
   readonly all: ReadonlyMap<string, Agent>
-  /** Returns the agent, or its last version if it was removed: its rules still apply to its subagents and jobs. */
+  /** Returns the agent, or its last version if it was removed: its rules still apply to sessions that it started. */
   known(name: string): Agent
   /** Throws `UsageError` with the available names. */
   named(name: string): Agent

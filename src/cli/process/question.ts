@@ -47,7 +47,7 @@ export function canAskHere(environment: Readonly<Record<string, string | undefin
   return atTerminal() && clients.includes(environment.TACKLE_CLIENT ?? "cli")
 }
 
-/** Returns the same for a list of tools: whether the client in `TACKLE_CLIENT` would be offered them. */
+/** Returns whether the client in `TACKLE_CLIENT` can ask the user, to list its tools. */
 export function clientCanAsk(environment: Readonly<Record<string, string | undefined>>): boolean {
   const { TACKLE_CLIENT: client } = environment
   return client === undefined ? atTerminal() : clients.includes(client)
