@@ -28,10 +28,10 @@ isRepaired = true
 tackle("session", "list")
 process.stdout.write(`
 The repaired copy is in ${project}
-  bin/tackle session show --dir ${project}   what was done
-  bin/tackle session undo --dir ${project}   puts the file back
-  rm -r ${project}                           when you have seen enough
-Now one of yours: bin/tackle run --dir PROJECT "list the files"
+  bin/tackle session show --dir ${project}   shows what was done
+  bin/tackle session undo --dir ${project}   restores the file
+  rm -r ${project}                           removes the copy
+Then try a project of yours: bin/tackle run --dir PROJECT "list the files"
 `)
 
 function tackle(...args: string[]): void {
