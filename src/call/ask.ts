@@ -49,7 +49,7 @@ export async function askAboutLoop(
 
 /**
  * Asks before a tool of a third party runs, whether it asks by itself or not. Throws `PermissionError`, and `TypeError`
- * for a tool whose own `ask` returns something else than patterns.
+ * for a tool whose own `ask` returns anything other than patterns.
  */
 export async function askForThirdParty(
   prepared: PreparedCall,

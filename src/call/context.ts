@@ -93,7 +93,7 @@ export interface Run {
   readonly instructions?: InstructionCapability
   /** Path of the session's plan. Undefined without plan mode. */
   readonly planFile?: string
-  /** Asks the session's model. Undefined when there is no model to ask. */
+  /** Asks the session's model. Undefined without a model. */
   readonly sample?: Sample
   /** Shows the user a form of an MCP server. Undefined when only questions can be shown. */
   readonly form?: AskForm

@@ -83,7 +83,7 @@ export async function prepareCall(call: Call, step: Step): Promise<PreparedCall 
       kind: "prepared",
       call,
       tool: found.tool,
-      // Permission is asked for what runs.
+      // Permission is asked for the input that runs.
       state: changed ? { ...state, input: before.args } : state,
       args: changed ? await validate(before.args) : given,
       // The loop detector compares the model's arguments, not those changed by plugins.

@@ -8,7 +8,7 @@ export interface TimeLimit {
   start(): void
   /** Runs `work` with the clock stopped, such as while the user answers a question. */
   outside<T>(work: () => Promise<T>): Promise<T>
-  /** Stops the clock for good. */
+  /** Stops the clock permanently. */
   end(): void
 }
 

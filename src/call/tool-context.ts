@@ -105,7 +105,7 @@ export function createToolContext(prepared: PreparedCall, step: Step, hooks: Con
     ctx.lsp = engine.lsp
     ctx.formatter = engine.formatter
     ctx.catalogue = active.catalogue
-    // Only built-in tools pass on what `near` returns, which counts as given to the model.
+    // Only built-in tools pass on the result of `near`, which counts as given to the model.
     ctx.instructions = run.instructions
     const { spawn } = run
     if (spawn && unavailable.task === undefined)

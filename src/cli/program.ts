@@ -87,7 +87,7 @@ const commands: Readonly<Record<string, CommandEntry>> = {
 /** Columns of the help. Every terminal has them. */
 const helpWidth = 80
 
-/** Defines every command by name and description, and completely the one that `args` name. */
+/** Defines every command by name and description, and the command in `args` completely. */
 async function createProgram(args: readonly string[]): Promise<Command> {
   const program = new Command("tackle")
     .description("A tool-calling engine for coding agents.")

@@ -126,8 +126,8 @@ function suggestion(tree: ObjectNode, path: Path, key: string): string {
 }
 
 /**
- * Describes an invalid value: what is expected, the kind of value found, and what to write. Never shows strings of the
- * file, which could be secrets. `description` is the schema's text for the key. Ends with a full stop.
+ * Describes an invalid value: the expected value, the kind of value found, and the correction. Never shows strings of
+ * the file, which could be secrets. `description` is the schema's text for the key. Ends with a full stop.
  */
 export function describeIssue(
   issue: z.core.$ZodIssue,

@@ -8,7 +8,7 @@ import { sectionNames } from "./schema.ts"
 export interface EnabledSetting {
   /** For example `shell` or `provider.own.options.baseURL`; for a rule, `permission` or `agent.<name>.permission`. */
   key: string
-  /** As written, before substitution. */
+  /** Value as written, before substitution. */
   value: unknown
   rule?: Rule
   /** The effect, if not obvious from the key. */

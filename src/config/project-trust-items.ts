@@ -76,7 +76,7 @@ function readIfPossible(path: string): SmallFile | undefined {
 /** The content that trust in a config covers: its bytes and those of every included file. */
 export interface TrustContent {
   /**
-   * SHA-256 in hex, that of the file alone if it includes none. Empty if the file cannot be parsed or includes too many
+   * SHA-256 in hex, of the file alone if it includes no others. Empty if the file cannot be parsed or includes too many
    * files: it cannot be trusted.
    */
   hash: string

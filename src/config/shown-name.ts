@@ -9,7 +9,7 @@ export function shownName(name: string): string {
   return shown.length > maxLength ? `${shown.slice(0, maxLength - 1)}…` : shown
 }
 
-/** The same without a length limit, for example for a path that must be complete. */
+/** Returns the same without a length limit, for example for a path that must be complete. */
 export function wholeName(name: string): string {
   return showInvisible(name).replaceAll("\n", "<U+000A>")
 }

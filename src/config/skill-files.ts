@@ -10,7 +10,7 @@ export function skillFiles(location: Location): string[] {
   return findSkillFiles([...userFolders(location), ...projectFolders(location)])
 }
 
-/** Lists those of the project. */
+/** Lists the skill files of the project. */
 export function projectSkillFiles(location: Location): string[] {
   return findSkillFiles(projectFolders(location))
 }

@@ -37,7 +37,7 @@ export interface AgentOptions {
 /** Everything that is defined in Markdown: agents with their rules, commands and skills. */
 export interface DefinitionSet extends AgentOptions {
   commands?: Readonly<Record<string, CommandConfig>>
-  /** In rising precedence: see `TackleOptions`. */
+  /** Skill files in rising precedence: see `TackleOptions`. */
   skillFiles?: readonly (string | SkillFile)[]
 }
 

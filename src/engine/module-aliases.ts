@@ -11,7 +11,7 @@ export function toolAliases(): ModuleAliases {
   }
 }
 
-/** Returns replacements for OpenCode's own package, also for plugins that have it installed. */
+/** Returns replacements for OpenCode's own package, even for plugins that have it installed. */
 export function pluginAliases(): ModuleAliases {
   const own = ownModule("plugin/index")
   return own === undefined

@@ -12,7 +12,7 @@ import type { TackleOptions } from "./options.ts"
 
 /** Sources of the rules of a policy. */
 export interface PolicySources {
-  /** In rising order: see {@link configuredLayers}. Layers of flags come above the agent's rules. */
+  /** Layers in rising order: see {@link configuredLayers}. Layers of flags come above the agent's rules. */
   configured: readonly Layer[]
   agents: Pick<Agents, "known">
   lineage: Lineage

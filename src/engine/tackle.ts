@@ -83,7 +83,7 @@ export interface Sessions {
   /** Stores an archive as a session of this worktree. `copy` creates new ids. Throws `ArchiveError`. */
   import(archive: unknown, options?: { copy?: boolean }): Promise<SessionHandle>
   /**
-   * Creates a session with a copy of another's history, whole or up to the end of the turn of the message `at`.
+   * Creates a session with a copy of another's history: all of it, or up to the end of the turn with the message `at`.
    * Undefined if the session does not exist. Throws `ArchiveError` for an unknown message.
    */
   fork(id: string, options?: { at?: string }): Promise<SessionHandle | undefined>

@@ -9,11 +9,11 @@ import {
 import { terminalText } from "../util/terminal-text.ts"
 import { privateCopy } from "./private-copy.ts"
 
-/** An executable that speaks the protocol, and what each start needs. */
+/** An executable that speaks the protocol, and the values that each start needs. */
 export interface Program {
   /** The tool's id. */
   name: string
-  /** Absolute. */
+  /** Absolute path. */
   path: string
   /** The files that may run. The program then runs from a private copy of them. Absent: it runs in place. */
   pinned?: PinnedFiles

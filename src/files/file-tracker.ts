@@ -20,14 +20,14 @@ export interface FileTracker {
 
 /** The content of a file when the session last saw it. Without a digest above {@link maxDigestBytes}. */
 export interface FileStamp {
-  /** In bytes. */
+  /** Size in bytes. */
   size: number
   mtimeMs: number
   /** SHA-256 in hex. */
   digest?: string
 }
 
-/** In bytes. Larger files are compared by size and time, because hashing reads the whole file. */
+/** Limit in bytes. Larger files are compared by size and time, because hashing reads the whole file. */
 export const maxDigestBytes = 64 * 1024 * 1024
 
 /** The resources for file changes that all sessions of an engine share. */

@@ -17,9 +17,9 @@ export interface FormatContext {
 
 /** A file that was just written. The caller holds its lock and its commit. */
 export interface WrittenFile {
-  /** As the tool received it. */
+  /** Path as the tool received it. */
   path: string
-  /** With all links resolved. */
+  /** Path with all links resolved. */
   real: string
   title: string
   bytes: Uint8Array

@@ -6,7 +6,7 @@ import { FileAccessError } from "./file-errors.ts"
 import { type FileStamp, type FileTracker, sameStamp, stampBytes, stampFile } from "./file-tracker.ts"
 import { showName } from "./show-name.ts"
 
-/** In bytes. A changed file is in memory twice: as bytes and as text. */
+/** Limit in bytes. A changed file is in memory twice: as bytes and as text. */
 const maxFileBytes = 256 * 1024 * 1024
 
 /** The state of a path before a change. `path` as given, `real` with all links resolved. */

@@ -7,7 +7,7 @@ export interface LineSplitter {
 
 /**
  * Creates a splitter. Lines end with LF or CRLF, which is excluded from the line. Keeps only the first `maxLength`
- * UTF-16 units of a line, without splitting a surrogate pair, so that memory is bounded; `length` is that of the
+ * UTF-16 units of a line, without splitting a surrogate pair, so that memory is bounded; `length` counts the
  * whole line.
  */
 export function createLineSplitter(

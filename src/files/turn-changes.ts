@@ -30,7 +30,7 @@ export interface FileContent {
 /** The known changes of a turn to files. */
 export interface TurnRecord {
   files: FileChange[]
-  /** Descriptions of what else may have changed. */
+  /** Descriptions of other possible changes. */
   unseen: string[]
 }
 

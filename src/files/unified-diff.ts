@@ -1,7 +1,7 @@
-/** In characters per side. Larger texts take seconds to compare, and the diff would not be read. */
+/** Limit in characters per side. Larger texts take seconds to compare, and the diff would not be read. */
 const maxTextLength = 1_000_000
 
-/** In characters. Fits a permission request and a stored part. */
+/** Limit in characters. Fits a permission request and a stored part. */
 const maxDiffLength = 20_000
 
 /** Time grows with the square of the changed lines: 1,000 take about 0.15 s. */

@@ -7,7 +7,7 @@ import { type IgnoreRules, rulesAbove } from "./ignore-rules.ts"
 
 /** An entry below the root of a walk. */
 export interface WalkEntry {
-  /** Relative to the root, with `/` between the parts. */
+  /** Path relative to the root, with `/` between the parts. */
   path: string
   name: string
   /** The path of its directory, empty for the root. */

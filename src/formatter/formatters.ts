@@ -36,7 +36,7 @@ export interface Formatter {
   name: string
   /** `$FILE` in an argument is replaced by the file's absolute path. */
   command: readonly [string, ...string[]]
-  /** With the dot. */
+  /** File extensions with the dot. */
   extensions: readonly string[]
   environment: Readonly<Record<string, string>>
   /**

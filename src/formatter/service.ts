@@ -33,7 +33,7 @@ export interface FormatterService {
 /** The formatters, and the programs they may run. */
 export interface FormatterServiceOptions {
   config: FormatterConfig
-  /** Absolute, links resolved. */
+  /** Absolute path with links resolved. */
   worktree: string
   /** False: programs inside the worktree, and formatters that run code of the project, do not run. */
   trusted: boolean

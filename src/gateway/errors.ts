@@ -104,5 +104,5 @@ function deepestCode(error: unknown): string | undefined {
   return undefined
 }
 
-/** In characters. Error pages of proxies can be very long. */
+/** Limit in characters. Error pages of proxies can be very long. */
 const longestText = 2_000

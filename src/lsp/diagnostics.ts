@@ -20,7 +20,7 @@ export interface PublishedDiagnostics {
 export interface DiagnosticWait {
   /** A report is new if it comes after this `count`. */
   since: number
-  /** Servers publish several times. The last report is the one that this many milliseconds of silence follow. */
+  /** Servers publish several times. A report is the last one if no other follows within this many milliseconds. */
   quietMs: number
   /** Total limit in milliseconds, including the quiet time. */
   ms: number

@@ -11,7 +11,7 @@ export interface LanguageServer {
   id: string
   /** Program and arguments. */
   command: readonly [string, ...string[]]
-  /** With the dot. */
+  /** File extensions with the dot. */
   extensions: readonly string[]
   /** Names of files that mark a root directory. Without one, the worktree is the root. */
   roots: readonly string[]

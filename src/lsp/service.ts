@@ -67,7 +67,7 @@ export interface FileDiagnostics {
 export interface LanguageServiceOptions {
   /** `lsp` of the config. Default: the known servers that are installed. */
   config?: LspConfig
-  /** Absolute, links resolved. */
+  /** Absolute path with links resolved. */
   worktree: string
   /** True: programs inside the worktree may run. */
   trusted: boolean

@@ -3,9 +3,9 @@ import { isRecord } from "../util/json.ts"
 
 /** Provider options that mark a message. System and assistant messages get both on the message. */
 export interface CacheMark {
-  /** On the last part of user and tool messages. Most packages apply a mark on the message to every result in it. */
+  /** Mark on the last part of user and tool messages. Most packages apply a message mark to every result in it. */
   part: SharedV4ProviderOptions
-  /** On the message, for packages that read it there. */
+  /** Mark on the message, for packages that read it there. */
   message?: SharedV4ProviderOptions
 }
 

@@ -31,7 +31,7 @@ export interface CallRequest {
   temperature?: number
   topP?: number
   topK?: number
-  /** The same for all requests of a session, for servers that use it for their cache. */
+  /** Key for the server's cache, the same in all requests of a session. */
   cacheKey?: string
   /** Options of the provider package, without the provider's name. Plain data. */
   providerOptions?: Readonly<Record<string, unknown>>

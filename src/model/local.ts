@@ -12,7 +12,7 @@ export interface LocalServer {
   models: string[]
 }
 
-/** In milliseconds. A server on a busy machine may need some hundreds. A closed port answers at once. */
+/** Limit in milliseconds. A server on a busy machine may need several hundred. A closed port answers at once. */
 const timeoutMs = 1_000
 
 /** Maximum size of a list of models. */

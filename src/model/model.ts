@@ -19,7 +19,7 @@ export interface ModelInfo {
   name: string
   /** False: the server does not accept `tools`. */
   toolCall: boolean
-  /** In tokens. A missing limit is unknown, not infinite. */
+  /** Limits in tokens. A missing limit is unknown, not infinite. */
   limit: { context?: number; output?: number }
   /** US dollars per million tokens. A missing price is unknown and counts as 0. */
   cost?: { input: number; output: number; cacheRead?: number; cacheWrite?: number }
@@ -39,7 +39,7 @@ export interface ModelInfo {
 export interface ModelServer {
   /** The AI SDK package for its protocol. */
   package: string
-  /** Without the port. Empty: the default of the package. */
+  /** Host without the port. Empty: the default of the package. */
   host: string
   /** Key of `providerOptions` that the package reads. */
   optionsKey: string

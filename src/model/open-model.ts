@@ -20,7 +20,7 @@ export interface OpeningDependencies {
   }) => Promise<Record<string, unknown> | undefined>
   /** Default: `httpFetch` of `http-fetch.ts`. */
   fetch?: typeof fetch
-  /** Wraps every `fetch`, also that of a plugin. */
+  /** Wraps every `fetch`, including a plugin's. */
   aroundFetch?: (ask: typeof fetch) => typeof fetch
   /** Imports a package that does not ship with Tackle. Default: `import(name)`. */
   importPackage?: (name: string) => Promise<unknown>

@@ -150,7 +150,7 @@ function describeServer({ id, npm, row, config }: Provider): ModelServer {
   return { package: npm, host, optionsKey: optionsKeyOf(npm, id) }
 }
 
-/** Returns the configured tool policy: that of the model, else that of the provider. */
+/** Returns the configured tool policy of the model, or else of the provider. */
 export function toolPolicyOf({ id, config }: Pick<Provider, "id" | "config">, modelID: string) {
   const model = own(config.models ?? {}, modelID)
   const inherited = config.toolCalling ?? "auto"

@@ -62,7 +62,7 @@ const claudeMark: CacheMark = {
 /** For compatible servers that read the mark in the text. */
 const textMark: CacheMark = { part: { openaiCompatible: { [markInText]: ephemeral } } }
 
-/** This package reads the mark of the part if a message has several, else that of the message. */
+/** This package reads the mark of the part if a message has several parts, else the mark of the message. */
 const alibabaMark: CacheMark = {
   part: { alibaba: { cacheControl: ephemeral } },
   message: { alibaba: { cacheControl: ephemeral } },

@@ -37,14 +37,14 @@ export interface StepRequest extends CallRequest {
 }
 
 /**
- * A piece of an answer. `id` and `callID` are those of the provider: they join the pieces of one block or call, and can
+ * A piece of an answer. `id` and `callID` come from the provider. They join the pieces of one block or call, and can
  * repeat in the next answer.
  */
 export type StepEvent =
   | {
       type: "text-start" | "text-end" | "reasoning-start" | "reasoning-end"
       id: string
-      /** At the end: the metadata that later requests must repeat with this block. */
+      /** Metadata that later requests must repeat with this block. Known at its end. */
       metadata?: Record<string, unknown>
     }
   | { type: "text-delta" | "reasoning-delta"; id: string; delta: string }

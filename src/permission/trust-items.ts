@@ -17,7 +17,7 @@ export const trustKinds = ["config", "tool", "plugin", "skill", "agent", "comman
 /** One part of a project that can change what Tackle does. */
 export interface TrustItem {
   kind: (typeof trustKinds)[number]
-  /** Relative to the root of the worktree, with `/`. */
+  /** Path relative to the root of the worktree, with `/`. */
   path: string
   /** sha256 in hex. Empty if the content cannot be read: the item is then never trusted. */
   hash: string
@@ -25,7 +25,7 @@ export interface TrustItem {
 
 /** An item that exists in the project. */
 export interface FoundItem extends TrustItem {
-  /** Absolute. */
+  /** Absolute path. */
   file: string
   /** sha256 of each file that the hash covers, by its real path: the files that can run once the item is trusted. */
   contents: ReadonlyMap<string, string>
@@ -51,7 +51,7 @@ export interface TrustSources {
 /**
  * Lists the trust items of a project, sorted by path. Files that do not exist are left out.
  *
- * The hash of a tool or plugin file also covers the subdirectories of its folder, from where it can import. The other
+ * The hash of a tool or plugin file also covers the subdirectories of its folder, from which it can import. The other
  * files of the folder have their own hashes. The hash of a skill covers its directory. The hash of a package covers its
  * directory and the modules of its dependencies. `node_modules` inside these directories is left out.
  */

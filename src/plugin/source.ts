@@ -79,7 +79,7 @@ export function findPackageRoot(
   return root === undefined ? undefined : { name, root }
 }
 
-/** Without a version or tag. */
+/** Returns the package name without a version or tag. */
 function packageName(spec: string): string | undefined {
   return /^(?:npm:)?((?:@[a-z0-9][\w.~-]*\/)?[a-z0-9][\w.~-]*)(?:@[^/]*)?$/i.exec(spec)?.[1]
 }

@@ -212,13 +212,13 @@ function createOfferRules(disabled: ReadonlySet<string>) {
   }
 
   return {
-    /** By rules, config and circumstances. Undefined for a tool that can be offered. */
+    /** Returns the reason against offering a tool: rules, config or circumstances. Undefined if it can be offered. */
     against(entry: RegisteredTool, scope: ToolScope): string | undefined {
       const { id } = entry.tool
       if (internal.has(id)) return "it answers malformed calls and is not offered to models"
       return ruledOut(id, scope) ?? entry.unavailableReason?.(scope)
     },
-    /** By rules and config only. Undefined also for internal tools. */
+    /** Returns a reason from rules and config only. Undefined also for internal tools. */
     unavailableReason: (id: string, scope: ToolScope) => (internal.has(id) ? undefined : ruledOut(id, scope)),
   }
 }

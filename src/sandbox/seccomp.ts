@@ -30,7 +30,7 @@ interface Numbers {
   foreign?: number
 }
 
-/** From the system call tables of the kernel. */
+/** Numbers from the system call tables of the kernel. */
 const systems: Readonly<Record<string, Numbers>> = {
   x64: {
     audit: 0xc000003e,
@@ -51,7 +51,7 @@ const systems: Readonly<Record<string, Numbers>> = {
   },
 }
 
-/** The same numbers on every processor. */
+/** System call numbers that are the same on every processor. */
 const ioUring = [425, 426, 427]
 const clone3 = 435
 

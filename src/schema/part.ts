@@ -128,7 +128,7 @@ export type SeenFile = z.infer<typeof SeenFile>
 
 /**
  * A summary that replaces all earlier messages in the prompt, except those starting at `from`. `auto`: not requested by
- * the user. `tokens` and `cost` are those of the summary.
+ * the user. `tokens` and `cost` belong to the summary.
  */
 export const CompactionPart = z.object({
   ...base,

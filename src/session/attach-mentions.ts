@@ -16,7 +16,7 @@ export interface MentionedFiles {
   refused: Refusal[]
 }
 
-/** A file, directory or resource that a prompt mentions. `name` is what the user wrote. */
+/** A file, directory or resource that a prompt mentions. `name` is the text that the user wrote. */
 export type Attached =
   | { kind: "file" | "directory"; name: string; path: string }
   | { kind: "resource"; name: string; server: string; uri: string }

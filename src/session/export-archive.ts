@@ -6,7 +6,7 @@ import { descendants } from "./lineage.ts"
 import { sanitize } from "./sanitize-archive.ts"
 
 /**
- * Yields the JSON text of what `exportSession` returns, with one line per message, so that only one page is in memory.
+ * Yields the result of `exportSession` as JSON text, with one line per message, so that only one page is in memory.
  * Undefined if the session does not exist.
  */
 export async function archiveText(

@@ -38,7 +38,7 @@ export async function findNewest(
 }
 
 /**
- * Yields the pages needed to continue a session, oldest first: from where its newest summary starts, if the summary
+ * Yields the pages needed to continue a session, oldest first: from the start of its newest summary, if the summary
  * lists the files seen before it; otherwise all pages.
  */
 export async function* neededPages(read: PageReader): AsyncGenerator<MessageWithParts[]> {
@@ -77,7 +77,7 @@ export function dropSummed(history: MessageWithParts[]): void {
   history.splice(0, lastSummary(history).start)
 }
 
-/** Returns the newest summary, and where the messages start that are kept with it. */
+/** Returns the newest summary, and the start of the messages that are kept with it. */
 function lastSummary(history: readonly MessageWithParts[]): { summary?: MessageWithParts; start: number } {
   const place = history.findLastIndex((entry) => compactionOf(entry) !== undefined)
   const summary = history[place]

@@ -16,7 +16,7 @@ import { handOver, postNote } from "./post-message.ts"
 import { offeredTools, type SessionAgent, type SessionRun } from "./session-run.ts"
 import { type StepProcessor, startStep } from "./step-processor.ts"
 
-/** Number of refused loops in one turn that ends the run. */
+/** Number of refused loops in one turn at which the run ends. */
 const loopRefusalLimit = 3
 
 /** How a loop ended. `error` says why, if the model did not end it. */

@@ -52,7 +52,7 @@ function mentionWords(text: string): { names: string[] }[] {
   }))
 }
 
-/** At the start, after white space, or after an opening bracket or quote. */
+/** Matches `@` at the start, after white space, or after an opening bracket or quote. */
 const mention = /(?<=^|[\s([{"'`,;:])@(?:"([^"\n]+)"|([^\s"`<>|]+))/g
 
 function knownOf(names: readonly string[], place: MentionPlace): Mention | undefined {

@@ -162,7 +162,7 @@ function budgetOf(options: PromptOptions, agent: Agent, model: Model): Budget {
   return budget
 }
 
-/** Returns the steps that answer a prompt, so far. */
+/** Returns the steps so far that answer a prompt. */
 function stepsSince(user: UserMessage, history: readonly MessageWithParts[]): AssistantMessage[] {
   return history.flatMap(({ message }) =>
     message.role === "assistant" && message.id > user.id ? [message] : [],

@@ -4,7 +4,7 @@ import type { Archive } from "./archive.ts"
 /** An id, or a keyword of a schema. */
 const word = /^[\w-]{1,80}$/
 
-/** By key: values that describe structure, not content. */
+/** Patterns by key, for values that describe structure, not content. */
 const structural: ReadonlyMap<string, RegExp> = new Map([
   ...["id", "sessionID", "messageID", "parentID"].map((key) => [key, /^(?:ses|msg|prt)_\w{1,100}$/] as const),
   ...["callID", "parentCallID", "tool", "agent", "providerID"].map((key) => [key, word] as const),

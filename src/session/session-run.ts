@@ -9,7 +9,7 @@ import type { Conversation } from "./conversation.ts"
 import type { SessionEngine } from "./session-engine.ts"
 import type { StructuredAnswer } from "./structured-answer.ts"
 
-/** One prompt of a session: everything that stays the same, whichever agent works on it. */
+/** One prompt of a session: everything that does not depend on the agent. */
 export interface SessionRun extends Run {
   readonly engine: SessionEngine
   readonly conversation: Conversation

@@ -16,7 +16,7 @@ export interface UsageStats {
   usage: Usage
   /** Most expensive first, then by tokens. */
   models: ModelStats[]
-  /** By the names that the model wrote, most called first. */
+  /** Tools by the names that the model wrote, most called first. */
   tools: ToolStats[]
 }
 

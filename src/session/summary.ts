@@ -25,7 +25,7 @@ const resultCharacters = 2_000
 /** Characters of the user's last request that the summary keeps. */
 const requestCharacters = 8_000
 
-/** With more files the part would be too large, at about 200 bytes each. The calls are searched for them instead. */
+/** Limit of the stored list, at about 200 bytes a file. With more files, the calls are searched instead. */
 const maxSeenFiles = 1_000
 
 /** How a conversation is compacted. */

@@ -29,7 +29,7 @@ export interface SkillProblem {
   message: string
 }
 
-/** In bytes. The format recommends at most 20 KB. */
+/** Limit in bytes. The format recommends at most 20 KB. */
 const maxBytes = 512 * 1024
 
 /**

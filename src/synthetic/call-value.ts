@@ -82,7 +82,7 @@ export function findTool(
     : { ok: true, tool, repaired: `the name "${name}" was read as "${tool}"` }
 }
 
-/** Returns a call of a tool that is not offered. Undefined if the name or the input cannot be those of a call. */
+/** Returns a call of a tool that is not offered. Undefined if the name or the input cannot belong to a call. */
 export function callOfUnknown(name: string, input: unknown): ReadCall | undefined {
   if (!/^[\w.:/-]{1,64}$/.test(name) || !isRecord(input) || isSchema(input)) return undefined
   return { tool: name, input: JSON.stringify(input) }

@@ -120,8 +120,8 @@ function* readText(
 
 /**
  * Reads a value and its end mark. The value may contain the mark: it counts only before another parameter or the end of
- * the call, where it may also be missing. Undefined if the value does not end; then everything is read, or the text up to
- * the first mark that was not the end.
+ * the call, where the end mark may be missing. Undefined if the value does not end; then reads everything, or the text
+ * up to the first mark that was not the end.
  */
 function* readValue(
   context: ReadContext,

@@ -6,7 +6,7 @@ import { promisify } from "node:util"
 
 /** A directory of real files for a test. */
 export interface TemporaryProject {
-  /** Absolute, with links followed. */
+  /** Absolute path with links resolved. */
   directory: string
   /** Returns the absolute path of a file. */
   path(...names: string[]): string

@@ -262,7 +262,7 @@ export interface InstructionCapability {
 
 /** Instructions for the files below a directory. */
 export interface FoundInstructions {
-  /** Absolute, links resolved. */
+  /** Absolute path with links resolved. */
   path: string
   /** Starts with its source. */
   text: string

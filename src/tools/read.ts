@@ -29,7 +29,7 @@ const parameters = z.lazy(() =>
 /** A file or directory to read. */
 interface Target {
   path: string
-  /** With links resolved before permission was requested. */
+  /** Path with links resolved before permission was requested. */
   real: string
   title: string
   offset: number

@@ -102,7 +102,7 @@ function textsOf({ id, description, parameters }: CatalogueEntry): EntryWords {
   return { name: wordsOf(id), description: wordsOf(description), parameters: parameters.flatMap(wordsOf) }
 }
 
-/** Returns the weight of a word by where it matches; 0 without a match. */
+/** Returns the weight of a word by the place of its match; 0 without a match. */
 function weightOf(word: string, { name, description, parameters }: EntryWords): number {
   if (name.includes(word)) return 4
   if (word.length < minWordLength) return 0

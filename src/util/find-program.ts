@@ -6,7 +6,7 @@ import { isInside, realPath } from "./paths.ts"
 export interface ProgramLocations {
   /** `PATH`. */
   searchPath: string
-  /** Absolute, with links followed. */
+  /** Absolute path with links resolved. */
   worktree: string
   /** False: programs in the worktree are ignored. True: its `node_modules/.bin` is searched first. */
   trusted: boolean

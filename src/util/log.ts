@@ -78,7 +78,7 @@ export function createLog(options: {
 }
 
 interface Line {
-  /** In milliseconds. */
+  /** Time in milliseconds. */
   time: number
   level: LogLevel
   message: string

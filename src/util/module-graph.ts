@@ -27,7 +27,7 @@ export interface ModuleGraph {
 const graphs = new Map<string, ModuleGraph>()
 /** CommonJS modules know each other only by path: maps each path to the mark of its graph. */
 const marksOfPaths = new Map<string, string>()
-/** By mark: the directory URL and specifier of each `require` by path. */
+/** The directory URL and specifier of each `require` by path. The key is the mark. */
 const requests = new Map<string, Map<string, [directory: string, specifier: string]>>()
 let installed = false
 
@@ -187,7 +187,7 @@ function resolveImport<T>(
 
 /** An import that was not found. */
 interface MissingImport {
-  /** As written. */
+  /** Specifier as written. */
   specifier: string
   /** Absolute path of the importing file. */
   importer: string

@@ -38,9 +38,9 @@ export async function sweepDirectory(
 export const dayMs = 24 * 60 * 60 * 1000
 
 interface Extent {
-  /** In bytes. */
+  /** Size in bytes. */
   size: number
-  /** In milliseconds since the epoch. */
+  /** Time in milliseconds since the epoch. */
   writtenAt: number
 }
 

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from "node:util"
 
 /** Control characters except tab and newline. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this removes
+// biome-ignore lint/suspicious/noControlCharactersInRegex: this removes control characters
 const controls = /[\x00-\x08\x0b-\x1f\x7f]/g
 
 /**

@@ -260,7 +260,7 @@ async function ask(missing: string, message: string): Promise<string> {
   return answer
 }
 
-/** An agent without a prompt uses that of `build`. */
+/** Asks for the agent's prompt. An agent without one uses the prompt of `build`. */
 async function askPrompt(): Promise<string> {
   if (!atTerminal()) return ""
   const answer = await question(({ text }, signal) =>

@@ -181,9 +181,9 @@ const lookupMs = 5000
 export type AskSequence = AsyncGenerator<PermissionAsk, void, void>
 
 /**
- * Returns the requests of a tool that needs `permission` for what the user named: a path for `list`, which may be
- * outside the project or protected; for `webfetch` the normalized URL, then each private host. `note` receives what
- * could not be determined.
+ * Returns the requests of a tool that needs `permission` for the names that the user gave: a path for `list`, which may
+ * be outside the project or protected; for `webfetch` the normalized URL, then each private host. `note` receives a
+ * message about anything that could not be determined.
  */
 export async function* askedBy(
   { permission, patterns }: { permission: string; patterns: readonly string[] },

@@ -50,7 +50,7 @@ export function defineSession(session: Command): void {
     .option("--at <message>", "copy only up to the end of this message's turn")
     .action(forkSession)
   projectFlags(session.command("compact"))
-    .description("replace old messages by a summary for the model")
+    .description("replace old messages with a summary for the model")
     .argument("[id]", lastSession)
     .addOption(formatFlag())
     .action(compactSession)
@@ -188,7 +188,7 @@ export async function withTackle(
   }
 }
 
-/** Returns the given id, or that of the project's last session. Throws `UsageError` if the project has no session. */
+/** Returns the given id, or the id of the project's last session. Throws `UsageError` if the project has no session. */
 export async function namedOrLast(tackle: Tackle, id: string | undefined): Promise<string> {
   const found = id ?? (await tackle.sessions.latest())?.id
   if (found === undefined) throw new UsageError("This project has no session yet.")
@@ -279,7 +279,7 @@ export async function compactSession(id: string | undefined, flags: FormatFlags)
 
 /** Which sessions to delete. If both limits are given, both must apply. */
 export interface SessionPruneFlags extends FormatFlags {
-  /** In milliseconds. */
+  /** Minimum age in milliseconds. */
   olderThan?: number
   keep?: number
   all?: boolean

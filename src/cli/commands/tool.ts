@@ -44,7 +44,7 @@ export function defineTool(tool: Command): void {
     .action(callTool)
 }
 
-/** `all`: includes unavailable tools. `model` and `agent`: default to those of the config. */
+/** `all`: includes unavailable tools. `model` and `agent`: default to the values in the config. */
 export interface ToolListFlags extends FormatFlags {
   all?: boolean
   model?: string

@@ -24,14 +24,14 @@ export interface RunTask extends Required<RuleFlags> {
   prompt: string
   /** `provider/model`, for everything without its own model. */
   model: string
-  /** Whether the model was named for this run, so that it takes precedence over that of the agent or session. */
+  /** Whether the model was named for this run, so that it takes precedence over the model of the agent or session. */
   named: boolean
   agent?: string
   limits: Pick<PromptOptions, "maxSteps" | "maxTokens" | "maxCost">
   outputSchema?: Record<string, unknown>
-  /** As attached when the run was recorded. */
+  /** Files attached when the run was recorded. */
   files?: readonly PromptFile[]
-  /** As filled in by a server when the run was recorded. */
+  /** Prompt that a server filled in when the run was recorded. */
   command?: NonNullable<RunLine["command"]>
 }
 

@@ -103,7 +103,7 @@ function todoLines({ metadata }: ToolStateCompleted, width: number): string[] {
 }
 
 /**
- * Formats the results of formatters, a line each: `formatted by biome · +2 −1`, `not formatted: biome: …`. Names the
+ * Formats the results of formatters, one line each: `formatted by biome · +2 −1`, `not formatted: biome: …`. Names the
  * file if the call changed several.
  */
 export function formattingLines({ metadata }: ToolStateCompleted, worktree: string, width: number): string[] {

@@ -9,7 +9,7 @@ import { createWordFold } from "./word-fold.ts"
  * line never starts within the text.
  */
 export interface Page {
-  /** At a terminal, current activity is a live line that disappears. */
+  /** True if current activity is a live line that disappears, as at a terminal. */
   readonly live: boolean
   /** Columns of a line. */
   width(): number

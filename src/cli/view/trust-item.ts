@@ -8,7 +8,7 @@ import { isModuleFile } from "../../util/load-module.ts"
 export interface ShownItem extends TrustItem {
   /** `gone`: trusted before and no longer exists. */
   state: "trusted" | "changed" | "new" | "gone"
-  /** Of a config file, agent or command. */
+  /** Settings that a config file, agent or command enables. */
   settings?: EnabledSetting[]
   /** Id of the tool. Absent if the file is not loaded by itself. */
   tool?: string

@@ -22,8 +22,8 @@ export function definitionsOf(workspace: Workspace): WorkspaceDefinitions {
 }
 
 /**
- * Returns a source that finds them again after a change: the user's, and those of the project that are trusted at that
- * time. Other config files and plugins are not loaded again; changes of plugins are reported.
+ * Returns a source that finds definitions again after a change: the user's, and those of the project that are trusted
+ * at that time. Other config files and plugins are not loaded again; changes of plugins are reported.
  */
 export function definitionSource(
   workspace: Workspace,

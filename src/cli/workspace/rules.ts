@@ -14,7 +14,7 @@ export function layersOf({ config }: Workspace, flags: RuleFlags): Layer[] {
   return [
     { name: "user", rules: user },
     { name: "project", rules: project },
-    // After the project's rules, so that an allow in a trusted file does not undo what these restrict.
+    // After the project's rules, so that an allow in a trusted file does not undo these restrictions.
     { name: "project", rules: untrusted, tightenOnly: true },
     // The user's own, although above the project's.
     { name: "project", rules: environment },

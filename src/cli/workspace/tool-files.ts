@@ -10,8 +10,8 @@ import { describeChange, recheckTrust, trustHint, type UntrustedChange } from ".
 import { trustedItems, type Workspace } from "./workspace.ts"
 
 /**
- * Returns the custom tools of the user, and the trusted ones of the project, which includes everything inside its
- * worktree. Only the trusted content may run. After a change, files and trust are checked again.
+ * Returns the user's custom tools and the project's trusted ones. All files inside the worktree belong to the project.
+ * Only trusted content may run. After a change, files and trust are checked again.
  */
 export function toolFilesOf(workspace: Workspace): ToolFileSource {
   const directories = possibleConfigDirectories(workspace).map(({ path }) => path)

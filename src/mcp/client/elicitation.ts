@@ -101,10 +101,10 @@ export interface FormField {
   read(answer: readonly string[]): Reading<FieldValue>
 }
 
-/** With more options the question shows none, and the user writes one. */
+/** Maximum number of options. A question with more shows none, and the user types an answer. */
 const maxOptions = 20
 
-/** In characters. */
+/** Limit in characters. */
 const maxHeader = 60
 
 /** Converts a field of the protocol's forms: a text, a number, a yes or no, or a choice of one or several. */

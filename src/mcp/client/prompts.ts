@@ -9,7 +9,7 @@ export interface McpPrompt {
   name: string
   title?: string
   description?: string
-  /** In the order in which a user writes them. */
+  /** Arguments in the order in which a user writes them. */
   arguments: { name: string; description?: string; required: boolean }[]
 }
 

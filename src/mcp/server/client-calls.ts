@@ -116,7 +116,7 @@ export function completedOf({ state, noForms }: ClientOutcome): ToolStateComplet
   throw new ProtocolError(ProtocolErrorCode.InvalidParams, why)
 }
 
-/** In characters. */
+/** Limit in characters. */
 const maxLine = 200
 
 /** Sends the progress of one call if the client asked for it. Without a count of the tool, counts the reports. */

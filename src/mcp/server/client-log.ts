@@ -9,7 +9,7 @@ export interface ClientLog {
   send(level: LoggingLevel, text: string, request?: ServerContext["mcpReq"]): Promise<void>
 }
 
-/** In the protocol's order of severity. */
+/** Levels in the protocol's order of severity. */
 const levels: readonly LoggingLevel[] = [
   "debug",
   "info",

@@ -6,7 +6,7 @@ import {
 } from "@modelcontextprotocol/server"
 import { type ConnectionOptions, openConnection } from "./connection.ts"
 
-/** The limits of sessions, and what each client is offered. */
+/** The limits of sessions, and the offer to each client. */
 export interface HttpSessionOptions {
   connection: ConnectionOptions
   /** How long a session without an open request is kept, in milliseconds. */
@@ -93,8 +93,7 @@ export function createHttpSessions({ connection, idleMs, maxSessions }: HttpSess
     async handle(request, gone) {
       const id = request.headers.get("mcp-session-id")
       const known = id === null ? undefined : sessions.get(id)
-      if (id !== null && !known)
-        return errorResponse(404, "Unknown session: it has ended. Initialize a new one.")
+      if (id !== null && !known) return errorResponse(404, "Unknown or ended session. Initialize a new one.")
       if (!known && request.method !== "POST") return errorResponse(400, "Initialize a session first.")
       if (!known && sessions.size >= maxSessions)
         return errorResponse(503, `The limit of ${maxSessions} clients is reached.`)

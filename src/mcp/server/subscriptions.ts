@@ -44,7 +44,7 @@ export function offerSubscriptions(
   },
 ): Subscriptions {
   const files = createFileWatch(watchMs)
-  /** By URI, including those that are starting. */
+  /** Subscriptions by URI, including those that are starting. */
   const active = new Map<string, Promise<Stop>>()
 
   server.setRequestHandler("resources/subscribe", async ({ params: { uri } }, context) => {

@@ -2,7 +2,7 @@ import { isRecord } from "../../util/json.ts"
 
 /** The first difference of two values. `undefined` is a missing value. */
 interface Difference {
-  /** Such as `messages[3].content`. Empty for the whole value. */
+  /** Path such as `messages[3].content`. Empty for the whole value. */
   path: string
   expected: unknown
   got: unknown

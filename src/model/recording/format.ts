@@ -50,9 +50,9 @@ export const RunLine = z.strictObject({
   agent: z.string().optional(),
   /** `provider/model`. */
   model: z.string(),
-  /** True if the user selected the model, which overrides that of the agent. */
+  /** True if the user selected the model, which overrides the agent's model. */
   named: z.boolean(),
-  /** Without keys and headers. */
+  /** Providers without keys and headers. */
   providers: z.record(z.string(), ProviderConfig),
   limits: z.strictObject({
     maxSteps: z.number().optional(),
@@ -86,7 +86,7 @@ export const RequestLine = z.strictObject({
   type: z.literal("request"),
   number: z.int().positive(),
   method: z.string(),
-  /** Without the query. */
+  /** URL without the query. */
   url: z.string(),
   /** The value of a JSON body, else the text. */
   body: z.unknown(),

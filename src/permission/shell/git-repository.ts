@@ -161,7 +161,7 @@ async function isRepository(directory: string): Promise<boolean> {
   return ["objects", "refs"].every((name) => entryAt(join(common, name))?.isDirectory() === true)
 }
 
-/** Returns the directory that contains configuration and objects. A linked worktree uses that of its repository. */
+/** Returns the directory with configuration and objects. For a linked worktree, that is the one of its repository. */
 async function commonDirectory(gitDirectory: string): Promise<string> {
   const text = await readIfThere(join(gitDirectory, "commondir"))
   return text === undefined ? gitDirectory : resolve(gitDirectory, text.replace(/[\r\n]+$/, ""))

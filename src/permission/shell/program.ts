@@ -36,7 +36,7 @@ export interface Program extends WordStyle {
   operand?: RegExp
   /** Operands after the first are files that the program writes. */
   maxOperands?: number
-  /** The first operand, or the value of these options, is a script. One that does not match is a risk. */
+  /** The first operand, or the value of these options, is a script. A script that does not match is a risk. */
   script?: { plain: RegExp; options: string }
   /**
    * Without an operand, or with `-`, the program runs its standard input. A rule allows that by naming `-`. Does not

@@ -4,7 +4,7 @@ import type { Word } from "./words.ts"
 export interface PlannedCommand {
   /** The program and its arguments after quote removal. */
   argv: Word[]
-  /** As written. */
+  /** Source text as written. */
   source: string
   /** The words joined by single blanks. Rules match this text. */
   pattern: string

@@ -104,9 +104,9 @@ export interface Draft {
   problem?: string
 }
 
-/** In a mask: a literal character. */
+/** Marks a literal character in a mask. */
 export const quoted = "\u0000"
-/** In a mask: a character that is known only at run time. */
+/** Marks a character in a mask that is known only at run time. */
 export const unknown = "\u0001"
 
 function read(node: ShellNode, text: string, draft: Draft, inQuotes: boolean): void {

@@ -9,7 +9,7 @@ interface ElementForm {
   opening: string
   parameter: string
   parameterEnd: string
-  /** Closing tags: first that of the element, then those around it. */
+  /** Closing tags: first the tag of the element, then the tags around it. */
   ends: readonly [string, ...string[]]
 }
 

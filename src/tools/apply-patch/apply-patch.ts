@@ -78,7 +78,7 @@ export const applyPatchTool = define("apply_patch", {
 
 interface NamedSection {
   section: PatchSection
-  /** Absolute, as written. */
+  /** Absolute path as written. */
   path: string
   target?: string
 }

@@ -99,7 +99,7 @@ async function patch(before: ExistingFile, hunks: readonly PatchHunk[], title: s
   if (decoded.kind !== "text") {
     throw new FileChangeError(
       "unfit",
-      `${title} is neither UTF-8 nor marked UTF-16 text. Nothing was changed. Change it with a command that supports its format.`,
+      `${title} is neither UTF-8 nor UTF-16 with a byte order mark. Nothing was changed. Change it with a command that supports its format.`,
     )
   }
   const after = applyHunks(decoded.text, hunks, title)

@@ -75,7 +75,7 @@ interface WaitLimits {
 
 /**
  * Time for remaining processes to end or to write their last output, such as `tee` in `> >(tee log)`. Short, because
- * every `server &` waits for all of it.
+ * a command with a background process (`server &`) waits the full time.
  */
 const drainMs = 50
 const pollMs = 5

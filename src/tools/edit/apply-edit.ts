@@ -165,7 +165,7 @@ export interface LineEdit {
   new: readonly Line[]
   /** Line ending of new lines. */
   eol: string
-  /** Width of the file's indentation levels in columns. Default: that of the new lines. */
+  /** Width of the file's indentation levels in columns. Default: the width in the new lines. */
   unit?: number
   /** Returns true if the character occurs in the file. Default: only ASCII does. */
   isUsed?(character: string): boolean
@@ -226,7 +226,7 @@ function withIndentOf(file: readonly Line[], old: readonly Line[]): Line[] {
 
 /**
  * Returns true if a change fits the file although one old line misquotes it: the new lines have the file's words
- * where the old line is wrong, or the line is removed and shares a word with the file's. Otherwise the change may be
+ * in place of the wrong ones, or the line is removed and shares a word with the file's. Otherwise the change may be
  * meant for another text.
  */
 function isMeantForFile(
@@ -292,7 +292,7 @@ function indexesOf({ start, end }: Span): number[] {
   return Array.from({ length: end - start }, (_, offset) => start + offset)
 }
 
-/** Gives new lines the words and characters of the file where the model did not mean to change them. */
+/** Gives new lines the words and characters of the file, except where the model meant to change them. */
 function rewording({ file, old, isUsed = () => false }: LineEdit) {
   const pairs = old.map((line, index) => ({ old: line.text.trim(), file: file[index]?.text.trim() ?? "" }))
   const inFileForms = createFileForms(pairs, isUsed)
@@ -344,7 +344,7 @@ interface Wordings {
 
 /**
  * Applies the change from `old` to `fresh` to the file's line, word by word. Keeps other differences between the file and
- * `old`. `misquoted` if the change touches such a difference. Differences in spacing and look-alikes do not count: where
+ * `old`. `misquoted` if the change touches such a difference. Differences in spacing and look-alikes do not count: if
  * they overlap with the change, the change wins.
  */
 function mergeWords({ file, old, fresh, inFileForms }: Wordings): Merged {

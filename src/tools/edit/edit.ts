@@ -52,7 +52,7 @@ export const editTool = define("edit", {
 })
 
 interface PlannedEdit extends FileChange {
-  /** Absent if the file is created. `lines`: where the replaced text began, from 1. */
+  /** Absent if the file is created. `lines`: the lines at which the replaced text began, from 1. */
   replaced?: { strategy: StrategyName; reading: Reading; lines: number[] }
 }
 
@@ -77,7 +77,8 @@ async function planReplacement(
   }
   const decoded = decodeText(before.bytes)
   if (decoded.kind !== "text") {
-    const reason = decoded.kind === "binary" ? "is a binary file" : "is neither UTF-8 nor marked UTF-16 text"
+    const reason =
+      decoded.kind === "binary" ? "is a binary file" : "is neither UTF-8 nor UTF-16 with a byte order mark"
     throw new EditError("encoding", `${title} ${reason}. Change it with a command that supports its format.`)
   }
   const { text, format } = decoded

@@ -11,7 +11,7 @@ import {
 import { isBlank, type Line, lineNumbers, type Span, splitLines, toLf } from "./text.ts"
 
 /**
- * The result of {@link findEdit}. `strategy` is the strictest that found the text, `reading` the texts it was found with.
+ * The result of {@link findEdit}. `strategy` is the strictest that found the text, `reading` has the texts it used.
  * `lines` has the first ten line numbers, from 1.
  */
 export type EditMatch =
@@ -21,7 +21,7 @@ export type EditMatch =
   | { kind: "done"; line: number }
   | { kind: "missing"; nearest?: NearestText; exactOnly: boolean }
 
-/** In characters. In longer texts only literal strategies are tried. */
+/** Limit in characters. In longer texts, only literal strategies are tried. */
 export const maxFuzzyLength = 5_000_000
 
 /** Maximum number of replacements of one call. */
@@ -163,7 +163,7 @@ function lineOfWhole(lines: readonly Line[], newString: string): number | undefi
 
 /** The part of the file that is most similar to a text that was not found. */
 export interface NearestText {
-  /** From 1. */
+  /** Line number from 1. */
   line: number
   /** A few lines, each cut. */
   text: string

@@ -93,7 +93,7 @@ function leastIndent(lines: readonly Line[]): string | undefined {
   )
 }
 
-/** In columns. Wider steps are alignment, not levels. */
+/** Limit in columns. Wider steps are alignment, not levels. */
 const maxUnit = 8
 
 /** Returns the most frequent width of one level, in columns. Undefined without levels. */

@@ -208,7 +208,7 @@ const isEscaped: Record<EscapeForm, (edit: Escaped) => boolean> = {
   "doubled-backslashes": () => true,
 }
 
-/** Returns true if no line end of the new text is between quotes, where it would belong to the code. */
+/** Returns true if no line end of the new text is between quotes. Such a line end would belong to the code. */
 function keepsQuotes({ oldString, newString }: Texts): boolean {
   const known = new Set(oldString.split("\n"))
   // An apostrophe within a word is not a quote.

@@ -59,7 +59,7 @@ const removed: Record<Decoration, string> = {
 /** Characters of the diff that the model reads after an inexact match. */
 const maxDiffLength = 4_000
 
-/** Returns the result for the model. `lines`: where the replaced text began, from 1. */
+/** Returns the result for the model. `lines`: the lines at which the replaced text began, from 1. */
 export function editReport(edit: {
   title: string
   strategy: StrategyName

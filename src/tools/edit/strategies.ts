@@ -44,11 +44,11 @@ export const strategies: readonly Strategy[] = [
   { name: "line-endings", kind: "literal", find: (file, reading) => file.anyEol(reading) },
   /** Typographic characters equal their ASCII forms: 0.04 %, and edits within a line, which the bench does not contain. */
   { name: "look-alikes", kind: "whole", find: (file, reading) => file.anyLook(reading) },
-  /** As `look-alikes` for whole lines, ignoring white space: 12.3 %. */
+  /** Like `look-alikes` for whole lines, ignoring white space: 12.3 %. */
   { name: "normalized-lines", kind: "whole", find: findNormalized },
   /** The first and last line are equal, and the lines between are similar: 7.9 %. */
   { name: "block-anchors", kind: "partial", find: findBlocks },
-  /** A mark such as `...` stands for other lines: 1.7 %. */
+  /** A mark such as `...` replaces omitted lines: 1.7 %. */
   { name: "left-out-lines", kind: "partial", find: findLeftOut },
 ]
 
@@ -140,7 +140,7 @@ export function findNearlyExact(lines: readonly Line[], old: readonly Line[]): S
   return spans
 }
 
-/** With more blocks to compare, the old text is too common. */
+/** Maximum number of blocks to compare. With more, the old text is too common. */
 const maxBlocks = 500
 /** Minimum similarity of the whole block and of each line. */
 const matchFloors = { block: 0.85, line: 0.8 }

@@ -8,7 +8,7 @@ import { displayPath, isInside, realPath } from "../../util/paths.ts"
 
 /** A position in a file, found by a language server. */
 export interface Finding {
-  /** Absolute. */
+  /** Absolute path. */
   path: string
   /** Line and character from 1. */
   line: number

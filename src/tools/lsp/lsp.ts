@@ -285,7 +285,7 @@ function symbolKind(kind: number): string {
   return symbolKinds[kind - 1] ?? "symbol"
 }
 
-/** In the protocol's order, from 1. */
+/** Symbol kinds in the protocol's order, from 1. */
 const symbolKinds =
   "file module namespace package class method property field constructor enum interface function variable constant string number boolean array object key null enum-member struct event operator type-parameter".split(
     " ",

@@ -5,7 +5,7 @@ import { cutText } from "../../files/line-splitter.ts"
 export interface RipgrepMatch {
   type: "match"
   path: string
-  /** From 1. */
+  /** Line number from 1. */
   line: number
   text: string
 }

@@ -3,7 +3,7 @@ import { TackleError } from "../../util/errors.ts"
 
 /** Start of a search. A file is searched even if ignore rules exclude it. */
 export interface SearchRoot {
-  /** Absolute. */
+  /** Absolute path. */
   path: string
   kind: "file" | "directory"
 }
@@ -40,7 +40,7 @@ export interface TextQuery extends FileQuery {
 
 /** Matching lines of one file. */
 export interface FileMatches {
-  /** Absolute. */
+  /** Absolute path. */
   path: string
   /** The first lines, in order. `line` counts from 1. */
   lines: { line: number; text: string }[]

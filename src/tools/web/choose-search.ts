@@ -28,7 +28,7 @@ interface BackendEntry {
   urlVariable?: string
 }
 
-/** In order of preference, for services that are configured by environment variables. */
+/** Backends in order of preference, for services that are configured by environment variables. */
 const backends: readonly BackendEntry[] = [
   { name: "exa", keyVariable: "EXA_API_KEY", url: "https://api.exa.ai" },
   { name: "brave", keyVariable: "BRAVE_API_KEY", url: "https://api.search.brave.com/res/v1" },

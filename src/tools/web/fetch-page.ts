@@ -129,7 +129,7 @@ function statusError(url: URL, status: number): WebfetchError {
 
 /** A host and its addresses. */
 export interface ResolvedHost {
-  /** Without the brackets of an IPv6 address, as in rules for `private_network`. */
+  /** Host without the brackets of an IPv6 address, as in rules for `private_network`. */
   host: string
   addresses: LookupAddress[]
   /** Addresses outside the public internet. If any, permission is requested before the host is contacted. */

@@ -1,8 +1,8 @@
-/** Bytes in which a page can declare its encoding; the limit of browsers. */
+/** Number of bytes at the start of a page that can declare its encoding, as in browsers. */
 const metaBytes = 1024
 
 /**
- * Decodes a body. The encoding is that of the byte order mark, the server or the page, in this order, otherwise UTF-8.
+ * Decodes a body. Takes the encoding from the byte order mark, the server or the page, in this order; default UTF-8.
  * Invalid bytes become replacement characters.
  */
 export function pageText(body: Buffer, contentType: string): string {

@@ -18,7 +18,7 @@ export interface SearchResult {
   title: string
   url: string
   text: string
-  /** In the format of the service. */
+  /** Date in the format of the service. */
   published?: string
 }
 
@@ -28,7 +28,7 @@ export type SearchAnswer = { kind: "results"; results: SearchResult[] } | { kind
 /** Address of a service. */
 export interface SearchAccess {
   key?: string
-  /** Without a trailing slash. */
+  /** URL without a trailing slash. */
   url: string
 }
 

@@ -8,7 +8,7 @@ export interface SignedIn {
   tokens?: StoredOAuthTokens
   /** The client as the server registered it. */
   client?: StoredOAuthClientInformation
-  /** From the server's last refusal: the URL of its metadata, and the scopes it requires. */
+  /** Data of the server's last refusal: the URL of its metadata, and the scopes it requires. */
   challenge?: { resourceMetadataUrl?: string; scope?: string }
 }
 
