@@ -6,7 +6,7 @@ import {
 } from "@modelcontextprotocol/server"
 import { type ConnectionOptions, openConnection } from "./connection.ts"
 
-/** The limits of sessions, and the offer to each client. */
+/** The limits of sessions, and the connection options of each client. */
 export interface HttpSessionOptions {
   connection: ConnectionOptions
   /** How long a session without an open request is kept, in milliseconds. */

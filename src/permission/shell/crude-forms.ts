@@ -3,7 +3,7 @@ import { basename } from "node:path"
 /** The maximum number of spellings of one text. */
 const maxForms = 2_000
 
-/** Maximum number of words per piece at which a command may start. */
+/** Number of words of a piece, from its start, that are tried as the start of a command. */
 const maxWords = 24
 
 /**

@@ -11,7 +11,7 @@ import {
 import { isBlank, type Line, lineNumbers, type Span, splitLines, toLf } from "./text.ts"
 
 /**
- * The result of {@link findEdit}. `strategy` is the strictest that found the text, `reading` has the texts it used.
+ * The result of {@link findEdit}. `strategy` is the strictest that found the text; `reading` is the one it used.
  * `lines` has the first ten line numbers, from 1.
  */
 export type EditMatch =
