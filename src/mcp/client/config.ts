@@ -24,7 +24,9 @@ const LocalServer = z.lazy(() =>
 )
 export type LocalServer = z.infer<typeof LocalServer>
 
-/** How Tackle signs in to a server. Missing values are discovered, or registered with the server. */
+/**
+ * OAuth settings of a server. Missing endpoints are discovered, and a missing client ID is registered with the server.
+ */
 const OAuthSettings = z.lazy(() =>
   z.strictObject({
     clientId: z.string().min(1).optional().describe("Id of a client that you registered with the server"),
@@ -69,20 +71,20 @@ const RemoteServer = z.lazy(() =>
 )
 export type RemoteServer = z.infer<typeof RemoteServer>
 
-/** Switches a server of another config file on or off. */
+/** Enables or disables a server that another config file describes. */
 const Switch = z.lazy(() => z.strictObject({ enabled: z.boolean() }))
 
-/** `mcp` of the config: servers by id, in OpenCode's shape. */
+/** The `mcp` key of the config: servers by id, in OpenCode's format. */
 export const McpConfig = z.lazy(() => z.record(z.string(), z.union([LocalServer, RemoteServer, Switch])))
 export type McpConfig = z.infer<typeof McpConfig>
 
-/** An enabled server, with its id in the config. */
+/** An enabled server and its id in the config. */
 export interface McpServer {
   id: string
   settings: LocalServer | RemoteServer
 }
 
-/** Returns the servers that are described and not switched off, in the order of the config. */
+/** Returns the servers that have settings and are not disabled, in config order. */
 export function enabledServers(config: McpConfig | undefined): McpServer[] {
   return Object.entries(config ?? {}).flatMap(([id, settings]) =>
     "type" in settings && settings.enabled !== false ? [{ id, settings }] : [],

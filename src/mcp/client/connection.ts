@@ -27,11 +27,11 @@ import type { ServerTransport } from "./transport.ts"
 /** The server to connect to, its environment, and callbacks for its notifications. */
 export interface ConnectOptions {
   server: McpServer
-  /** Working directory of programs. Absolute, links resolved. */
+  /** Working directory of server programs. Absolute path with links resolved. */
   worktree: string
-  /** False: programs inside the worktree do not run. */
+  /** If false, programs inside the worktree do not run. */
   trusted: boolean
-  /** Base environment of programs. The server's own variables are added. */
+  /** Base environment of server programs. The server's own variables are added. */
   environment: Readonly<Record<string, string | undefined>>
   /** See `ProgramOptions`. */
   record: RecordTree
@@ -39,26 +39,26 @@ export interface ConnectOptions {
   onToolsChanged(): void
   /** Called when the server reports a change of a watched resource. */
   onResourceChanged(uri: string): void
-  /** Cancels the start. */
+  /** Cancels the connection attempt. */
   signal: AbortSignal
 }
 
-/** The resources of one server, and the URI templates of those that it does not list. */
+/** The resources that a server lists, and its URI templates for unlisted resources. */
 export interface ResourceList {
   resources: Resource[]
   templates: ResourceTemplateType[]
 }
 
 /**
- * A connected server. Requests reject with `McpCallError`, and with the signal's reason, in which case the server is sent
- * a cancellation.
+ * A connected server. Requests reject with `McpCallError`. If the signal fires, they reject with its reason and notify
+ * the server of the cancellation.
  */
 export interface McpConnection {
   /** The features that the server declares. */
   readonly has: { tools: boolean; resources: boolean; prompts: boolean }
   /** Lists all tools. Throws `McpServerError`. */
   tools(): Promise<Tool[]>
-  /** An error that the tool itself reports is a result. */
+  /** Calls a tool. An error that the tool itself reports is returned as a result. */
   call(call: McpCall): Promise<CallToolResult>
   resources(signal: AbortSignal): Promise<ResourceList>
   readResource(uri: string, signal: AbortSignal): Promise<ReadResourceResult>
@@ -68,19 +68,19 @@ export interface McpConnection {
   prompts(signal: AbortSignal): Promise<Prompt[]>
   prompt(name: string, args: Record<string, string>, signal: AbortSignal): Promise<GetPromptResult>
   alive(): boolean
-  /** Resolves as soon as no call runs. */
+  /** Resolves when no calls are running. */
   callsDone(): Promise<void>
-  /** Ends the server and all processes it started. May be called again. */
+  /** Ends the server and all processes it started. Idempotent. */
   end(): Promise<void>
 }
 
-/** A slow `npx` takes this long to load a large package. In milliseconds. */
+/** Default start timeout in milliseconds. Long enough for `npx` to load a large package. */
 const defaultStartMs = 30_000
 
-/** Node fires longer timers at once. In milliseconds. */
+/** Longest delay of a Node timer, in milliseconds. Node fires longer timers immediately. */
 const longestTimer = 2 ** 31 - 1
 
-/** Starts or reaches the server. Throws `McpServerError`, and the signal's reason. */
+/** Connects to the server, and starts it if it is a local program. Throws `McpServerError`, and the signal's reason. */
 export async function connectServer(options: ConnectOptions): Promise<McpConnection> {
   const { server, worktree, signal } = options
   const { id, settings } = server
@@ -95,7 +95,7 @@ export async function connectServer(options: ConnectOptions): Promise<McpConnect
     lost = true
   }
 
-  /** Runs a request. `task` completes the sentence "could not …" of the error. */
+  /** Runs a request. `task` completes the error message "could not …". */
   async function request<T>(task: string, stopped: AbortSignal, work: () => Promise<T>): Promise<T> {
     try {
       return await work()
@@ -159,7 +159,7 @@ export async function connectServer(options: ConnectOptions): Promise<McpConnect
   }
 }
 
-/** Tries the transports in order. If none works, throws the error of the first. */
+/** Tries the transports in order. If all fail, throws the error of the first one. */
 async function connectFirst(
   transports: readonly ServerTransport[],
   { server, onToolsChanged, onResourceChanged, signal }: ConnectOptions,
@@ -170,7 +170,7 @@ async function connectFirst(
   for (const transport of transports) {
     // The protocol requires a version.
     const client = new Client({ name: "tackle", version: "0" }, { capabilities: requestCapabilities })
-    // Requests reject with their own errors. The rest is output that is not a message.
+    // Requests reject with their own errors. Other errors concern output that is not a message.
     client.onerror = () => {}
     client.setNotificationHandler("notifications/tools/list_changed", () => onToolsChanged())
     client.setNotificationHandler("notifications/resources/updated", ({ params }) =>
@@ -190,7 +190,7 @@ async function connectFirst(
   throw problem
 }
 
-/** Every progress report restarts the idle timeout. */
+/** Calls the tool. Each progress report restarts the idle timeout. */
 function callTool(
   client: Client,
   { name, args, onProgress }: McpCall,
@@ -223,7 +223,7 @@ function transportsFor({ server: { id, settings }, ...options }: ConnectOptions)
   return [createProcessTransport({ argv: [program, ...args], cwd: worktree, env, record })]
 }
 
-/** Returns undefined if the configuration has an `Authorization` header: it replaces signing in. */
+/** Returns undefined if the configuration sets an `Authorization` header, which replaces OAuth, or disables OAuth. */
 function authorizerFor(
   id: string,
   { url, headers = {}, oauth: settings = {} }: RemoteServer,
@@ -233,7 +233,7 @@ function authorizerFor(
   return hasKey || settings === false ? undefined : createAuthorizer({ id, url, settings, tokens, signal })
 }
 
-/** Shortens the SDK's message for an invalid answer, which is a JSON list of issues. */
+/** Shortens the SDK's message for an invalid response, which contains a JSON list of issues. */
 function readable(why: string): string {
   const [, method, list] = /^Invalid result for (\S+): (\[[\s\S]*\])$/.exec(why) ?? []
   const parsed = list === undefined ? undefined : parseJson(list)
@@ -246,7 +246,7 @@ function readable(why: string): string {
 }
 
 function lostMessage(id: string, task: string, why: string): string {
-  // A client may show this on one line, so each sentence needs its end.
+  // A client may show the message on one line, so each sentence needs a final punctuation mark.
   const end = /[.!?…]$/.test(why) ? "" : "."
   return `Lost the connection to the MCP server ${id} while trying to ${task}: ${why}${end}\nIt is unknown whether the call took effect. The next call reconnects.`
 }

@@ -7,13 +7,14 @@ import * as z from "zod"
 import type { Question } from "../../schema/question.ts"
 import type { AskUser, FormAnswer, ToolContext } from "../../tool/context.ts"
 
-/** Number of times the user is asked for valid answers. */
+/** Maximum number of times the user is asked for valid answers. */
 const maxAttempts = 3
 
 /**
- * Asks the user to fill in a server's form, field by field as questions, or as the form itself if forms can be shown.
- * An empty answer takes the default; an invalid one is asked again. Declines without a user, cancels if the user
- * dismisses the question. Throws the errors of asking, and when the signal fires.
+ * Asks the user to fill in a server's form. Shows the form if the host supports forms; otherwise asks one question per
+ * field. An empty answer selects the default, and an invalid answer is asked for again. Declines if no user is
+ * available, and cancels if the user dismisses the questions. Throws the errors of `form` and `question`, and the
+ * signal's reason.
  */
 export async function elicit(
   server: string,
@@ -32,7 +33,7 @@ export async function elicit(
   return fields.length === 0 ? confirm(lead, asking) : fillIn(lead, fields, asking)
 }
 
-/** Drops values that no form field can have. The server checks the rest. */
+/** Drops values of types that form fields cannot have. The server validates the remaining values. */
 function toElicitResult({ action, content = {} }: FormAnswer): ElicitResult {
   if (action !== "accept") return { action }
   const fitting = Object.entries(content).flatMap(([name, value]) =>
@@ -41,7 +42,7 @@ function toElicitResult({ action, content = {} }: FormAnswer): ElicitResult {
   return { action, content: Object.fromEntries(fitting) }
 }
 
-/** Asks for consent: the form has no fields. */
+/** Asks for consent to a form without fields. */
 async function confirm(question: string, ask: AskUser): Promise<ElicitResult> {
   const answers = await ask([{ question, options: [{ label: "Accept" }, { label: "Decline" }] }])
   const answer = answers?.[0]?.[0]
@@ -87,27 +88,27 @@ function isFieldValue(value: unknown): value is FieldValue {
   return typeof value === "string" || typeof value === "number" || typeof value === "boolean"
 }
 
-/** The value of an answer, or why it is invalid. */
+/** The value of an answer, or the reason why the answer is invalid. */
 type Reading<T> = { value: T } | { problem: string }
 
 /** A field of a server's form, as a question to the user. */
 export interface FormField {
   name: string
   required: boolean
-  /** The value of an empty answer. */
+  /** The value that an empty answer selects. */
   preset?: FieldValue
   question: Question
-  /** The answer has at least one entry. */
+  /** Parses an answer, which has at least one entry. */
   read(answer: readonly string[]): Reading<FieldValue>
 }
 
-/** Maximum number of options. A question with more shows none, and the user types an answer. */
+/** Maximum number of options in a question. For a field with more choices, the user types the answer. */
 const maxOptions = 20
 
-/** Limit in characters. */
+/** Maximum length of a question's header, in characters. */
 const maxHeader = 60
 
-/** Converts a field of the protocol's forms: a text, a number, a yes or no, or a choice of one or several. */
+/** Converts a form field of the protocol: text, number, boolean, single choice or multiple choice. */
 export function formField(name: string, schema: PrimitiveSchemaDefinition, required: boolean): FormField {
   const { options, multiple, hint, read } = kindOf(schema)
   const title = schema.title ?? name

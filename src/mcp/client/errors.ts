@@ -29,7 +29,7 @@ export class McpCallError extends TackleError {
   }
 }
 
-/** A tool differs from the one that the user allowed. */
+/** The tool differs from the one that the user allowed. */
 export class McpToolChangedError extends TackleError {
   constructor(tools: string) {
     super(

@@ -15,13 +15,16 @@ import { McpSignInError } from "./errors.ts"
 import type { Authorizer } from "./oauth/authorizer.ts"
 import type { ServerTransport } from "./transport.ts"
 
-/** Time for a server to end the session, in milliseconds. */
+/** Time limit for the request that ends the session, in milliseconds. */
 const shutdownMs = 500
 
-/** A server of the older transport answers a POST with one of these, as the protocol says. */
+/** Status codes with which a server of the older transport answers a POST, according to the protocol. */
 const unsupportedStatus: ReadonlySet<number> = new Set([400, 404, 405])
 
-/** Creates a streamable HTTP transport. Headers go with every request; redirects are followed only within the origin. */
+/**
+ * Creates a streamable HTTP transport. Sends the configured headers with every request. Follows redirects only within
+ * the origin.
+ */
 export function createHttpTransport(
   { url, headers = {} }: RemoteServer,
   authorizer?: Authorizer,
@@ -44,7 +47,7 @@ export function createHttpTransport(
   })
 }
 
-/** Creates the protocol's first HTTP transport: one stream of events, and a POST for each message. */
+/** Creates the protocol's older HTTP transport, which receives an event stream and sends each message as a POST. */
 export function createSseTransport(
   { url, headers = {} }: RemoteServer,
   authorizer?: Authorizer,
@@ -73,12 +76,15 @@ function explain(error: unknown): string {
   const status = error instanceof SdkHttpError ? error.status : undefined
   if (status === 401 || status === 403)
     return `it answered ${status}. Change the key under "headers" in the configuration, or sign in (\`tackle mcp auth\`).`
-  // The message of a fetch error says only that it failed; the cause has the reason.
+  // The message of a fetch error only says that the request failed. The cause contains the reason.
   const cause = error instanceof Error && error.cause !== undefined ? `: ${errorMessage(error.cause)}` : ""
   return `${errorMessage(error)}${cause}`
 }
 
-/** An error answer and a timeout leave the session intact. Other errors end it, such as a restart of the server. */
+/**
+ * Returns false for an error response and for a timeout, which leave the session intact. Other errors end it, for
+ * example when the server restarts.
+ */
 function isLost(error: unknown): boolean {
   if (error instanceof ProtocolError || error instanceof McpSignInError) return false
   return !(error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout)

@@ -2,11 +2,11 @@ import type { Progress } from "@modelcontextprotocol/client"
 import { TimeoutError } from "../../util/abort.ts"
 import type { RequestAnswers } from "./server-requests.ts"
 
-/** One call of a server's tool. */
+/** A call to a server's tool. */
 export interface McpCall {
   name: string
   args: Record<string, unknown>
-  /** The calling session. */
+  /** Id of the calling session. */
   sessionID: string
   signal: AbortSignal
   onProgress(progress: Progress): void
@@ -14,22 +14,26 @@ export interface McpCall {
   answers: RequestAnswers
 }
 
-/** Tracks the calls that run on one server. */
+/** Tracks the running calls to one server. */
 export interface PendingCalls {
-  /** Runs the call with an idle timeout. Rejects as `work` does. */
+  /** Runs `work` as a tracked call with an idle timeout. Rejects with the error of `work`. */
   run<T>(call: McpCall, work: (timeout: IdleTimeout) => Promise<T>): Promise<T>
-  /** Returns the handler for server requests. Undefined if no call runs, or if calls of several sessions run. */
+  /**
+   * Returns the handler for server requests. Undefined if no calls are running, or if the running calls belong to
+   * several sessions.
+   */
   answers(): RequestAnswers | undefined
-  /** Resolves as soon as no call runs. */
+  /** Resolves when no calls are running. */
   done(): Promise<void>
 }
 
-/** A call without progress for this long fails. In milliseconds. */
+/** Time in milliseconds after which a call without progress fails. */
 export const idleTimeoutMs = 10 * 60_000
 
 /**
- * Creates an empty tracker. The protocol does not say which call a server request belongs to. While all running calls are
- * of one session, the newest call answers: its rules and its user are the same. Idle timeouts pause meanwhile.
+ * Creates an empty tracker. The protocol does not say which call a server request belongs to. If all running calls
+ * belong to one session, the newest call answers, because they share their rules and user. All idle timeouts pause
+ * while it answers.
  */
 export function createPendingCalls(server: string): PendingCalls {
   const calls = new Map<McpCall, IdleTimeout>()
@@ -68,18 +72,18 @@ export function createPendingCalls(server: string): PendingCalls {
   }
 }
 
-/** A timeout that every sign of activity restarts. */
+/** A timeout that restarts on activity. */
 export interface IdleTimeout {
-  /** Fires with the given signal, and with a `TimeoutError` after the idle time. */
+  /** Fires when the given signal fires, and with a `TimeoutError` after the idle time. */
   signal: AbortSignal
-  /** Restarts the time. */
+  /** Restarts the idle time. */
   restart(): void
-  /** Stops the time while `work` runs: the user's time to answer does not count. */
+  /** Pauses the timeout while `work` runs, for example while the user answers a question. */
   pause<T>(work: () => Promise<T>): Promise<T>
   end(): void
 }
 
-/** Starts the time at once. `ms` is at most 2^31 - 1. */
+/** Starts the timeout. `ms` is at most 2^31 - 1. */
 export function createIdleTimeout(signal: AbortSignal, ms: number, message: string): IdleTimeout {
   const own = new AbortController()
   let timer: NodeJS.Timeout | undefined

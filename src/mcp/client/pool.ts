@@ -20,34 +20,34 @@ export interface McpPoolOptions
   extends Pick<ConnectOptions, "worktree" | "trusted" | "environment" | "record" | "tokens"> {
   servers: readonly McpServer[]
   fingerprints: ToolFingerprints
-  /** Called with the ids of new and changed tools: earlier grants for them no longer apply. */
+  /** Called with the ids of new and changed tools. Earlier grants for these tools no longer apply. */
   onChanged(ids: readonly string[]): Promise<void>
   /** Called once for each reason why a server is unavailable. */
   onProblem(error: unknown): void
-  /** Called when a running server reports new tools. `tools` then lists them again. */
+  /** Called when a running server reports that its tools changed. The next `tools` call lists them again. */
   onToolsChanged?(): void
-  /** For tests. */
+  /** Restart limits. Set by tests only. */
   restarts?: Partial<Restarts>
 }
 
-/** A tool and its server. The resource tools name all servers that they read from. */
+/** A tool and the servers it uses. The resource tools name all servers that they read from. */
 export interface PooledTool {
   server: string
   tool: Info
 }
 
-/** The MCP servers of an engine. Each is started when it is first needed. */
+/** The MCP servers of an engine. Each server starts when it is first needed. */
 export interface McpPool {
   /**
-   * Lists the tools of all servers in the order of the config. Starts servers in parallel. A server that fails is reported
-   * to `onProblem` and keeps the tools it last listed.
+   * Lists the tools of all servers in config order. Starts servers in parallel. A server that fails is reported to
+   * `onProblem`, and its last known tools are returned.
    */
   tools(): Promise<PooledTool[]>
   /** Starts all servers and returns their states. */
   status(options?: McpStatusOptions): Promise<McpServerStatus[]>
   /**
-   * Lists the prompts of all servers in the order of the config. Starts servers like `tools`. A server that fails is
-   * reported to `onProblem` and has none. Throws the signal's reason.
+   * Lists the prompts of all servers in config order. Starts servers like `tools`. A server that fails is reported to
+   * `onProblem`, and its prompts are omitted. Throws the signal's reason.
    */
   prompts(signal: AbortSignal): Promise<McpPrompt[]>
   /**
@@ -57,11 +57,11 @@ export interface McpPool {
   prompt(call: PromptCall): Promise<McpPromptMessage[]>
   /** Lists the resources of all servers, like `prompts`. */
   resources(signal: AbortSignal): Promise<McpResources[]>
-  /** Rejects like `prompt`, also for an unknown resource. */
+  /** Reads a resource. Rejects like `prompt`, and with `McpCallError` for an unknown resource. */
   readResource(request: { server: string; uri: string; signal: AbortSignal }): Promise<ReadResourceResult>
   /**
-   * Calls the listener when the server reports a change of the resource, and after the server restarts. Returns a function
-   * that stops watching. Rejects like `readResource`, also if the server does not report changes.
+   * Calls `onChanged` when the server reports a change of the resource, and after the server restarts. Returns a
+   * function that stops watching. Rejects like `readResource`, and if the server does not report changes.
    */
   watchResource(request: ResourceWatch & { signal: AbortSignal }): Promise<() => Promise<void>>
   /** Ends all servers and all processes they started. */
@@ -76,11 +76,11 @@ export interface McpServerStatus {
   problem?: string
 }
 
-/** How to wait for the states of servers. */
+/** Options for waiting until the states of servers are known. */
 export interface McpStatusOptions {
   /**
-   * Milliseconds after which a server that is still starting counts as failed. Does not apply to servers with a `timeout`
-   * in the config. Default: the start timeout.
+   * Time in milliseconds after which a server that is still starting counts as failed. Ignored for servers with a
+   * `timeout` in the config. Default: the start timeout.
    */
   limitMs?: number
   /** Called with each state as soon as it is known, in no particular order. */
@@ -93,14 +93,14 @@ export interface McpResources extends ResourceList {
   server: string
 }
 
-/** A watch on a resource. */
+/** A request to watch a resource. */
 export interface ResourceWatch {
   server: string
   uri: string
   onChanged(): void
 }
 
-/** A prompt to fill in. */
+/** A request to fill in a prompt. */
 export interface PromptCall {
   server: string
   name: string
@@ -108,12 +108,12 @@ export interface PromptCall {
   signal: AbortSignal
 }
 
-/** Each program runs as long as the engine, and can start several processes. */
+/** Maximum number of local servers. Each program runs as long as the engine, and can start several processes. */
 const maxPrograms = 32
 
 const tooMany = `the limit of ${maxPrograms} local servers is reached. Switch one off ("enabled": false).`
 
-/** Creates a pool without starting a server. */
+/** Creates a pool. Starts no servers. */
 export function createMcpPool(options: McpPoolOptions): McpPool {
   const closing = new AbortController()
   const refused = options.servers.filter(({ settings }) => settings.type === "local").slice(maxPrograms)
@@ -174,7 +174,7 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
   return {
     async tools() {
       await refresh()
-      // First, so that no server can replace them.
+      // The resource tools come first, so that no server can replace them.
       return [...toolsForResources(), ...servers.flatMap(toolsOf)]
     },
     status: ({ limitMs, onStatus } = {}) =>
@@ -221,7 +221,10 @@ function toolsOf({ server: { id }, ...supervised }: SupervisedServer): PooledToo
   }))
 }
 
-/** Starts the server if needed. After the limit it keeps starting in the background. Never rejects. */
+/**
+ * Starts the server if needed and returns its state. After the limit, the server continues to start in the background.
+ * Never rejects.
+ */
 async function statusWithin(
   supervised: SupervisedServer,
   limitMs: number | undefined,

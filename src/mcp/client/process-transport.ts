@@ -12,15 +12,16 @@ export interface ProgramOptions {
   record: RecordTree
 }
 
-/** Time for a server to exit after its input ends, in milliseconds. Then it is killed. */
+/** Time in milliseconds that a server has to exit after its input ends. Then it is killed. */
 const shutdownMs = 500
 
-/** Length of the end of stderr that an error shows, in characters. */
+/** Maximum number of characters of stderr that an error message shows, counted from the end. */
 const shownErrors = 1_000
 
 /**
- * Runs the program in its own process group; closing ends the whole group. Output that is not a message is skipped: many
- * servers print a welcome line to stdout. `start` throws `SpawnError` or `PipeError`.
+ * Creates a transport that runs the program in its own process group. Closing the transport ends the whole group. Skips
+ * output that is not a message, because many servers print a welcome line to stdout. `start` throws `SpawnError` or
+ * `PipeError`.
  */
 export function createProcessTransport(options: ProgramOptions): ServerTransport {
   const buffer = new ReadBuffer()
@@ -45,7 +46,7 @@ export function createProcessTransport(options: ProgramOptions): ServerTransport
     try {
       buffer.append(Buffer.from(bytes))
     } catch (error) {
-      // The line is longer than a message may be.
+      // The line exceeds the maximum length of a message.
       transport.onerror?.(error instanceof Error ? error : new Error(String(error)))
       void transport.close()
       return
@@ -80,7 +81,7 @@ export function createProcessTransport(options: ProgramOptions): ServerTransport
         },
       })
       child = running
-      // Neither rejects.
+      // Neither `exited` nor `closed` rejects.
       void running.exited.then(async ({ code, signal }) => {
         await within(running.closed, shutdownMs)
         if (ending === undefined) await running.kill()

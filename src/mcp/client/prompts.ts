@@ -9,18 +9,18 @@ export interface McpPrompt {
   name: string
   title?: string
   description?: string
-  /** Arguments in the order in which a user writes them. */
+  /** Arguments in the order in which a user types them. */
   arguments: { name: string; description?: string; required: boolean }[]
 }
 
-/** One message of a filled-in prompt. `text` is empty if there are only attachments. */
+/** A message of a filled-in prompt. `text` is empty if the message has only attachments. */
 export interface McpPromptMessage {
   role: "user" | "assistant"
   text: string
   attachments: Attachment[]
 }
 
-/** Converts a server's description of a prompt. */
+/** Converts a prompt from the protocol's format. */
 export function toPrompt(server: string, { name, title, description, arguments: args }: Prompt): McpPrompt {
   return {
     server,
@@ -35,7 +35,7 @@ export function toPrompt(server: string, { name, title, description, arguments: 
   }
 }
 
-/** Converts a message of a filled-in prompt. */
+/** Converts a message of a filled-in prompt from the protocol's format. */
 export function toPromptMessage({ role, content }: PromptMessage): McpPromptMessage {
   const { texts, attachments } = contentOf([content])
   return { role, text: texts.join("\n\n"), attachments }

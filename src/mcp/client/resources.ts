@@ -5,10 +5,10 @@ import { isRecord } from "../../util/json.ts"
 import type { ResourceList } from "./connection.ts"
 import { toToolResult } from "./result.ts"
 
-/** The id of the tool that reads a resource. */
+/** Id of the tool that reads a resource. */
 export const readResourceID = "mcp_read_resource"
 
-/** The contents of a resource: texts, and bytes as base64. */
+/** The contents of a resource: text, or binary data as base64. */
 export type McpContents = ReadResourceResult["contents"]
 
 /** Reads the resources of servers. */
@@ -19,7 +19,7 @@ export interface ResourceReader {
   read(server: string, uri: string, signal: AbortSignal): Promise<ReadResourceResult>
 }
 
-/** Returns the two tools with which a model lists and reads resources. They ask for permission under their own ids. */
+/** Returns the tools that list and read resources. Each tool asks for permission under its own id. */
 export function resourceTools(reader: ResourceReader): Info[] {
   const server = z.enum(reader.servers).describe("Id of the MCP server")
   const list = define("mcp_list_resources", {
@@ -48,7 +48,7 @@ export function resourceTools(reader: ResourceReader): Info[] {
   return [list, read]
 }
 
-/** Returns the servers in the schema of an offered {@link readResourceID} tool. */
+/** Returns the servers that the schema of an offered {@link readResourceID} tool lists. */
 export function resourceServers(schema: Readonly<Record<string, unknown>> | undefined): string[] {
   const properties = schema?.properties
   const server = isRecord(properties) ? properties.server : undefined

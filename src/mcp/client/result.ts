@@ -3,9 +3,9 @@ import type { Attachment } from "../../schema/tool-state.ts"
 import type { ToolResult } from "../../tool/tool.ts"
 
 /**
- * Converts a server's result. Texts, and texts of resources, become the output; images, audio and other bytes become
- * attachments; links become one line each. `structuredContent` goes into the metadata as `structured`, and into the
- * output if there is no other text.
+ * Converts a server's result. Text and text resources become the output. Images, audio and other binary data become
+ * attachments. Each link becomes one line of output. `structuredContent` is stored in the metadata as `structured`, and
+ * becomes the output if the result contains no text.
  */
 export function toToolResult(title: string, result: CallToolResult): ToolResult {
   const { structuredContent } = result
@@ -49,7 +49,7 @@ function attachmentOf(block: ContentBlock): Attachment | undefined {
 }
 
 function attach(type: string | undefined, base64: string): Attachment {
-  // An invalid type could change the meaning of the data URL.
+  // An invalid MIME type could change the meaning of the data URL.
   const mime = type !== undefined && /^[\w.+-]+\/[\w.+-]+$/.test(type) ? type : "application/octet-stream"
   return { type: "file", mime, url: `data:${mime};base64,${base64}` }
 }

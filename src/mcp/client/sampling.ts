@@ -6,16 +6,17 @@ import type {
 import type { Sample, SampleMessage, ToolContext } from "../../tool/context.ts"
 import { McpCallError } from "./errors.ts"
 
-/** Limit for one answer, in tokens. */
+/** Maximum length of a response, in tokens. */
 const maxTokens = 4096
 
-/** Limit of requests in one call. */
+/** Maximum number of model requests in one call. */
 const maxRequests = 10
 
 /**
- * Answers the requests to the model that a server makes in one call. Each asks for the permission `mcp_sampling`, with the
- * server as the pattern and the messages in the metadata. Rejects with `McpCallError` without a model, over the limit and
- * for content other than text, with `PermissionError`, and as the model request does.
+ * Returns a function that answers a server's model requests during one call. Each request asks for the permission
+ * `mcp_sampling`, with the server as the pattern and the messages in the metadata. Rejects with `McpCallError` if no
+ * model is available, the limit is exceeded, or the content is not text. Also rejects with `PermissionError` and the
+ * errors of the model request.
  */
 export function sampler(server: string, { ask, sample }: Pick<ToolContext, "ask" | "sample">) {
   let count = 0

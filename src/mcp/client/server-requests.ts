@@ -18,12 +18,13 @@ export interface RequestAnswers {
   sample(request: CreateMessageRequestParams, signal: AbortSignal): Promise<CreateMessageResult>
 }
 
-/** The requests that a server may make. */
+/** Client capabilities: the requests that a server may make. */
 export const requestCapabilities: ClientCapabilities = { elicitation: { form: {} }, sampling: {}, roots: {} }
 
 /**
- * Answers the server's requests. `roots/list` returns the worktree. `answers` handles the rest; without a call that the
- * request can belong to it returns undefined: forms are then declined, and sampling fails.
+ * Answers the server's requests. `roots/list` returns the worktree. `answers` returns the handler for forms and
+ * sampling, or undefined if the request cannot be assigned to a call. In that case forms are declined and sampling
+ * fails.
  */
 export function answerRequests(
   client: Client,

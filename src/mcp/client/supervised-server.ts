@@ -5,56 +5,62 @@ import type { McpServer } from "./config.ts"
 import type { ConnectOptions, McpConnection } from "./connection.ts"
 import { McpServerError, McpSignInError } from "./errors.ts"
 
-/** A server is restarted at most `max` times `withinMs`. The delay starts at `delayMs` and doubles each time. */
+/**
+ * Restart limits. A server restarts at most `max` times within `withinMs`. The delay starts at `delayMs` and doubles
+ * with each restart.
+ */
 export interface Restarts {
   max: number
   withinMs: number
   delayMs: number
 }
 
-/** Default restart limits. A server that exceeds them is broken, and each start can take half a minute. */
+/** Default restart limits. A server that exceeds them is considered broken, and each start can take half a minute. */
 export const defaultRestarts: Restarts = { max: 3, withinMs: 10 * 60_000, delayMs: 500 }
 
-/** How a server is supervised. */
+/** The server, its restart limits, and callbacks. */
 export interface SupervisedServerOptions extends Omit<ConnectOptions, "onResourceChanged"> {
   restarts: Restarts
-  /** If set, the server never starts, for this reason. */
+  /** If set, the server never starts, and errors give this reason. */
   refusal?: string
-  /** Called with the tools before they take effect. A rejection keeps the previous tools. */
+  /** Called with the tools before they take effect. If it rejects, the previous tools remain in effect. */
   onTools(server: McpServer, tools: readonly Tool[]): Promise<void>
   /** Called once for each reason why the server is unavailable. */
   onProblem(error: unknown): void
 }
 
-/** A server that is started when needed, and restarted after it ended. */
+/** A server that starts when it is first needed and restarts after it ends. */
 export interface SupervisedServer {
   readonly server: McpServer
-  /** Returns the running server, or starts it. Throws `McpServerError`, and the signal's reason. */
+  /**
+   * Returns the connection to the running server, and starts the server if needed. Throws `McpServerError`, and the
+   * signal's reason.
+   */
   connection(): Promise<McpConnection>
-  /** Starts the server if needed and lists its tools. On failure the last known tools stay. Does not reject. */
+  /** Starts the server if needed and lists its tools. On failure, keeps the last known tools. Never rejects. */
   refresh(): Promise<void>
-  /** The tools from the last successful list. */
+  /** Returns the tools from the last successful list. */
   tools(): readonly Tool[]
-  /** Returns true if the server said that it offers them. False before its first start. */
+  /** Returns true if the server declares the feature. Returns false before the first start. */
   has(kind: "resources" | "prompts"): boolean
   /**
-   * Calls the listener after each change of the resource that the server reports, and after each restart. Starts the
-   * server like `connection`. Returns a function that stops watching; it rejects with `McpCallError`.
+   * Calls the listener after each reported change of the resource and after each restart. Starts the server like
+   * `connection`. Returns a function that stops watching and can reject with `McpCallError`.
    */
   watchResource(uri: string, listener: () => void, signal: AbortSignal): Promise<() => Promise<void>>
-  /** Why the last refresh failed. */
+  /** Returns the reason why the last refresh failed. */
   problem(): string | undefined
-  /** Ends the server and all processes it started. Abort the signal first. */
+  /** Ends the server and all processes it started. Abort the signal before this call. */
   end(): Promise<void>
 }
 
-/** Supervises a server without starting it. */
+/** Creates a supervised server without starting it. */
 export function createSupervisedServer(options: SupervisedServerOptions): SupervisedServer {
   const { server, restarts, signal } = options
   let connecting: Promise<McpConnection> | undefined
-  /** Set once the server is up. */
+  /** Set once the server is connected. */
   let running: McpConnection | undefined
-  /** Lost connections that still have calls. */
+  /** Lost connections that still have running calls. */
   const closing = new Set<McpConnection>()
   /** Undefined if the tools must be listed again. */
   let listed: Promise<Tool[]> | undefined
@@ -88,7 +94,7 @@ export function createSupervisedServer(options: SupervisedServerOptions): Superv
     return begun
   }
 
-  /** Ends a lost connection after its other calls, which may still get an answer. */
+  /** Ends a lost connection after its running calls finish. They may still receive a response. */
   function release(lost: McpConnection): void {
     closing.add(lost)
     lost
@@ -122,7 +128,8 @@ export function createSupervisedServer(options: SupervisedServerOptions): Superv
         },
       })
     } catch (error) {
-      // The server is not broken: the first attempt after signing in must not count as a restart.
+      // A missing sign-in does not mean that the server is broken. The first attempt after signing in must not count as
+      // a restart.
       if (error instanceof McpServerError && error.cause instanceof McpSignInError) starts.pop()
       throw error
     }
@@ -159,17 +166,17 @@ export function createSupervisedServer(options: SupervisedServerOptions): Superv
   }
 }
 
-/** Time for a server to end a subscription, in milliseconds. */
+/** Time limit for ending a subscription at the server, in milliseconds. */
 const unwatchMs = 5000
 
-/** Keeps the listeners of resources across restarts. `connection` starts the server if needed; `running` does not. */
+/** Keeps resource listeners across restarts. `connection` starts the server if needed; `running` does not. */
 function createResourceWatches(
   connection: () => Promise<McpConnection>,
   running: () => McpConnection | undefined,
 ) {
   const listeners = new Map<string, Set<() => void>>()
 
-  /** Returns true if the listener was the last one of the resource. */
+  /** Removes a listener. Returns true if it was the last listener of the resource. */
   function remove(uri: string, listener: () => void): boolean {
     const all = listeners.get(uri)
     if (!all?.delete(listener) || all.size > 0) return false
@@ -182,10 +189,10 @@ function createResourceWatches(
 
   return {
     async add(uri: string, given: () => void, signal: AbortSignal): Promise<() => Promise<void>> {
-      // A wrapper per watch: the same function can watch twice.
+      // Wraps the listener, because the same function can be passed to several watches.
       const listener = () => given()
       const connected = await orAbort(connection(), signal)
-      // Before the request, so that no notification is missed.
+      // Add the listener before the request, so that no notification is missed.
       listeners.set(uri, (listeners.get(uri) ?? new Set()).add(listener))
       try {
         await connected.watchResource(uri, signal)
@@ -198,11 +205,11 @@ function createResourceWatches(
       }
     },
     notify,
-    /** Watches all resources at a restarted server. Rejects with `McpCallError`. */
+    /** Watches all resources again after the server restarted. Rejects with `McpCallError`. */
     async renew(connected: McpConnection, signal: AbortSignal): Promise<void> {
       const renewing = [...listeners.keys()].map(async (uri) => {
         await connected.watchResource(uri, signal)
-        // Changes during the restart were not reported.
+        // The server did not report changes during the restart.
         notify(uri)
       })
       await Promise.all(renewing)

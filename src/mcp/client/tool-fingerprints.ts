@@ -5,11 +5,14 @@ import { canonicalJson, isRecord } from "../../util/json.ts"
 import type { McpServer } from "./config.ts"
 import { mcpToolID } from "./tool.ts"
 
-/** Stored hashes of the tools last offered in a worktree. A grant applies only to the tool with that hash. */
+/**
+ * Stored hashes of the tools that were last offered in a worktree. A grant applies only to the tool with the stored
+ * hash.
+ */
 export interface ToolFingerprints {
   /**
-   * Calls `revoke` with the ids of tools that are new or changed, then stores their hashes. Rejects as `revoke` does, and
-   * with `TackleError` if the file cannot be written.
+   * Calls `revoke` with the ids of new and changed tools, then stores their hashes. Rejects with the error of `revoke`,
+   * and with `TackleError` if the file cannot be written.
    */
   check(
     server: McpServer,
@@ -21,7 +24,7 @@ export interface ToolFingerprints {
 /** Hashes by worktree, then by tool id. */
 type Fingerprints = Readonly<Record<string, Readonly<Record<string, string>>>>
 
-/** Opens `mcp-tools.json` of the data directory. A missing or invalid file counts as empty. */
+/** Opens `mcp-tools.json` in the data directory. A missing or invalid file is treated as empty. */
 export function openToolFingerprints(path: string, worktree: string): ToolFingerprints {
   return {
     async check(server, tools, revoke) {
@@ -41,8 +44,8 @@ export function openToolFingerprints(path: string, worktree: string): ToolFinger
 }
 
 /**
- * Covers everything that determines the tool's behaviour and its description: the command or URL, and the tool's
- * texts.
+ * Hashes everything that determines the tool's behavior and description: the command or URL, the name, the texts and
+ * the input schema.
  */
 function hashTool({ settings }: McpServer, { name, title, description, inputSchema }: Tool): string {
   const origin = settings.type === "local" ? settings.command : settings.url

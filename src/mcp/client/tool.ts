@@ -13,7 +13,9 @@ import { sampler } from "./sampling.ts"
 /** The server checks the arguments against its own schema. */
 const anyArguments = z.looseObject({})
 
-/** Wraps a server's tool. `call` sends the call. The tool's own safety annotations are ignored. */
+/**
+ * Wraps a server's tool. `call` sends the call to the server. Ignores the safety annotations that the server declares.
+ */
 export function fromMcpTool(
   server: string,
   tool: Tool,
@@ -44,12 +46,12 @@ export function fromMcpTool(
   })
 }
 
-/** The longest tool id that providers accept. */
+/** Maximum length of a tool id that providers accept. */
 const maxID = 64
 
 /**
- * Returns the id of a server's tool, which rules match: `<server>_<tool>`, with `_` for each character other than letters,
- * digits, `_` and `-`. A longer id is cut and ends in a hash, so that two tools never share one.
+ * Returns the id of a server's tool, `<server>_<tool>`, which permission rules match. Replaces each character other
+ * than letters, digits, `_` and `-` with `_`. A longer id is cut and ends in a hash that keeps it unique.
  */
 export function mcpToolID(server: string, tool: string): string {
   const id = `${server}_${tool}`.replaceAll(/[^A-Za-z0-9_-]/g, "_")

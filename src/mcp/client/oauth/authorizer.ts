@@ -10,7 +10,7 @@ import { McpSignInError } from "../errors.ts"
 import { createOAuthFetch, createOAuthProvider } from "./provider.ts"
 import type { TokenStore } from "./token-store.ts"
 
-/** The server and its tokens. */
+/** The server and the token store. */
 export interface AuthorizerOptions {
   /** Id of the server. */
   id: string
@@ -23,15 +23,15 @@ export interface AuthorizerOptions {
 
 /** Authorizes the requests to one server. */
 export interface Authorizer extends Required<AuthProvider> {
-  /** Handles a valid token with too few scopes. Always throws `McpSignInError`. */
+  /** Handles a valid token with insufficient scopes. Always throws `McpSignInError`. */
   onInsufficientScope(error: InsufficientScopeError): never
 }
 
 type Unauthorized = Parameters<NonNullable<AuthProvider["onUnauthorized"]>>[0]
 
 /**
- * Adds the token to every request. A refused token is renewed if that is possible without the user. Otherwise the request
- * fails with `McpSignInError`, and the server's challenge is stored for `signIn`.
+ * Adds the token to every request. If the server refuses a token, tries to renew it without the user. Otherwise the
+ * request fails with `McpSignInError`, and the server's challenge is stored for `signIn`.
  */
 export function createAuthorizer(options: AuthorizerOptions): Authorizer {
   const { id, url, settings, tokens: store, signal } = options
@@ -46,7 +46,7 @@ export function createAuthorizer(options: AuthorizerOptions): Authorizer {
   async function renew({ response }: Unauthorized): Promise<void> {
     const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(response)
     const { tokens } = store.get(url)
-    // Another process renewed it meanwhile.
+    // Another process has already renewed the token.
     if (tokens && tokens.access_token !== used) return
     const challenge = { resourceMetadataUrl: resourceMetadataUrl?.href, scope }
     store.update(url, (now) => ({ ...now, challenge }))

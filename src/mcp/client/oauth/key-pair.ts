@@ -4,11 +4,11 @@ import { UsageError } from "../../../util/errors.ts"
 
 type AuthenticateClient = NonNullable<OAuthClientProvider["addClientAuthentication"]>
 
-/** Lifetime of an assertion, in seconds. Allows for different clocks. */
+/** Lifetime of an assertion, in seconds. Allows for clock differences. */
 const assertionSeconds = 120
 
 /**
- * Authenticates the client by its private key (`private_key_jwt`, RFC 7523). The key signs an assertion for one server.
+ * Authenticates the client with its private key (`private_key_jwt`, RFC 7523). Each assertion is signed for one server.
  * Throws `UsageError` for an unsupported key.
  */
 export function authenticateByKey({
@@ -39,13 +39,13 @@ export function authenticateByKey({
 
 interface SigningKey {
   key: KeyObject
-  /** Name in RFC 7518. */
+  /** Algorithm name from RFC 7518. */
   algorithm: string
-  /** Absent if the key type implies it. */
+  /** Hash algorithm. Undefined if the key type implies it. */
   hash: string | undefined
 }
 
-/** Elliptic curves by their names in Node. */
+/** Elliptic curves by Node's curve names. */
 const curves: Record<string, Omit<SigningKey, "key">> = {
   prime256v1: { algorithm: "ES256", hash: "sha256" },
   secp384r1: { algorithm: "ES384", hash: "sha384" },

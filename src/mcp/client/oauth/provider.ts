@@ -3,19 +3,19 @@ import type { OAuthSettings } from "../config.ts"
 import { authenticateByKey } from "./key-pair.ts"
 import type { TokenStore } from "./token-store.ts"
 
-/** The server, and whether a user can sign in. */
+/** The server's OAuth settings, and how to reach the user. */
 export interface OAuthProviderOptions {
   /** URL of the server. */
   url: string
   settings: OAuthSettings
   tokens: TokenStore
-  /** Set while a user signs in. Without it no client is registered, and `requireSignIn` is called instead. */
+  /** Set while a user signs in. If it is not set, no client is registered, and `requireSignIn` is called. */
   browser?: { redirectUrl: string; state: string; open(url: URL): void }
   /** Throws the error that asks the user to sign in. */
   requireSignIn(): never
 }
 
-/** Answers the SDK's OAuth flow from the settings and the token store. */
+/** Creates a provider that supplies the SDK's OAuth flow with the settings and the stored tokens. */
 export function createOAuthProvider(options: OAuthProviderOptions): OAuthClientProvider {
   const { url, settings, tokens: store, browser, requireSignIn } = options
   const withoutUser = settings.grant === "client_credentials"
@@ -29,7 +29,7 @@ export function createOAuthProvider(options: OAuthProviderOptions): OAuthClientP
     state: () => browser?.state ?? "",
     clientInformation() {
       if (clientId !== undefined) return { client_id: clientId, client_secret: clientSecret }
-      // A registration is valid for one redirect URL, with its port.
+      // A registration is valid for one redirect URL, including its port.
       const { client } = store.get(url)
       const registered = client && "redirect_uris" in client ? client.redirect_uris : undefined
       const fits = !browser || registered === undefined || registered.includes(browser.redirectUrl)
@@ -87,12 +87,12 @@ function metadataOf({ grant, scope }: OAuthSettings, redirectUrl: string | undef
   }
 }
 
-/** Time limit for one answer, in milliseconds. */
+/** Time limit for each OAuth request, in milliseconds. */
 const answerMs = 30_000
 
 /**
- * Returns a fetch for OAuth requests. They go to other servers than the MCP server, so they do not carry its headers.
- * Requests with a code or a secret follow no redirect.
+ * Returns a `fetch` for OAuth requests. They may go to servers other than the MCP server, so they omit its headers.
+ * Requests that contain a code or a secret do not follow redirects.
  */
 export function createOAuthFetch(signal: AbortSignal) {
   return (url: string | URL, init: RequestInit = {}): Promise<Response> =>

@@ -7,19 +7,19 @@ import type { RemoteServer } from "../config.ts"
 import { createOAuthFetch, createOAuthProvider } from "./provider.ts"
 import type { SignedIn, TokenStore } from "./token-store.ts"
 
-/** The server, and how to show its page to the user. */
+/** The server, the token store, and a function that shows the sign-in page. */
 export interface SignInOptions {
   server: RemoteServer
   tokens: TokenStore
-  /** Shows the user the sign-in page. The URL is https, or http on this machine. */
+  /** Shows the sign-in page to the user. The URL uses https, or http on this machine. */
   open(url: URL): void
   /** Cancels the sign-in. */
   signal: AbortSignal
 }
 
 /**
- * Signs the user in: opens the server's page and waits until the browser returns to 127.0.0.1. Then stores the tokens;
- * until then the old ones stay. Throws `UsageError` if signing in is switched off, `TackleError` if the server refuses,
+ * Signs the user in. Opens the server's page, waits until the browser returns to 127.0.0.1, and stores the tokens. The
+ * previous tokens stay valid until then. Throws `UsageError` if OAuth is disabled, `TackleError` if the server refuses,
  * and the signal's reason.
  */
 export async function signIn({ server, tokens: store, open, signal }: SignInOptions): Promise<void> {
@@ -50,14 +50,17 @@ export async function signIn({ server, tokens: store, open, signal }: SignInOpti
   store.update(url, ({ challenge: _done, ...now }) => now)
 }
 
-/** Deletes the tokens of a server. Does not notify the server. Returns false if nothing was stored. */
+/** Deletes the tokens of a server without notifying the server. Returns false if none were stored. */
 export function signOut({ url }: RemoteServer, store: TokenStore): boolean {
   const { tokens, client } = store.get(url)
   store.update(url, () => undefined)
   return tokens !== undefined || client !== undefined
 }
 
-/** Sends a request without a token. Returns undefined if the server does not refuse it. */
+/**
+ * Sends a request without a token and returns the server's challenge. Returns undefined if the server accepts the
+ * request.
+ */
 async function fetchChallenge(
   { url, headers }: RemoteServer,
   fetchFn: ReturnType<typeof createOAuthFetch>,
@@ -77,29 +80,31 @@ async function fetchChallenge(
   return { resourceMetadataUrl: resourceMetadataUrl?.href, scope }
 }
 
-/** Adds the required scopes to those already granted: signing in for more does not lose the rest. */
+/** Returns the required scopes together with the scopes already granted, so that no scope is lost. */
 function scopeOf({ tokens }: SignedIn, challenge: SignedIn["challenge"]): string | undefined {
   if (challenge?.scope === undefined) return undefined
   return [...new Set(`${tokens?.scope ?? ""} ${challenge.scope}`.trim().split(/\s+/))].join(" ")
 }
 
-/** The server chooses the URL, and the program that opens URLs also opens files and programs. */
+/**
+ * Rejects unsafe URLs. The server chooses the URL, and the program that opens URLs can also open files and programs.
+ */
 function checked(url: URL): URL {
   const local = ["127.0.0.1", "localhost", "[::1]"].includes(url.hostname)
   if (url.protocol === "https:" || (url.protocol === "http:" && local)) return url
   throw new UsageError(`The server's sign-in page, ${url.origin}, does not use https, so it was not opened.`)
 }
 
-/** The address that the browser returns to. */
+/** A local server that receives the browser's redirect. */
 export interface Callback extends AsyncDisposable {
   url: string
-  /** Waits for the browser. Throws `TackleError` if the server sent an error, and the signal's reason. */
+  /** Waits for the redirect. Throws `TackleError` if the server sent an error, and the signal's reason. */
   answer(signal: AbortSignal): Promise<URLSearchParams>
 }
 
 /**
- * Listens on 127.0.0.1; port 0 means any free port. Accepts only an answer with our `state`. Rejects if the port is in
- * use.
+ * Listens on 127.0.0.1. Port 0 selects any free port. Accepts only a redirect with the given `state`. Rejects if the
+ * port is in use.
  */
 export async function listenForCallback({ port, state }: { port: number; state: string }): Promise<Callback> {
   const { promise, resolve } = Promise.withResolvers<URLSearchParams>()

@@ -3,22 +3,22 @@ import * as z from "zod"
 import { readPrivateFile, updatePrivateFile } from "../../../store/private-file.ts"
 import { isRecord } from "../../../util/json.ts"
 
-/** The stored result of signing in to a server. */
+/** Stored result of signing in to a server. */
 export interface SignedIn {
   tokens?: StoredOAuthTokens
-  /** The client as the server registered it. */
+  /** The OAuth client that the server registered. */
   client?: StoredOAuthClientInformation
-  /** Data of the server's last refusal: the URL of its metadata, and the scopes it requires. */
+  /** The server's last challenge: the URL of its metadata and the scopes it requires. */
   challenge?: { resourceMetadataUrl?: string; scope?: string }
 }
 
 /** Tokens by server URL. A token is sent only to the server that issued it. */
 export interface TokenStore {
-  /** Reads the file each time: another process may have signed in. */
+  /** Returns the entry of a server. Reads the file on each call, because another process may have signed in. */
   get(url: string): SignedIn
-  /** Stores the result of `change`; undefined deletes the entry. Throws `TackleError` if the file cannot be written. */
+  /** Stores the result of `change`. Undefined deletes the entry. Throws `TackleError` if the file cannot be written. */
   update(url: string, change: (now: SignedIn) => SignedIn | undefined): void
-  /** All tokens and secrets by name, to be hidden in output. */
+  /** Returns all tokens and secrets by name, so that they can be hidden in output. */
   secrets(): Record<string, string>
 }
 
@@ -38,8 +38,8 @@ const Entry = z.object({
 })
 
 /**
- * Opens `mcp-auth.json` of the data directory, which only the user can read. Calls `onSecrets` with the tokens and secrets
- * by name whenever they are read or written, since they can change.
+ * Opens `mcp-auth.json` in the data directory, which only the user can read. Calls `onSecrets` with the tokens and
+ * secrets by name after each read and write, because they can change.
  */
 export function openTokenStore(
   path: string,
@@ -79,7 +79,7 @@ function secretsOf(url: string, { tokens, client }: SignedIn): Record<string, st
   return found
 }
 
-/** An invalid entry counts as empty. */
+/** Parses an entry. An invalid entry is treated as empty. */
 function entryOf(value: unknown): SignedIn {
   const { data } = Entry.safeParse(value ?? {})
   return data ?? {}
