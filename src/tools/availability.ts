@@ -1,12 +1,12 @@
 import type { ModelRef } from "../schema/message.ts"
 
-/** Settings, besides rules, that decide which tools are available. */
+/** Settings other than permission rules that decide which tools are available. */
 export interface Features {
   /** Client that shows the session: `cli`, `app`, `desktop` or another name. */
   client: string
-  /** Enabled experimental features, by their names in the config. */
+  /** Config names of the enabled experimental features. */
   experimental: ReadonlySet<string>
-  /** A search service is configured, or the search without a key is enabled for all providers. */
+  /** True if a search service is configured, or if the search without a key is enabled for all providers. */
   search: boolean
 }
 
@@ -16,7 +16,7 @@ interface Condition {
   clients?: readonly string[]
   /** Requires this experimental feature. */
   experimental?: string
-  /** True: only for models trained on patches. False: only for other models. */
+  /** True: only for models trained on patches. False: only for all other models. */
   patchModel?: boolean
   /** Requires a search service. */
   search?: true
@@ -43,8 +43,8 @@ const patchModels: readonly RegExp[] = [/(?:^|[^a-z])gpt-(?:[5-9]|[1-9]\d)(?!\d)
 const searchProviders: readonly string[] = ["opencode"]
 
 /**
- * Returns why a tool is unavailable, or undefined. Without a model the user calls the tool, and conditions on the model
- * do not apply.
+ * Returns why a tool is unavailable, or undefined if it is available. Without a model, the user calls the tool and
+ * conditions on the model do not apply.
  */
 export function unavailableReason(id: string, features: Features, model?: ModelRef): string | undefined {
   const { clients, experimental, patchModel, search } = conditions.get(id) ?? {}
@@ -58,10 +58,15 @@ export function unavailableReason(id: string, features: Features, model?: ModelR
   return undefined
 }
 
-/** Reads `TACKLE_CLIENT`, `TACKLE_ENABLE_EXA`, `TACKLE_EXPERIMENTAL` for all features and `TACKLE_EXPERIMENTAL_…` for one. */
+/**
+ * Returns the features set by environment variables and the config. `TACKLE_CLIENT` names the client,
+ * `TACKLE_ENABLE_EXA` enables the search without a key, and `TACKLE_EXPERIMENTAL` enables all experimental features
+ * that the config does not set. `TACKLE_EXPERIMENTAL_<NAME>` enables or disables one feature and takes precedence over
+ * the config.
+ */
 export function readFeatures(options: {
   environment: Readonly<Record<string, string | undefined>>
-  /** As in the config. */
+  /** Value of `experimental` in the config. */
   experimental: Readonly<Record<string, boolean | undefined>>
   search: boolean
 }): Features {
@@ -86,7 +91,7 @@ function canSearch(features: Features, model: ModelRef | undefined): boolean {
   return features.search || searchProviders.includes(model?.providerID ?? "")
 }
 
-/** Returns undefined for an unset or empty variable. */
+/** Parses a boolean variable. Returns undefined if it is unset or empty. */
 function isOn(value: string | undefined): boolean | undefined {
   if (value === undefined || value === "") return undefined
   return !/^(?:0|false|no|off)$/i.test(value)

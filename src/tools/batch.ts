@@ -21,12 +21,14 @@ const parameters = z.lazy(() =>
   }),
 )
 
-/** Makes several calls in one. The engine runs and records each like a call of the model. Batches cannot be nested. */
+/**
+ * Makes several calls in one. The engine runs and records each like a call from the model. Batches cannot be nested.
+ */
 export const batchTool = define("batch", {
   description: readText(new URL("./batch.md", import.meta.url)),
   parameters,
   access: "meta",
-  // Its calls may change files, and the scheduler does not order them against other calls of the step.
+  // The calls may change files, and the scheduler does not order them relative to other calls of the step.
   serial: true,
   async execute({ calls }, ctx) {
     if (!ctx.call)
@@ -43,7 +45,7 @@ export const batchTool = define("batch", {
       output: [head, ...results.map(describe)].join("\n"),
       metadata: {
         calls: results.map(({ callID, tool, state }) => ({ callID, tool, status: state.status })),
-        // Each output is already limited.
+        // Each output has already been truncated if necessary.
         truncated: results.some(({ state }) => state.metadata?.truncated === true),
       },
       attachments: results.flatMap(({ state }) =>

@@ -28,7 +28,7 @@ const parameters = z.lazy(() =>
   }),
 )
 
-/** Applies a patch to several files: all of it, or nothing. */
+/** Applies a patch to several files. If any part of it fails, no file is changed. */
 export const applyPatchTool = define("apply_patch", {
   description: readText(new URL("./apply-patch.md", import.meta.url)),
   parameters,
@@ -78,7 +78,7 @@ export const applyPatchTool = define("apply_patch", {
 
 interface NamedSection {
   section: PatchSection
-  /** Absolute path as written. */
+  /** Absolute path, with links unresolved. */
   path: string
   target?: string
 }
@@ -90,7 +90,7 @@ function nameSection(section: PatchSection, { directory }: ToolContext): NamedSe
     : { section, path }
 }
 
-/** A patch does not define the order of two sections for one file. */
+/** Rejects two sections for one file, because a patch does not define their order. */
 function assertDistinct(paths: readonly string[], reals: ReadonlyMap<string, string>): void {
   const known = new Set<string | undefined>()
   for (const path of paths) {
@@ -136,7 +136,7 @@ async function commit(
   }
 }
 
-/** The contents of all files of the patch, before and after. */
+/** Returns the contents of all files of the patch, before and after the change. */
 function contents(planned: readonly PlannedSection[]) {
   const opened = planned.flatMap(({ file, target }) => (target ? [file, target] : [file]))
   return {
@@ -145,7 +145,7 @@ function contents(planned: readonly PlannedSection[]) {
   }
 }
 
-/** The files whose content the session now knows, for its file tracker. */
+/** Returns the files whose whole content the session now knows, for its file tracker. */
 function knownFiles(
   planned: readonly PlannedSection[],
   stamps: ReadonlyMap<string, FileStamp>,
@@ -196,7 +196,7 @@ function report(planned: PlannedSection): string {
   return `${line}\n  not an exact match, found by ignoring white space or look-alikes: ${places}. Check the change:\n${planned.diff.slice(0, maxShownDiff)}`
 }
 
-/** Characters of the diff that the model reads for a file with inexact matches. */
+/** Maximum length of the diff shown to the model for a file with inexact matches, in characters. */
 const maxShownDiff = 4_000
 
 /** The result of formatting the files of a patch. */
@@ -210,12 +210,12 @@ interface PatchFormatting {
   }
 }
 
-/** For all files of a patch, in milliseconds. Other sessions wait for the files meanwhile. */
+/** Time limit for formatting all files of a patch, in milliseconds. Other sessions wait for the files meanwhile. */
 const maxFormattingMs = 30_000
 
 /**
  * Formats the written files one after the other, within one time limit. The caller holds their locks. Updates `stamps`,
- * by path. Never rejects: failures are in the reports.
+ * which are keyed by path. Never rejects: failures are in the reports.
  */
 async function formatPatch(
   planned: readonly PlannedSection[],

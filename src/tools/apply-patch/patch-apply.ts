@@ -5,7 +5,7 @@ import { toPlain } from "../edit/look-alikes.ts"
 import { eolFinder, type Line, splitLines } from "../edit/text.ts"
 import type { PatchHunk } from "./patch-parse.ts"
 
-/** A hunk does not match the file. The message names the hunk and the reason, and shows the nearest text. */
+/** Thrown if a hunk does not match the file. The message names the hunk and the reason, and shows the nearest text. */
 export class PatchMismatchError extends TackleError {
   constructor(message: string) {
     super(message, { code: "patch.mismatch", recoverable: true })
@@ -15,14 +15,14 @@ export class PatchMismatchError extends TackleError {
 /** The text of a file after a patch. */
 export interface PatchedText {
   text: string
-  /** For each hunk: how it was found, and its line in the file from 1. */
+  /** For each hunk, the strategy that found it and its line number in the file, from 1. */
   hunks: { strategy: PatchStrategy; line: number }[]
 }
 
 /**
- * Applies all hunks to a text. Context and all other lines stay as the file has them. New lines get the line ending of
- * their location, and the file keeps or lacks its last line ending as before. If a hunk matched without its indentation,
- * its new lines get the file's. Throws {@link PatchMismatchError}.
+ * Applies all hunks to a text. Context lines and lines outside the hunks do not change. New lines get the line ending
+ * used at their location. The file ends with a line ending only if it did before. If a hunk matched without its
+ * indentation, its new lines get the file's indentation. Throws {@link PatchMismatchError}.
  */
 export function applyHunks(text: string, hunks: readonly PatchHunk[], title: string): PatchedText {
   const lines = splitLines(text)
@@ -79,7 +79,7 @@ function placeHunks(file: {
   return placed
 }
 
-/** Sorts insertions before the lines at the same location. */
+/** Orders hunks by location. An insertion comes before a change of the lines at the same location. */
 function inOrder(a: Place, b: Place): number {
   return a.start - b.start || a.count - b.count
 }
@@ -114,7 +114,7 @@ function replaced(
   })
 }
 
-/** The last line has no line ending if the last line of the file had none. */
+/** Joins the lines. Omits the final line ending if the last line of the file had none. */
 function joined(lines: readonly Line[], { eol, last }: { eol: string; last: Line | undefined }): string {
   const open = last !== undefined && last.eol === ""
   return lines
@@ -163,7 +163,7 @@ function mismatchText(
   }
 }
 
-/** How the lines of a hunk were found, strictest first. */
+/** The strategy that found a hunk, strictest first. */
 export type PatchStrategy = "exact" | "trailing-whitespace" | "line-trimmed" | "whitespace" | "look-alikes"
 
 /** The location of a hunk: the index of its first line, and its number of lines in the file. */
@@ -174,7 +174,7 @@ export interface Place {
   count: number
 }
 
-/** `lines`: the line numbers, from 1, of the first ten matches. */
+/** The result of locating a hunk. `lines`: line numbers of the first ten matches, from 1. */
 export type Located =
   | Place
   | { kind: "ambiguous"; strategy: PatchStrategy; total: number; lines: number[] }
@@ -182,7 +182,7 @@ export type Located =
   | { kind: "missing-anchor"; anchor: string }
   | { kind: "no-context" }
 
-/** The part of a line that a strategy compares. */
+/** Returns the part of a line that a strategy compares. */
 type LineKey = (text: string) => string
 
 const strategies: readonly [PatchStrategy, LineKey][] = [
@@ -197,9 +197,9 @@ const maxCandidates = 10_000
 const maxNamedLines = 10
 
 /**
- * Returns a function that finds the location of a hunk. Of several matches, chooses the one that the anchor, the order of
- * the hunks (`cursor`: the line after the previous hunk) or the end of the file determines; otherwise none. A unique match
- * needs no anchor.
+ * Returns a function that finds the location of a hunk. A unique match needs no anchor. If there are several matches,
+ * the anchor, the order of the hunks or the end of the file must select one. Otherwise the result is `ambiguous`.
+ * `cursor` is the index of the line after the previous hunk.
  */
 export function createLocator(
   lines: readonly Line[],
@@ -218,7 +218,7 @@ export function createLocator(
     if (old.length === 0) return locateInsertion(lines, hunk, cursor)
     for (const [strategy, key] of usable) {
       const keys = old.map(key)
-      // Blank lines alone determine no location.
+      // Blank lines alone do not determine a location.
       if (keys.every((text) => text.trim() === "")) continue
       const starts = indexFor(strategy, key)(keys)
       if (starts.length === 0) continue
@@ -235,10 +235,13 @@ export function createLocator(
   }
 }
 
-/** Returns the first lines at which all keys follow, overlapping matches included. */
+/** Returns the indexes of all lines where the sequence of keys begins, including overlapping matches. */
 type Index = (keys: readonly string[]) => number[]
 
-/** A line ending on both sides of each line makes a text search find whole lines, in linear time. */
+/**
+ * Creates an index of the lines. A line ending on both sides of each key lets a text search find whole lines in linear
+ * time.
+ */
 function createIndex(lines: readonly Line[], key: LineKey): Index {
   const text = `\n${lines.map((line) => `${key(line.text)}\n`).join("")}`
   return (keys) => {
@@ -269,7 +272,7 @@ function choose(starts: readonly number[], choice: Choice): number | undefined {
   const anchor = findAnchors(lines, hunk.anchors, cursor)
   const from = anchor.kind === "found" ? anchor.line : cursor
   const after = starts.filter((start) => start >= from)
-  // An anchor selects the next match below it, if that is exact.
+  // An anchor selects the next match below it, but only among exact matches.
   const nearest = anchor.kind === "found" && strategy === "exact"
   return nearest || after.length === 1 ? after[0] : undefined
 }
@@ -301,7 +304,10 @@ type Anchor =
   | { kind: "missing"; anchor: string }
   | { kind: "ambiguous"; lines: number[] }
 
-/** The first anchor must be unique below the cursor or in the file. Each further anchor is the next below. */
+/**
+ * Finds the line of the last anchor. The first anchor must be unique below the cursor or, if it does not occur there,
+ * in the file. Each further anchor selects its next occurrence below the previous one.
+ */
 function findAnchors(lines: readonly Line[], anchors: readonly string[], cursor: number): Anchor {
   let found: number | undefined
   for (const anchor of anchors) {
@@ -316,7 +322,10 @@ function findAnchors(lines: readonly Line[], anchors: readonly string[], cursor:
   return found === undefined ? { kind: "none" } : { kind: "found", line: found }
 }
 
-/** Returns the lines equal to the anchor, else those equal without white space, else those that start with it. */
+/**
+ * Returns the lines equal to the anchor. If none are equal, returns the lines equal apart from outer white space, and
+ * then the lines that start with the anchor.
+ */
 function linesLike(lines: readonly Line[], anchor: string): number[] {
   const wanted = anchor.trim()
   const ways: ((text: string) => boolean)[] = [

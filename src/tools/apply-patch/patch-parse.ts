@@ -8,22 +8,22 @@ export interface PatchLine {
 
 /** One change within a file. */
 export interface PatchHunk {
-  /** The texts after `@@`: lines of the file above the change, outermost first. */
+  /** Text after each `@@`: lines of the file above the change, outermost first. */
   anchors: string[]
   lines: PatchLine[]
-  /** The change is at the end of the file. */
+  /** True if the change is at the end of the file. */
   atEnd: boolean
-  /** Its first line in the patch, from 1. */
+  /** Line number of the hunk in the patch, from 1. */
   line: number
 }
 
-/** The changes of one file. Paths as written. */
+/** The changes of one file. Paths are as the patch spells them. */
 export type PatchSection =
   | { kind: "add"; path: string; lines: string[] }
   | { kind: "delete"; path: string }
   | { kind: "update"; path: string; moveTo?: string; hunks: PatchHunk[] }
 
-/** The text is not a valid patch. The message names the line and the expected syntax. */
+/** Thrown if the text is not a valid patch. The message names the line and the expected syntax. */
 export class PatchSyntaxError extends TackleError {
   constructor(problem: string) {
     super(`patchText is not a valid patch. Nothing was changed: ${problem}`, {
@@ -34,8 +34,8 @@ export class PatchSyntaxError extends TackleError {
 }
 
 /**
- * Parses a patch. Ignores a here-document or Markdown fence around it, accepts any line ending and an empty context line
- * without prefix, and joins sections that update one path. Throws {@link PatchSyntaxError}.
+ * Parses a patch. Ignores a here-document or Markdown fence around it. Accepts LF and CRLF line endings, and empty
+ * context lines without a prefix. Joins sections that update the same path. Throws {@link PatchSyntaxError}.
  */
 export function parsePatch(patchText: string): PatchSection[] {
   const lines = patchText.split(/\r\n|\n/)
@@ -64,11 +64,11 @@ const unifiedHead = /^-\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?(.*)$/
 interface Reader {
   lines: readonly string[]
   at: number
-  /** Line number of the first line in the given text. */
+  /** Line number of the first of `lines` in the patch, from 1. */
   offset: number
 }
 
-/** Other text outside the envelope may belong to a second patch, or to one whose start was lost. */
+/** Rejects patch syntax outside the envelope. It may belong to a second patch, or to a patch whose start was lost. */
 function assertOnlyWrapping(outside: readonly string[]): void {
   const stray = outside.find((line) => /^\*\*\* /.test(line))
   if (stray !== undefined) throw new PatchSyntaxError(`"${stray.trim()}" is outside the envelope.`)
@@ -190,7 +190,7 @@ const marks = new Map<string, PatchLine["kind"]>([
   ["+", "add"],
 ])
 
-/** Empty lines before the next head are separators, not context. */
+/** Removes empty lines at the end of a hunk. They separate it from the next head and are not context. */
 function dropBlankEnd(hunk: PatchHunk, reader: Reader): void {
   if (hunk.atEnd) return
   for (let at = reader.at - 1; reader.lines[at] === "" && hunk.lines.length > 0; at--) hunk.lines.pop()

@@ -8,13 +8,13 @@ import { systemCode } from "../../util/errors.ts"
 import { applyHunks, type PatchedText } from "./patch-apply.ts"
 import type { PatchHunk, PatchSection } from "./patch-parse.ts"
 
-/** A file of a patch, with its path for display. */
+/** A file of a patch and its display path. */
 export interface PatchFile {
   before: FileBefore
   title: string
 }
 
-/** A section with its files, locked and read. `target` is the destination of a move. */
+/** A section whose files are locked and read. `target` is the destination of a move. */
 export interface OpenSection {
   section: PatchSection
   file: PatchFile
@@ -25,16 +25,16 @@ export interface OpenSection {
 export interface PlannedSection extends OpenSection {
   steps: FileStep[]
   diff: string
-  /** How each hunk was found. */
+  /** The strategy and line of each hunk. */
   hunks: PatchedText["hunks"]
   /** True if the session knows the whole content of the new file. */
   known: boolean
 }
 
 /**
- * Plans one section without changing anything. A file that the session has not read in its current state cannot be
- * deleted, and can be changed only if all context and removed lines match exactly: that proves that the model has seen
- * them. A move changes no content and needs no proof. Throws `FileChangeError` and `PatchMismatchError`.
+ * Plans one section without changing anything. If the session has not read a file in its current state, the file cannot
+ * be deleted, and it can be changed only if all context and removed lines match exactly, because that proves that the
+ * model has seen them. A move changes no content and needs no proof. Throws `FileChangeError` and `PatchMismatchError`.
  */
 export async function planSection(open: OpenSection, files: FileTracker): Promise<PlannedSection> {
   switch (open.section.kind) {
@@ -129,7 +129,7 @@ function isKnown(before: ExistingFile, seen: FileStamp | undefined): boolean {
   return seen !== undefined && sameStamp(seen, before.stamp)
 }
 
-/** Deleting a link would delete the link, and not the file that was read. */
+/** Rejects symlinks: deleting one would remove the link, not the file that was read. */
 async function assertNoLink(path: string, title: string): Promise<void> {
   if (!(await isLink(path))) return
   throw new FileChangeError(

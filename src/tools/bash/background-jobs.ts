@@ -5,20 +5,20 @@ import type { OutputLimits } from "../../tool/tool.ts"
 import { newId } from "../../util/id.ts"
 import type { RunningProcess } from "../../util/process.ts"
 
-/** Number of ended jobs to keep; the oldest are dropped first. Each can hold up to 0.8 MB of output. */
+/** Maximum number of ended jobs to keep. The oldest are dropped first. Each can hold up to 0.8 MB of output. */
 const maxEnded = 32
 
-/** The jobs of one process. Its creator ends them with `killAll` before the process exits. */
+/** The jobs of one Tackle process. The creator of the table ends them with `killAll` before the process exits. */
 export interface JobTable extends JobCapability {
-  /** Returns true while a job of the session runs. */
+  /** Returns true if a job of the session is running. */
   runsFor(sessionID: string): boolean
-  /** Kills the jobs of these sessions and waits for them. */
+  /** Kills and removes the jobs of these sessions. Resolves when they have ended. */
   killOf(sessionIDs: readonly string[]): Promise<void>
-  /** Kills all jobs and waits for them. */
+  /** Kills all jobs. Resolves when they have ended. */
   killAll(): Promise<void>
 }
 
-/** Creates an empty table. */
+/** Creates an empty job table. */
 export function createJobTable(): JobTable {
   const jobs = new Map<string, Job>()
 
@@ -50,28 +50,28 @@ export function createJobTable(): JobTable {
   }
 }
 
-/** Limits of a job's output. Lower than those of a command, because jobs are polled. */
+/** Output limits of a job. They are lower than the limits of a command, because the model polls jobs. */
 const jobLimits: OutputLimits = { maxLines: 400, maxBytes: 16_000, keep: "head-tail" }
 
-/** Milliseconds between checks whether a program that has closed its output has exited. */
+/** Delays in milliseconds between checks whether a program that has closed its output has exited. */
 const exitChecksMs = [10, 100, 1_000]
 
-/** Turns the remaining processes of a command into a job. They no longer keep this process from exiting. */
+/** Turns the remaining processes of a command into a job. The job does not keep this process from exiting. */
 export function createJob(options: {
   sessionID: string
   command: string
-  /** Directory in which the command was started. Absolute. */
+  /** Absolute path of the directory in which the command was started. */
   workdir: string
   startedAt: number
   process: RunningProcess
-  /** Receives further output. Closed here. */
+  /** Receives further output. The job closes it. */
   buffer: OutputBuffer
   /** Called once, when the job has ended and its output is complete. */
   onEnd(): void
 }): Job {
   const { sessionID, command, workdir, startedAt } = options
   const id = newId("job")
-  // These refer to the call and so to its session. An ended job must not keep a session in memory.
+  // These objects refer to the call, and through it to the session. An ended job must not keep a session in memory.
   let live: { process: RunningProcess; onEnd(): void } | undefined = options
   let buffer: OutputBuffer | undefined = options.buffer
   let last: { bytes: number; view: ReturnType<Job["output"]> } | undefined
@@ -79,7 +79,7 @@ export function createJob(options: {
   let endedAt: number | undefined
 
   options.process.unref()
-  // Never rejects. Closed output is the end of the job, unless the process keeps running without output.
+  // Never rejects. A job usually ends when its output closes, but a process can keep running without output.
   void options.process.closed.then(async () => {
     if (buffer) last = { bytes: buffer.bytes, view: buffer.view(jobLimits) }
     buffer?.close()

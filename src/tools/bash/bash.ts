@@ -21,14 +21,16 @@ import {
   supervise,
 } from "./command.ts"
 
-/** Milliseconds. */
+/** Default timeout and longest allowed timeout, in milliseconds. */
 const defaultTimeout = 120_000
 const maxTimeout = 3_600_000
 
-/** Maximum length of the last line, which says how the command ended, in bytes. */
+/** Maximum length in bytes of the last output line, which reports how the command ended. */
 const lastLineBytes = 700
 
-/** Characters of the output's end in the metadata: while the command runs, and at the end. */
+/**
+ * Number of characters at the end of the output that the metadata contains, while the command runs and after it ends.
+ */
 const liveCharacters = 4_000
 const finalCharacters = 30_000
 
@@ -54,10 +56,12 @@ const sandboxedParameters = z.lazy(() =>
   }),
 )
 
-/** Milliseconds to wait for a command with open input. By then most have prompted for input or failed. */
+/**
+ * Time in milliseconds to wait for a command with open input. By then most commands have prompted for input or failed.
+ */
 const handOverMs = 1_000
 
-/** Environment variables by name. Undefined values are not set. */
+/** Environment variables by name. Variables with an undefined value are not set. */
 export type CommandVariables = Readonly<Record<string, string | undefined>>
 
 /** Options of the bash tool. */
@@ -67,19 +71,19 @@ export interface BashOptions {
     command: string,
     call: { cwd: string; sessionID: string; callID: string | undefined },
   ): CommandVariables | Promise<CommandVariables>
-  /** A program that takes `-c` and a command. Default: `/bin/bash`, otherwise `/bin/sh`. */
+  /** A program that takes `-c` and a command. Default: `/bin/bash`, or `/bin/sh` if it does not exist. */
   shell?: string
-  /** Records the processes of a session, so that a later start can end them if this process is killed. */
+  /** Records the processes of a session, so that the next start of Tackle can end them if this process is killed. */
   record?: (tree: Parameters<RecordTree>[0], sessionID: string) => () => void
-  /** True if commands can run in a sandbox (`ToolContext.sandbox`). Changes description and parameters. */
+  /** True if commands can run in a sandbox (`ToolContext.sandbox`). Changes the tool's description and parameters. */
   sandboxed?: boolean
-  /** Timeout of calls without one. Milliseconds. */
+  /** Timeout in milliseconds of calls that do not set one. */
   defaultTimeout?: number
-  /** Limits of the output. Default: 2,000 lines or 50 KB, beginning and end. */
+  /** Limits of the output. Default: 2,000 lines or 50 KB, from the beginning and the end. */
   limits?: Partial<OutputLimits>
 }
 
-/** Creates the bash tool. Exit codes other than 0 and timeouts are results; only an abort throws. */
+/** Creates the bash tool. A nonzero exit code or a timeout is a result. Only an abort throws. */
 export function createBashTool(options: BashOptions): Info {
   const limits = withoutLastLine({ ...defaultLimits, keep: "head-tail", ...options.limits })
   const texts = options.sandboxed ? ["./bash.md", "./bash-sandbox.md"] : ["./bash.md"]
@@ -92,7 +96,7 @@ export function createBashTool(options: BashOptions): Info {
     async execute(args, ctx) {
       const { command, description = command } = args
       const workdir = resolvePath(args.workdir ?? ".", ctx.directory)
-      // Runs while permission is requested.
+      // Creates pipes while the permission request is pending.
       preparePipes()
       const outside = "outside" in args && args.outside === true && (await ctx.sandbox?.active()) === true
       await ctx.ask({
@@ -173,7 +177,7 @@ async function run(plan: Run, ctx: ToolContext): Promise<ToolResult> {
         onEnd: process.removeRecords,
       })
       ctx.jobs.add(job)
-      // The first process of a sandbox keeps the output open until everything in it has ended.
+      // The first process of a sandbox keeps the output open until all other processes in it have ended.
       void process.closed.then(ended)
     } else if (continues) {
       await process.kill()
@@ -191,12 +195,12 @@ async function run(plan: Run, ctx: ToolContext): Promise<ToolResult> {
   }
 }
 
-/** Milliseconds between progress reports. */
+/** Minimum time between progress reports, in milliseconds. */
 const progressMs = 100
 
 /**
- * Throttles progress reports. Calls of `report` never overlap, and none follows a failed one. `finish` makes the last
- * report at once and rejects with the first failure of any report.
+ * Throttles progress reports. Calls of `report` never overlap, and no call follows a failed one. `finish` makes the
+ * last report without delay and rejects with the first failure of any report.
  */
 function createProgress(report: () => Promise<void>): { touch(): void; finish(): Promise<void> } {
   let timer: NodeJS.Timeout | undefined
@@ -206,7 +210,7 @@ function createProgress(report: () => Promise<void>): { touch(): void; finish():
   function fire(): void {
     timer = undefined
     reports = reports.then(report)
-    // `finish` handles the failure. This avoids an unhandled rejection until then.
+    // `finish` handles the failure. Until then this handler avoids an unhandled rejection.
     reports.catch(() => {})
   }
 
@@ -267,7 +271,7 @@ function endingNote(ending: Ending, timeoutMs: number): string {
   return signal ? `killed by ${signal}` : `exit code ${code}`
 }
 
-/** Error messages of the system and of common programs that a sandbox can cause. */
+/** Errors of the system and of common programs that a sandbox can cause. */
 const sandboxSigns: readonly { limit: string; sign: RegExp }[] = [
   {
     limit: "no network access",
@@ -283,7 +287,7 @@ const sandboxSigns: readonly { limit: string; sign: RegExp }[] = [
   },
 ]
 
-/** Returns which limits of the sandbox may have made a command fail, or undefined if the output suggests none. */
+/** Returns a note on the sandbox limits that may have made a command fail, or undefined if the output suggests none. */
 function sandboxNote(output: string): string | undefined {
   const met = sandboxSigns.filter(({ sign }) => sign.test(output)).map(({ limit }) => limit)
   if (met.length === 0) return undefined

@@ -11,15 +11,15 @@ export interface ShellCommand {
   argv: readonly [string, ...string[]]
   env: Readonly<Record<string, string | undefined>>
   cwd: string
-  /** Runs outside the sandbox. Permission was given. */
+  /** True if the command runs outside the sandbox. Permission has been granted. */
   outside: boolean
-  /** Keeps the input open. The command is a job as soon as it has started. */
+  /** True if the input stays open. The command then becomes a job as soon as it has started. */
   stdin: boolean
 }
 
 /**
- * Returns program and environment for a command: bash if installed, otherwise `sh`. With `-c` neither reads a profile;
- * `BASH_ENV`, which would name one, is removed.
+ * Returns the program and environment for a command. The default shell is bash if installed, otherwise `sh`. With `-c`
+ * neither shell reads a profile. `BASH_ENV` is removed, because bash would run the file that it names.
  */
 export function shellCommand(
   command: string,
@@ -33,11 +33,14 @@ export function shellCommand(
 export interface StartedCommand {
   process: RunningProcess
   sandboxed: boolean
-  /** Call it when the command has ended. */
+  /** Releases the command's sandbox. Call it when the command has ended. */
   ended(): void
 }
 
-/** Starts a command, in the sandbox if one is available. Throws `SpawnError`, `PipeError` and `SandboxError`. */
+/**
+ * Starts a command, in the sandbox unless it runs outside or none is active. Throws `SpawnError`, `PipeError` and
+ * `SandboxError`.
+ */
 export async function startCommand(
   { text, argv, env, cwd, outside, stdin }: ShellCommand,
   { sandbox }: Pick<ToolContext, "sandbox">,
@@ -59,28 +62,31 @@ export async function startCommand(
 
 /** How waiting for a command ended. */
 export type Ending =
-  /** The shell exited. `continues`: processes it started are still running. */
+  /** The shell exited. `continues`: processes that it started are still running. */
   | { cause: "exit"; exit: Exit; continues: boolean }
   /** The process tree was killed. */
   | { cause: "timeout" | "abort" }
-  /** The command still runs and becomes a job. */
+  /** The command is still running and becomes a job. */
   | { cause: "handed-over" }
 
 interface WaitLimits {
   timeoutMs: number
   signal: AbortSignal
-  /** Stops waiting after this time and leaves the process running. */
+  /** Time in milliseconds after which to stop waiting and leave the process running. */
   handOverMs?: number
 }
 
 /**
- * Time for remaining processes to end or to write their last output, such as `tee` in `> >(tee log)`. Short, because
- * a command with a background process (`server &`) waits the full time.
+ * Time in milliseconds for remaining processes to end or to write their last output, such as `tee` in `> >(tee log)`.
+ * It is short, because every command with a background process (`server &`) waits the full time.
  */
 const drainMs = 50
 const pollMs = 5
 
-/** Waits until the shell itself exits, whatever keeps its output open. Kills the tree at the timeout or the signal. */
+/**
+ * Waits until the shell itself exits, even if other processes keep its output open. Kills the process tree on timeout
+ * or abort.
+ */
 export async function supervise(process: RunningProcess, limits: WaitLimits): Promise<Ending> {
   const first = await firstOf(process, limits)
   if (first === "handed-over") return { cause: first }
@@ -116,7 +122,10 @@ async function stillRunning(process: RunningProcess): Promise<boolean> {
   return process.running()
 }
 
-/** Returns the output for the model. Never empty, so that no output is not mistaken for an error. */
+/**
+ * Returns the output for the model. The result is never empty, so that the model does not take missing output for an
+ * error.
+ */
 export function describeOutput(text: string, bytes: number): string {
   if (text !== "") return text.endsWith("\n") ? text.slice(0, -1) : text
   return bytes === 0 ? "(no output)" : `(${bytes} bytes, no printable text)`

@@ -7,10 +7,12 @@ import { readText } from "../../util/file-system.ts"
 import { formatSeconds } from "../../util/local-time.ts"
 import { describeOutput } from "./command.ts"
 
-/** Characters of a command in lists. */
+/** Maximum length of a command in lists, in characters. */
 const shownCommand = 120
 
-/** Milliseconds to wait until a job has read its input and has replied; this much silence ends a reply. */
+/**
+ * Time limits in milliseconds for a job to read its input and to reply. A reply ends after `silenceMs` without output.
+ */
 const takeMs = 2_000
 const replyMs = 2_000
 const silenceMs = 100
@@ -25,7 +27,7 @@ const parameters = z.lazy(() =>
   }),
 )
 
-/** The session has no job with this id. */
+/** Thrown if the session does not have a job with this id. */
 export class UnknownJobError extends TackleError {
   constructor(id: string | undefined, known: readonly JobInfo[]) {
     const problem = id === undefined ? "This action requires a job id." : `Job ${id} does not exist.`
@@ -34,7 +36,7 @@ export class UnknownJobError extends TackleError {
   }
 }
 
-/** The job does not accept input: it was started without, or has ended. */
+/** Thrown if a job does not accept input, because it was started without input or has ended. */
 export class JobInputError extends TackleError {
   constructor(id: string, status: JobInfo["status"]) {
     const why = status === "running" ? "its input is closed" : `it has ${status}`
@@ -46,8 +48,8 @@ export class JobInputError extends TackleError {
 }
 
 /**
- * Manages the background jobs of a session. Input asks for permission; the other actions do not, because the commands
- * were permitted when they started.
+ * Manages the background jobs of a session. Only input asks for permission, because the commands were permitted when
+ * they started.
  */
 export const jobTool = define("job", {
   description: readText(new URL("./job.md", import.meta.url)),
@@ -97,8 +99,8 @@ async function writeInput(
 }
 
 /**
- * Combines a command and its input into one shell text, so that the rules judge the input by its use: a shell runs
- * it, `wc` only counts it.
+ * Combines a command and its input into one shell command, so that permission rules judge the input by its use: a shell
+ * runs it, but `wc` only counts it.
  */
 export function commandWithInput(command: string, text: string): string {
   const lines = text.split("\n")
@@ -107,7 +109,7 @@ export function commandWithInput(command: string, text: string): string {
   return `{ ${command}\n} <<'${mark}'\n${text.endsWith("\n") ? text : `${text}\n`}${mark}`
 }
 
-/** Returns false if the job has not read the text in time. It still receives the text when it reads. */
+/** Writes text to a job. Returns false if the job has not read it within `takeMs`. The job can still read it later. */
 async function writeWithin(input: JobInput, text: string, signal: AbortSignal): Promise<boolean> {
   if (text === "") return true
   const done = input.write(text).then(() => true)
@@ -123,7 +125,7 @@ async function writeWithin(input: JobInput, text: string, signal: AbortSignal): 
   }
 }
 
-/** Waits until the job has written something and is silent again, at most `replyMs`. */
+/** Waits until the job has written output and then been silent for `silenceMs`, at most `replyMs` in total. */
 async function replied(job: Job, before: number, signal: AbortSignal): Promise<void> {
   let last = before
   const deadline = Date.now() + replyMs

@@ -19,20 +19,21 @@ import {
   wordsOf,
 } from "./text.ts"
 
-/** The new text, or the reason why it is unclear. */
+/** The merged text, or the reason why the edit is unclear. */
 export type Merged = { text: string } | { unclear: Unclear }
 
 /**
- * Why an edit with a known location cannot be applied. `indentation`: the indentation of its lines. `misquoted`: it
- * changes words that the old text misquotes. `left-out`: the position of left out lines. `equal-lines`: which of several
- * equal lines it keeps. `look-alikes`: whether a look-alike is intended.
+ * Why an edit with a known location cannot be applied. `indentation`: the indentation of its new lines is unclear.
+ * `misquoted`: it changes words that the old text misquotes. `left-out`: the position of omitted lines is unclear.
+ * `equal-lines`: it is unclear which of several equal lines the edit keeps. `look-alikes`: it is unclear whether a
+ * look-alike is intended.
  */
 export type Unclear = "indentation" | "misquoted" | "left-out" | "equal-lines" | "look-alikes"
 
 /**
- * Applies an edit. Changes no character outside the spans. New text receives the line endings of its location. If the
- * old text was not exact, adapts the new text in the same way: shifts its indentation, and keeps unchanged lines,
- * words and characters as the file has them.
+ * Applies an edit without changing characters outside the spans. New text gets the line ending used at its location. If
+ * the old text did not match exactly, the new text gets the file's indentation, and its unchanged lines, words and
+ * characters stay as they are in the file.
  */
 export function applyEdit({
   text,
@@ -47,7 +48,7 @@ export function applyEdit({
   const pieces: string[] = []
   let end = 0
   for (const span of spans) {
-    // A file of one line has no line ending, so the new text keeps its own.
+    // A file of one line has no line ending. The new text then keeps its own line endings.
     const eol = eolAt(span) ?? /\r\n|[\n\r]/.exec(reading.newString)?.[0] ?? "\n"
     const replacement = replace(span, eol)
     if ("unclear" in replacement) return replacement
@@ -60,14 +61,14 @@ export function applyEdit({
 
 type Replace = (span: Span, eol: string) => Merged
 
-/** Both `wanted` texts end their lines with `\n`. */
+/** Returns a function that replaces a span. Both `wanted` texts end their lines with `\n`. */
 function replacer(strategy: StrategyName, text: string, wanted: { old: string; fresh: string }): Replace {
   const literally: Replace = (_, eol) => ({ text: wanted.fresh.replaceAll("\n", eol) })
   if (strategy === "exact") return literally
   const byLines = lineReplacer(strategy, text, wanted)
   const byWords = wordReplacer(text, wanted)
   return (span, eol) => {
-    // With several line endings, each kept line keeps its own.
+    // If the span mixes line endings, each kept line keeps its line ending.
     if (strategy === "line-endings") {
       const eols = new Set(text.slice(span.start, span.end).match(/\r\n|[\n\r]/g))
       return coversLines(text, span) && eols.size > 1 ? byLines(span, eol) : literally(span, eol)
@@ -76,7 +77,7 @@ function replacer(strategy: StrategyName, text: string, wanted: { old: string; f
   }
 }
 
-/** Replaces a span that may start and end within lines. */
+/** Returns a function that replaces a span that may start and end within lines. */
 function wordReplacer(text: string, wanted: { old: string; fresh: string }): Replace {
   return ({ start, end }, eol) => {
     const pair = { file: text.slice(start, end), old: wanted.old }
@@ -100,28 +101,37 @@ function lineReplacer(strategy: StrategyName, text: string, wanted: { old: strin
   }
 }
 
-/** Returns the lines of a span of whole lines, with an empty last line if the old text has spaces for it. */
+/**
+ * Returns the lines of a span of whole lines. Adds an empty last line if the old text ends with a line of only white
+ * space.
+ */
 function spanLines(span: string, old: readonly Line[]): Line[] {
   const lines = splitLines(span)
   const isCut = old.at(-1)?.eol === "" && (span === "" || lines.at(-1)?.eol !== "")
   return isCut ? [...lines, { text: "", eol: "", start: span.length }] : lines
 }
 
-/** An edit with marks for left out lines. `file` starts and ends with the lines of `old`. */
+/** An edit with marks for omitted lines. `file` starts and ends with the lines of `old`. */
 interface MarkedEdit {
   file: readonly Line[]
   old: readonly Line[]
   fresh: readonly Line[]
 }
 
-/** Replaces the marks in both texts with the lines they stand for. Undefined if it is unclear which marks the new text keeps. */
+/**
+ * Replaces the marks in both texts with the lines they stand for. Returns undefined if it is unclear which marks the
+ * new text keeps.
+ */
 function fillMarks(edit: MarkedEdit): { old: Line[]; fresh: Line[] } | undefined {
   const [filled, other] = [fillAligned(edit, false), fillAligned(edit, true)]
   const isSame = filled?.fresh.every((line, at) => line.text === other?.fresh[at]?.text)
   return isSame && filled?.fresh.length === other?.fresh.length ? filled : undefined
 }
 
-/** `fromEnd`: which of equal lines the new text keeps. */
+/**
+ * Replaces the marks for one alignment of the texts. `fromEnd`: the new text keeps the last of equal lines, not the
+ * first.
+ */
 function fillAligned({ file, old, fresh }: MarkedEdit, fromEnd: boolean) {
   const [block, ...more] = findMarkedBlocks(file, old).filter(
     ({ start, quoted }) => start === 0 && quoted.length === file.length,
@@ -158,22 +168,23 @@ function fillAligned({ file, old, fresh }: MarkedEdit, fromEnd: boolean) {
   }
 }
 
-/** An edit of whole lines. `file` and `old` are the same lines, one to one. */
+/** An edit of whole lines. `file` and `old` correspond line by line. */
 export interface LineEdit {
   file: readonly Line[]
   old: readonly Line[]
   new: readonly Line[]
   /** Line ending of new lines. */
   eol: string
-  /** Width of the file's indentation levels in columns. Default: the width in the new lines. */
+  /** Width of the file's indentation levels, in columns. */
   unit?: number
-  /** Returns true if the character occurs in the file. Default: only ASCII does. */
+  /** Returns true if the file contains the character. Default: always false. */
   isUsed?(character: string): boolean
 }
 
 /**
- * Merges an edit of lines into the file. Kept lines stay exactly as the file has them; of changed lines, the unchanged
- * words; new lines get the file's indentation. The last line keeps the file's line ending if the old text had one.
+ * Merges an edit of lines into the file. Kept lines stay exactly as they are in the file, and changed lines keep their
+ * unchanged words. New lines get the file's indentation. If the old text ends with a line ending, the last line gets
+ * the file's line ending.
  */
 export function mergeLines(edit: LineEdit): Merged {
   const merged = mergeAligned({ ...edit, fromEnd: false })
@@ -183,7 +194,7 @@ export function mergeLines(edit: LineEdit): Merged {
   return "text" in other && other.text === merged.text ? merged : { unclear: "equal-lines" }
 }
 
-/** `fromEnd`: which of equal lines the new text keeps. */
+/** `fromEnd`: the new text keeps the last of equal lines, not the first. */
 type AlignedEdit = LineEdit & { fromEnd: boolean }
 
 function mergeAligned(edit: AlignedEdit): Merged {
@@ -225,9 +236,9 @@ function withIndentOf(file: readonly Line[], old: readonly Line[]): Line[] {
 }
 
 /**
- * Returns true if a change fits the file although one old line misquotes it: the new lines have the file's words
- * in place of the wrong ones, or the line is removed and shares a word with the file's. Otherwise the change may be
- * meant for another text.
+ * Returns true if a change fits the file although one old line misquotes it: either the new lines replace the wrong
+ * words with the file's words, or they remove the line and the line shares a word with the file's line. Any other
+ * change may be meant for another text.
  */
 function isMeantForFile(
   { file, old, fresh }: LineTexts,
@@ -237,7 +248,7 @@ function isMeantForFile(
   const differs = (at: number) => differInWords(old[at]?.text ?? "", file[at]?.text ?? "")
   const [only] = indexesOf(change.old).filter(differs)
   if (only === undefined) return true
-  // With a second misquoted line the location is doubtful.
+  // A second misquoted line makes the location doubtful.
   if ([...old.keys()].filter(differs).length > 1) return false
   const [own, quoted] = [file[only]?.text.trim() ?? "", old[only]?.text.trim() ?? ""]
   const [ownWords, quotedWords] = [wordsOf(own), wordsOf(quoted)]
@@ -258,7 +269,7 @@ function isMeantForFile(
   return hasFilesWords || (isRemoved && quotedWords.some((word) => ownWords.includes(word)))
 }
 
-/** Corrects misquoted old lines that the new text quotes as the file has them. */
+/** Corrects misquoted old lines if the new text quotes them as they are in the file. */
 function corrected(file: readonly Line[], old: readonly Line[], fresh: readonly Line[]): Line[] {
   const quoted = new Set(fresh.map((line) => line.text.trim()))
   return old.map((line, index) => {
@@ -268,7 +279,7 @@ function corrected(file: readonly Line[], old: readonly Line[], fresh: readonly 
   })
 }
 
-/** The old line that a new line repeats, or replaces in a change of as many lines. */
+/** The old line that a new line repeats, or replaces in a change that keeps the number of lines. */
 interface Partner {
   old: number
   kept: boolean
@@ -292,7 +303,9 @@ function indexesOf({ start, end }: Span): number[] {
   return Array.from({ length: end - start }, (_, offset) => start + offset)
 }
 
-/** Gives new lines the words and characters of the file, except where the model meant to change them. */
+/**
+ * Returns a function that gives new lines the words and characters of the file, except where the model changes them.
+ */
 function rewording({ file, old, isUsed = () => false }: LineEdit) {
   const pairs = old.map((line, index) => ({ old: line.text.trim(), file: file[index]?.text.trim() ?? "" }))
   const inFileForms = createFileForms(pairs, isUsed)
@@ -306,7 +319,7 @@ function rewording({ file, old, isUsed = () => false }: LineEdit) {
   }
 }
 
-/** Gives new lines the file's indentation, learnt from the old lines. */
+/** Returns a function that gives new lines the file's indentation, as learned from the old lines. */
 function indenter({ file, old, new: fresh, unit }: LineEdit) {
   const pairs = old.map((line, index) => ({
     text: line.text.trim(),
@@ -317,7 +330,7 @@ function indenter({ file, old, new: fresh, unit }: LineEdit) {
   const all = first ? [first, ...rest] : []
   const own = leastStep(fresh)
   const scale = unit === undefined || own === undefined ? undefined : unit / own
-  // The first line may be quoted without its indentation.
+  // The model may have quoted the first line without its indentation.
   const isCutOff =
     first?.from === "" && first.to !== "" && rest.length > 0 && rest.every((pair) => pair.from === pair.to)
   const [atFirst, elsewhere] = isCutOff
@@ -333,19 +346,19 @@ function indenter({ file, old, new: fresh, unit }: LineEdit) {
   }
 }
 
-/** One line in three versions, without the white space around it. */
+/** One line in three versions, without outer white space. */
 interface Wordings {
   file: string
   old: string
   fresh: string
-  /** Writes look-alikes in new text as the file does. Undefined if that is unclear. */
+  /** Returns the text with look-alikes as the file writes them, or undefined if the intended characters are unclear. */
   inFileForms(text: string): string | undefined
 }
 
 /**
- * Applies the change from `old` to `fresh` to the file's line, word by word. Keeps other differences between the file and
- * `old`. `misquoted` if the change touches such a difference. Differences in spacing and look-alikes do not count: if
- * they overlap with the change, the change wins.
+ * Applies the change from `old` to `fresh` to the file's line, word by word. Keeps other differences between the file
+ * and `old`. The result is `misquoted` if the change touches such a difference. A difference in spacing or look-alikes
+ * does not count: where it overlaps with the change, the change takes precedence.
  */
 function mergeWords({ file, old, fresh, inFileForms }: Wordings): Merged {
   if (file === old) {
@@ -382,12 +395,12 @@ function differInWords(a: string, b: string): boolean {
   return loosened(a) !== loosened(b)
 }
 
-/** Splits a line into words, white space and single signs. */
+/** Splits a line into words, runs of white space and single punctuation characters. */
 function tokensOf(text: string): string[] {
   return text.match(/[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu) ?? []
 }
 
-/** A change of the tokens `start` to `end`, exclusive. */
+/** A change of the tokens from `start` to `end`, excluding `end`. */
 interface Rewording {
   start: number
   end: number

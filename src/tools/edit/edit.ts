@@ -52,7 +52,7 @@ export const editTool = define("edit", {
 })
 
 interface PlannedEdit extends FileChange {
-  /** Absent if the file is created. `lines`: the lines at which the replaced text began, from 1. */
+  /** Absent if the file is created. `lines`: line numbers where the replaced text began, from 1. */
   replaced?: { strategy: StrategyName; reading: Reading; lines: number[] }
 }
 

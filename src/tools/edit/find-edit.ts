@@ -11,8 +11,8 @@ import {
 import { isBlank, type Line, lineNumbers, type Span, splitLines, toLf } from "./text.ts"
 
 /**
- * The result of {@link findEdit}. `strategy` is the strictest that found the text; `reading` is the one it used.
- * `lines` has the first ten line numbers, from 1.
+ * The result of {@link findEdit}. `strategy` is the strictest strategy that found the text, and `reading` is the
+ * interpretation it used. `lines` contains the first ten line numbers, from 1.
  */
 export type EditMatch =
   | { kind: "found"; strategy: StrategyName; reading: Reading; spans: Span[] }
@@ -21,10 +21,10 @@ export type EditMatch =
   | { kind: "done"; line: number }
   | { kind: "missing"; nearest?: NearestText; exactOnly: boolean }
 
-/** Limit in characters. In longer texts, only literal strategies are tried. */
+/** Maximum text length in characters for all strategies. Longer texts are searched only with literal strategies. */
 export const maxFuzzyLength = 5_000_000
 
-/** Maximum number of replacements of one call. */
+/** Maximum number of replacements in one call. */
 export const maxReplacements = 1_000_000
 
 const maxCounted = 10_000
@@ -38,10 +38,10 @@ export interface EditTexts {
 }
 
 /**
- * Finds `oldString`, strictest strategy first. `found` has one span, or several with `replaceAll` and a literal strategy.
- * Several other matches are `ambiguous`. `disputed`: the text was found, but can mean two different edits. `done`: only
- * similar text was found, and the file already contains the new text. `without` turns off strategies and decorations by
- * name, for measurements.
+ * Finds `oldString` with the strictest strategy that matches. `found` has several spans only with `replaceAll` and a
+ * literal match. Otherwise several matches are `ambiguous`. `disputed`: the text was found but can mean two different
+ * edits. `done`: only similar text was found, and the file already contains the new text. `without` names strategies
+ * and decorations to turn off for measurements.
  */
 export function findEdit(
   text: string,
@@ -77,7 +77,7 @@ export function findEdit(
   return { kind: "missing", exactOnly, ...(nearest && { nearest }) }
 }
 
-/** Adds other possible matches to a span that is not exact: which of them the model copied wrongly is unknown. */
+/** Adds other possible matches to an inexact match, because the model may have miscopied any of them. */
 function withRivals(
   file: SearchedFile,
   spans: readonly Span[],
@@ -93,14 +93,14 @@ function withRivals(
   return [...all.values()].sort((a, b) => a.start - b.start)
 }
 
-/** Returns true if every character but line endings is as given. */
+/** Returns true if the match uses the texts as given and ignores at most differences in line endings. */
 export function isPlain(strategy: StrategyName, { decorations }: Reading): boolean {
   return (strategy === "exact" || strategy === "line-endings") && decorations.length === 0
 }
 
 /**
- * Finds similar lines with each reading. Of several readings, the one most similar to the match decides the new text.
- * Returns the matches of all readings, so that several are ambiguous.
+ * Finds similar lines with each reading. The reading most similar to the match determines the new text. Returns the
+ * matches of all readings, so that different matches are ambiguous.
  */
 function nearestReading(
   text: string,
@@ -149,10 +149,13 @@ function toMatch(found: {
   return { kind: "found", strategy, reading, spans }
 }
 
-/** Fewer lines occur in many files by chance. */
+/** Minimum number of lines that are not blank. Fewer lines occur in many files by chance. */
 const minWholeLines = 3
 
-/** Returns the line number, from 1, at which all lines of the new text are already in the file. Ignores white space around them. */
+/**
+ * Returns the line number, from 1, where the file already contains all lines of the new text. Ignores white space
+ * around lines.
+ */
 function lineOfWhole(lines: readonly Line[], newString: string): number | undefined {
   const fresh = splitLines(newString)
   if (fresh.filter((line) => !isBlank(line)).length < minWholeLines) return undefined
@@ -165,19 +168,22 @@ function lineOfWhole(lines: readonly Line[], newString: string): number | undefi
 export interface NearestText {
   /** Line number from 1. */
   line: number
-  /** A few lines, each cut. */
+  /** Up to ten lines, each cut to 200 characters. */
   text: string
 }
 
-/** Files with more lines are not searched. */
+/** Maximum number of lines of a file that is searched. */
 const maxSearchedLines = 50_000
-/** Characters of a line that are compared and shown. */
+/** Maximum number of characters of a line that are compared and shown. */
 const maxLineLength = 200
 const maxShownLines = 10
-/** Less similar text does not help. */
+/** Minimum similarity. Less similar text does not help the model. */
 const minSimilarity = 0.5
 
-/** Finds the line most similar to the longest line of `old`, and returns it with the lines around it. */
+/**
+ * Finds the line most similar to the longest line of `old`, and returns it with the lines around it. Returns undefined
+ * if no line is similar or the file is too long.
+ */
 export function nearestText(lines: readonly Line[], old: readonly Line[]): NearestText | undefined {
   if (lines.length > maxSearchedLines) return undefined
   const wanted = old.map((line) => line.text.trim().slice(0, maxLineLength))

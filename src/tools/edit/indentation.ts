@@ -1,6 +1,6 @@
 import { commonSequence, indentOf, isBlank, type Line } from "./text.ts"
 
-/** `file` and `old` are the same lines, one to one. */
+/** The lines of an edit. `file` and `old` correspond line by line. */
 export interface LineTexts {
   file: readonly Line[]
   old: readonly Line[]
@@ -12,7 +12,7 @@ export type IndentFrame = "old" | "file"
 
 /**
  * Decides which indentation the new text follows: first by the lines that it keeps from the old text, then by the least
- * indentation of each text. Undefined if they disagree.
+ * indentation of each text. Returns undefined if this is unclear.
  */
 export function indentFrame(edit: LineTexts): IndentFrame | undefined {
   const { file, old, fresh } = edit
@@ -29,10 +29,10 @@ export function indentFrame(edit: LineTexts): IndentFrame | undefined {
   if (inFresh === inOld && mayBeCutOff({ old, fresh, inFile: inFile ?? "" })) return undefined
   const first = firstVote(edit)
   if (first !== undefined) return first
-  // If one kept line is moved, another that matches the file's indentation may be moved too.
+  // If one kept line is moved, another kept line that matches the file's indentation may be moved too.
   if (isMoved && votes.has("file")) return undefined
   if (more.length === 0 && only === "old") return only
-  // A new block around kept lines may indent them as in the file by chance, but not the whole text.
+  // A new block around kept lines may give them the file's indentation by chance, but not the whole text.
   if (only === "file" && stepsAsOld(edit)) return undefined
   if (more.length === 0 && only === "file" && inFresh.length >= (inFile ?? "").length) return only
   if (inOld === inFile) return more.length > 0 || only === "file" ? undefined : "old"
@@ -40,15 +40,15 @@ export function indentFrame(edit: LineTexts): IndentFrame | undefined {
   return inFresh === inFile && more.length === 0 ? "file" : undefined
 }
 
-/** Returns true if the new text has the level width of the old text and not of the file. */
+/** Returns true if the new text has the indentation width of the old text and not of the file. */
 function stepsAsOld({ file, old, fresh }: LineTexts): boolean {
   const step = leastStep(fresh)
   return step !== undefined && step === leastStep(old) && step !== leastStep(file)
 }
 
 /**
- * Returns true if the only old line may be quoted without its indentation. The further new lines may then have the
- * file's indentation already, or lack it too.
+ * Returns true if the old text is a single line that may be quoted without its indentation. The additional new lines
+ * may then already have the file's indentation, or may lack it too.
  */
 function mayBeCutOff(edit: { old: readonly Line[]; fresh: readonly Line[]; inFile: string }): boolean {
   const [old, [first, ...rest]] = [withText(edit.old), withText(edit.fresh)]
@@ -70,14 +70,17 @@ function keptIndents(old: readonly Line[], fresh: readonly Line[]) {
   }))
 }
 
-/** The frame that a kept line shows. "moved" if it follows neither. */
+/**
+ * Returns the text whose indentation a kept line follows, "moved" if it follows neither text, or undefined if both
+ * texts indent it equally.
+ */
 function vote(indents: { from: string; to: string; file: string }): IndentFrame | "moved" | undefined {
   if (indents.from === indents.file) return undefined
   if (indents.to === indents.from) return "old"
   return indents.to === indents.file ? "file" : "moved"
 }
 
-/** The vote of the first line, if both texts begin with it: then no block was put around it. */
+/** Returns the vote of the first line if both texts begin with it, because then no new block surrounds it. */
 function firstVote(edit: LineTexts): IndentFrame | undefined {
   const [file, old, fresh] = [edit.file, edit.old, edit.fresh].map((lines) => withText(lines)[0]?.text)
   if (file === undefined || old === undefined || old.trim() !== fresh?.trim()) return undefined
@@ -93,10 +96,10 @@ function leastIndent(lines: readonly Line[]): string | undefined {
   )
 }
 
-/** Limit in columns. Wider steps are alignment, not levels. */
+/** Maximum width of a level, in columns. Wider steps are alignment, not levels. */
 const maxUnit = 8
 
-/** Returns the most frequent width of one level, in columns. Undefined without levels. */
+/** Returns the most frequent width of one level, in columns, or undefined if the lines have no levels. */
 export function indentUnit(lines: readonly Line[]): number | undefined {
   const counts = new Map<number, number>()
   const widths = withText(lines).map(({ text }) => indentOf(text).length)
@@ -108,7 +111,10 @@ export function indentUnit(lines: readonly Line[]): number | undefined {
   return best?.[0]
 }
 
-/** Returns the least step between two lines, ignoring alignment by one column. Undefined without steps. */
+/**
+ * Returns the smallest indentation step between adjacent lines, ignoring alignment by one column. Returns undefined if
+ * there are no steps.
+ */
 export function leastStep(lines: readonly Line[]): number | undefined {
   const widths = withText(lines).map(({ text }) => indentOf(text).length)
   const steps = widths.slice(1).map((width, index) => Math.abs(width - (widths[index] ?? width)))
@@ -123,9 +129,9 @@ export interface IndentPair {
 }
 
 /**
- * Learns the file's indentation from known lines, and returns a function that translates an indentation of the model.
- * Undefined if the known lines do not determine it: a guess could change the meaning of a program. `scale`: width of the
- * file's levels relative to the model's, if known.
+ * Learns the file's indentation from known lines. Returns a function that translates an indentation of the model's
+ * text. The function returns undefined if the known lines do not determine the result, because a guess could change the
+ * meaning of a program. `scale`: width of the file's levels relative to the model's, if known.
  */
 export function createReindent(
   pairs: readonly IndentPair[],
@@ -149,7 +155,8 @@ export function createReindent(
 }
 
 /**
- * Returns true if the levels are shifted, or scaled by the known scale or from the margin. One level alone fits both.
+ * Returns true if the levels are shifted, scaled by the known scale, or scaled from the margin. A single level is
+ * consistent with both shifting and scaling.
  */
 function isLikely(step: Step, levels: readonly IndentPair[], scale: number | undefined): boolean {
   if (step.from !== step.to) return true
@@ -159,7 +166,7 @@ function isLikely(step: Step, levels: readonly IndentPair[], scale: number | und
   return step.ratio === 1 || step.ratio === scale || level.to.length === level.from.length * step.ratio
 }
 
-/** A translation of further indentation: `ratio` characters `to` for each character `from`. */
+/** A translation of deeper indentation: `ratio` characters `to` for each character `from`. */
 interface Step {
   from: string
   to: string
@@ -181,7 +188,10 @@ function stepBetween(shallow: IndentPair | undefined, deep: IndentPair): Step | 
   return toStep(deep.from.slice(shallow.from.length), deep.to.slice(shallow.to.length))
 }
 
-/** A single level is scaled if it changes tabs to spaces or back, else shifted. */
+/**
+ * Returns the step of a single level: a scaled one if the level changes between tabs and spaces, otherwise a shifted
+ * one.
+ */
 function stepOfOne(level: IndentPair | undefined): Step | undefined {
   if (!level) return undefined
   const [from, to] = [characterOf(level.from), characterOf(level.to)]
@@ -195,7 +205,7 @@ function toStep(from: string, to: string): Step | undefined {
   return own && other ? { from: own, to: other, ratio: to.length / from.length } : undefined
 }
 
-/** Returns the only character of an indentation. Undefined if it is empty or mixed. */
+/** Returns the only character of an indentation, or undefined if the indentation is empty or mixed. */
 function characterOf(indent: string): string | undefined {
   const [first] = indent
   return first !== undefined && indent === first.repeat(indent.length) ? first : undefined

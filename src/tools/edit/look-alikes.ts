@@ -1,6 +1,6 @@
 import { toLf } from "./text.ts"
 
-/** Characters that models confuse, by the ASCII form they stand for. */
+/** Characters that models confuse, grouped by the ASCII form they stand for. */
 const forms: readonly [plain: string, others: string][] = [
   ["'", "\u2018\u2019\u201a\u201b\u2032"],
   ['"', "\u201c\u201d\u201e\u201f\u2033"],
@@ -25,9 +25,9 @@ export function toPlain(text: string): string {
 }
 
 /**
- * Learns from pairs of old text and file text which forms the file uses, and returns a function that writes new text with
- * them. The function returns undefined for a look-alike that is in neither: it may be intended. If no pair differs, text
- * stays as it is.
+ * Learns from pairs of old text and file text which forms the file uses. Returns a function that writes new text with
+ * these forms. The function returns undefined for a look-alike that occurs neither in the pairs nor in the file,
+ * because it may be intended. If no pair differs, the function returns the text unchanged.
  */
 export function createFileForms(
   pairs: readonly { old: string; file: string }[],
@@ -35,7 +35,7 @@ export function createFileForms(
 ): (text: string) => string | undefined {
   const units = pairs.flatMap(({ old, file }) => {
     if (toPlain(old) === toPlain(file)) return align(old, file)
-    // The texts may differ in spacing. Texts with other words do not show the forms.
+    // The texts may differ in spacing. Texts with different words do not reveal the file's forms.
     const [oldSigns, fileSigns] = [old.replace(/\s+/g, ""), file.replace(/\s+/g, "")]
     return toPlain(oldSigns) === toPlain(fileSigns) ? align(oldSigns, fileSigns) : []
   })
@@ -43,7 +43,7 @@ export function createFileForms(
   return differ ? (text) => inFileForms(text, units, isUsed) : (text) => text
 }
 
-/** A shortest piece of the old text and the piece of the file that it stands for. */
+/** A shortest substring of the old text and the substring of the file that corresponds to it. */
 interface Unit {
   old: string
   file: string
@@ -51,8 +51,8 @@ interface Unit {
 }
 
 /**
- * The use of an ellipsis: three dots before a value spread it; after a word or between signs they mark an omission. A
- * model that confuses one use need not confuse the others.
+ * The use of an ellipsis. Three dots before a value spread it. After a word or between other characters they mark an
+ * omission. A model that confuses the forms in one use does not necessarily confuse them in the others.
  */
 type EllipsisUse = "spread" | "after a word" | "alone"
 
@@ -61,13 +61,13 @@ function ellipsisUse(text: string, start: number, end: number): EllipsisUse {
   return /\w/.test(text.charAt(start - 1)) ? "after a word" : "alone"
 }
 
-/** Pairs the pieces of two texts with the same plain form. */
+/** Pairs the corresponding substrings of two texts with the same plain form. */
 function align(old: string, file: string): Unit[] {
   const units: Unit[] = []
   let [oldAt, fileAt] = [0, 0]
   while (oldAt < old.length || fileAt < file.length) {
     const unit = unitAt(old, oldAt, file, fileAt)
-    // Pieces that overlap, such as "…" and ".…", are one unit.
+    // Substrings that overlap, such as "…" and ".…", are one unit.
     if (!unit) return [{ old, file, use: "alone" }]
     units.push({ ...unit, use: ellipsisUse(old, oldAt, oldAt + unit.old.length) })
     oldAt += unit.old.length
@@ -107,7 +107,7 @@ function inFileForms(
     const use = character === "…" ? ellipsisUse(text, at, at + 1) : undefined
     const isOther = use !== undefined && form !== character && !uses.has(use)
     if (form !== undefined && more.length === 0 && !isOther) return form
-    // An ellipsis elsewhere in the file does not show how a spread is written: always with three dots.
+    // An ellipsis elsewhere in the file does not show how a spread is written, because a spread always has three dots.
     if (form === undefined && use !== "spread" && isUsed(character)) return character
     if (form !== undefined || !misused.has(kindOf(character))) isKnown = false
     return plainForm(character)
@@ -115,7 +115,10 @@ function inFileForms(
   return isKnown ? written : undefined
 }
 
-/** Single and double quotes are one kind: a model that confuses one confuses both. */
+/**
+ * Returns the kind of a look-alike. Single and double quotes are one kind, because a model that confuses one confuses
+ * both.
+ */
 function kindOf(look: string): string {
   const plain = plainForm(look)
   return plain === "'" ? '"' : plain

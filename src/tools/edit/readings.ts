@@ -1,28 +1,25 @@
-/** Something that a model added to both texts. The result of an edit names it. */
+/** A transformation that a model applied to both texts by mistake. The result of an edit names it. */
 export type Decoration = "fence" | "line-numbers" | "blank-edges" | "entities" | EscapeForm
 
-/** The characters with one escape too many: all, only quotes, only line ends, or only backslashes. */
+/** The characters with an extra level of escapes: all, only quotes, only line ends, or only backslashes. */
 type EscapeForm = "escapes" | "escaped-quotes" | "escaped-line-ends" | "doubled-backslashes"
 
 /** One interpretation of an edit: both texts as given, or without a decoration. */
 export interface Reading extends Texts {
   /** Empty for the texts as given. */
   decorations: Decoration[]
-  /** The decoration can only be around whole lines, so the text does not match within a line. */
+  /** True if the decoration can only surround whole lines. The text then does not match within a line. */
   wholeLines: boolean
 }
 
 interface Texts {
   oldString: string
   newString: string
-  /** Blank lines were removed that the new text may mean to change. */
+  /** True if blank lines were removed that the edit may intend to change. */
   doubtfulEdges?: boolean
 }
 
-/**
- * Returns the ways to read an edit, as given first. Each way without one decoration states the share of the bent edits in
- * the bench that only it recovers (docs/decisions/010-edit-strategies.md).
- */
+/** Returns the readings of an edit: first the texts as given, then the texts without each decoration that they have. */
 export function readingsOf(
   edit: { oldString: string; newString: string },
   without?: ReadonlySet<string>,
@@ -40,9 +37,13 @@ export function readingsOf(
   return readings
 }
 
-/** Removes a decoration from both texts. Undefined if they do not have it. */
+/** Removes a decoration from both texts. Returns undefined if they do not have it. */
 type Remove = (edit: Texts) => Texts | undefined
 
+/**
+ * Removers in the order of their readings. The percentage is the share of the bent edits in the bench that only this
+ * reading recovers (docs/decisions/010-edit-strategies.md).
+ */
 const removers: readonly { name: Decoration; remove: Remove; wholeLines?: boolean }[] = [
   /** 3.8 % */
   { name: "fence", remove: withoutFence, wholeLines: true },
@@ -50,16 +51,16 @@ const removers: readonly { name: Decoration; remove: Remove; wholeLines?: boolea
   { name: "line-numbers", remove: withoutLineNumbers, wholeLines: true },
   /** 5.8 % */
   { name: "blank-edges", remove: withoutBlankEdges, wholeLines: true },
-  /** 2.6 %, and 14 wrong edits without it. */
+  /** 2.6 %. Without it, the bench also has 14 wrong edits. */
   { name: "entities", remove: withoutEntities },
-  /** 5.6 % for the first three forms together: each covers cases of the others. */
+  /** 5.6 % for the first three forms together, because each covers cases of the others. */
   { name: "escapes", remove: (edit) => withoutEscapes(edit, "escapes") },
   { name: "escaped-quotes", remove: (edit) => withoutEscapes(edit, "escaped-quotes") },
   { name: "escaped-line-ends", remove: (edit) => withoutEscapes(edit, "escaped-line-ends") },
   { name: "doubled-backslashes", remove: (edit) => withoutEscapes(edit, "doubled-backslashes") },
 ]
 
-/** Returns true if the old text can be read with two different new texts. */
+/** Returns true if the same old text can mean different new texts. */
 export function isDisputed(reading: Reading, readings: readonly Reading[]): boolean {
   if (reading.doubtfulEdges) return true
   return readings.some(
@@ -71,15 +72,15 @@ export function isDisputed(reading: Reading, readings: readonly Reading[]): bool
 }
 
 /**
- * Returns true if the old text escapes quotes that the file does not. Escaped quotes in the new text are then
- * doubtful.
+ * Returns true if the old text escapes more quotes than the file does and the new text escapes quotes too. It is then
+ * unclear which quotes of the new text should be escaped.
  */
 export function isEscapedBeyond({ oldString, newString }: Reading, found: string): boolean {
   const count = (text: string) => text.match(/\\["'`]/g)?.length ?? 0
   return count(newString) > 0 && count(oldString) > count(found)
 }
 
-/** Returns true if the old text has fewer backslashes than the file. Added lines may then lack some, too. */
+/** Returns true if the old text has fewer backslashes than the file. Added lines may then also lack backslashes. */
 export function hasLostEscapes({ oldString }: Reading, found: string): boolean {
   const count = (text: string) => text.split("\\").length
   return count(oldString) < count(found)
@@ -94,11 +95,14 @@ function withoutFence({ oldString, newString }: Texts): Texts | undefined {
   return fresh.includes("```") ? undefined : { oldString: old, newString: fresh }
 }
 
-/** Removes the line numbers of `read`. All old lines have ascending numbers; the new lines have numbers or none. */
+/**
+ * Removes the line numbers that `read` adds. All old lines must have consecutive numbers. The new lines must all have
+ * numbers or have none.
+ */
 function withoutLineNumbers({ oldString, newString }: Texts): Texts | undefined {
   const [old, fresh] = [unnumbered(oldString), unnumbered(newString)]
   if (!old?.isAscending) return undefined
-  // Numbers with another separator belong to the text, such as keys.
+  // Numbers with a different separator, such as keys, belong to the text.
   const hasSameSeparator = lineNumber.exec(oldString)?.[2] === lineNumber.exec(newString)?.[2]
   if (fresh) return hasSameSeparator ? { oldString: old.text, newString: fresh.text } : undefined
   return lineNumber.test(newString) ? undefined : { oldString: old.text, newString }
@@ -106,7 +110,7 @@ function withoutLineNumbers({ oldString, newString }: Texts): Texts | undefined 
 
 const lineNumber = /^[ \t]*(\d+)(→|\t|: | ?\| ?)/m
 
-/** Returns undefined if a line has no number. An empty last line needs none. */
+/** Removes the line numbers. Returns undefined if a line has no number, unless it is an empty last line. */
 function unnumbered(text: string): { text: string; isAscending: boolean } | undefined {
   const lines = text.split("\n")
   const end = lines.length > 1 && lines.at(-1)?.trim() === "" ? lines.slice(-1) : []
@@ -125,12 +129,13 @@ function unnumbered(text: string): { text: string; isAscending: boolean } | unde
   }
 }
 
-/** Removes blank lines before and after the old text, and as many from the new text. */
+/** Removes blank lines before and after the old text, and up to the same number from the new text. */
 function withoutBlankEdges({ oldString, newString }: Texts): Texts | undefined {
   const [head, tail] = [blankHead(oldString), blankTail(oldString)]
   if (head + tail === 0) return undefined
   const [newHead, newTail] = [blankHead(newString), blankTail(newString)]
-  // Equal edges of both texts, or edges of the old text alone, were added by the model. Others may be part of the edit.
+  // The model added edges that are equal in both texts or exist only in the old text. Other edges may be part of the
+  // edit.
   const isAdded = (head === newHead && tail === newTail) || newHead + newTail === 0
   return {
     doubtfulEdges: !isAdded,
@@ -173,7 +178,8 @@ function withoutEntities({ oldString, newString }: Texts): Texts {
 }
 
 function withoutEscapes({ oldString, newString }: Texts, form: EscapeForm): Texts | undefined {
-  // JSON does not escape these. If the old text has them bare, a backslash before them belongs to the code.
+  // JSON does not escape these characters. If the old text has them without a backslash, a backslash belongs to the
+  // code.
   const literal = ["'", "`"].filter((sign) => !oldString.includes(`\\${sign}`))
   const isUnknown = literal.some((sign) => !oldString.includes(sign) && newString.includes(`\\${sign}`))
   if (isUnknown && (form === "escapes" || form === "escaped-quotes")) return undefined
@@ -185,16 +191,17 @@ function withoutEscapes({ oldString, newString }: Texts, form: EscapeForm): Text
 }
 
 interface Escaped {
-  /** Both texts together. */
+  /** The old and the new text, concatenated. */
   given: string
   oldString: string
   newString: string
   plain: Texts
 }
 
-/** False if the texts cannot have been escaped in this form. */
+/** For each form, returns false if the texts cannot have been escaped in this form. */
 const isEscaped: Record<EscapeForm, (edit: Escaped) => boolean> = {
-  // A text escaped as a whole has no bare line ends or double quotes, and no backslash that JSON does not know.
+  // A fully escaped text has no unescaped line ends or double quotes, and no backslash sequence that JSON does not
+  // define.
   escapes: ({ given, oldString, newString, plain }) =>
     !/(?<!\\)(?:\\\\)*"/.test(given) &&
     !/\\[^nrtbfu"\\/'`]/.test(given.replaceAll("\\\\", "")) &&
@@ -202,7 +209,7 @@ const isEscaped: Record<EscapeForm, (edit: Escaped) => boolean> = {
     (hasMoreThanLineEnds(oldString) || !hasMoreThanLineEnds(newString) || given.includes('\\"')) &&
     (/\\["\\]/.test(given) || keepsQuotes(plain)),
   "escaped-quotes": () => true,
-  // An escaped line end within a string of the code could not be distinguished from the others.
+  // An escaped line end within a string of the code could not be distinguished from other line ends.
   "escaped-line-ends": ({ given, newString, plain }) =>
     !given.includes("\n") && !hasMoreThanLineEnds(newString) && keepsQuotes(plain),
   "doubled-backslashes": () => true,
@@ -221,7 +228,10 @@ function keepsQuotes({ oldString, newString }: Texts): boolean {
   )
 }
 
-/** Returns true if the text has other backslashes than `\n`. If not, it does not show whether they would be escaped. */
+/**
+ * Returns true if the text has backslashes other than in `\n`. A text without them does not show how they would be
+ * escaped.
+ */
 function hasMoreThanLineEnds(text: string): boolean {
   return text.replaceAll("\\n", "").includes("\\")
 }
@@ -247,7 +257,7 @@ const escapes: Record<EscapeForm, RegExp> = {
   "doubled-backslashes": /\\(\\)/g,
 }
 
-/** Removes one level of escapes, except those of the `literal` characters. */
+/** Removes one level of escapes, except before the `literal` characters. */
 function unescapeText(text: string, form: EscapeForm, literal: readonly string[] = []): string {
   return text.replace(escapes[form], (found, character: string) =>
     literal.includes(character) ? found : (meanings.get(character) ?? found),

@@ -5,7 +5,7 @@ import type { Decoration, Reading } from "./readings.ts"
 import type { StrategyName } from "./strategies.ts"
 
 /**
- * An edit that was not applied. The message contains the reason and the next step. Codes: `edit.missing`,
+ * Thrown if an edit is not applied. The message contains the reason and the next step. Codes: `edit.missing`,
  * `edit.ambiguous`…
  */
 export class EditError extends TackleError {
@@ -26,14 +26,17 @@ export class EditError extends TackleError {
   }
 }
 
-/** Returns how the old text was found: `normalized-lines`, `line-numbers + normalized-lines`, or `escapes` alone. */
+/**
+ * Returns the name of the method that found the old text: `normalized-lines`, `line-numbers + normalized-lines`, or
+ * `escapes` alone.
+ */
 export function strategyName(strategy: StrategyName, reading: Reading): string {
   const isLiteral = isPlain(strategy, { ...reading, decorations: [] })
   const names = isLiteral && reading.decorations.length > 0 ? [] : [strategy]
   return [...reading.decorations, ...names].join(" + ")
 }
 
-/** The differences that each strategy ignores. */
+/** Descriptions of the differences that each strategy ignores. */
 const differences: Record<Exclude<StrategyName, "exact">, string> = {
   "line-endings": "its line endings differ from the file's",
   "look-alikes": "its quotes, dashes or spaces are look-alikes of the file's; the file's were kept",
@@ -44,7 +47,7 @@ const differences: Record<Exclude<StrategyName, "exact">, string> = {
   "left-out-lines": "it leaves out lines of the file, which were kept",
 }
 
-/** The decorations that were removed from both texts. */
+/** Descriptions of the decorations that were removed from both texts. */
 const removed: Record<Decoration, string> = {
   fence: "it had a Markdown fence",
   "line-numbers": "it had line numbers",
@@ -56,10 +59,10 @@ const removed: Record<Decoration, string> = {
   "doubled-backslashes": "its backslashes were doubled",
 }
 
-/** Characters of the diff that the model reads after an inexact match. */
+/** Maximum length of the diff shown to the model after an inexact match, in characters. */
 const maxDiffLength = 4_000
 
-/** Returns the result for the model. `lines`: the lines at which the replaced text began, from 1. */
+/** Returns the result for the model. `lines`: line numbers where the replaced text began, from 1. */
 export function editReport(edit: {
   title: string
   strategy: StrategyName
@@ -80,7 +83,7 @@ export function editReport(edit: {
   )
 }
 
-/** Returns the error for an edit whose location is known, at a line from 1, but whose result is unclear. */
+/** Returns the error for an edit whose location is known but whose result is unclear. `line` counts from 1. */
 export function unclearError(unclear: Unclear, title: string, line: number): EditError {
   const reasons: Record<Unclear, string> = {
     indentation:

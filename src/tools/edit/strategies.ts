@@ -16,7 +16,7 @@ import {
   wordsOf,
 } from "./text.ts"
 
-/** The name that the result of an edit shows. */
+/** The name of a strategy. The result of an edit shows it. */
 export type StrategyName =
   | "exact"
   | "line-endings"
@@ -25,10 +25,13 @@ export type StrategyName =
   | "block-anchors"
   | "left-out-lines"
 
-/** One way to find the old text. */
+/** A method to find the old text. */
 export interface Strategy {
   name: StrategyName
-  /** `literal`: all characters but line endings are equal. `whole`: all lines are equal. `partial`: some lines differ. */
+  /**
+   * `literal`: all characters except line endings are equal. `whole`: all lines are equal in a normalized form.
+   * `partial`: some lines differ.
+   */
   kind: "literal" | "whole" | "partial"
   find(file: SearchedFile, reading: Reading): Span[]
 }
@@ -38,35 +41,44 @@ export interface Strategy {
  * recovers (docs/decisions/010-edit-strategies.md).
  */
 export const strategies: readonly Strategy[] = [
-  /** The text as it is: 0 %, since the looser strategies include it. Only this and `line-endings` allow `replaceAll`. */
+  /**
+   * Compares the text unchanged: 0 %, since the looser strategies include it. Only this strategy and `line-endings`
+   * allow `replaceAll`.
+   */
   { name: "exact", kind: "literal", find: (file, reading) => file.exact(reading) },
-  /** All line endings are equal: 0.02 %, and every `replaceAll` of several lines in a CRLF file. */
+  /** Treats all line endings as equal: 0.02 %, and every `replaceAll` of several lines in a CRLF file. */
   { name: "line-endings", kind: "literal", find: (file, reading) => file.anyEol(reading) },
-  /** Typographic characters equal their ASCII forms: 0.04 %, and edits within a line, which the bench does not contain. */
+  /**
+   * Treats typographic characters as equal to their ASCII forms: 0.04 %, and edits within a line, which the bench does
+   * not contain.
+   */
   { name: "look-alikes", kind: "whole", find: (file, reading) => file.anyLook(reading) },
-  /** Like `look-alikes` for whole lines, ignoring white space: 12.3 %. */
+  /** Compares whole lines like `look-alikes`, but ignores white space: 12.3 %. */
   { name: "normalized-lines", kind: "whole", find: findNormalized },
-  /** The first and last line are equal, and the lines between are similar: 7.9 %. */
+  /** Finds a block with equal first and last lines and similar lines between them: 7.9 %. */
   { name: "block-anchors", kind: "partial", find: findBlocks },
-  /** A mark such as `...` replaces omitted lines: 1.7 %. */
+  /** Accepts a mark such as `...` for omitted lines: 1.7 %. */
   { name: "left-out-lines", kind: "partial", find: findLeftOut },
 ]
 
 /** A file in the forms that strategies search. Each form is computed once, when it is first needed. */
 export interface SearchedFile {
   lines(): readonly Line[]
-  /** The keys of all lines in one text, for {@link findLines}. */
+  /** Returns the keys of all lines as one text, for {@link findLines}. */
   keys(): string
   exact(reading: Reading): Span[]
-  /** Compares with all line endings equal. */
+  /** Finds the old text, treating all line endings as equal. */
   anyEol(reading: Reading): Span[]
-  /** Compares with all look-alikes equal. */
+  /** Finds the old text, treating look-alikes as equal. */
   anyLook(reading: Reading): Span[]
   /** Maximum number of spans to find. */
   limit: number
 }
 
-/** `overlapping`: finds overlapping occurrences too. They show that a text is not unique, but cannot all be replaced. */
+/**
+ * Prepares a file for searches. `overlapping`: also finds overlapping occurrences, which show that a text is not unique
+ * but cannot all be replaced.
+ */
 export function openSearch(
   text: string,
   { limit, overlapping }: { limit: number; overlapping: boolean },
@@ -74,7 +86,7 @@ export function openSearch(
   const lines = once(() => splitLines(text))
   const unified = once(() => foldText(text, /\r\n?/g, toLf))
   const plain = once(() => foldText(text, lookAlikes, plainForm))
-  /** A reading of whole lines does not match within a line. */
+  /** Removes spans within a line if the reading matches only whole lines. */
   const allowed = (spans: Span[], { wholeLines }: Reading) =>
     wholeLines ? spans.filter((span) => coversLines(text, span)) : spans
   return {
@@ -97,7 +109,7 @@ function once<T>(make: () => T): () => T {
   }
 }
 
-/** A line without look-alikes, and with one blank between two words as its only white space. */
+/** Returns a line in plain form. Collapses white space between words to one space and removes all other white space. */
 function normalized({ text }: Line): string {
   return toPlain(text)
     .trim()
@@ -110,7 +122,10 @@ function findNormalized(file: SearchedFile, { oldString }: Reading): Span[] {
   return findLines(file, old).flatMap((start) => lineSpan(file.lines(), old, { start, count: old.length }))
 }
 
-/** Returns the first lines at which all old lines follow, compared by {@link normalized}. Blank lines alone match nowhere. */
+/**
+ * Returns the indexes of all lines where the sequence of old lines begins, compared by {@link normalized}. Old text of
+ * only blank lines does not match.
+ */
 function findLines(file: SearchedFile, old: readonly Line[]): number[] {
   if (old.every((line) => normalized(line) === "")) return []
   const text = file.keys()
@@ -121,12 +136,17 @@ function findLines(file: SearchedFile, old: readonly Line[]): number[] {
   })
 }
 
-/** A line ending on both sides of each line makes a text search find whole lines, in linear time. */
+/**
+ * Joins the keys of lines. A line ending on both sides of each key lets a text search find whole lines in linear time.
+ */
 function joinKeys(lines: readonly Line[]): string {
   return `\n${lines.map((line) => `${normalized(line)}\n`).join("")}`
 }
 
-/** Returns the spans at which all old lines but one, at least two, are exactly equal. They make a looser match ambiguous. */
+/**
+ * Returns the spans where all old lines except one are exactly equal. Such spans make a looser match ambiguous.
+ * Requires at least three old lines.
+ */
 export function findNearlyExact(lines: readonly Line[], old: readonly Line[]): Span[] {
   if (old.length < 3) return []
   const spans: Span[] = []
@@ -140,21 +160,21 @@ export function findNearlyExact(lines: readonly Line[], old: readonly Line[]): S
   return spans
 }
 
-/** Maximum number of blocks to compare. With more, the old text is too common. */
+/** Maximum number of blocks to compare. With more blocks, the old text is too common. */
 const maxBlocks = 500
 /** Minimum similarity of the whole block and of each line. */
 const matchFloors = { block: 0.85, line: 0.8 }
-/** A block this similar is a rival: it makes the match ambiguous. */
+/** Minimum similarity of a rival, which makes the match ambiguous. */
 const rivalFloors = { block: 0.7, line: 0.4 }
 
 /**
- * Finds the block of three or more lines with equal first and last lines and similar lines between. Also returns similar
- * blocks elsewhere, so that the match is ambiguous.
+ * Finds blocks of three or more lines whose first and last lines are equal and whose other lines are similar. Also
+ * returns less similar blocks, so that the match is ambiguous.
  */
 function findBlocks(file: SearchedFile, { oldString, decorations }: Reading): Span[] {
   const [old, lines] = [splitLines(oldString), file.lines()]
   const wanted = old.map((line) => line.text.trim())
-  // Without its blank edges the block has other anchors.
+  // Without its blank edges, the block has different anchors.
   if (wanted.length < 3 || decorations.includes("blank-edges")) return []
   const texts = lines.map((line) => line.text.trim())
   const starts: number[] = []
@@ -208,8 +228,8 @@ function isSimilarBlock(
 }
 
 /**
- * Returns true if a differing line has a word that is elsewhere in the file but not in the line at this location: the
- * old text is probably meant for a similar block. A misspelt word is nowhere in the file. Ignores case.
+ * Returns true if a differing line has a word that occurs in the file but not in the line at this location. The old
+ * text is then probably meant for a similar block. A misspelled word does not occur in the file. Ignores case.
  */
 function hasForeignWord(
   texts: readonly string[],
@@ -223,18 +243,21 @@ function hasForeignWord(
   })
 }
 
-/** Matches a line that stands for others: `...`, `// ... existing code ...`, `<!-- … -->`. Not `...options,`, which is code. */
+/**
+ * Matches a line that stands for omitted lines: `...`, `// ... existing code ...`, `<!-- … -->`. Does not match
+ * `...options,`, which is code.
+ */
 const mark =
   /^\s*(?:(?:\/\/|\/\*|#|--|<!--|;|%|\{\/\*)\s*[[(]?(?:\.{3}|…)|[[(]?(?:\.{3}|…)(?![\w$]))[^"'`=;{}]*(?:\*\/\}?|-->)?\s*$/
 
-/** Returns true for a line that stands for left out lines. */
+/** Returns true if the line is a mark that stands for omitted lines. */
 export function isMark({ text }: Line): boolean {
   return mark.test(text)
 }
 
 /** Maximum number of lines that one mark stands for. */
 const maxMarked = 300
-/** A block elsewhere with all quoted lines but one, in this many lines more, is a rival. */
+/** A block elsewhere is a rival if it contains all quoted lines except one and is at most this many lines longer. */
 const rivalSlack = 3
 
 function findLeftOut(file: SearchedFile, { oldString }: Reading): Span[] {
@@ -244,15 +267,18 @@ function findLeftOut(file: SearchedFile, { oldString }: Reading): Span[] {
   )
 }
 
-/** Lines of a file. `quoted` has the index of the old line for each, or undefined for a left out line. */
+/**
+ * A block of lines in a file. For each line, `quoted` has the index of the old line, or undefined if the old text omits
+ * it.
+ */
 export interface MarkedBlock {
   start: number
   quoted: (number | undefined)[]
 }
 
 /**
- * Finds the old lines with other lines in place of their marks. Ignores trailing white space. Returns two blocks if the
- * lines match in two ways, or if a similar block elsewhere makes the match ambiguous.
+ * Finds the old lines, with any lines at their marks. Ignores trailing white space. Returns at most two blocks: two if
+ * the lines match in more than one way, or if a similar block elsewhere makes the match ambiguous.
  */
 export function findMarkedBlocks(lines: readonly Line[], old: readonly Line[]): MarkedBlock[] {
   const parts = splitAtMarks(old)
@@ -277,7 +303,7 @@ export function findMarkedBlocks(lines: readonly Line[], old: readonly Line[]): 
     : blocks
 }
 
-/** The indexes of the lines before, between and after the marks. */
+/** Returns the indexes of the lines before, between and after the marks. */
 function splitAtMarks(old: readonly Line[]): number[][] {
   const parts: number[][] = [[]]
   for (const [index, line] of old.entries()) {
@@ -287,7 +313,7 @@ function splitAtMarks(old: readonly Line[]): number[][] {
   return parts
 }
 
-/** Returns the ways, at most two, to match the parts from a line on. */
+/** Returns up to two alignments of the parts with the file, beginning at line `start`. */
 function waysFrom(
   start: number,
   parts: readonly number[][],
@@ -310,7 +336,7 @@ function waysFrom(
   return ways
 }
 
-/** Finds a block elsewhere that has all quoted lines but one, at least two, in order. */
+/** Finds a block elsewhere that contains all quoted lines except one, and at least two, in order. */
 function rivalsOf(block: MarkedBlock, texts: readonly string[], wanted: readonly string[]): MarkedBlock[] {
   const quoted = wanted.filter((text) => text !== "")
   const reach = block.quoted.length + rivalSlack

@@ -1,11 +1,11 @@
-/** One line with its line ending, which may be empty for the last line. `start` is an offset in UTF-16 units. */
+/** A line and its line ending, which may be empty for the last line. `start` is an offset in UTF-16 units. */
 export interface Line {
   text: string
   eol: string
   start: number
 }
 
-/** Splits a text into lines. A final line ending starts no further line; an empty text has no lines. */
+/** Splits a text into lines. A final line ending does not start another line. An empty text has no lines. */
 export function splitLines(text: string): Line[] {
   const lines: Line[] = []
   let start = 0
@@ -49,7 +49,8 @@ export function lineNumbers(text: string, offsets: readonly number[]): number[] 
 
 /**
  * Returns a function that chooses the line ending of new text in a span: the most frequent one among the lines that the
- * span touches, else that of the file, else undefined. Call it with ascending spans.
+ * span touches, or the most frequent one in the file. The function returns undefined if the file has no line ending.
+ * Call it with spans in ascending order.
  */
 export function eolFinder(text: string): (span: Span) => string | undefined {
   if (!text.includes("\r")) return () => (text.includes("\n") ? "\n" : undefined)
@@ -88,7 +89,7 @@ function mostFrequent(counts: ReadonlyMap<string, number>): string | undefined {
   return best
 }
 
-/** A range of a text in UTF-16 units from 0. Excludes `end`. */
+/** A range of a text, in UTF-16 units from 0. Excludes `end`. */
 export interface Span {
   start: number
   end: number
@@ -100,7 +101,10 @@ export function coversLines(text: string, { start, end }: Span): boolean {
   return (start === 0 || isBreak(start - 1)) && (end === text.length || isBreak(end) || isBreak(end - 1))
 }
 
-/** Returns the span of `count` lines from index `start`. Includes the last line ending if the old lines have one. */
+/**
+ * Returns the span of `count` lines from index `start`. Includes the last line ending if the old lines end with one.
+ * Returns no span if the lines do not exist.
+ */
 export function lineSpan(
   lines: readonly Line[],
   old: readonly Line[],
@@ -112,7 +116,7 @@ export function lineSpan(
   return [{ start: first.start, end: last.start + last.text.length + (eol ? last.eol.length : 0) }]
 }
 
-/** How many occurrences to find. With `overlapping`, "aa" occurs twice in "aaa". */
+/** Which occurrences to find. With `overlapping`, "aa" occurs twice in "aaa". */
 export interface OccurrenceOptions {
   limit: number
   overlapping: boolean
@@ -139,10 +143,10 @@ export function exactSpans(text: string, needle: string, options: OccurrenceOpti
     .filter(({ start, end }) => !splitsBreak(start) && !splitsBreak(end))
 }
 
-/** A text with some of its characters replaced, and a mapping back to the original. */
+/** A text in which some characters are replaced, and a mapping of offsets back to the original text. */
 export interface FoldedText {
   text: string
-  /** Maps an offset to the original. Undefined inside a replacement. */
+  /** Maps an offset to the original text. Returns undefined inside a replacement. */
   original(offset: number): number | undefined
 }
 
@@ -156,7 +160,10 @@ export function foldedSpans(folded: FoldedText, needle: string, options: Occurre
   return spans
 }
 
-/** Replaces the matches of a global pattern. Linear time; memory grows with the replacements that change the length. */
+/**
+ * Replaces the matches of a global pattern. Takes linear time. Memory grows with the number of replacements that change
+ * the length.
+ */
 export function foldText(text: string, pattern: RegExp, replace: (found: string) => string): FoldedText {
   const shifts: Shift[] = []
   const pieces: string[] = []
@@ -181,7 +188,7 @@ export function foldText(text: string, pattern: RegExp, replace: (found: string)
   return { text: pieces.join(""), original }
 }
 
-/** A replacement that changed the length: its range in the folded text, and its end in the original. */
+/** A replacement that changed the length: its range in the folded text, and its end in the original text. */
 interface Shift {
   start: number
   end: number
@@ -200,16 +207,18 @@ function lastBefore(shifts: readonly Shift[], offset: number): Shift | undefined
   return shifts[low - 1]
 }
 
-/** Two sequences to compare, given by their lengths and an equality of indexes. */
+/** Two sequences to compare, described by their lengths and a function that compares items by index. */
 export interface Compared {
   old: number
   fresh: number
   same(old: number, fresh: number): boolean
-  /** Prefers later items of equal ones. */
+  /** Prefers the last of equal items. */
   fromEnd?: boolean
 }
 
-/** Above this product of lengths, compares only the common prefix and suffix: time and memory grow with it. */
+/**
+ * Maximum product of the lengths, to bound time and memory. Above it, only the common prefix and suffix are compared.
+ */
 const maxComparisons = 1_000_000
 
 /** Returns the longest common subsequence as pairs of indexes, ascending. */
@@ -241,7 +250,10 @@ export function commonSequence(compared: Compared): { old: number; fresh: number
   return kept
 }
 
-/** For each pair of indexes, returns the length of the common subsequence from there on. */
+/**
+ * Returns, for each pair of indexes, the length of the longest common subsequence of the items starting at these
+ * indexes.
+ */
 function commonLengths(
   rows: number,
   columns: number,
