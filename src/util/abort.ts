@@ -1,6 +1,6 @@
 import { TackleError } from "./errors.ts"
 
-/** The work was stopped by the user, the caller or the end of the process. */
+/** The user, the caller or the end of the process stopped the work. */
 export class AbortedError extends TackleError {
   constructor(message = "The call was aborted before it finished.", cause?: unknown) {
     super(message, { code: "aborted", recoverable: false, cause })
@@ -21,12 +21,12 @@ export function throwIfAborted(signal: AbortSignal): void {
   if (signal.aborted) throw abortedError(signal)
 }
 
-/** Returns the reason of an aborted signal as a Tackle error. A `TackleError` stays as it is. */
+/** Returns the signal's abort reason if it is a `TackleError`. Wraps any other reason in an {@link AbortedError}. */
 export function abortedError(signal: AbortSignal): TackleError {
   return TackleError.isInstance(signal.reason) ? signal.reason : new AbortedError(undefined, signal.reason)
 }
 
-/** Settles like `promise`, or rejects when the signal fires. Does not stop the promise. */
+/** Settles like `promise`, or rejects when the signal fires. Does not stop the work behind the promise. */
 export async function orAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   throwIfAborted(signal)
   const { promise: aborted, reject } = Promise.withResolvers<never>()
@@ -39,7 +39,7 @@ export async function orAbort<T>(promise: Promise<T>, signal: AbortSignal): Prom
   }
 }
 
-/** Waits. Rejects with the signal's reason if it fires first. */
+/** Resolves after `ms`. Rejects with the reason as a Tackle error if the signal fires first. */
 export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, ms)
@@ -50,7 +50,7 @@ export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Settles like `promise`, or resolves to undefined after `ms`. Does not stop the promise. */
+/** Settles like `promise`, or resolves to undefined after `ms`. Does not stop the work behind the promise. */
 export async function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
   const { promise: late, resolve } = Promise.withResolvers<undefined>()
   const timer = setTimeout(resolve, ms, undefined)

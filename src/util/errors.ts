@@ -1,6 +1,6 @@
 /** Properties of every Tackle error. Callers check the code, not the message. */
 export interface TackleErrorOptions {
-  /** Stable, lower-case, dotted: `permission.denied`. Part of the public API. */
+  /** Stable, lower-case, dotted code, such as `permission.denied`. Part of the public API. */
   code: string
   /** True if the model can continue after reading the message. False if the run must end. */
   recoverable: boolean
@@ -10,8 +10,8 @@ export interface TackleErrorOptions {
 const marker = Symbol.for("tackle.error")
 
 /**
- * Base class of all errors that Tackle throws on purpose. The model or the user reads the message: it names the
- * problem, its location and the next step.
+ * Base class of all errors that Tackle throws on purpose. The message is written for the model or the user: it names
+ * the problem, its location and the next step.
  */
 export class TackleError extends Error {
   readonly code: string
@@ -25,13 +25,13 @@ export class TackleError extends Error {
     this.recoverable = options.recoverable
   }
 
-  /** Works across bundles and realms, unlike `instanceof`. */
+  /** Returns true for a Tackle error. Works across bundles and realms, unlike `instanceof`. */
   static isInstance(value: unknown): value is TackleError {
     return typeof value === "object" && value !== null && marker in value
   }
 }
 
-/** An error in the command line or a config file. Exit code 2. */
+/** An error in the command line or in a config file. The process exits with code 2. */
 export class UsageError extends TackleError {
   constructor(message: string, cause?: unknown, code = "usage") {
     super(message, { code, recoverable: false, cause })
@@ -51,7 +51,7 @@ export function systemCode(error: unknown): string | undefined {
   return typeof error.code === "string" ? error.code : undefined
 }
 
-/** Describes for users why a file cannot be read or written. */
+/** Returns the reason why a file cannot be read or written, as a phrase for users. */
 export function fileReason(error: unknown): string {
   return reasons[systemCode(error) ?? ""] ?? errorMessage(error)
 }

@@ -5,15 +5,16 @@ import { systemCode } from "./errors.ts"
 export type FileStamps = ReadonlyMap<string, string>
 
 /**
- * Returns a text that changes when the file changes: inode, size and times. Empty if the file is missing. The stamp of a
- * directory changes when entries are added or removed. Costs one `stat`. Follows links. Never throws.
+ * Returns a string that changes when the file changes: inode, size and times. Returns an empty string if the file does
+ * not exist. The stamp of a directory changes when entries are added or removed. Costs one `stat`. Follows links. Never
+ * throws.
  */
 export function fileStamp(path: string): string {
   try {
     const found = statSync(path, { throwIfNoEntry: false })
     return found ? `${found.ino} ${found.size} ${found.mtimeMs} ${found.ctimeMs}` : ""
   } catch (error) {
-    // Not accessible. Becoming accessible counts as a change.
+    // The file is not accessible. If it becomes accessible, the stamp changes.
     return systemCode(error) ?? "unknown"
   }
 }
@@ -24,7 +25,7 @@ export function changedSince(path: string, since: number): boolean {
     const found = statSync(path, { throwIfNoEntry: false })
     return found !== undefined && Math.max(found.ctimeMs, found.mtimeMs) >= since
   } catch {
-    // Not accessible. From now on its stamp shows changes.
+    // The file is not accessible. Its stamp reveals later changes.
     return false
   }
 }
@@ -34,7 +35,7 @@ export function stampFiles(paths: Iterable<string>): Map<string, string> {
   return new Map([...paths].map((path) => [path, fileStamp(path)]))
 }
 
-/** Returns true if no file has changed. Files with the same stamp in `checked` are not checked again. */
+/** Returns true if no file has changed. Skips files that have the same stamp in `checked`. */
 export function isCurrent(stamps: FileStamps, checked?: FileStamps): boolean {
   for (const [path, stamp] of stamps)
     if (checked?.get(path) !== stamp && fileStamp(path) !== stamp) return false

@@ -1,7 +1,7 @@
 import { type Dirent, readdirSync, readFileSync, statSync } from "node:fs"
 import { systemCode } from "./errors.ts"
 
-/** Returns the entries sorted by name. Empty for anything that is not a readable directory. */
+/** Returns the entries sorted by name. Returns an empty array if the path is not a readable directory. */
 export function directoryEntries(directory: string): Dirent[] {
   try {
     return readdirSync(directory, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))
@@ -10,12 +10,15 @@ export function directoryEntries(directory: string): Dirent[] {
   }
 }
 
-/** Returns true for a regular file. Follows links. False if the path cannot be inspected, for example a link loop. */
+/**
+ * Returns true for a regular file. Follows links. Returns false if the path cannot be inspected, for example because of
+ * a link loop.
+ */
 export function isFile(path: string): boolean {
   return statOf(path)?.isFile() === true
 }
 
-/** Returns true for a directory, like {@link isFile}. */
+/** Returns true for a directory. Follows links. Returns false if the path cannot be inspected. */
 export function isDirectory(path: string): boolean {
   return statOf(path)?.isDirectory() === true
 }
@@ -28,7 +31,7 @@ function statOf(path: string) {
   }
 }
 
-/** Reads a text that is stored beside the code, such as a tool description. Called once, when the module loads. */
+/** Reads a text file that is stored beside the code, such as a tool description. Call it only when the module loads. */
 export function readText(url: URL): string {
   return readFileSync(url, "utf8").trim()
 }

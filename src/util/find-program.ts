@@ -2,19 +2,19 @@ import { accessSync, constants, statSync } from "node:fs"
 import { delimiter, isAbsolute, join, resolve } from "node:path"
 import { isInside, realPath } from "./paths.ts"
 
-/** Directories in which programs are searched. */
+/** Where {@link findProgram} searches. */
 export interface ProgramLocations {
-  /** `PATH`. */
+  /** Directories in the format of the `PATH` variable. */
   searchPath: string
-  /** Absolute path with links resolved. */
+  /** Absolute path of the worktree with links resolved. */
   worktree: string
-  /** False: programs in the worktree are ignored. True: its `node_modules/.bin` is searched first. */
+  /** If true, the worktree's `node_modules/.bin` is searched first. If false, programs in the worktree are ignored. */
   trusted: boolean
 }
 
 /**
- * Returns the absolute path of a program, or undefined if none may be run. A name is searched in the directories. A name
- * with a slash is a path relative to the worktree.
+ * Returns the absolute path of a program, or undefined if no permitted program has this name. Searches for a plain name
+ * in {@link programDirectories}. Resolves a name with a slash against the worktree.
  */
 export function findProgram(name: string, locations: ProgramLocations): string | undefined {
   const candidates = name.includes("/")
@@ -26,8 +26,8 @@ export function findProgram(name: string, locations: ProgramLocations): string |
 }
 
 /**
- * Returns the `PATH` for started programs: without relative directories, and without those in an untrusted worktree. The
- * interpreter of a script is searched there too.
+ * Returns the `PATH` directories for started programs. Excludes relative directories, and directories in an untrusted
+ * worktree, because the system also searches `PATH` for the interpreter of a script.
  */
 export function programDirectories({ searchPath, worktree, trusted }: ProgramLocations): string[] {
   const listed = searchPath.split(delimiter).filter(isAbsolute)
@@ -35,7 +35,10 @@ export function programDirectories({ searchPath, worktree, trusted }: ProgramLoc
   return [join(worktree, "node_modules/.bin"), ...listed]
 }
 
-/** Checks the path as written and with links followed. A path that cannot be resolved counts as inside. */
+/**
+ * Returns true if `path`, as given or with links resolved, is inside the directory. Also returns true if the path
+ * cannot be resolved.
+ */
 function leadsInto(path: string, directory: string): boolean {
   try {
     return isInside(path, directory) || isInside(realPath(path), directory)

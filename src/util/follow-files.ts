@@ -1,50 +1,53 @@
 import { changedSince, type FileStamps, isCurrent, stampFiles } from "./file-stamp.ts"
 
-/** A value that is read from files, and read again when one of them changes. */
+/** A value that is read from files, and read again when one of the files changes. */
 export interface FollowedFiles<T> {
   /** Returns true if a file changed since it was read. Costs one `stat` per file and directory. */
   changed(): boolean
-  /** Like `changed`, but checks at most every 200 ms. For use between the steps of a run. */
+  /**
+   * Like `changed`, but checks at most once every 200 ms and returns false in between. For use between the steps of a
+   * run.
+   */
   changedLately(): boolean
-  /** Returns the current value. Reads only if a file changed. Concurrent reads share one. */
+  /** Returns the current value. Reads the files only if one changed. Concurrent calls share one read. */
   read(): Promise<T>
   /** Returns the last value without checking. */
   last(): T
 }
 
-/** The files, and how to read them. */
+/** The files to follow, and the function that reads them. */
 export interface FollowOptions<T> {
-  /** Returns absolute paths of files and directories, which may be missing. A change of one triggers a read. */
+  /** Returns absolute paths of files and directories. They may be missing. A change to any of them triggers a read. */
   watched(): readonly string[]
-  /** Returns stamps of further files as of the last read. */
+  /** Returns stamps of additional files, taken during the last read. */
   besides?(): Iterable<FileStamps>
   read(): Promise<T>
   /** Returns the value to use after a failed read, or throws. The read is not retried until a file changes. */
   onFailure(error: unknown): T
-  /** The value of `last` before the first read. */
+  /** The value that `last` returns before the first read. */
   initial: T
-  /** Set if `initial` was read from the files. Otherwise the first `read` reads them. */
+  /** Set if `initial` was read from the files. If absent, the first call of `read` reads them. */
   begun?: Beginning
 }
 
 /**
- * Describes an initial read that recorded no stamps. The first check happens 400 ms later at the earliest and uses the
- * times of the files, so it costs nothing at startup.
+ * An initial read that recorded no stamps. The first check happens at least 400 ms later and compares the times of the
+ * files, so it costs nothing at startup.
  */
 export interface Beginning {
   /** Start of the read, in milliseconds since the epoch. */
   since: number
-  /** The absolute paths of the files that were read. A missing file counts as a change. */
+  /** Absolute paths of the files that were read. A file that is now missing counts as changed. */
   files: readonly string[]
 }
 
-/** Minimum time between two checks in a run. A model takes longer to answer. */
+/** Minimum time in ms between two checks in a run. A model takes longer than this to answer. */
 const checkIntervalMs = 200
 
-/** Time before the first check after `begun`. A slow machine needs half of it until its first request. */
+/** Time in ms before the first check after `begun`. A slow machine sends its first request within half this time. */
 const firstCheckMs = 400
 
-/** Creates {@link FollowedFiles}. Reads nothing yet. */
+/** Creates {@link FollowedFiles}. Reads no files yet. */
 export function followFiles<T>(options: FollowOptions<T>): FollowedFiles<T> {
   let last = options.initial
   let stamps: FileStamps | undefined
@@ -63,21 +66,21 @@ export function followFiles<T>(options: FollowOptions<T>): FollowedFiles<T> {
     return false
   }
 
-  /** The first check. Returns the stamps, or undefined if a file changed. */
+  /** Performs the first check. Returns the current stamps, or undefined if a file changed since the initial read. */
   function unchangedSince({ since, files }: Beginning): FileStamps | undefined {
-    // Before the times are checked, so that later changes differ from the stamps.
+    // Take the stamps before checking the times, so that later changes differ from the stamps.
     const now = stampFiles([...options.watched(), ...files])
     const gone = files.some((path) => now.get(path) === "")
     return gone || [...now.keys()].some((path) => changedSince(path, since)) ? undefined : now
   }
 
   async function readAgain(): Promise<T> {
-    // First, so that changes during the read are noticed.
+    // Take the stamps before reading, so that changes during the read are noticed.
     const before = stampFiles(options.watched())
     try {
       return await options.read()
     } finally {
-      // After a failure too: until a file changes, another read would fail the same way.
+      // Keep the stamps after a failure too: until a file changes, another read would fail the same way.
       stamps = before
     }
   }

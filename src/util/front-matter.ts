@@ -1,17 +1,17 @@
 import { parse, stringify } from "yaml"
 import { isRecord } from "./json.ts"
 
-/** A Markdown text with parsed front matter. */
+/** A Markdown document with parsed front matter. */
 export interface FrontMatter {
-  /** The values between the `---` lines. */
+  /** Values between the `---` lines. */
   fields: Record<string, unknown>
-  /** The text that follows, trimmed. */
+  /** Text after the front matter, trimmed. */
   body: string
 }
 
 /**
- * Parses a text that starts with YAML between two `---` lines. Returns undefined for other texts. Throws for invalid YAML
- * and for YAML that is not a mapping.
+ * Parses a document that starts with YAML between two `---` lines. Returns undefined for a document without front
+ * matter. Throws for invalid YAML and for YAML that is not a mapping.
  */
 export function readFrontMatter(text: string): FrontMatter | undefined {
   const split = splitFrontMatter(text)
@@ -21,7 +21,7 @@ export function readFrontMatter(text: string): FrontMatter | undefined {
   return { fields, body: split.body }
 }
 
-/** Splits without parsing. Returns the YAML, its offset in the text, and the body, trimmed. */
+/** Splits a document without parsing the YAML. Returns the YAML, its offset in the document, and the trimmed body. */
 export function splitFrontMatter(text: string): { yaml: string; start: number; body: string } | undefined {
   const [head] = /^\uFEFF?---[ \t]*\r?\n/.exec(text) ?? []
   if (head === undefined) return undefined

@@ -9,9 +9,9 @@ let lastTime = 0
 let count = 0
 
 /**
- * Returns a new id, such as `prt_0mk3v1f2a00b…`. The ids of one process ascend strictly, even within a millisecond and when
- * the clock steps back. The ids of several processes sort by time and do not collide in practice (ten random base-36
- * digits). Ids are guessable and grant no access.
+ * Returns a new id, such as `prt_0mk3v1f2a00b…`. The ids of one process are strictly ascending, even within a
+ * millisecond and when the clock steps back. The ids of different processes sort by time and practically never collide
+ * (ten random base-36 digits). Ids are guessable and grant no access.
  */
 export function newId(prefix: IdPrefix): string {
   const now = Date.now()
@@ -29,7 +29,9 @@ function pad(value: number, length: number): string {
   return value.toString(36).padStart(length, "0")
 }
 
-/** Ids need not be secret, and loading the crypto module takes longer than a whole command. */
+/**
+ * Uses `Math.random`: ids need not be secret, and loading the crypto module takes longer than running a whole command.
+ */
 function random(): string {
   return pad(Math.floor(Math.random() * 36 ** randomLength), randomLength)
 }

@@ -4,10 +4,13 @@ export interface ImageSize {
   height: number
 }
 
-/** Number of leading bytes that {@link imageSize} needs: cameras put previews before the size of a JPEG. */
+/** Number of leading bytes that {@link imageSize} needs. Cameras store previews before the size of a JPEG. */
 export const imageHeadBytes = 256 * 1024
 
-/** Reads the size from the start of a PNG, JPEG, GIF or WebP. Undefined for other formats and if the size is not included. */
+/**
+ * Reads the size from the start of a PNG, JPEG, GIF or WebP image. Returns undefined for other formats, or if `head`
+ * ends before the size.
+ */
 export function imageSize(head: Buffer): ImageSize | undefined {
   const starts = (text: string, at = 0) => head.toString("latin1", at, at + text.length) === text
   try {
@@ -22,7 +25,7 @@ export function imageSize(head: Buffer): ImageSize | undefined {
   return undefined
 }
 
-/** Skips segments until the start of a frame. */
+/** Skips segments until the start of a frame, which contains the size. */
 function jpegSize(head: Buffer): ImageSize | undefined {
   for (let at = 2; ; ) {
     const marker = head.readUInt16BE(at)
@@ -32,7 +35,7 @@ function jpegSize(head: Buffer): ImageSize | undefined {
   }
 }
 
-/** SOF0 to SOF15, except the three numbers with another meaning. */
+/** Returns true for the markers SOF0 to SOF15, except the three in this range that have another meaning. */
 function isFrame(marker: number): boolean {
   return marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker)
 }

@@ -5,31 +5,34 @@ import * as z from "zod"
 import { systemCode } from "./errors.ts"
 import { identifyProcess, isProcessRunning } from "./process-table.ts"
 
-/** Records the work of a process in files, so that a later process can clean up if this one is killed. */
+/** Records the work of a process in files, so that a later process can clean up if this process is killed. */
 export interface Journal<T extends object> {
-  /** Writes a record under a name that is unique in this process. The returned function removes it; it is idempotent. */
+  /**
+   * Writes a record under a name that is unique in this process. The returned function removes the record and is
+   * idempotent.
+   */
   add(name: string, record: T): () => void
   /** Returns the records of all processes. Synchronous, so that a caller can act on the result without a race. */
   entries(): JournalEntry<T>[]
-  /** Removes all records of this process. */
+  /** Removes all records that this process wrote. */
   clear(): void
-  /** Calls `end` for each record of a process that is gone, and removes the record if that succeeds. */
+  /** Calls `end` for each record of a process that no longer runs, and removes the record if `end` succeeds. */
   endOrphans(end: (record: T) => Promise<void>): Promise<void>
 }
 
-/** A record that was found. */
+/** A record found in the journal. */
 export interface JournalEntry<T> {
-  /** True while the process that wrote it runs. */
+  /** True while the process that wrote the record runs. */
   isAlive: boolean
   record: T
 }
 
 /** Directory and format of the records. */
 export interface JournalOptions<T> {
-  /** Created with the first record. */
+  /** Directory of the records. The first record creates it. */
   directory: string
   schema: z.ZodType<T>
-  /** Receives file errors and failures of `end`. Neither stops anything. */
+  /** Receives file errors and failures of `end`. These errors stop nothing. */
   onProblem(what: "write" | "remove" | "end", error: unknown): void
 }
 
@@ -39,7 +42,7 @@ const ownedSchema = z.lazy(() =>
   }),
 )
 
-/** Creates a journal with one file per record: a shared file could be read half written. */
+/** Creates a journal with one file per record, because a reader could see an incomplete write to a shared file. */
 export function createJournal<T extends object>(options: JournalOptions<T>): Journal<T> {
   const { directory, schema, onProblem } = options
   const files = new Set<string>()
@@ -53,7 +56,7 @@ export function createJournal<T extends object>(options: JournalOptions<T>): Jou
     }
   }
 
-  /** Returns undefined if the file is gone, or half written by a process that was killed. */
+  /** Returns undefined if the file is missing, or incomplete because the process that wrote it was killed. */
   function read(file: string): JournalEntry<T> | undefined {
     try {
       const value: unknown = JSON.parse(readFileSync(file, "utf8"))
@@ -103,7 +106,7 @@ function writerOf(file: string): number {
   return Number.parseInt(basename(file), 10) || unusedPid
 }
 
-/** No system assigns this number. */
+/** A pid that no system assigns. */
 const unusedPid = 2 ** 31 - 1
 
 function write(file: string, text: string): void {

@@ -1,4 +1,7 @@
-/** Returns JSON with sorted keys at every depth, so that equal values give equal texts. Omits values without a JSON form. */
+/**
+ * Returns JSON with sorted keys at every depth, so that equal values produce equal strings. Omits values without a JSON
+ * form.
+ */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(sorted(value)) ?? "null"
 }
@@ -12,14 +15,14 @@ export function parseJson(text: string): { ok: true; value: unknown } | { ok: fa
   }
 }
 
-/** Returns true for a JSON object: not null and not an array. */
+/** Returns true for a JSON object, that is, not for null or an array. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value)
 }
 
 /**
- * Converts a record to plain JSON values. A value that JSON rejects, such as a cycle or a BigInt, becomes a text with the
- * reason. Omits values without a JSON form.
+ * Converts a record to plain JSON values. Replaces a value that JSON rejects, such as a cycle or a BigInt, with a
+ * string that contains the reason. Omits values without a JSON form.
  */
 export function plainRecord(record: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const plain: Record<string, unknown> = {}

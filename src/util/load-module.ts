@@ -8,14 +8,14 @@ import { type FileStamps, fileStamp, isCurrent, stampFiles } from "./file-stamp.
 import { forgetCommonJs, type ModuleGraph, openModuleGraph } from "./module-graph.ts"
 import { realPath } from "./paths.ts"
 
-/** Modules that a user's module can import without installing them: name → URL of Tackle's copy. */
+/** Modules that a user's module can import without installing them. Maps each name to the URL of Tackle's copy. */
 export type ModuleAliases = Readonly<Record<string, string>>
 
 /**
- * Imports the current version of a user's JavaScript or TypeScript file. Returns the loaded module if neither the file
- * nor what it imports by path has changed. Node strips types; jiti transforms what Node refuses (enums, parameter
- * properties, packages in TypeScript). `aliases` apply to the file and its imports by path. With `pinned`, only
- * bytes with a matching hash run: see {@link ModuleGraph}. Throws the errors of the module.
+ * Imports the current version of a user's JavaScript or TypeScript file. Returns the module from the last load if
+ * neither the file nor its imports by path have changed. Node strips the types. If Node refuses the syntax (enums,
+ * parameter properties, packages in TypeScript), jiti transforms it. `aliases` apply to the file and its imports by
+ * path. With `pinned`, only bytes with a matching hash run: see {@link ModuleGraph}. Throws the errors of the module.
  *
  * Each changed version is a new graph. Earlier versions keep running and stay in memory. Packages are loaded once.
  */
@@ -24,7 +24,7 @@ export async function loadModule(path: string, source: ModuleSource): Promise<Re
   try {
     return await importGraph(path, loading, source)
   } catch (error) {
-    // Node caches a failed module, so the next attempt needs another URL.
+    // Node caches a failed module, so the next attempt needs a different URL.
     loading.failed = true
     throw error
   }
@@ -32,7 +32,7 @@ export async function loadModule(path: string, source: ModuleSource): Promise<Re
 
 /**
  * Returns the files of the last load of a module, successful or not, with their stamps at the first access. Includes
- * missing files. Grows when the module imports more later.
+ * missing files. The result grows when the module imports more files later.
  */
 export function moduleFiles(path: string): FileStamps {
   return loadings.get(path)?.files ?? new Map()
@@ -90,7 +90,7 @@ async function importGraph(
   return loaded["module.exports"] ?? loaded
 }
 
-/** Resolves a package entry to a file URL. Undefined if the file does not exist. */
+/** Resolves a package entry to a file URL. Returns undefined if the file does not exist. */
 export function resolveFrom(base: string, specifier: string): string | undefined {
   try {
     const path = createRequire(base).resolve(specifier)
@@ -100,7 +100,7 @@ export function resolveFrom(base: string, specifier: string): string | undefined
   }
 }
 
-/** Node does not strip types in `node_modules`. */
+/** Error codes for which the module is transformed instead. Node does not strip types in `node_modules`. */
 const refusals: ReadonlySet<string | undefined> = new Set([
   "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX",
   "ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING",

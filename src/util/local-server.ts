@@ -6,18 +6,21 @@ import { errorMessage, systemCode, UsageError } from "./errors.ts"
 export interface LocalServerOptions {
   /** The subject of error messages, such as `The gateway`. */
   name: string
-  /** Every address except loopback requires a key. */
+  /** Address to listen on. Any address except loopback requires a key. */
   host: string
-  /** 0: any free port. */
+  /** Port to listen on. 0 selects a free port. */
   port: number
   /** The key that `answer` requires from clients. */
   key: string | undefined
-  /** If it rejects, the connection is closed. */
+  /** Handles a request. If it rejects, the connection is closed. */
   answer(incoming: IncomingMessage, response: ServerResponse): Promise<void>
   onProblem(error: unknown): void
 }
 
-/** Listens for HTTP requests. Throws `UsageError` if other machines could connect without a key, or the port is taken. */
+/**
+ * Listens for HTTP requests. Throws `UsageError` if the port is taken, or if other machines could connect without a
+ * key.
+ */
 export async function startLocalServer(
   options: LocalServerOptions,
 ): Promise<{ server: Server; origin: string }> {
@@ -25,7 +28,7 @@ export async function startLocalServer(
   if (key === undefined && !isLoopback(host))
     throw new UsageError(`${name} accepts connections from other machines on ${host}. Set a key with --key.`)
   const server = createServer((incoming, response) => {
-    // A client that disconnects is a normal end of an exchange.
+    // A client may disconnect at any time. This is not an error.
     incoming.on("error", () => response.destroy())
     response.on("error", () => response.destroy())
     answer(incoming, response).catch((error: unknown) => {
@@ -34,12 +37,12 @@ export async function startLocalServer(
     })
   })
   const port = await listen(server, options)
-  // For example, no descriptor left for another connection.
+  // For example, no file descriptor is left for another connection.
   server.on("error", onProblem)
   return { server, origin: `http://${hostInUrl(host)}:${port}` }
 }
 
-/** Returns the port. */
+/** Starts listening and returns the port. */
 async function listen(server: Server, { name, host, port }: LocalServerOptions): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   server.once("error", reject)
@@ -58,7 +61,7 @@ async function listen(server: Server, { name, host, port }: LocalServerOptions):
   return typeof address === "object" && address !== null ? address.port : port
 }
 
-/** Hosts that name this machine, in URL form. */
+/** Hosts that refer to this machine, as they appear in URLs. */
 export const loopbackHosts: readonly string[] = ["127.0.0.1", "localhost", "[::1]"]
 
 /** Returns true for a listening address that only this machine can reach. */
@@ -66,12 +69,12 @@ export function isLoopback(address: string): boolean {
   return loopbackHosts.includes(hostInUrl(address))
 }
 
-/** Formats an address for a URL: IPv6 addresses get brackets. */
+/** Formats an address for a URL: puts IPv6 addresses in brackets. */
 export function hostInUrl(address: string): string {
   return address.includes(":") ? `[${address}]` : address
 }
 
-/** Returns true if an `Authorization` header contains the key as `Bearer`. Takes constant time. */
+/** Returns true if an `Authorization` header contains the key as a `Bearer` token. Compares in constant time. */
 export function isAuthorized(authorization: string | null | undefined, key: string): boolean {
   const digest = (text: string) => createHash("sha256").update(text).digest()
   return timingSafeEqual(digest(authorization ?? ""), digest(`Bearer ${key}`))

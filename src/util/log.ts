@@ -1,28 +1,29 @@
 import { mkdirSync, openSync, readdirSync, rmSync, writeSync } from "node:fs"
 import { join } from "node:path"
 
-/** From least to most severe. */
+/** Severities, in ascending order. */
 export type LogLevel = "debug" | "info" | "warn" | "error"
 
 /** A structured log for troubleshooting. Never writes to stdout, and never contains secrets. */
 export interface Log {
   write(level: LogLevel, message: string, fields?: Record<string, unknown>): void
-  /** Today's file. Undefined if the directory is not writable. */
+  /** Path of today's log file. Undefined if the directory is not writable. */
   readonly path: string | undefined
 }
 
-/** How many days log files are kept. */
+/** Number of days that log files are kept. */
 const keptDays = 7
 
 /**
- * Writes JSON lines to `<directory>/tackle-<day>.log`. The first entry creates the file and removes files older than a week.
- * `echo` receives each entry as text. A write error disables the file and nothing else. Entries are written at the end of
- * the current event loop turn, errors immediately.
+ * Creates a log that writes JSON lines to `<directory>/tackle-<day>.log`. The first entry creates the file and removes
+ * log files older than a week. `echo` receives each entry as text. A write error disables only the file, and `echo`
+ * still receives entries. Entries are written at the end of the current event loop turn. Errors are written
+ * immediately.
  */
 export function createLog(options: {
   directory: string
   echo?: (line: string) => void
-  /** Removes secrets. */
+  /** Removes secrets from a value. */
   hide?: <T>(value: T) => T
 }): Log {
   const path = join(options.directory, `tackle-${new Date().toISOString().slice(0, 10)}.log`)
@@ -34,14 +35,17 @@ export function createLog(options: {
   let timer: NodeJS.Immediate | undefined
 
   function append(line: Line): void {
-    // For a process that exits before the next turn.
+    // Writes the entries if the process exits before the next turn.
     if (state === "new" && waiting.length === 0) process.once("exit", flush)
     waiting.push(line)
     if (line.level === "error") flush()
     else timer ??= setImmediate(flush)
   }
 
-  /** Writes the waiting lines. Deferred, because a write takes longer than the step of a run that it describes. */
+  /**
+   * Writes the waiting lines. Writing is deferred because it takes longer than the step of a run that the entry
+   * describes.
+   */
   function flush(): void {
     clearImmediate(timer)
     timer = undefined
@@ -52,7 +56,7 @@ export function createLog(options: {
       if (state === "new") {
         mkdirSync(options.directory, { recursive: true })
         removeOld(options.directory)
-        // Stays open: opening the file for each line would cost ten times as much.
+        // The file stays open. Opening it for each line would cost ten times as much.
         descriptor = openSync(path, "a", 0o600)
         state = "open"
       }
@@ -78,7 +82,7 @@ export function createLog(options: {
 }
 
 interface Line {
-  /** Time in milliseconds. */
+  /** Time in milliseconds since the epoch. */
   time: number
   level: LogLevel
   message: string
@@ -90,7 +94,7 @@ function asJson({ time, level, message, fields }: Line): string {
   return JSON.stringify({ ...fields, time: new Date(time).toISOString(), level, message, pid: process.pid })
 }
 
-/** One entry that is not JSON must not disable the log. */
+/** Returns the fields, or the error if they have no JSON form. One bad entry must not disable the log. */
 function writable(fields: Record<string, unknown>): Record<string, unknown> {
   try {
     JSON.stringify(fields)

@@ -5,29 +5,29 @@ import { fileURLToPath, pathToFileURL } from "node:url"
 import { systemCode } from "./errors.ts"
 import { type PinnedFiles, readPinned, UnpinnedFileError } from "./pinned-files.ts"
 
-/** A user's module with the files that it imports by path, now or later. */
+/** A user's module and the files that it imports by path, now or later. */
 export interface ModuleGraph {
   /** Import names that resolve to the given URLs without being installed. */
   aliases: Readonly<Record<string, string>>
   /**
-   * Each file is read once, its bytes are compared with its hash, and these bytes run. A file with other content, or one
-   * that is imported by path and not listed, throws {@link UnpinnedFileError}. A name that does not lead to another
-   * installed package counts as a path. Packages are not checked.
+   * Hashes of the files that may load. Each file is read once and runs only if its bytes match its hash. A different or
+   * unlisted file throws {@link UnpinnedFileError}. An import by name counts as an import by path unless it leads to
+   * another installed package. Packages are not checked.
    */
   pinned?: PinnedFiles
   /** Converts a TypeScript module to CommonJS. Without it, Node strips the types. */
   transform?: (source: string, path: string) => string
   /**
-   * Receives each file that is imported by path before it is read, and each path that was tried without success. `of` is
-   * the mark of the graph for which Node has already read the file and everything it requires.
+   * Receives each file that is imported by path, before the file is read, and each candidate path that does not exist.
+   * `of` is the mark of another graph if Node has already loaded the file, and everything it requires, for that graph.
    */
   onFile?: (path: string, of?: string) => void
 }
 
 const graphs = new Map<string, ModuleGraph>()
-/** CommonJS modules know each other only by path: maps each path to the mark of its graph. */
+/** Maps the path of each CommonJS module to the mark of its graph. CommonJS identifies modules only by path. */
 const marksOfPaths = new Map<string, string>()
-/** The directory URL and specifier of each `require` by path. The key is the mark. */
+/** The directory URL and specifier of each `require` by path, keyed by mark. */
 const requests = new Map<string, Map<string, [directory: string, specifier: string]>>()
 let installed = false
 
@@ -48,7 +48,7 @@ export function openModuleGraph(path: string, mark: string, graph: ModuleGraph):
 export function forgetCommonJs(mark: string, files: Iterable<string>): void {
   for (const file of files) delete commonJs.cache[file]
   for (const [directory, specifier] of requests.get(mark)?.values() ?? []) {
-    // Node also caches the result of each resolution. It drops an entry on a request whose module is gone.
+    // Node also caches the result of each resolution. It drops the cached result on a request whose module is gone.
     try {
       createRequire(`${directory}${forgetting}`)(specifier)
     } catch {
@@ -61,7 +61,7 @@ export function forgetCommonJs(mark: string, files: Iterable<string>): void {
 const commonJs = createRequire(import.meta.url)
 const forgetting = "?tackle-forgets"
 
-/** Files that a module of a graph imports by path join the graph and carry its mark in their URL. */
+/** Adds files that a module of a graph imports by path to the graph, and puts the mark of the graph in their URLs. */
 const resolve: ResolveHookSync = (specifier, context, next) => {
   const { parentURL } = context
   if (parentURL?.endsWith(forgetting)) throw new Error(`${specifier} is only removed from the cache`)
@@ -116,7 +116,7 @@ const load: LoadHookSync = (url, context, next) => {
   marksOfPaths.set(path, mark)
   if (isTypeScript && transform) {
     const text = transform(bytes.toString(), path)
-    // CommonJS for `require`: Node cannot remove an ES module from its cache.
+    // `require` loads the file as CommonJS, because Node cannot remove an ES module from its cache.
     return context.conditions.includes("require")
       ? { format: "commonjs", source: text, shortCircuit: true }
       : { format: "module", source: asModule(text, path), shortCircuit: true }
@@ -126,8 +126,8 @@ const load: LoadHookSync = (url, context, next) => {
 }
 
 /**
- * Wraps CommonJS text in a module that exports its `module.exports`. If Node loaded it as CommonJS, it would check the
- * file extension again and strip types, which it refuses in `node_modules`.
+ * Wraps CommonJS source in a module that exports its `module.exports`. If Node loaded the source as CommonJS, Node
+ * would check the file extension again and strip types, which it refuses to do in `node_modules`.
  */
 function asModule(text: string, path: string): string {
   const values = [path, dirname(path)].map((value) => JSON.stringify(value))
@@ -144,15 +144,17 @@ function asModule(text: string, path: string): string {
 const formats: Readonly<Record<string, string>> = { ".mjs": "module", ".cjs": "commonjs", ".json": "json" }
 
 /**
- * Returns true for a file of an installed package other than the importer's. A name can also lead to the importer's own
- * package, or through a link to a workspace.
+ * Returns true for a file of an installed package other than the importer's. A name can also resolve to the importer's
+ * own package or, through a link, to a workspace.
  */
 function isOfOtherPackage(path: string, importer: string | undefined): boolean {
   const directory = packageOf(path)
   return directory !== undefined && directory !== packageOf(importer ?? "")
 }
 
-/** Returns the directory of the installed package that contains the real path. Undefined if no package does. */
+/**
+ * Returns the directory of the installed package that contains the real path, or undefined if no package contains it.
+ */
 function packageOf(path: string): string | undefined {
   return /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/s.exec(path)?.[0]
 }
@@ -165,7 +167,10 @@ function pathOf(url: string | undefined): string | undefined {
   return url?.startsWith("file:") ? fileURLToPath(url) : undefined
 }
 
-/** Resolves like Node, then like bundlers. Throws Node's error; {@link missingImport} then returns the request. */
+/**
+ * Resolves like Node, then like bundlers. If both fail, throws Node's error and records the request for {@link
+ * missingImport}.
+ */
 function resolveImport<T>(
   { specifier, importer }: { specifier: string; importer: string | undefined },
   next: (specifier: string) => T,
@@ -187,7 +192,7 @@ function resolveImport<T>(
 
 /** An import that was not found. */
 interface MissingImport {
-  /** Specifier as written. */
+  /** Specifier as it appears in the source. */
   specifier: string
   /** Absolute path of the importing file. */
   importer: string
@@ -195,12 +200,12 @@ interface MissingImport {
 
 const missingImports = new WeakMap<object, MissingImport>()
 
-/** Returns the import that made a graph fail to load. Undefined for other errors. */
+/** Returns the missing import that made a graph fail to load, or undefined for other errors. */
 export function missingImport(error: unknown): MissingImport | undefined {
   return typeof error === "object" && error !== null ? missingImports.get(error) : undefined
 }
 
-/** Extensions that bundlers add to a path, or use in place of `.js`. */
+/** Extensions that bundlers add to a path or substitute for `.js`. */
 const endings = [".ts", ".mts", ".js", ".mjs", "/index.ts", "/index.js"]
 
 function resolveLoosely<T>(specifier: string, next: (specifier: string) => T): T {
@@ -213,14 +218,14 @@ function resolveLoosely<T>(specifier: string, next: (specifier: string) => T): T
       try {
         return next(`${base}${ending}`)
       } catch {
-        // If no candidate exists, the error for the name as written is thrown.
+        // If no candidate exists, the error for the original specifier is thrown.
       }
     }
     throw error
   }
 }
 
-/** Returns true if the specifier names a file and not a package. `#name` is resolved by package.json. */
+/** Returns true if the specifier names a file and not a package. False for `#name`, which package.json resolves. */
 export function isPath(specifier: string): boolean {
   return /^(?:\.{0,2}\/|\.{1,2}$|file:|#)/i.test(specifier)
 }

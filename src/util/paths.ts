@@ -3,20 +3,23 @@ import { homedir, userInfo } from "node:os"
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
 import { systemCode } from "./errors.ts"
 
-/** Returns the user's home directory. An empty `HOME` is ignored: it would mean the current directory. */
+/** Returns the user's home directory. Ignores an empty `HOME`, which would mean the current directory. */
 export function homeDirectory(): string {
   return homedir() || userInfo().homedir
 }
 
-/** Returns an absolute, normalized path. Relative paths start at `directory`, a leading `~` at the home directory. */
+/**
+ * Returns an absolute, normalized path. Resolves a relative path against `directory` and replaces a leading `~` with
+ * `home`.
+ */
 export function resolvePath(path: string, directory: string, home: string = homeDirectory()): string {
   if (path === "~" || path.startsWith("~/")) return join(home, path.slice(1))
   return resolve(directory, path)
 }
 
 /**
- * Returns the path with all links followed as far as it exists, including links to missing targets. Appends the missing
- * part as written. Throws system errors other than a missing entry, such as a link loop or missing access.
+ * Returns the path with all links resolved, including links to missing targets. Appends the part of the path that does
+ * not exist unchanged. Throws system errors, such as a link loop or missing access, except for a missing entry.
  */
 export function realPath(path: string): string {
   return followPath(path).real
@@ -29,14 +32,16 @@ export interface FollowedPath {
 }
 
 /**
- * Like {@link realPath}. `known` caches results, including those of parent directories, and is trusted: keep it only
- * while several paths are followed at one moment.
+ * Like {@link realPath}, but also returns whether the target exists. `known` caches results, including those of parent
+ * directories. Cached results are not checked again, so use a cache only while you resolve several paths in one moment.
  */
 export function followPath(path: string, known?: Map<string, FollowedPath>): FollowedPath {
   return followBehind(path, { left: maxLinks }, known)
 }
 
-/** Links to missing targets that are followed for one path in total. Linux has the same limit for all links. */
+/**
+ * Maximum number of links to missing targets that are followed for one path. Linux has the same limit for all links.
+ */
 const maxLinks = 40
 
 function followBehind(
@@ -59,7 +64,7 @@ function followBehind(
   }
 }
 
-/** Returns undefined if the entry is missing. A link to a missing target leads to a path that does not exist. */
+/** Returns undefined if the entry is missing. For a link to a missing target, returns the path of that target. */
 function entryAt(path: string, links: { left: number }): FollowedPath | undefined {
   if (!mayExist(path)) return undefined
   try {
@@ -76,19 +81,19 @@ function entryAt(path: string, links: { left: number }): FollowedPath | undefine
 }
 
 /**
- * Returns false if the entry does not exist, not even as a broken link. Avoids an exception for most missing paths: one exception costs
- * more than ten of these calls.
+ * Returns false if the entry does not exist, not even as a broken link. Avoids an exception for most missing paths: one
+ * exception costs more than ten of these calls.
  */
 function mayExist(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined
   } catch {
-    // Resolving the path reports the error.
+    // The caller resolves the path and reports the error.
     return true
   }
 }
 
-/** Resolves a link in the directory. `..` applies to the target of the links before it. */
+/** Resolves a link target against the directory of the link. `..` applies after the links before it are resolved. */
 function behindLink(directory: string, target: string, links: { left: number }): string {
   let real = isAbsolute(target) ? "/" : followBehind(directory, links).real
   for (const segment of target.split("/")) {
@@ -98,7 +103,7 @@ function behindLink(directory: string, target: string, links: { left: number }):
   return real
 }
 
-/** Returns the target of a link. Undefined for other entries. */
+/** Returns the target of a link, or undefined for other entries. */
 function linkTarget(path: string): string | undefined {
   try {
     return readlinkSync(path)
@@ -116,12 +121,12 @@ export function isInside(path: string, directory: string): boolean {
   return rest === "" || (rest !== ".." && !rest.startsWith(`..${sep}`) && !isAbsolute(rest))
 }
 
-/** Returns true for an absolute path that is certainly normalized, so that comparing strings is enough. */
+/** Returns true for an absolute path that is certainly normalized, so that comparing strings is sufficient. */
 function isPlain(path: string): boolean {
   return path.startsWith("/") && !/\/\.{0,2}(?:\/|$)/.test(path)
 }
 
-/** Formats a path for display: relative to the root if it is inside, otherwise unchanged. */
+/** Formats a path for display. Returns a relative path if the path is inside `root`, otherwise the path itself. */
 export function displayPath(path: string, root: string): string {
   return isInside(path, root) ? relative(root, path) || "." : path
 }

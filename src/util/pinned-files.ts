@@ -5,7 +5,7 @@ import { basename, dirname } from "node:path"
 import { fileURLToPath } from "node:url"
 import { errorMessage, TackleError } from "./errors.ts"
 
-/** SHA-256 in hex of each file that a module may load, by real path. */
+/** Maps the real path of each file that a module may load to its SHA-256 in hex. */
 export type PinnedFiles = ReadonlyMap<string, string>
 
 /** A file differs from its pinned content, or is not pinned. */
@@ -30,16 +30,16 @@ export function readPinned(path: string, pinned: PinnedFiles): Buffer {
   throw new UnpinnedFileError(path, changed)
 }
 
-/** Native modules are excluded: the system would read the file a second time. */
+/** Excludes native modules, because the system would read the file a second time. */
 const readable = /\.(?:[mc]?js|m?ts|json)$/
 
 function sha256(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex")
 }
 
-/** Installed packages whose modules must match the hashes that were trusted. */
+/** Installed packages whose modules must match the hashes that the user trusted. */
 export interface PinnedPackages {
-  /** Real directories. Every module below one of them must be in `files`, except in nested packages. */
+  /** Real paths of directories. Every module below them must be in `files`, except modules of nested packages. */
   roots: readonly string[]
   files: PinnedFiles
 }
@@ -49,8 +49,8 @@ const roots = new Set<string>()
 let installed = false
 
 /**
- * Pins the packages for the rest of the process: an import of a module that differs throws {@link UnpinnedFileError}.
- * Modules that are already loaded stay.
+ * Pins the packages for the rest of the process: importing a module that differs throws {@link UnpinnedFileError}. Has
+ * no effect on modules that are already loaded.
  */
 export function pinPackages(packages: PinnedPackages): void {
   for (const root of packages.roots) roots.add(root)
@@ -69,7 +69,10 @@ const load: LoadHookSync = (url, context, next) => {
   throw new UnpinnedFileError(path, changed)
 }
 
-/** Hashes the bytes that run. For some formats Node passes text or nothing and reads the file itself right after. */
+/**
+ * Hashes the bytes that run. For some formats Node passes a string or nothing, and reads the file itself immediately
+ * afterwards.
+ */
 function hashOf(source: ReturnType<LoadHookSync>["source"], path: string): string {
   return sha256(source instanceof Uint8Array ? source : readFileSync(path))
 }

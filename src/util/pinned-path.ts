@@ -12,7 +12,7 @@ import { basename, dirname, join } from "node:path"
 import { systemCode, TackleError } from "./errors.ts"
 import { realPath } from "./paths.ts"
 
-/** A path resolves to another file than when permission was granted: a link or file was inserted. */
+/** The path now resolves to a different file than when permission was granted, because a link or file was inserted. */
 export class MovedPathError extends TackleError {
   constructor(path: string) {
     super(`${path} now leads to another file than when permission was given. Nothing was changed.`, {
@@ -28,12 +28,12 @@ export interface FileIdentity {
   inode: bigint
 }
 
-/** Returns the identity of the file at a resolved path. Undefined if it does not exist or cannot be inspected. */
+/** Returns the identity of the file at a resolved path, or undefined if it does not exist or cannot be inspected. */
 export function identityAt(real: string): FileIdentity | undefined {
   try {
     return identityOf(lstatSync(real, { bigint: true }))
   } catch {
-    // Opening the file reports the error.
+    // The caller opens the file and reports the error.
     return undefined
   }
 }
@@ -49,9 +49,9 @@ function identityOf({ dev, ino }: { dev: bigint; ino: bigint }): FileIdentity {
 }
 
 /**
- * Opens a resolved path without following any link, even one created since: permission was given for this path, and a
- * link would redirect it to another file. Returns a descriptor that the caller closes. Throws {@link MovedPathError} and
- * system errors.
+ * Opens a resolved path without following links, not even one created since it was resolved: permission was given for
+ * this path, and a link would redirect it to another file. Returns a descriptor that the caller must close. Throws
+ * {@link MovedPathError} and system errors.
  */
 export function openPinned(real: string, flags: number): number {
   const descriptor = openOnce(real, flags | constants.O_NOFOLLOW)
@@ -60,11 +60,11 @@ export function openPinned(real: string, flags: number): number {
   throw new MovedPathError(real)
 }
 
-/** An open directory that cannot be replaced. The caller closes it. */
+/** An open directory that cannot be replaced by another one. The caller must close it. */
 export interface PinnedDirectory {
-  /** Absolute paths of the directories created for this one, outermost first. */
+  /** Absolute paths of the directories that were created to open this one, outermost first. */
   made: readonly string[]
-  /** Returns the path of an entry, through the open directory on systems that have such paths. */
+  /** Returns a path of the entry. The path goes through the open directory on systems that support such paths. */
   entry(name: string): string
   close(): void
 }
@@ -104,7 +104,7 @@ function openOnce(real: string, flags: number): number {
   try {
     return openSync(real, flags)
   } catch (error) {
-    // The path ended in a link that was not there before.
+    // The path ends in a link that did not exist when the path was resolved.
     if (systemCode(error) === "ELOOP") throw new MovedPathError(real)
     throw error
   }
@@ -113,7 +113,10 @@ function openOnce(real: string, flags: number): number {
 const descriptors = "/proc/self/fd"
 const hasDescriptorPaths = existsSync(descriptors)
 
-/** Linux reports the path of an open file. Other systems check the path again and miss a swap that was undone. */
+/**
+ * Returns true if the descriptor refers to the path. Linux reports the path of an open file. Other systems check the
+ * path again and miss a replacement that was reverted.
+ */
 function isAt(descriptor: number, real: string): boolean {
   if (hasDescriptorPaths) return readlinkSync(`${descriptors}/${descriptor}`) === real
   const [opened, found] = [fstatSync(descriptor), lstatSync(real)]

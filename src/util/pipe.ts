@@ -5,9 +5,11 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import { errorMessage, TackleError } from "./errors.ts"
 
-/** The descriptors of a pipe. Children do not inherit them by default. The caller closes both. */
+/** The descriptors of a pipe. Child processes do not inherit them by default. The caller must close both. */
 export interface Pipe {
-  /** From {@link openPipe}: non-blocking; reading an empty pipe fails with EAGAIN. */
+  /**
+   * Descriptor of the reading end. {@link openPipe} makes it non-blocking, so reading an empty pipe fails with EAGAIN.
+   */
   readonly read: number
   readonly write: number
 }
@@ -23,7 +25,10 @@ export class PipeError extends TackleError {
   }
 }
 
-/** One `mkfifo` takes about 4 ms for one pipe or eight. The others stay open for the next calls. */
+/**
+ * Number of pipes created together. One `mkfifo` takes about 4 ms for one pipe or for eight. Unused pipes stay open for
+ * later calls.
+ */
 const batchSize = 8
 
 const makeFifos = promisify(execFile)
@@ -31,9 +36,9 @@ const ready: Pipe[] = []
 let making: Promise<void> | undefined
 
 /**
- * Opens a real pipe. Node gives children sockets: `> /dev/stderr` fails on a socket, both outputs cannot share one, and
- * reading it takes 50 % longer. Node has no pipe(2), but a named pipe that is opened at both ends and unlinked is the same.
- * Throws {@link PipeError}.
+ * Opens a real pipe. Node connects children through sockets: `> /dev/stderr` fails on a socket, standard output and
+ * standard error cannot share one, and reading takes 50 % longer. Node has no pipe(2), but a named pipe that is opened
+ * at both ends and then unlinked is equivalent. Throws {@link PipeError}.
  */
 export async function openPipe(): Promise<Pipe> {
   for (;;) {
@@ -43,12 +48,15 @@ export async function openPipe(): Promise<Pipe> {
   }
 }
 
-/** Creates pipes in advance for a program that starts soon. Errors are reported when the pipe is opened. */
+/** Creates pipes in advance for a program that is about to start. {@link openPipe} reports errors later. */
 export function preparePipes(): void {
   if (ready.length === 0) makePipesOnce().catch(() => {})
 }
 
-/** Opens a pipe for the input of a child. The child's end blocks; this end does not. Throws {@link PipeError}. */
+/**
+ * Opens a pipe for the input of a child process. The child's end blocks and the end of this process does not. Throws
+ * {@link PipeError}.
+ */
 export async function openInputPipe(): Promise<Pipe> {
   return await inOwnDirectory(async (directory) => {
     const path = join(directory, "in")
@@ -57,7 +65,10 @@ export async function openInputPipe(): Promise<Pipe> {
   })
 }
 
-/** One end opens without blocking only while the other is open, so a third descriptor holds it. */
+/**
+ * Opens both ends. Opening one end without blocking requires that the other is open, so a third descriptor holds the
+ * pipe meanwhile.
+ */
 function openForChild(path: string): Pipe {
   const holder = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW)
   try {
@@ -88,7 +99,10 @@ async function makePipes(): Promise<void> {
   })
 }
 
-/** The named pipes exist for a moment, in a directory that only this user can write. */
+/**
+ * Calls `make` with a new directory that only this user can write, and removes the directory afterwards. Throws {@link
+ * PipeError}.
+ */
 async function inOwnDirectory<T>(make: (directory: string) => Promise<T>): Promise<T> {
   let directory: string | undefined
   try {
@@ -101,7 +115,7 @@ async function inOwnDirectory<T>(make: (directory: string) => Promise<T>): Promi
   }
 }
 
-/** Opens the reading end first: opening the writing end blocks until there is a reader. */
+/** Opens the reading end first, because opening the writing end blocks until there is a reader. */
 function openBothEnds(path: string): Pipe {
   const read = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW)
   try {

@@ -2,19 +2,22 @@ import * as z from "zod"
 import { createJournal } from "./journal.ts"
 import { killOrphans, markName, type TreeIdentity, type TreeIntent } from "./process-tree.ts"
 
-/** Records running process trees in files, so that a later process can end them if this one is killed. */
+/** Records running process trees in files, so that a later process can end them if this process is killed. */
 export interface ProcessJournal {
-  /** Records a tree, or the intent to start one, with its session. The returned function removes the record; it is idempotent. */
+  /**
+   * Records a tree, or the intent to start one, with its session. The returned function removes the record and is
+   * idempotent.
+   */
   add(tree: TreeIdentity | TreeIntent, sessionID?: string): () => void
-  /** Returns true while a running Tackle process has a tree of the session. */
+  /** Returns true while a process tree of the session, started by a running Tackle process, is recorded. */
   isAtWork(sessionID: string): Promise<boolean>
-  /** Removes all records of this process. */
+  /** Removes all records that this process wrote. */
   clear(): void
-  /** Ends the trees of Tackle processes that are gone, and removes their records. */
+  /** Ends the process trees of Tackle processes that no longer run, and removes their records. */
   endOrphans(): Promise<void>
 }
 
-// An empty or common line would match the environment of unrelated processes.
+// Requires the exact variable, because an empty or common line would match the environment of unrelated processes.
 const markSchema = z.lazy(() => z.string().startsWith(`${markName}=`))
 
 const entrySchema = z.lazy(() =>
@@ -33,7 +36,7 @@ const problems = {
   end: "could not end a command that a killed run left behind",
 }
 
-/** Creates a journal with one record per intent and one per tree. Errors go to `onProblem` and stop nothing. */
+/** Creates a journal with one record per intent and one per tree. Passes errors to `onProblem` and continues. */
 export function createProcessJournal(
   directory: string,
   onProblem: (message: string, error: unknown) => void,

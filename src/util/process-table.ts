@@ -7,13 +7,15 @@ export interface ProcessEntry {
   parent: number
   group: number
   session: number
-  /** Clock ticks after boot. Distinguishes a process from a later one with the same number. */
+  /** Start time in clock ticks after boot. Distinguishes a process from a later one with the same pid. */
   startTime: number
-  /** False for a process that ended and that its parent has not collected: signals have no effect. */
+  /**
+   * False for a zombie: a process that has ended and that its parent has not collected. Signals have no effect on it.
+   */
   alive: boolean
 }
 
-/** Returns all visible processes. Empty without `/proc` (macOS). Costs about 15 µs per process. */
+/** Returns all visible processes. Returns an empty array without `/proc` (macOS). Costs about 15 µs per process. */
 export function readProcessTable(): ProcessEntry[] {
   return readOr(() => readdirSync("/proc"), [])
     .filter((name) => /^\d+$/.test(name))
@@ -21,7 +23,7 @@ export function readProcessTable(): ProcessEntry[] {
     .filter((entry) => entry !== undefined)
 }
 
-/** Returns one process. Undefined if the number is unused, or without `/proc`. */
+/** Returns one process. Returns undefined if no process has this pid, or without `/proc`. */
 export function readProcess(pid: number): ProcessEntry | undefined {
   const stat = readOr(() => readFileSync(`/proc/${pid}/stat`, "utf8"), "")
   // The second field is the program name in parentheses. It may contain spaces and parentheses.
@@ -45,12 +47,14 @@ export function hasEnvironmentLine(pid: number, line: string): boolean {
   return environment.split("\0").includes(line)
 }
 
-/** Returns the id of the current boot: process numbers of an earlier boot never match. Undefined without `/proc`. */
+/**
+ * Returns the id of the current boot, or undefined without `/proc`. A pid recorded under another boot id is obsolete.
+ */
 export function readBootID(): string | undefined {
   return readOr(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim(), undefined)
 }
 
-/** Processes can end or belong to other users, so these errors are expected results. */
+/** Returns `fallback` on errors. They are expected, because a process can end or belong to another user. */
 function readOr<T>(read: () => T, fallback: T): T {
   try {
     return read()
@@ -60,10 +64,10 @@ function readOr<T>(read: () => T, fallback: T): T {
   }
 }
 
-/** Identifies a process so that a later process with the same number is not mistaken for it. */
+/** Identifies a process, so that a later process with the same pid is not mistaken for it. */
 export interface ProcessIdentity {
   pid: number
-  /** In clock ticks after boot. Set together with `bootID`, on Linux only. */
+  /** Start time in clock ticks after boot. Set together with `bootID`, on Linux only. */
   startTime?: number
   bootID?: string
 }
@@ -73,7 +77,7 @@ export function identifyProcess(): ProcessIdentity {
   return { pid: process.pid, startTime: readProcess(process.pid)?.startTime, bootID: readBootID() }
 }
 
-/** Returns true while that process runs. Without `/proc`: while any process has its number. */
+/** Returns true while the identified process runs. Without `/proc`, returns true while any process has its pid. */
 export function isProcessRunning({ pid, startTime, bootID }: ProcessIdentity): boolean {
   if (bootID === undefined || startTime === undefined) return isPidUsed(pid)
   if (bootID !== readBootID()) return false

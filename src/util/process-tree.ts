@@ -11,22 +11,25 @@ import {
 /** Time between SIGTERM and SIGKILL, in milliseconds. */
 export const killGraceMs = 3_000
 
-/** How long to wait after SIGKILL, in milliseconds: a process stuck in the kernel cannot be ended. */
+/** Time in ms to wait after SIGKILL. A process that is stuck in the kernel cannot be ended. */
 const afterKillMs = 1_000
 const pollMs = 10
 
 /** Environment variable with a unique value for each started program. Its descendants inherit it. */
 export const markName = "TACKLE_PROCESS"
 
-/** A process group, and the processes that left it but carry the mark or descend from it. */
+/** A process group, and the processes that left the group but carry the mark or descend from its processes. */
 export interface ProcessTree {
-  /** Number of the group and its first process. Undefined: only processes with the mark, and their descendants. */
+  /**
+   * Id of the group, which is also the pid of its first process. If undefined, the tree consists of the processes with
+   * the mark and their descendants.
+   */
   group: number | undefined
-  /** A line of the environment that only these processes have. Finds daemons. */
+  /** Environment line, `NAME=value`, that only the processes of this tree have. Used to find daemons. */
   mark: string
 }
 
-/** Identifies a tree after a crash, without mistaking another tree for it. Linux only. */
+/** Identifies a tree after a crash, so that another tree is not mistaken for it. Linux only. */
 export interface TreeIdentity extends ProcessTree {
   group: number
   /** Start of the first process, in clock ticks after boot. */
@@ -41,13 +44,13 @@ export interface TreeIntent {
   bootID: string
 }
 
-/** Returns the intent to start a tree with this mark. Undefined without `/proc`. */
+/** Returns the intent to start a tree with this mark. Returns undefined without `/proc`. */
 export function intendTree(mark: string): TreeIntent | undefined {
   const bootID = readBootID()
   return bootID === undefined ? undefined : { mark, bootID }
 }
 
-/** Returns the identity of a running tree. Undefined without `/proc`, or if its first process is gone. */
+/** Returns the identity of a running tree. Returns undefined without `/proc`, or if the first process is gone. */
 export function identifyTree(tree: { group: number; mark: string }): TreeIdentity | undefined {
   const startTime = readProcess(tree.group)?.startTime
   const bootID = readBootID()
@@ -56,9 +59,9 @@ export function identifyTree(tree: { group: number; mark: string }): TreeIdentit
 }
 
 /**
- * Ends a tree that an earlier Tackle process left running, or may have started just before it ended. Does nothing after a
- * reboot, or if the group number now belongs to an unrelated process: one with another start time and without the mark.
- * Returns true if there was something to end.
+ * Ends a tree that an earlier Tackle process left running, or may have started just before it ended. Does nothing after
+ * a reboot. Spares a group whose id now belongs to an unrelated process. Returns true if a process of the tree was
+ * running.
  */
 export async function killOrphans(tree: TreeIdentity | TreeIntent, graceMs = killGraceMs): Promise<boolean> {
   const { mark, group, bootID } = tree
@@ -80,8 +83,8 @@ export function isGroupAlive(group: number): boolean {
 }
 
 /**
- * Sends SIGTERM to the group and to processes that left it, and SIGKILL to the rest after `graceMs`. Resolves when all have
- * ended, at the latest a second after SIGKILL. Without `/proc`, it finds only the group.
+ * Sends SIGTERM to the group and to processes that left it. After `graceMs`, sends SIGKILL to processes that still run.
+ * Resolves when all have ended, at most a second after SIGKILL. Without `/proc`, finds only the group.
  */
 export async function killTree(tree: ProcessTree, graceMs = killGraceMs): Promise<void> {
   const known = new Map<number, ProcessEntry>()
@@ -92,14 +95,14 @@ export async function killTree(tree: ProcessTree, graceMs = killGraceMs): Promis
   await untilGone(tree, known, graceMs)
 
   const deadline = Date.now() + afterKillMs
-  // A process may have forked since the last scan: repeat until a scan finds nothing.
+  // A process may have forked since the last scan, so repeat until a scan finds nothing.
   while (find(tree, known) && Date.now() < deadline) {
     send(tree, known, "SIGKILL")
     await untilGone(tree, known, pollMs * 5)
   }
 }
 
-/** Adds the current processes of the tree to `known`. Returns true if any runs. */
+/** Adds the current processes of the tree to `known`. Returns true if any of them runs. */
 function find(tree: ProcessTree, known: Map<number, ProcessEntry>): boolean {
   const table = readProcessTable()
   if (table.length === 0) return tree.group !== undefined && canSignal(-tree.group)
@@ -119,7 +122,9 @@ function addDescendants(table: readonly ProcessEntry[], known: Map<number, Proce
   }
 }
 
-/** Signals the group at once, so that no fork escapes, and each process outside it. */
+/**
+ * Sends the signal to the whole group in one call, so that no fork escapes, and then to each process outside the group.
+ */
 function send(tree: ProcessTree, known: ReadonlyMap<number, ProcessEntry>, signal: NodeJS.Signals): void {
   if (tree.group !== undefined) signalIfThere(-tree.group, signal)
   for (const entry of known.values()) {
@@ -138,7 +143,7 @@ async function untilGone(
   while (runs() && Date.now() < deadline) await delay(pollMs)
 }
 
-/** Compares start times, so that a later process with the same number does not count. */
+/** Returns true if the process still runs. Compares start times to exclude a later process with the same pid. */
 function isRunning(entry: ProcessEntry): boolean {
   const now = readProcess(entry.pid)
   return now?.alive === true && now.startTime === entry.startTime
@@ -148,7 +153,10 @@ function canSignal(target: number): boolean {
   return signalIfThere(target, 0)
 }
 
-/** Returns false if the process or group does not exist. A process of another user exists, but receives no signal. */
+/**
+ * Returns false if the process or group does not exist. Returns true for a process of another user, although the signal
+ * does not reach it.
+ */
 function signalIfThere(target: number, signal: NodeJS.Signals | 0): boolean {
   try {
     process.kill(target, signal)

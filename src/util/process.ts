@@ -15,60 +15,73 @@ import {
   type TreeIntent,
 } from "./process-tree.ts"
 
-/** How a process ended: one of the two is set. */
+/** How a process ended. Either `code` or `signal` is set. */
 export interface Exit {
   code: number | null
   signal: NodeJS.Signals | null
 }
 
-/** Records a tree, so that a later process can end it if this one is killed. The returned function removes the record. */
+/**
+ * Records a tree, so that a later process can end it if this process is killed. The returned function removes the
+ * record.
+ */
 export type RecordTree = (tree: TreeIdentity | TreeIntent) => () => void
 
 /** A program to start. No shell is involved. */
 export interface ProcessOptions {
-  /** The program and its arguments. */
+  /** Program and its arguments. */
   argv: readonly [string, ...string[]]
   cwd: string
   env: Readonly<Record<string, string | undefined>>
-  /** Descriptors that the program inherits as 3 and up. They stay open in this process. */
+  /** Descriptors that the program inherits, numbered from 3. They stay open in this process. */
   descriptors?: readonly number[]
-  /** The output stays open until everything has ended, so the process group need not be checked. */
+  /**
+   * True if the output stays open until every process of the program has ended. The process group is then not checked.
+   */
   holdsOutput?: boolean
-  /** Receives standard output and standard error in the order of writing. The buffer is reused after the call. */
+  /**
+   * Receives standard output and standard error in the order in which they were written. The buffer is reused after the
+   * call.
+   */
   onOutput(bytes: Uint8Array): void
-  /** Receives standard error separately, for programs whose output is a protocol. Like `onOutput`. */
+  /**
+   * Receives standard error separately, for programs whose output is a protocol. The buffer is reused after the call.
+   */
   onErrorOutput?(bytes: Uint8Array): void
-  /** True: standard input is a pipe for {@link RunningProcess.input}. Default: it is closed. */
+  /** True if standard input is a pipe for {@link RunningProcess.input}. Default: false, standard input is empty. */
   input?: boolean
-  /** Receives the intent before the start, then the tree. Not called without `/proc`. */
+  /** Called with the intent before the start, then with the tree. Not called without `/proc`. */
   record?: RecordTree | undefined
 }
 
 /** The standard input of a running program. */
 export interface ProcessInput {
-  /** Resolves when the pipe has taken the text. Waits while it is full. Rejects if no process reads it any more. */
+  /**
+   * Resolves when the pipe has accepted the text, which may take until the program reads. Rejects if no process can
+   * read the pipe.
+   */
   write(text: string): Promise<void>
-  /** Closes the input after the written text. */
+  /** Closes the input after all written text. */
   end(): void
 }
 
-/** A running program in its own process group, with everything it starts. */
+/** A running program in its own process group, with all processes that it starts. */
 export interface RunningProcess {
-  /** For a later process that must end the processes left by this one. Undefined on systems without `/proc` (macOS). */
+  /** Lets a later process end the tree if this process is killed. Undefined on systems without `/proc` (macOS). */
   readonly identity: TreeIdentity | undefined
-  /** Set if requested. Closed when the program and its output have ended. */
+  /** Set if requested. Closes when the program and its output have ended. */
   readonly input?: ProcessInput
-  /** Resolves when the program itself has ended. Its children may continue. */
+  /** Resolves when the program has ended. Its children may still run. */
   readonly exited: Promise<Exit>
-  /** Resolves when the output has ended: no process holds it open, or it was killed. */
+  /** Resolves when the output has ended, because no process holds it open or the tree was killed. */
   readonly closed: Promise<void>
-  /** Returns true while a process of its group runs or holds the output open. */
+  /** Returns true while a process of the group runs or holds the output open. */
   running(): boolean
   /** Removes the records of the tree. Call it when no process of the tree is left. */
   removeRecords(): void
-  /** Sends SIGTERM to the whole tree and SIGKILL after the grace period. No output follows. */
+  /** Sends SIGTERM to the whole tree, and SIGKILL after the grace period. No output is delivered afterwards. */
   kill(): Promise<void>
-  /** Lets this process exit while the program runs. */
+  /** Allows this process to exit while the program runs. */
   unref(): void
 }
 
@@ -87,7 +100,7 @@ export class SpawnError extends TackleError {
   }
 }
 
-/** How long to wait for the rest of the output once every writer has ended, in milliseconds. */
+/** Time in ms to wait for remaining output after every writer has ended. */
 const lastReadMs = 100
 
 /** Starts a program. Throws {@link SpawnError} or `PipeError`. */
@@ -119,7 +132,7 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
   ])
   const input = pipes.input && writeInput(pipes.input.write)
   const exited = exitOf(child)
-  // Neither rejects.
+  // Neither promise rejects.
   if (input) void Promise.all([exited, output.closed]).then(() => input.stop())
 
   return {
@@ -131,7 +144,8 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
     removeRecords: records.remove,
     async kill() {
       await killTree(tree)
-      // The last output may still be in the pipe. After that, only a process that cannot be ended holds it open.
+      // The last output may still be in the pipe. After this wait, only a process that cannot be ended holds the pipe
+      // open.
       await within(output.closed, lastReadMs)
       output.stop()
       input?.stop()
@@ -156,7 +170,7 @@ function createRecords(record: RecordTree | undefined) {
   }
 }
 
-/** Throws system errors. */
+/** Starts the program. Throws system errors. */
 async function spawnInto(
   { output, errors = output, input }: Pipes,
   options: ProcessOptions,
@@ -190,7 +204,7 @@ interface Pipes {
   input?: Pipe
 }
 
-/** Opens all or none. Throws `PipeError`. */
+/** Opens all requested pipes or none. Throws `PipeError`. */
 async function openPipes(wanted: { errors: boolean; input: boolean }): Promise<Pipes> {
   const pipes: Pipes = { output: await openPipe() }
   try {
@@ -207,14 +221,14 @@ function ownEnds({ output, errors, input }: Pipes): number[] {
   return [output.read, errors?.read, input?.write].filter((end) => end !== undefined)
 }
 
-/** Closed in this process once the program has them. */
+/** Returns the descriptors that are for the program only. This process closes them after the start. */
 function childEnds({ output, errors, input }: Pipes): number[] {
   return [output.write, errors?.write, input?.read].filter((end) => end !== undefined)
 }
 
 /** The output of a program while it is read. */
 interface ProcessOutput {
-  /** Resolves when no process holds it open, or when reading stopped. */
+  /** Resolves when no process holds the output open, or when reading was stopped. */
   readonly closed: Promise<void>
   open(): boolean
   /** Stops reading. */
@@ -222,7 +236,7 @@ interface ProcessOutput {
   unref(): void
 }
 
-/** Reads to the end into one reused buffer: a buffer per chunk would cost 80 MB of memory at high speed. */
+/** Reads until the end into one reused buffer. A new buffer per chunk would cost 80 MB of memory at high speed. */
 function readOutput(descriptor: number, onOutput: (bytes: Uint8Array) => void): ProcessOutput {
   const { promise: closed, resolve } = Promise.withResolvers<void>()
   const socket = new Socket({
@@ -249,7 +263,7 @@ function readOutput(descriptor: number, onOutput: (bytes: Uint8Array) => void): 
   }
 }
 
-/** The capacity of a pipe on Linux. No read returns more. */
+/** Capacity of a pipe on Linux, in bytes. No read returns more. */
 const readBytes = 64 * 1024
 
 function joinOutputs(readers: readonly ProcessOutput[]): ProcessOutput {
@@ -261,7 +275,7 @@ function joinOutputs(readers: readonly ProcessOutput[]): ProcessOutput {
   }
 }
 
-/** Takes over the descriptor. `stop` drops unread data. */
+/** Takes ownership of the descriptor. `stop` discards unwritten data. */
 function writeInput(descriptor: number): ProcessInput & { stop(): void } {
   const socket = new Socket({ fd: descriptor, readable: false, writable: true })
   // Each write reports its own error.

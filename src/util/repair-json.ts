@@ -2,9 +2,9 @@ import { isRecord, parseJson } from "./json.ts"
 import { nearNames } from "./similarity.ts"
 
 /**
- * Returns the offered name that the model most likely meant: equal except for case, `-`, `_`, spaces or a prefix such
- * as `functions.`; otherwise the only one within one letter (names of four letters or more) or two (six or more).
- * Undefined if none or several match.
+ * Returns the offered name that the model most likely meant. Prefers a name that differs only in case, `-`, `_`, spaces
+ * or a prefix such as `functions.`. Otherwise allows one wrong letter in names of four letters or more, and two in
+ * names of six or more. Returns undefined if no name or several names match.
  */
 export function repairName(name: string, offered: readonly string[]): string | undefined {
   if (offered.includes(name)) return name
@@ -21,15 +21,15 @@ function plain(name: string): string {
   return name.toLowerCase().replaceAll(/[-_\s]/g, "")
 }
 
-/** `repaired` is the JSON that was used instead of the text, if the text was invalid. */
+/** The parsed arguments, or the error. `repaired` is the JSON that was used instead of invalid text. */
 export type RepairedArguments =
   | { ok: true; value: Record<string, unknown>; repaired?: string }
   | { ok: false; error: string }
 
 /**
- * Parses the arguments of a call. Repairs only unambiguous defects: empty text (`{}`), JSON in a JSON string, a code fence,
- * text after the object, trailing commas, raw line breaks in strings. Never guesses content: truncated text and a second
- * object stay errors.
+ * Parses the arguments of a call. Repairs only unambiguous defects: empty text (becomes `{}`), JSON in a JSON string, a
+ * code fence, text after the object, trailing commas, raw line breaks in strings. Never guesses content: truncated text
+ * and a second object remain errors.
  */
 export function repairArguments(raw: string): RepairedArguments {
   const direct = parseJson(raw)
@@ -66,7 +66,10 @@ function kindOf(value: unknown): string {
 
 const controls: Record<string, string> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" }
 
-/** Returns the repaired object at the start of the text. Undefined if it is not closed or another value follows. */
+/**
+ * Returns the repaired object at the start of the text. Returns undefined if the object is not closed or another value
+ * follows.
+ */
 function firstObject(text: string): string | undefined {
   if (!text.startsWith("{")) return undefined
   let repaired = ""

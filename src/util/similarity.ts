@@ -1,11 +1,14 @@
-/** Longer texts count as equal or completely different: comparing them in detail takes too long. In characters. */
+/**
+ * Maximum length in characters. Longer texts count as equal or completely different, because a detailed comparison
+ * takes too long.
+ */
 const maxLength = 1_000
 /** Minimum share of a line that an edit leaves unchanged. */
 const changeFloor = 0.5
 
 /**
- * Returns the least number of characters to insert, delete or replace. Takes time proportional to the product of the
- * lengths.
+ * Returns the minimum number of characters to insert, delete or replace. Takes time proportional to the product of the
+ * lengths. Returns the longer length for different texts over 1,000 characters.
  */
 export function editDistance(a: string, b: string): number {
   if (a === b) return 0
@@ -23,7 +26,10 @@ export function editDistance(a: string, b: string): number {
   return above[b.length] ?? 0
 }
 
-/** Longer names are not compared: they are not typing errors, and a model may send any length. In characters. */
+/**
+ * Maximum length in characters. Longer names are not compared: they are not typing errors, and a model can send a name
+ * of any length.
+ */
 const maxNameLength = 200
 
 /** Returns the names within `limit` edits of `name`, nearest first. Ignores case. */
@@ -37,19 +43,22 @@ export function nearNames(name: string, names: readonly string[], limit: number)
     .map(({ candidate }) => candidate)
 }
 
-/** Compares two texts: the score runs from 0 to 1 and is `1 - distance / length`. */
+/** Compares two texts. The score ranges from 0 to 1 and equals `1 - distance / length`. */
 export function similarity(a: string, b: string): { distance: number; length: number; score: number } {
   const length = Math.max(a.length, b.length)
   const distance = editDistance(a, b)
   return { distance, length, score: length === 0 ? 1 : 1 - distance / length }
 }
 
-/** Returns true if one line can be an edited version of the other: at least half of it is the same. */
+/** Returns true if one line may be an edited version of the other, that is, if at least half of it is the same. */
 export function isSimilar(a: string, b: string): boolean {
   return similarity(a, b).score >= changeFloor
 }
 
-/** Returns a function that scores another text by shared pairs of characters, from 0 to 1. Cheap for many texts. */
+/**
+ * Returns a function that scores another text from 0 to 1 by shared pairs of characters. Fast enough to score many
+ * texts.
+ */
 export function pairSimilarity(text: string): (other: string) => number {
   const own = pairs(text)
   const total = Math.max(text.length - 1, 0)

@@ -6,13 +6,14 @@ import { unlessMissing } from "./file-system.ts"
 export interface SweepLimits {
   /** Maximum age of an entry since its last write, in days. */
   days: number
-  /** Maximum size of all entries. The newest entry stays even if it exceeds the limit. */
+  /** Maximum size of all entries, in bytes. The newest entry stays even if it exceeds the limit. */
   bytes?: number
 }
 
 /**
- * Removes the entries of a directory that are too old, and the oldest ones beyond the size limit, with their contents. Keeps
- * entries for which `spare` returns true. Ignores a missing directory and entries that another process removes.
+ * Removes entries of a directory that are too old, then the oldest entries until the size limit is met. Removes
+ * directories with their contents. Keeps entries for which `spare` returns true. Ignores a missing directory and
+ * entries that another process removes.
  */
 export async function sweepDirectory(
   root: string,
@@ -40,11 +41,11 @@ export const dayMs = 24 * 60 * 60 * 1000
 interface Extent {
   /** Size in bytes. */
   size: number
-  /** Time in milliseconds since the epoch. */
+  /** Time of the last write, in milliseconds since the epoch. */
   writtenAt: number
 }
 
-/** Does not follow links. */
+/** Returns the total size and the latest write of a file or directory. Does not follow links. */
 async function extentOf(path: string): Promise<Extent> {
   const found = await unlessMissing(lstat(path))
   if (!found) return { size: 0, writtenAt: 0 }

@@ -1,22 +1,23 @@
 /**
- * Returns true if the pattern matches the whole text. `*` matches any characters (including `/` and line breaks), `?` matches
- * one, all others match themselves, case-sensitively. A trailing ` *` also matches nothing, so `ls *` matches `ls`. Does not
- * backtrack over earlier stars, so hostile texts and patterns cost no more than long ones.
+ * Returns true if the pattern matches the whole text. `*` matches any number of characters, including `/` and line
+ * breaks. `?` matches exactly one. All other characters match themselves, case-sensitively. A trailing ` *` is
+ * optional, so `ls *` matches `ls`. Does not backtrack over earlier stars, so hostile texts and patterns do not slow it
+ * down.
  */
 export function wildcardMatch(text: string, pattern: string): boolean {
   return matchPieces(text, pattern) || (pattern.endsWith(" *") && matchPieces(text, pattern.slice(0, -2)))
 }
 
-/** Returns true if `wide` matches every text that `narrow` matches. May return false in complicated cases. */
+/** Returns true if `wide` matches every text that `narrow` matches. May wrongly return false in complicated cases. */
 export function wildcardCovers(wide: string, narrow: string): boolean {
   if (!narrow.includes("*")) return wildcardMatch(narrow, wide)
-  // Stars of `wide` cover a star of `narrow` if both an empty and an unusual text match in its place.
+  // The stars of `wide` cover a star of `narrow` if both an empty and an unusual string match in its position.
   const samples = standIns.map((run) => narrow.replaceAll("*", run))
   if (narrow.endsWith(" *")) samples.push(...standIns.map((run) => narrow.slice(0, -2).replaceAll("*", run)))
   return samples.every((sample) => wildcardMatch(sample, wide))
 }
 
-/** Returns true if both patterns match some text. Also returns true if the check would take too long. */
+/** Returns true if some text matches both patterns. Also returns true if the check would take too long. */
 export function wildcardOverlap(a: string, b: string): boolean {
   const forms = [a, b].map((pattern) =>
     pattern.endsWith(" *") ? [pattern, pattern.slice(0, -2)] : [pattern],
@@ -26,12 +27,12 @@ export function wildcardOverlap(a: string, b: string): boolean {
 
 const standIns = ["", "\u0000".repeat(7)]
 
-/** Above this number of steps, about 0.1 s, {@link wildcardOverlap} returns true. */
+/** Maximum number of steps of {@link wildcardOverlap}, about 0.1 s. Beyond this limit it returns true. */
 const maxOverlapSteps = 20_000_000
 
 /**
- * Finds each piece between stars as far left as possible; the first and last pieces are anchored. Most patterns fail at
- * their first characters, so no substring is created before.
+ * Finds each piece between stars as far left as possible. The first and last pieces are anchored. They are compared
+ * before any substring is created, because most patterns fail at their first characters.
  */
 function matchPieces(text: string, pattern: string): boolean {
   const firstStar = pattern.indexOf("*")
@@ -61,7 +62,7 @@ function findPiece(text: string, piece: string, from: number): number {
   return -1
 }
 
-/** Returns true if the part of the pattern, which has no stars, matches the text at `at`. */
+/** Returns true if the pattern from `start` to `end`, which contains no star, matches the text at `at`. */
 function matchesAt(text: string, at: number, pattern: string, start: number, end: number): boolean {
   for (let index = start; index < end; index++) {
     const expected = pattern.charCodeAt(index)
@@ -72,7 +73,10 @@ function matchesAt(text: string, at: number, pattern: string, start: number, end
 
 const questionMark = "?".charCodeAt(0)
 
-/** Walks both patterns from their ends. `row[j]` is true if the rest of `a` and the rest of `b` from `j` overlap. */
+/**
+ * Compares both patterns from their ends. `row[j]` is true if the end of `a` from `i` and the end of `b` from `j`
+ * overlap.
+ */
 function overlapPieces(a: string, b: string): boolean {
   if (a.length * b.length > maxOverlapSteps) return true
   let below: boolean[] = []
