@@ -5,8 +5,8 @@ import type { Question } from "../../schema/question.ts"
 import type { ShowForm } from "./forms.ts"
 
 /**
- * Asks the client's user for permission and passes the answer to the engine. Rejects the request if the client cannot show
- * forms. Rejects if the form fails at the client.
+ * Asks the client's user for permission and passes the reply to the engine. Rejects the permission request if the
+ * client cannot show forms. The returned promise rejects if the form fails at the client.
  */
 export async function answerPermission(
   request: PermissionRequest,
@@ -26,7 +26,7 @@ export async function answerPermission(
   if (result) await tackle.reply(request.id, replyOf(request, result), "user")
 }
 
-/** Returns undefined for a withdrawn form: it fails at the client, which is expected. */
+/** Returns undefined for a withdrawn form, whose failure at the client is expected. */
 async function unlessSettled(
   result: Promise<ElicitResult>,
   isPending: () => boolean,
@@ -55,7 +55,7 @@ function permissionForm(request: PermissionRequest, description: string): Parame
         answer: {
           type: "string",
           title: "Answer",
-          // All protocol revisions with forms support enumNames.
+          // All protocol revisions with forms support `enumNames`.
           enum: choices,
           enumNames: choices.map((choice) => labels[choice]),
         },
@@ -74,7 +74,7 @@ function choicesFor({ always }: PermissionRequest): PermissionReply["reply"][] {
   return always.length > 0 ? ["once", "always", "reject"] : ["once", "reject"]
 }
 
-/** Any answer other than an offered permission rejects the request. */
+/** Converts the form result to a reply. Any answer other than an offered choice rejects the request. */
 function replyOf(request: PermissionRequest, { action, content }: ElicitResult): PermissionReply {
   const chosen =
     action === "accept" ? choicesFor(request).find((choice) => choice === content?.answer) : undefined
@@ -85,8 +85,8 @@ function replyOf(request: PermissionRequest, { action, content }: ElicitResult):
 }
 
 /**
- * Shows a tool's questions as one form and passes the answers to the engine. Rejects the questions if the user dismisses
- * the form or the client cannot show one. Rejects if the form fails at the client.
+ * Shows a tool's questions as one form and passes the answers to the engine. Rejects the questions if the user
+ * dismisses the form or the client cannot show forms. The returned promise rejects if the form fails at the client.
  */
 export async function answerQuestion(request: AskedQuestion, show: ShowForm | undefined): Promise<void> {
   const { questions, document } = request
@@ -103,7 +103,7 @@ export async function answerQuestion(request: AskedQuestion, show: ShowForm | un
 
 type Properties = ElicitRequestFormParams["requestedSchema"]["properties"]
 
-/** Returns a choice and a text field for another answer, or the text field alone. */
+/** Returns a choice field and a text field for another answer. Without options, returns only the text field. */
 function fieldsOf(question: Question, index: number): [name: string, field: Properties[string]][] {
   const { question: text, header, options = [], multiple = false } = question
   const title = header ?? `Question ${index + 1}`
@@ -122,7 +122,7 @@ function fieldsOf(question: Question, index: number): [name: string, field: Prop
   ]
 }
 
-/** A written answer replaces a single choice, and is added to several. */
+/** Returns the answers to a question. A typed answer replaces a single choice and is added to multiple choices. */
 function answersTo(
   { options = [], multiple = false }: Question,
   index: number,

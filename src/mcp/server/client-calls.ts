@@ -17,7 +17,7 @@ import { isRecord } from "../../util/json.ts"
 import type { ClientLog } from "./client-log.ts"
 import { type Forms, forwardForms } from "./forms.ts"
 
-/** A tool call made for a client's request. */
+/** A tool call on behalf of a client's request. */
 export interface ClientCall {
   tool: string
   input: Readonly<Record<string, unknown>>
@@ -25,26 +25,26 @@ export interface ClientCall {
   by?: Info
 }
 
-/** The outcome of a call. `noForms`: permission was needed, and the client could not show the request. */
+/** The outcome of a call. `noForms` is true if the call needed permission and the client could not show the request. */
 export interface ClientOutcome {
   state: CallOutcome["state"]
   noForms: boolean
 }
 
-/** The calls of one client: tool calls, and the calls that its prompts and resources need. */
+/** Runs the calls of one client: its tool calls, and the calls that its prompts and resources need. */
 export interface ClientCalls {
   /**
    * Runs a call within the client's request and reports its progress. Rejects with `AbortedError` if the client cancels
    * the request before the call starts.
    */
   run(context: ServerContext, call: ClientCall): Promise<ClientOutcome>
-  /** Returns the running request with this message id. */
+  /** Returns the client request whose running call has this message id. */
   requestOf(messageID: string | undefined): ServerContext | undefined
-  /** Records that the client could not show a request of the call. */
+  /** Records that the client could not show a permission request of the call. */
   noteNoForms(messageID: string | undefined): void
 }
 
-/** Creates the calls of one client. */
+/** Creates the call runner of one client. */
 export function createClientCalls({
   server,
   caller,
@@ -105,7 +105,7 @@ export function createClientCalls({
   }
 }
 
-/** Added to a refusal if the client cannot show forms. */
+/** Hint that is added to a refusal if the client cannot show forms. */
 export const noFormsHint =
   "This MCP client cannot show forms (elicitation), so no user could be asked. To decide without asking, add a rule to Tackle's configuration, or start the server with --allow."
 
@@ -116,10 +116,12 @@ export function completedOf({ state, noForms }: ClientOutcome): ToolStateComplet
   throw new ProtocolError(ProtocolErrorCode.InvalidParams, why)
 }
 
-/** Limit in characters. */
+/** Maximum length of a progress line, in characters. */
 const maxLine = 200
 
-/** Sends the progress of one call if the client asked for it. Without a count of the tool, counts the reports. */
+/**
+ * Reports the progress of one call if the client requested progress. If the tool gives no count, counts the reports.
+ */
 function createProgress({ mcpReq }: ServerContext, onProblem: (message: string, error: unknown) => void) {
   const progressToken = mcpReq._meta?.progressToken
   let reached = Number.NEGATIVE_INFINITY
@@ -134,7 +136,7 @@ function createProgress({ mcpReq }: ServerContext, onProblem: (message: string, 
       const { done, total } = isRecord(metadata.progress) ? metadata.progress : {}
       reports += 1
       const progress = typeof done === "number" ? done : reports
-      // The protocol requires an increasing number.
+      // The protocol requires increasing values.
       if (progress <= reached) return
       reached = progress
       const params = {
@@ -147,7 +149,7 @@ function createProgress({ mcpReq }: ServerContext, onProblem: (message: string, 
         .then(() => mcpReq.notify({ method: "notifications/progress", params }))
         .catch((error: unknown) => onProblem("progress could not be sent", error))
     },
-    /** Stops sending. Resolves when everything was sent. */
+    /** Stops reporting. Resolves when all reports have been sent. */
     async end(): Promise<void> {
       ended = true
       await last
@@ -162,12 +164,12 @@ function progressLine({ title, metadata = {} }: ToolStateRunning): string | unde
   return line || title
 }
 
-/** Time limit for the client's model and its user, in milliseconds. */
+/** Time limit in milliseconds for the client's model and its user. */
 const samplingMs = 60 * 60 * 1000
 
 /**
- * Returns a handler that sends sampling requests of upstream MCP servers to the client's model. Undefined if the
- * client has no model.
+ * Returns a handler that forwards sampling requests of upstream MCP servers to the client's model. Returns undefined if
+ * the client does not support sampling.
  */
 function forwardSampling(
   capabilities: ClientCapabilities | undefined,
@@ -185,7 +187,7 @@ function forwardSampling(
       {
         signal: AbortSignal.any([signal, mcpReq.signal]),
         timeout: samplingMs,
-        // Uses the stream of the call: over HTTP the client may have no other.
+        // Use the stream of the call. Over HTTP, it may be the client's only stream.
         relatedRequestId: mcpReq.id,
       },
     )

@@ -1,10 +1,10 @@
 import type { LoggingLevel, Server, ServerContext } from "@modelcontextprotocol/server"
 
-/** The log messages to one client. */
+/** Sends log messages to one client. */
 export interface ClientLog {
   /**
-   * Sends a message if the client wants its level, on the stream of the request if one is given. Resolves when it was
-   * sent. Failures go to `onProblem`.
+   * Sends a message if the client wants its level. Uses the stream of `request` if it is given. Resolves when the
+   * message has been sent. Failures are reported to `onProblem`.
    */
   send(level: LoggingLevel, text: string, request?: ServerContext["mcpReq"]): Promise<void>
 }
@@ -21,12 +21,12 @@ const levels: readonly LoggingLevel[] = [
   "emergency",
 ]
 
-/** The level of clients that do not set one. */
+/** Log level for clients that do not set one. */
 const defaultLevel: LoggingLevel = "warning"
 
 /**
- * Answers `logging/setLevel`. `warning` sends the engine's problems, `info` also the start and end of calls, `debug` also
- * their output.
+ * Answers `logging/setLevel`. `warning` includes the engine's problems, `info` adds the start and end of calls, and
+ * `debug` adds the output of calls.
  */
 export function createClientLog(
   server: Server,
@@ -55,13 +55,13 @@ export function createClientLog(
   }
 }
 
-/** A warning of the engine that belongs to no single call. */
+/** An engine warning that does not belong to a single call. */
 export interface Warning {
   level: "warning" | "error"
   text: string
 }
 
-/** Passes warnings of the engine to all connected clients. */
+/** Passes engine warnings to all connected clients. */
 export interface Warnings {
   send(warning: Warning): void
   /** Calls the listener for each new warning. Returns a function that removes it. */

@@ -25,26 +25,26 @@ export interface ConnectionOptions {
   describe(request: PermissionRequest): string
   /** Warnings of the engine to send to clients. Default: none. */
   warnings?: Warnings
-  /** How often subscribed files are checked, in milliseconds. Default: every second. */
+  /** Interval for checking subscribed files, in milliseconds. Default: 1000. */
   watchMs?: number
   /**
-   * HTTP only: how long a call keeps its stream open, in milliseconds. After that the client reconnects for the rest, if
-   * it supports that. Default: until the call ends.
+   * HTTP only: time in milliseconds after which a running call closes its stream. A client that supports it then
+   * reconnects to receive the remaining messages. Default: the stream stays open until the call ends.
    */
   streamMs?: number
-  /** Receives problems that no answer reports. */
+  /** Called for problems that no response reports. */
   onProblem(message: string, error: unknown): void
 }
 
-/** The engine as one client sees it. */
+/** Gives one MCP client access to the engine. */
 export interface Connection {
-  /** Connect it to the client's transport. */
+  /** The protocol server. Connect it to the client's transport. */
   server: Server
   /** Ends the client's calls, jobs and grants. Does not close the transport. */
   close(): Promise<void>
 }
 
-/** Serves one client. Clients share no state. */
+/** Creates the connection for one client. Connections share no state. */
 export function openConnection(options: ConnectionOptions): Connection {
   const { tackle, agent, tools: chosen, version, describe, warnings, onProblem } = options
   const server = new Server(
@@ -86,7 +86,7 @@ export function openConnection(options: ConnectionOptions): Connection {
     for (const { file, message } of tackle.problems()) void log.send("warning", `${file}: ${message}`)
   }
 
-  /** Created late: the client's capabilities are known only after initialization. */
+  /** Created on first use, because the client's capabilities are unknown before initialization. */
   function caller(): Caller {
     opened ??= tackle.caller({
       questions: canShowForms(server.getClientCapabilities()),
@@ -134,7 +134,7 @@ export function openConnection(options: ConnectionOptions): Connection {
       try {
         await opened?.close()
       } finally {
-        // After the calls, since a call can start a subscription.
+        // Close subscriptions after the calls, because a call can start a subscription.
         await subscriptions.close()
         await server.close()
       }

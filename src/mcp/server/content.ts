@@ -6,8 +6,9 @@ import type { CallOutcome } from "../../call/call.ts"
 import type { Attachment } from "../../schema/tool-state.ts"
 
 /**
- * Converts the outcome of a call: the text as a model reads it, then attachments as images, audio or resources. A failed
- * call is an error with its text. Rejects if an attached file no longer exists.
+ * Converts the outcome of a call. The text that a model would read comes first, followed by attachments as images,
+ * audio or resources. A failed call becomes an error result with its message. Rejects if an attached file no longer
+ * exists.
  */
 export async function contentOf(state: CallOutcome["state"]): Promise<CallToolResult> {
   if (state.status === "error") return { isError: true, content: [{ type: "text", text: state.error }] }
@@ -15,7 +16,9 @@ export async function contentOf(state: CallOutcome["state"]): Promise<CallToolRe
   return { content: [{ type: "text", text: state.output }, ...attached] }
 }
 
-/** Converts an attachment; `index` names one without a name. Rejects if its file no longer exists. */
+/**
+ * Converts an attachment. `index` is used to name an attachment without a name. Rejects if its file no longer exists.
+ */
 export async function blockOf(attachment: Attachment, index: number): Promise<ContentBlock> {
   const { mime, url, filename } = attachment
   const data = await base64Of(url)
@@ -33,7 +36,7 @@ async function base64Of(url: string): Promise<string> {
   return encoding ? body : Buffer.from(decodeURIComponent(body)).toString("base64")
 }
 
-/** A resource needs a URI. Content from memory receives one that cannot be read. */
+/** Returns the URI that a resource requires. For in-memory content, the URI cannot be read. */
 function uriOf(url: string, name: string): string {
   if (isAbsolute(url)) return pathToFileURL(url).href
   return URL.canParse(name) ? name : `attachment:///${encodeURIComponent(basename(name))}`

@@ -13,21 +13,21 @@ import { newId } from "../../util/id.ts"
 /** Shows a form to the client's user. */
 export type ShowForm = (form: Omit<ElicitRequestFormParams, "mode">) => Promise<ElicitResult>
 
-/** The forms of one client. */
+/** Shows forms to one client's user. */
 export interface Forms {
   /**
-   * Returns a function that shows a form within a call. Undefined if the call is over or the client cannot show
-   * forms.
+   * Returns a function that shows a form during a call. Returns undefined if the call has ended or the client cannot
+   * show forms.
    */
   forCall(requestID: string, call: ServerContext | undefined): ShowForm | undefined
-  /** Withdraws a form whose request is settled. */
+  /** Withdraws a form whose request has been settled. */
   withdraw(requestID: string): void
 }
 
-/** A user who does not answer within this time counts as absent. In milliseconds. */
+/** Time in milliseconds after which a user who does not answer is considered absent. */
 const answerMs = 60 * 60 * 1000
 
-/** Creates the forms of one client, by the id of their request. */
+/** Creates the forms of one client. Forms are identified by the ids of their requests. */
 export function createForms(server: Server): Forms {
   const open = new Map<string, AbortController>()
 
@@ -41,7 +41,7 @@ export function createForms(server: Server): Forms {
           return await call.mcpReq.elicitInput(form, {
             timeout: answerMs,
             signal: AbortSignal.any([withdrawn.signal, call.mcpReq.signal]),
-            // Uses the stream of the call: over HTTP the client may have no other.
+            // Use the stream of the call. Over HTTP, it may be the client's only stream.
             relatedRequestId: call.mcpReq.id,
           })
         } finally {
@@ -63,8 +63,8 @@ export function canShowForms(capabilities: ClientCapabilities | undefined): bool
 }
 
 /**
- * Returns a function that passes forms of upstream MCP servers to the client. Undefined if the client cannot show
- * forms.
+ * Returns a function that forwards forms of upstream MCP servers to the client. Returns undefined if the client cannot
+ * show forms.
  */
 export function forwardForms(forms: Forms, context: ServerContext): AskForm | undefined {
   if (!forms.forCall("", context)) return undefined

@@ -6,17 +6,20 @@ import {
 } from "@modelcontextprotocol/server"
 import { type ConnectionOptions, openConnection } from "./connection.ts"
 
-/** The limits of sessions, and the connection options of each client. */
+/** The session limits, and the connection options for each client. */
 export interface HttpSessionOptions {
   connection: ConnectionOptions
-  /** How long a session without an open request is kept, in milliseconds. */
+  /** Time in milliseconds after which a session without an open request ends. */
   idleMs: number
   maxSessions: number
 }
 
-/** The sessions of all clients. */
+/** The HTTP sessions of all clients. */
 export interface HttpSessions {
-  /** Answers a request of a session, or opens one. `gone` resolves when the exchange is over. */
+  /**
+   * Handles a request of an existing session, or opens a session. `gone` resolves when the client disconnects or the
+   * response has been sent.
+   */
   handle(request: Request, gone: Promise<void>): Promise<Response>
   /** Ends all sessions and their calls. */
   close(): Promise<void>
@@ -24,7 +27,7 @@ export interface HttpSessions {
 
 interface HttpSession {
   transport: WebStandardStreamableHTTPServerTransport
-  /** The negotiated protocol version. */
+  /** Returns the negotiated protocol version. */
   version(): string | undefined
   /** Number of open requests and streams. */
   open: number
@@ -32,15 +35,21 @@ interface HttpSession {
   end(): Promise<void>
 }
 
-/** When a client should reconnect after a stream ended, in milliseconds. */
+/** Time in milliseconds that a client should wait before it reconnects after a stream ends. */
 const reconnectMs = 1000
 
-/** Creates the protocol's HTTP sessions: opened by `initialize`, named by a header, ended by `DELETE` or idleness. */
+/**
+ * Creates the HTTP sessions of the protocol. `initialize` opens a session, a header identifies it, and `DELETE` or the
+ * idle timeout ends it.
+ */
 export function createHttpSessions({ connection, idleMs, maxSessions }: HttpSessionOptions): HttpSessions {
   const sessions = new Map<string, HttpSession>()
   const endings = new Set<Promise<void>>()
 
-  /** The session is added when the transport accepts `initialize`. It rejects any other first message. */
+  /**
+   * Opens a session. It is registered when the transport accepts `initialize`. The transport rejects any other first
+   * message.
+   */
   async function open(): Promise<HttpSession> {
     const id = randomUUID()
     const client = openConnection(connection)
@@ -108,7 +117,7 @@ export function createHttpSessions({ connection, idleMs, maxSessions }: HttpSess
   }
 }
 
-/** Returns a protocol error that belongs to no request. */
+/** Returns a protocol error that is not a response to a specific request. */
 export function errorResponse(
   status: number,
   message: string,
@@ -119,7 +128,10 @@ export function errorResponse(
 
 const versionHeader = "mcp-protocol-version"
 
-/** Replaces the version header by the negotiated version, unless the protocol requires an error for it. */
+/**
+ * Replaces the version header with the negotiated version. Keeps an unsupported version, for which the protocol
+ * requires an error.
+ */
 function withVersion(request: Request, version: string | undefined): Request {
   const named = request.headers.get(versionHeader)
   if (version === undefined || (named !== null && !SUPPORTED_PROTOCOL_VERSIONS.includes(named)))
@@ -131,18 +143,18 @@ function withVersion(request: Request, version: string | undefined): Request {
 
 type Message = Parameters<EventStore["storeEvent"]>[1]
 
-/** Limits of the messages kept for one session. Bytes are counted as JSON. */
+/** Limits for the messages kept for one session. `bytes` is the size as JSON. */
 interface EventLimits {
   messages: number
   bytes: number
 }
 
-/** A long output has about 50 KB. A picture can exceed the limit and is then kept alone. */
+/** Default limits. Long output is about 50 KB. A picture can exceed the limit and is then the only kept message. */
 const defaultLimits: EventLimits = { messages: 500, bytes: 4 * 1024 * 1024 }
 
 /**
- * Keeps the last messages to one client, so that it can resume a broken stream. The oldest are dropped first; the newest
- * is always kept. Resuming after a dropped message fails, since messages would be missing.
+ * Keeps the latest messages to one client, so that the client can resume a broken stream. Drops the oldest messages
+ * first and always keeps the newest one. Resuming after a dropped message fails, because messages would be missing.
  */
 export function createEventStore(limits: EventLimits = defaultLimits): Required<EventStore> {
   let kept: { id: string; stream: string; message: Message; bytes: number }[] = []
@@ -174,7 +186,7 @@ export function createEventStore(limits: EventLimits = defaultLimits): Required<
       const last = kept[at]
       if (!last) throw new Error("The stream cannot be resumed: its last message is no longer kept.")
       for (const { id, stream, message } of kept.slice(at + 1)) {
-        // The event that opens a stream has no content.
+        // The first event of a stream has no content.
         if (stream === last.stream && "jsonrpc" in message) await send(id, message)
       }
       return last.stream

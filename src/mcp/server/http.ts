@@ -9,15 +9,15 @@ import { createHttpSessions, errorResponse } from "./http-sessions.ts"
 /** The server's address and limits. */
 export interface HttpOptions {
   connection: ConnectionOptions
-  /** Default: 127.0.0.1. Any other host requires a key. */
+  /** Host to listen on. Any host other than a loopback address requires a key. Default: 127.0.0.1. */
   host?: string
-  /** 0: any free port. */
+  /** Port to listen on. 0 selects any free port. */
   port: number
-  /** Key that clients send as `Authorization: Bearer`. Default: none. */
+  /** Key that clients send as `Authorization: Bearer`. Default: no key is required. */
   key?: string
-  /** How long a session without an open request is kept, in milliseconds. Default: 30 minutes. */
+  /** Time in milliseconds after which a session without an open request ends. Default: 30 minutes. */
   idleMs?: number
-  /** Limit of clients at the same time. Default: 64. */
+  /** Maximum number of concurrent clients. Default: 64. */
   maxSessions?: number
 }
 
@@ -25,13 +25,13 @@ export interface HttpOptions {
 export interface HttpServer {
   /** URL for clients. */
   url: string
-  /** Ends all sessions and their calls, then all connections. */
+  /** Ends all sessions and their calls, then closes all connections. */
   close(): Promise<void>
 }
 
 const path = "/mcp"
 
-/** Serves clients over streamable HTTP. Throws `UsageError` for an invalid option or a port in use. */
+/** Serves clients over streamable HTTP. Throws `UsageError` for an invalid option and for a port in use. */
 export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   const { connection, host = "127.0.0.1", key, idleMs = 30 * 60 * 1000, maxSessions = 64 } = options
   const sessions = createHttpSessions({ connection, idleMs, maxSessions })
@@ -76,8 +76,9 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
 }
 
 /**
- * Returns the answer to a request that must not be served. A web page can make its own domain resolve to this server and
- * then sends that domain: as `Host`, which is checked on a loopback address, and as `Origin`, which is always checked.
+ * Returns the error response to a request that must be refused, or undefined. Protects against web pages whose domain
+ * resolves to this server: such a page sends its domain as `Host` and `Origin`. `Host` is checked only on a loopback
+ * address, and `Origin` is always checked.
  */
 function refusalOf(
   request: Request,
@@ -93,7 +94,7 @@ function refusalOf(
   })
 }
 
-/** Converts a request of Node's server. Its signal fires when the client disconnects. */
+/** Converts a Node request to a web request. `signal` fires when the client disconnects. */
 function toWebRequest(incoming: IncomingMessage, signal: AbortSignal): Request {
   const { method = "GET" } = incoming
   const headers = new Headers()
@@ -107,7 +108,7 @@ function toWebRequest(incoming: IncomingMessage, signal: AbortSignal): Request {
   return new Request(url, { method, headers, signal, body, duplex: "half" })
 }
 
-/** Streams an answer. Resolves when it was sent or the client disconnected. */
+/** Streams a response. Resolves when it has been sent or the client has disconnected. */
 async function sendWebResponse(answer: Response, response: ServerResponse): Promise<void> {
   response.writeHead(answer.status, Object.fromEntries(answer.headers))
   if (!answer.body) {
@@ -118,7 +119,7 @@ async function sendWebResponse(answer: Response, response: ServerResponse): Prom
   try {
     await pipeline(Readable.fromWeb(answer.body), response)
   } catch (error) {
-    // A disconnect is a normal end.
+    // A disconnect is not an error.
     if (!response.destroyed) throw error
   }
 }

@@ -22,7 +22,7 @@ import { uriOfFile } from "./resource-tools.ts"
 import type { OfferedResources } from "./resources.ts"
 import type { OfferedTools } from "./tools.ts"
 
-/** The services that the prompts of one client use. */
+/** The services that a client's prompts use. */
 interface PromptSource {
   tackle: Tackle
   calls: ClientCalls
@@ -31,9 +31,9 @@ interface PromptSource {
 }
 
 /**
- * Answers `prompts/…`: commands and skills by their names, and prompts of upstream MCP servers as `server:prompt`. A
- * command runs, loads and reads through calls of the client, under the rules. Its agent, model and subagent apply only in
- * Tackle's own sessions.
+ * Answers `prompts/list` and `prompts/get`. Offers commands and skills by name, and prompts of upstream MCP servers as
+ * `server:prompt`. Commands run shell commands, load skills and read files through calls of the client, under the
+ * permission rules. The agent, model and subagent of a command apply only in Tackle's own sessions.
  */
 export function offerPrompts(server: Server, source: PromptSource): void {
   const { tackle } = source
@@ -64,7 +64,7 @@ export function offerPrompts(server: Server, source: PromptSource): void {
   })
 }
 
-/** Skills require the tool that loads them. */
+/** Returns the commands that the client can use. Skills require the tool that loads them. */
 async function commandsFor({ tackle, tools }: PromptSource, signal: AbortSignal): Promise<Command[]> {
   const withSkills = await tools.has("skill", signal)
   return tackle.commands().filter(({ origin }) => origin !== "skill" || withSkills)
@@ -102,7 +102,7 @@ async function fillIn(
   }
 }
 
-/** Returns the content of an `@` mention, or a note that it could not be read. */
+/** Returns the content of an `@` mention, or a note that the content could not be read. */
 async function blocksFor(
   mention: Mention,
   context: ServerContext,
@@ -128,8 +128,8 @@ async function blocksFor(
 }
 
 /**
- * Returns the arguments of a command: each `<word>` (required) and `[word]` of its hint. Without such a hint, each `$1`,
- * `$2` … of the template, or one argument for all text after the command's name.
+ * Returns the arguments of a command: each `<word>` (required) and `[word]` (optional) of its hint. If the hint names
+ * no arguments, returns each `$1`, `$2` … of the template, or one argument for all text after the command's name.
  */
 export function argumentsOf({ template, argument_hint: hint = "", origin }: Command): PromptArgument[] {
   const hinted = [...hint.matchAll(/<([^<>]+)>|\[([^[\]]+)\]/g)].map(([, needed, optional = ""]) => ({
@@ -144,8 +144,8 @@ export function argumentsOf({ template, argument_hint: hint = "", origin }: Comm
 }
 
 /**
- * Returns the values as a user would write them after the command. Throws `ProtocolError` for a missing or unknown
- * argument, and for a value that cannot be quoted.
+ * Returns the values in the form in which a user types them after the command. Throws `ProtocolError` for a missing or
+ * unknown argument, and for a value that cannot be quoted.
  */
 export function lineOf(known: readonly PromptArgument[], given: Readonly<Record<string, string>>): string {
   const names = known.map(({ name }) => name)
@@ -155,7 +155,7 @@ export function lineOf(known: readonly PromptArgument[], given: Readonly<Record<
   if (missing) throw invalid(`The argument "${missing.name}" is missing.`)
   const last = known.findLastIndex(({ name }) => given[name] !== undefined)
   const values = known.slice(0, last + 1).map(({ name }) => given[name] ?? "")
-  // The last argument takes the rest of the line, so quotes would become part of it.
+  // The last argument takes the remaining text of the line, so quotes would become part of its value.
   return values.map((value, index) => (index === known.length - 1 ? value : quoted(value))).join(" ")
 }
 
@@ -170,12 +170,12 @@ function invalid(message: string): ProtocolError {
   return new ProtocolError(ProtocolErrorCode.InvalidParams, message)
 }
 
-/** The protocol's limit for one answer. */
+/** Maximum number of completions in one response, from the protocol. */
 const maxValues = 100
 
 /**
- * Answers `completion/complete` with paths in the worktree, since most arguments are files. Requires the tool `list`, and
- * a rule that allows listing the directory.
+ * Answers `completion/complete` with paths in the worktree, because most arguments are files. Requires the tool `list`
+ * and a rule that allows listing the directory.
  */
 export function offerCompletion(
   server: Server,
@@ -189,7 +189,7 @@ export function offerCompletion(
   })
 }
 
-/** Returns the paths in the worktree that start with the text. Directories end in a slash. */
+/** Returns the paths in the worktree that start with `text`. Directories end in a slash. */
 async function pathsFrom(text: string, tackle: Tackle, agent: string | undefined): Promise<string[]> {
   const start = text === "" || text.endsWith("/") ? text : dirname(text)
   const beginning = text.endsWith("/") ? "" : basename(text)

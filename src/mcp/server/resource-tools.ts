@@ -12,10 +12,10 @@ import { realPath, resolvePath } from "../../util/paths.ts"
 import { identityAt } from "../../util/pinned-path.ts"
 import { readResourceID } from "../client/resources.ts"
 
-/** A resource is sent as a whole. Larger files need the tool `read`. In bytes. */
+/** Maximum size of a file resource, in bytes. Resources are sent whole. Larger files require the tool `read`. */
 const maxFileBytes = 10 * 1024 * 1024
 
-/** Returns a whole file in `metadata.contents`. Plugins see the id and the arguments of the tool `read`. */
+/** Returns a whole file in `metadata.contents`. Has the id and arguments of the tool `read`, which plugins see. */
 export const readWholeFile = define("read", {
   description: "Reads a whole file that a client requests as a resource.",
   parameters: z.object({ filePath: z.string() }),
@@ -35,7 +35,7 @@ export const readWholeFile = define("read", {
   },
 })
 
-/** Returns a tool with the id and arguments of `read` that watches a file instead. */
+/** Returns a tool that watches a file. It has the id and arguments of the tool `read`. */
 export function watchFile(start: (file: { path: string; real: string }) => void): Info {
   return define("read", {
     description: "Watches a file for a client.",
@@ -60,7 +60,10 @@ async function askForFile(ctx: Pick<ToolContext, "ask">, path: string, real: str
   })
 }
 
-/** Returns the answer of an upstream MCP server in `metadata.contents`. Asks like the model's tool of the same id. */
+/**
+ * Returns a tool that stores a resource of an upstream MCP server in `metadata.contents`. It asks for the same
+ * permission as the model's tool with this id.
+ */
 export function readServerResource(tackle: Pick<Tackle, "readMcpResource">): Info {
   return define(readResourceID, {
     description: "Reads a resource of an MCP server for a client.",
@@ -74,7 +77,7 @@ export function readServerResource(tackle: Pick<Tackle, "readMcpResource">): Inf
   })
 }
 
-/** Watches a resource of an upstream MCP server, like {@link watchFile}. */
+/** Returns a tool that watches a resource of an upstream MCP server, like {@link watchFile}. */
 export function watchServerResource(start: (signal: AbortSignal) => Promise<void>): Info {
   return define(readResourceID, {
     description: "Watches a resource of an MCP server for a client.",
@@ -102,7 +105,7 @@ export function uriOfFile(path: string): string {
   return pathToFileURL(path).href
 }
 
-/** Returns the path of a file URI. Throws `ProtocolError` for a file of another machine. */
+/** Returns the path of a file URI. Throws `ProtocolError` for a file on another machine. */
 export function pathOfUri(uri: string): string {
   try {
     return fileURLToPath(uri)
@@ -114,7 +117,7 @@ export function pathOfUri(uri: string): string {
   }
 }
 
-/** Resolves links. Returns the path itself if that fails; opening it then reports the error. */
+/** Resolves links. If that fails, returns the path unchanged, so that opening it reports the error. */
 export function linkTarget(path: string): string {
   try {
     return realPath(path)

@@ -15,37 +15,37 @@ import { type ClientCall, type ClientCalls, completedOf } from "./client-calls.t
 import { pathOfUri, readServerResource, readWholeFile, uriOfFile } from "./resource-tools.ts"
 import type { OfferedTools } from "./tools.ts"
 
-/** A resource by its URI and, if known, its upstream server. */
+/** The URI of a resource and, if known, its upstream server. */
 export interface NamedResource {
   uri: string
   server?: string
 }
 
-/** Where a resource is: in the file system, or at an upstream server. */
+/** The source of a resource: the file system or an upstream server. */
 export type ResourceSource = { kind: "file"; path: string } | { kind: "server"; server: string; uri: string }
 
-/** The resources of one client. */
+/** The resources offered to one client. */
 export interface OfferedResources {
   /**
-   * Reads a resource under the rules of the tool that reads it. Without a server, the first one that has it is used.
-   * Throws `ProtocolError` with the reason if it does not exist.
+   * Reads a resource under the rules of the tool that reads it. If `named` has no server, uses the first server that
+   * has the resource. Throws `ProtocolError` with the reason if the resource cannot be read.
    */
   read(named: NamedResource, context: ServerContext): Promise<ReadResourceResult>
-  /** Finds a resource that the client may read. Throws like `read`. */
+  /** Finds the source of a resource that the client may read. Throws like `read`. */
   find(named: NamedResource, signal: AbortSignal): Promise<ResourceSource>
-  /** Offers the file with the full output of a call whose result was cut. */
+  /** Offers the file with the full output of a call whose result was truncated. */
   noteOutput(tool: string, state: ToolStateCompleted): Promise<void>
 }
 
 /**
- * Answers `resources/…`: files by their URI, full outputs of the client's own calls, and resources of upstream MCP
+ * Answers `resources/…`. Offers files by URI, full outputs of the client's own calls, and resources of upstream MCP
  * servers. Each kind requires the tool that reads it.
  */
 export function offerResources(
   server: Server,
   { tackle, calls, tools }: { tackle: Tackle; calls: ClientCalls; tools: OfferedTools },
 ): OfferedResources {
-  /** Output files, and the tool that wrote each. */
+  /** Paths of output files, with the tool that wrote each file. */
   const outputs = new Map<string, string>()
   const throughServers = readServerResource(tackle)
 
@@ -114,7 +114,7 @@ const fileTemplate = {
   description: "A file by its absolute path. The permission rules of the tool read apply.",
 }
 
-/** Returns the first server that lists the URI, else the first with a matching template. */
+/** Returns the first server that lists the URI, or the first server with a matching template. */
 function ownerOf(uri: string, servers: readonly McpResources[]): string | undefined {
   const listing = servers.find(({ resources }) => resources.some((resource) => resource.uri === uri))
   return (
@@ -122,7 +122,7 @@ function ownerOf(uri: string, servers: readonly McpResources[]): string | undefi
   )?.server
 }
 
-/** An invalid template matches nothing. */
+/** Returns true if the URI matches the template. An invalid template matches nothing. */
 function matches(uri: string, template: string): boolean {
   try {
     return new UriTemplate(template).match(uri) !== null

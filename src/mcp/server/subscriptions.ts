@@ -11,12 +11,14 @@ import { type ClientCalls, completedOf } from "./client-calls.ts"
 import { linkTarget, watchFile, watchServerResource } from "./resource-tools.ts"
 import type { NamedResource, ResourceSource } from "./resources.ts"
 
-/** Each costs a `stat` per second, or memory of an upstream server. */
+/**
+ * Maximum number of subscriptions of a client. Each costs a `stat` call per second, or memory at an upstream server.
+ */
 const maxSubscriptions = 100
 
 /** The subscriptions of one client. */
 export interface Subscriptions {
-  /** Ends all subscriptions. Does not reject. */
+  /** Ends all subscriptions. Never rejects. */
   close(): Promise<void>
 }
 
@@ -24,7 +26,7 @@ type Stop = () => void | Promise<void>
 
 /**
  * Answers `resources/subscribe` and `resources/unsubscribe`. A subscription needs the same permission as reading the
- * resource. Upstream servers are subscribed to for their resources.
+ * resource. For a resource of an upstream server, subscribes at that server.
  */
 export function offerSubscriptions(
   server: Server,
@@ -39,12 +41,12 @@ export function offerSubscriptions(
     calls: ClientCalls
     find(named: NamedResource, signal: AbortSignal): Promise<ResourceSource>
     onProblem(message: string, error: unknown): void
-    /** How often files are checked, in milliseconds. Default: every second. */
+    /** Interval for checking files, in milliseconds. Default: 1000. */
     watchMs?: number
   },
 ): Subscriptions {
   const files = createFileWatch(watchMs)
-  /** Subscriptions by URI, including those that are starting. */
+  /** Subscriptions by URI, including subscriptions that are still starting. */
   const active = new Map<string, Promise<Stop>>()
 
   server.setRequestHandler("resources/subscribe", async ({ params: { uri } }, context) => {
@@ -105,7 +107,7 @@ export function offerSubscriptions(
     })
   }
 
-  /** A subscription that failed to start has already answered its client. */
+  /** Ends a subscription. Ignores one that failed to start, because the client has already received the error. */
   async function end(started: Promise<Stop> | undefined): Promise<void> {
     const [result] = await Promise.allSettled([started])
     if (result.status === "rejected") return
@@ -125,7 +127,7 @@ export function offerSubscriptions(
   }
 }
 
-/** A file by the client's path, and the link target at the time of the permission. Absolute. */
+/** The path that the client named, and its link target when permission was granted. Both are absolute. */
 interface WatchedFile {
   path: string
   real: string
@@ -133,7 +135,7 @@ interface WatchedFile {
 
 const defaultWatchMs = 1000
 
-/** Polls files by `stat`, which works on every file system. One timer, only while files are watched. */
+/** Polls files with `stat`, which works on every file system. Runs one timer, and only while files are watched. */
 function createFileWatch(everyMs = defaultWatchMs) {
   const watched = new Set<{ file: WatchedFile; stamp: string; onChanged(): void }>()
   let timer: NodeJS.Timeout | undefined
@@ -148,7 +150,7 @@ function createFileWatch(everyMs = defaultWatchMs) {
   }
 
   return {
-    /** Calls the listener after each change, creation and deletion. Returns a function that stops watching. */
+    /** Calls `onChanged` after the file is changed, created or deleted. Returns a function that stops watching. */
     add(file: WatchedFile, onChanged: () => void): () => void {
       const entry = { file, stamp: stampOf(file), onChanged }
       watched.add(entry)
@@ -163,7 +165,10 @@ function createFileWatch(everyMs = defaultWatchMs) {
   }
 }
 
-/** The permission covers one file. If the path leads to another file later, changes of that file are not reported. */
+/**
+ * Returns a value that changes with the file. The permission covers one file, so changes are not reported while the
+ * path leads to another file.
+ */
 function stampOf({ path, real }: WatchedFile): string {
   return linkTarget(path) === real ? fileStamp(real) : "elsewhere"
 }

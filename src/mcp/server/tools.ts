@@ -13,15 +13,18 @@ import { canonicalJson } from "../../util/json.ts"
 import { type ClientCalls, noFormsHint } from "./client-calls.ts"
 import { contentOf } from "./content.ts"
 
-/** The tools of one client. */
+/** The tools offered to one client. */
 export interface OfferedTools {
-  /** Notifies the client if the tools differ from those it last listed. Resolves when the notification was sent. */
+  /**
+   * Notifies the client if the tools differ from the last list it received. Resolves when the notification has been
+   * sent.
+   */
   notifyIfChanged(signal: AbortSignal): Promise<void>
   /** Returns true if the client may call the tool. */
   has(name: string, signal: AbortSignal): Promise<boolean>
 }
 
-/** Answers `tools/list` and `tools/call`, and notifies the client of changes. */
+/** Answers `tools/list` and `tools/call`, and notifies the client when its tools change. */
 export function offerTools(
   server: Server,
   {
@@ -37,7 +40,7 @@ export function offerTools(
     onCompleted(tool: string, state: ToolStateCompleted): Promise<void>
   },
 ): OfferedTools {
-  /** The tools that the client last listed or was notified of. Undefined: none yet. */
+  /** The tools that the client last listed or was notified of, as JSON. Undefined before the first list. */
   let sent: string | undefined
 
   server.setRequestHandler("tools/list", async (_request, { mcpReq }) => {
@@ -56,7 +59,7 @@ export function offerTools(
     return result
   })
 
-  /** The result must reach the client even if a notification fails. */
+  /** Reports a failed notification as a problem, so that the client still receives the result. */
   async function withoutFailing(notification: Promise<void>): Promise<void> {
     await notification.catch((error: unknown) => onProblem("a client could not be notified", error))
   }
@@ -99,8 +102,8 @@ function availableIDs(listed: readonly ToolListing[]): string {
 }
 
 /**
- * Throws `UsageError` for an unknown agent, an unknown tool, and a tool that no client can be offered. Reports a wrong
- * flag at the start instead of by a missing tool later.
+ * Throws `UsageError` for an unknown agent, an unknown tool, and a tool that cannot be offered to any client. This
+ * reports a wrong flag at startup.
  */
 export async function assertChosenTools(
   tackle: Tackle,
@@ -108,12 +111,12 @@ export async function assertChosenTools(
 ): Promise<void> {
   const caller = tackle.caller({ agent })
   try {
-    // Without chosen tools, upstream MCP servers start with the first list and not before.
+    // If no tools are chosen, upstream MCP servers start when a client first lists the tools.
     if (!tools) return
     const listed = await caller.tools(signal)
     for (const id of tools) {
       const tool = listed.find((entry) => entry.id === id)
-      // `question` depends on whether a client can show forms.
+      // The tool `question` is offered only if a client can show forms.
       if (tool?.offered || id === "question") continue
       if (tool) throw new UsageError(`The tool "${id}" cannot be offered: ${tool.reason} (--tools).`)
       throw new UsageError(`Unknown tool "${id}" (--tools). Available: ${availableIDs(listed)}.`)
