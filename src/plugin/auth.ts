@@ -2,7 +2,9 @@ import * as z from "zod"
 import { errorMessage, UsageError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
 
-/** Stored credentials of a provider, in the format of OpenCode's plugins. `expires`: milliseconds since the epoch. */
+/**
+ * Stored credentials of a provider, in the format of OpenCode's plugins. `expires` is in milliseconds since the epoch.
+ */
 export const StoredAuth = z.lazy(() =>
   z.discriminatedUnion("type", [
     z.looseObject({ type: z.literal("api"), key: z.string() }),
@@ -16,7 +18,7 @@ export const StoredAuth = z.lazy(() =>
 )
 export type StoredAuth = z.infer<typeof StoredAuth>
 
-/** The sign-in methods of a plugin for a provider, and its options for the provider's package. */
+/** A plugin's sign-in methods for a provider, and its options for the provider's package. */
 export interface AuthHook {
   /** Id of the provider. */
   provider: string
@@ -25,21 +27,26 @@ export interface AuthHook {
   methods: AuthMethod[]
 }
 
-/** One way to sign in. */
+/** A sign-in method. */
 export interface AuthMethod {
   type: "api" | "oauth"
   label: string
-  /** Text questions to the user before signing in. */
+  /** Text questions that the user answers before signing in. */
   prompts: { key: string; message: string }[]
   authorize?: (inputs: Record<string, string>) => unknown
 }
 
-/** The provider's sign-in page. `auto`: the plugin waits for the result; `code`: the user enters a code. */
+/**
+ * The provider's sign-in page. With the method `auto`, the plugin waits for the result. With `code`, the user enters a
+ * code.
+ */
 export interface PageStep {
   url: string
   instructions: string
   method: "auto" | "code"
-  /** Waits for the result; `code` needs the user's code. Throws `UsageError` on failure. */
+  /**
+   * Completes the sign-in. `code` is the user's code, which the method `code` requires. Throws `UsageError` on failure.
+   */
   finish(code?: string): Promise<StoredAuth>
 }
 
@@ -80,7 +87,7 @@ export function readAuthHook(value: unknown): AuthHook {
   }
 }
 
-/** Runs all functions of the hook's methods in `contain`, so that their errors do not end the process. */
+/** Wraps the functions of the hook's methods in `contain`, so that errors that escape them do not end the process. */
 export function containAuth(
   { methods, ...hook }: AuthHook,
   contain: (work: () => Promise<unknown>) => Promise<unknown>,
@@ -102,7 +109,7 @@ export function containAuth(
   }
 }
 
-/** Starts a method with a sign-in page. Throws `UsageError` if the plugin fails or returns no page. */
+/** Starts a sign-in method that has a page. Throws `UsageError` if the plugin fails or returns no page. */
 export async function openSignInPage(
   { label, authorize }: AuthMethod,
   inputs: Record<string, string>,
@@ -119,7 +126,9 @@ export async function openSignInPage(
   }
 }
 
-/** Signs in with a key, which the plugin can derive from the user's answers. Throws `UsageError` if it is refused. */
+/**
+ * Signs in with a key, which the plugin can derive from the user's answers. Throws `UsageError` if the key is refused.
+ */
 export async function signInByKey(
   { label, authorize }: AuthMethod,
   key: string,

@@ -6,7 +6,7 @@ import { isRecord } from "../util/json.ts"
 import { StoredAuth } from "./auth.ts"
 import { copyPlain } from "./copy-plain.ts"
 
-/** The data that the client can read. */
+/** The data and functions that a plugin's client uses. */
 export interface ClientHost {
   directory: string
   worktree: string
@@ -16,18 +16,18 @@ export interface ClientHost {
   sessions(): Promise<Session[]>
   messages(sessionID: string): Promise<MessageWithParts[]>
   todos(sessionID: string): Promise<Todo[]>
-  /** The config in OpenCode's format. */
+  /** Returns the config in OpenCode's format. */
   config(): Record<string, unknown>
-  /** Stores credentials of a provider. */
+  /** Stores the credentials of a provider. */
   saveAuth(providerID: string, auth: StoredAuth): Promise<void>
 }
 
-/** OpenCode's client, with the methods that Tackle supports. All others throw when called. */
+/** OpenCode's client with the methods that Tackle supports. Other methods throw when called. */
 export type PluginClient = Readonly<Record<string, unknown>>
 
 type Method = (input?: unknown) => Promise<unknown>
 
-/** Creates the client of a plugin. Answers have OpenCode's format: `{ data }`. */
+/** Creates the client of a plugin. Its methods return `{ data }`, as in OpenCode. */
 export function createClient(plugin: string, host: ClientHost): PluginClient {
   const note = (level: string, message: string, extra?: unknown) =>
     host.log({ plugin, level, message, extra })
@@ -54,7 +54,7 @@ export function createClient(plugin: string, host: ClientHost): PluginClient {
       return messages.map(({ message, parts }) => ({ info: message, parts }))
     },
     "session.todo": (input) => host.todos(sessionOf(input)),
-    // For renewed tokens.
+    // Plugins use this to store renewed tokens.
     "auth.set": async (input) => {
       const auth = StoredAuth.safeParse(isRecord(input) ? input.body : undefined)
       if (!auth.success)
@@ -69,7 +69,7 @@ export function createClient(plugin: string, host: ClientHost): PluginClient {
   return member([], methods) as unknown as PluginClient
 }
 
-/** Returns the member at a path such as `client.a.b`. An unknown member throws only when called. */
+/** Returns the member at a path such as `client.a.b`. An unknown member throws only when it is called. */
 function member(path: readonly string[], methods: Readonly<Record<string, Method>>): object {
   const name = path.join(".")
   const call = async (input?: unknown) => {
@@ -78,19 +78,19 @@ function member(path: readonly string[], methods: Readonly<Record<string, Method
       const offered = Object.keys(methods).join(", ")
       throw new UsageError(`Tackle's plugin client does not support ${name}(). Supported: ${offered}.`)
     }
-    // A copy, since plugins may change it.
+    // Copy the data, because plugins may change it.
     return { data: copyPlain(await method(input)) }
   }
   // Some plugins check that the client and its groups are objects. Only members of groups are functions.
   return new Proxy(path.length < 2 ? {} : call, {
     get(_, key) {
-      // With `then` it would be a promise.
+      // A `then` member would make the client a promise.
       return typeof key === "string" && key !== "then" ? member([...path, key], methods) : undefined
     },
   })
 }
 
-/** Old clients wrap the fields in `body`. */
+/** Returns the fields of an input. Old versions of OpenCode's client wrap them in `body`. */
 function fieldsOf(input: unknown): Record<string, unknown> {
   if (!isRecord(input)) return {}
   return isRecord(input.body) ? input.body : input

@@ -1,11 +1,11 @@
 import { isRecord } from "../util/json.ts"
 
-/** No config or message is nested deeper. */
+/** Maximum nesting depth. Configs and messages are never nested this deeply. */
 const maxDepth = 100
 
 /**
- * Copies plain data. Values other than arrays and plain objects are kept, such as functions in a provider's options.
- * Throws `TypeError` for circular data.
+ * Copies arrays and plain objects. Other values, such as functions in a provider's options, are kept unchanged. Throws
+ * `TypeError` for circular data.
  */
 export function copyPlain<T>(value: T, depth = 0): T {
   if (depth > maxDepth) throw new TypeError("it is circular or nested too deeply")

@@ -2,13 +2,13 @@ import type { Action } from "../schema/permission.ts"
 import type { AuthHook } from "./auth.ts"
 
 /**
- * The hooks of a plugin, in the format of OpenCode's plugins. Each function receives an input and an output, which it
- * changes in place.
+ * The hooks of a plugin, in the format of OpenCode's plugins. Most hooks receive an input and an output, and change the
+ * output in place.
  */
 export interface Hooks {
   /**
-   * Called once before the engine starts. A plugin can change the keys `model`, `default_agent`, `agent`, `provider` and
-   * `mcp`.
+   * Called once before the engine starts. A plugin can change the keys `model`, `default_agent`, `agent`, `provider`
+   * and `mcp`.
    */
   config?: (config: Record<string, unknown>) => unknown
   /** Called for every event. The engine does not wait for it. */
@@ -17,9 +17,9 @@ export interface Hooks {
   auth?: AuthHook
   /** Tools by id. */
   tool?: Record<string, unknown>
-  /** Called before the permission check of a call. Throws to block the call. */
+  /** Called before the permission check of a call. A hook that throws blocks the call. */
   "tool.execute.before"?: (input: CallInput, output: BeforeOutput) => unknown
-  /** Called after each call that was started, also after a failure. */
+  /** Called after each call that was started, including failed calls. */
   "tool.execute.after"?: (input: AfterInput, output: AfterOutput) => unknown
   "tool.definition"?: (input: { toolID: string }, output: DefinitionOutput) => unknown
   "permission.ask"?: (input: PermissionInput, output: { status: Action }) => unknown
@@ -28,53 +28,57 @@ export interface Hooks {
   /** Called before each request to a model. */
   "chat.params"?: (input: ChatInput, output: ParamsOutput) => unknown
   "chat.headers"?: (input: ChatInput, output: { headers: Record<string, string> }) => unknown
-  /** Called before each step with the model's view of the conversation. Also `experimental.chat.messages.transform`. */
+  /**
+   * Called before each step with the messages that the model will receive. Also `experimental.chat.messages.transform`.
+   */
   "chat.messages.transform"?: (input: object, output: { messages: TransformedMessage[] }) => unknown
   /** Called before each step with the system prompt. Also `experimental.chat.system.transform`. */
   "chat.system.transform"?: (input: SystemInput, output: { system: string[] }) => unknown
-  /** Called before a complete text of the model is stored. Also `experimental.text.complete`. */
+  /** Called before a completed text of the model is stored. Also `experimental.text.complete`. */
   "text.complete"?: (input: TextInput, output: { text: string }) => unknown
   "shell.env"?: (input: ShellInput, output: { env: Record<string, string> }) => unknown
-  /** Called before the request for a summary. Also `experimental.session.compacting`. */
+  /** Called before the request for a conversation summary. Also `experimental.session.compacting`. */
   "session.compacting"?: (input: { sessionID: string }, output: CompactingOutput) => unknown
   /** Called when the engine closes. */
   dispose?: () => unknown
 }
 
-/** A call. `tool` is the tool's id. */
+/** A tool call. `tool` is the id of the tool. */
 export interface CallInput {
   tool: string
   sessionID: string
   callID: string
 }
 
-/** The arguments. Changed arguments are validated, checked by the rules and shown instead of the model's. */
+/**
+ * The arguments of the call. Changed arguments replace the model's: they are validated, checked by the rules and shown.
+ */
 export interface BeforeOutput {
   args: Record<string, unknown>
 }
 
-/** OpenCode has no `status`, since it has no hook after a failure. */
+/** A finished call. `status` does not exist in OpenCode, which has no hook after a failed call. */
 export interface AfterInput extends CallInput {
   args: Record<string, unknown>
   status: "completed" | "error"
 }
 
-/** For a failed call, `output` is the error message. */
+/** The result of a call. For a failed call, `output` is the error message. */
 export interface AfterOutput {
   title: string
   output: string
   metadata: Record<string, unknown>
 }
 
-/** `parameters` is JSON Schema. */
+/** The definition of a tool. `parameters` is a JSON Schema. */
 export interface DefinitionOutput {
   description: string
   parameters: Record<string, unknown>
 }
 
 /**
- * A permission request. `type` is the permission, `pattern` the requested patterns, `id` the id of the call or else of the
- * session, `time` the time of the request in milliseconds since the epoch.
+ * A permission request. `type` is the permission and `pattern` contains the requested patterns. `id` is the id of the
+ * call, or of the session if there is no call. `time.created` is in milliseconds since the epoch.
  */
 export interface PermissionInput {
   id: string
@@ -88,7 +92,7 @@ export interface PermissionInput {
   time: { created: number }
 }
 
-/** A model by the ids of its provider and itself. */
+/** A model, identified by its provider and model ids. */
 export interface ModelRef {
   providerID: string
   modelID: string
@@ -102,13 +106,13 @@ export interface MessageInput {
   messageID: string
 }
 
-/** Parts are texts and files. Changes of `message` have no effect. */
+/** The user's message. `parts` contains texts and files. Changes to `message` have no effect. */
 export interface MessageOutput {
   message: Record<string, unknown>
   parts: Record<string, unknown>[]
 }
 
-/** The next request. `message` is the user's stored message; `provider` has only its `id`. */
+/** The next model request. `message` is the user's stored message. `provider` contains only `id`. */
 export interface ChatInput {
   sessionID: string
   agent: string
@@ -117,7 +121,10 @@ export interface ChatInput {
   message: Record<string, unknown>
 }
 
-/** Undefined means the provider's default. `options` are for the provider's package. */
+/**
+ * Parameters of a model request. Undefined selects the provider's default. `options` are passed to the provider's
+ * package.
+ */
 export interface ParamsOutput {
   temperature?: number | undefined
   topP?: number | undefined
@@ -132,33 +139,33 @@ export interface TransformedMessage {
   parts: Record<string, unknown>[]
 }
 
-/** The session of the next step, and its model. */
+/** The session of the next step and its model. */
 export interface SystemInput {
   sessionID: string
   model: Record<string, unknown>
 }
 
-/** The part that contains the text. */
+/** The ids of the part that contains the text. */
 export interface TextInput {
   sessionID: string
   messageID: string
   partID: string
 }
 
-/** The absolute working directory of a command, and the call that runs it. */
+/** The absolute working directory of a command, and the call that runs the command. */
 export interface ShellInput {
   cwd: string
   sessionID: string
   callID: string | undefined
 }
 
-/** `context` is added to the prompt for the summary; `prompt` replaces it. */
+/** The prompt for a summary. `context` is added to the default prompt; `prompt` replaces it. */
 export interface CompactingOutput {
   context: string[]
   prompt?: string | undefined
 }
 
-/** The hooks with an output, and their types. */
+/** The hooks that have an output, with their input and output types. */
 export interface OutputHooks {
   "tool.execute.before": { input: CallInput; output: BeforeOutput }
   "tool.execute.after": { input: AfterInput; output: AfterOutput }
@@ -174,5 +181,5 @@ export interface OutputHooks {
   "session.compacting": { input: { sessionID: string }; output: CompactingOutput }
 }
 
-/** The name of such a hook, without OpenCode's `experimental.` prefix. */
+/** Name of a hook that has an output, without OpenCode's `experimental.` prefix. */
 export type OutputHook = keyof OutputHooks

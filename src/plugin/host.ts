@@ -12,62 +12,63 @@ import { PluginBlockedError, PluginFailedError } from "./errors.ts"
 import type { Hooks, OutputHook, OutputHooks } from "./hooks.ts"
 import type { Plugin } from "./load.ts"
 
-/** Calls the hooks of all plugins. Exists only if there are plugins. */
+/** Calls the hooks of all plugins. Created only if plugins are loaded. */
 export interface PluginHost {
-  /** Returns true if an enabled plugin has the hook. Avoids preparing input that no plugin needs. */
+  /** Returns true if an enabled plugin has the hook. Callers use it to avoid preparing input that no plugin needs. */
   has(hook: keyof Hooks): boolean
   /**
-   * Runs a hook of all plugins in load order; each receives the output of the previous one. A plugin that throws,
-   * exceeds the limit or returns an invalid output changes nothing and is disabled; `failed` is then true. In
-   * `tool.execute.before` it blocks the call instead: throws {@link PluginBlockedError}. Throws the signal's reason.
+   * Runs a hook of all plugins in load order. Each plugin receives the output of the previous one. If a plugin throws,
+   * exceeds the limit or returns an invalid output, its changes are dropped, it is disabled, and `failed` is true. In
+   * `tool.execute.before`, it blocks the call instead by throwing {@link PluginBlockedError}. Throws the signal's
+   * reason.
    */
   run<H extends OutputHook>(
     hook: H,
     about: OutputHooks[H],
     signal?: AbortSignal,
   ): Promise<{ output: OutputHooks[H]["output"]; failed: boolean }>
-  /** Runs the `config` hooks and returns the config after each. A plugin that fails changes nothing. */
+  /** Runs the `config` hooks and returns the config after each hook. Ignores the changes of a plugin that fails. */
   config(config: Readonly<Record<string, unknown>>): Promise<ChangedConfig[]>
   /**
-   * Returns the options of the first plugin for the provider. Undefined: no such plugin, the user is not signed in, or the
-   * plugin failed and was disabled.
+   * Returns the provider options of the first plugin for the provider. Returns undefined if no plugin supports the
+   * provider, the user is not signed in, or the plugin failed and was disabled.
    */
   providerOptions(
     provider: { id: string; options: Readonly<Record<string, unknown>> },
     auth: () => Promise<StoredAuth | undefined>,
   ): Promise<Record<string, unknown> | undefined>
-  /** The sign-in methods of all plugins, in load order. */
+  /** Returns the sign-in methods of all plugins, in load order. */
   signIns(): AuthHook[]
-  /** Sends the event to every plugin, in order. Returns at once. */
+  /** Sends the event to every plugin. Each plugin receives events in order. Returns immediately. */
   event(event: { type: string; properties: Record<string, unknown> }): void
-  /** Waits for pending events, then calls `dispose`. Never rejects. */
+  /** Waits for pending events, then calls the `dispose` hooks. Never rejects. */
   close(): Promise<void>
 }
 
-/** The config after the hook of one plugin. */
+/** The config after a plugin's `config` hook. */
 export interface ChangedConfig {
   plugin: string
   config: Readonly<Record<string, unknown>>
 }
 
-/** The plugins, their limit, and how failures are handled. */
+/** The plugins, their time limit, and how failures are handled. */
 export interface PluginHostOptions {
   plugins: readonly Plugin[]
   /** Time limit for one hook, in milliseconds. */
   limitMs: number
-  /** Runs a plugin's code so that an escaping error does not end the process. */
+  /** Runs a plugin's code so that errors that escape it do not end the process. */
   contain<T>(plugin: string, work: () => Promise<T>): Promise<T>
   /** Called once for each plugin that is disabled. */
   onFailure(error: PluginFailedError): void
 }
 
-/** Enough for a program or a request to a server nearby. In milliseconds. */
+/** Default time limit for one hook, in milliseconds. Enough to run a program or send a request to a nearby server. */
 export const defaultHookLimitMs = 10_000
 
-/** Creates a host. A plugin that throws or exceeds the limit is disabled: none of its hooks is called again. */
+/** Creates a host. A plugin that throws or exceeds the limit is disabled, and none of its hooks is called again. */
 export function createPluginHost({ plugins, limitMs, contain, onFailure }: PluginHostOptions): PluginHost {
   const disabled = new Set<string>()
-  /** The last pending event of each plugin. */
+  /** The latest pending event of each plugin. */
   const pending = new Map<Plugin, Promise<void>>()
 
   const having = (hook: keyof Hooks) =>
@@ -79,7 +80,7 @@ export function createPluginHost({ plugins, limitMs, contain, onFailure }: Plugi
     onFailure(new PluginFailedError(name, hook, errorMessage(error), error))
   }
 
-  /** Throws the errors of the hook, and {@link TimeoutError}. */
+  /** Calls a hook. Throws the hook's errors, and {@link TimeoutError} at the limit. */
   async function call(name: string, work: () => unknown): Promise<void> {
     const ended = contain(name, async () => {
       await work()
@@ -97,7 +98,7 @@ export function createPluginHost({ plugins, limitMs, contain, onFailure }: Plugi
   ): Promise<OutputHooks[H]["output"]> {
     const run = hooks[hook] as ((input: unknown, output: unknown) => unknown) | undefined
     if (!run) return output
-    // Copies: changes after the time limit must have no effect.
+    // Copy both, because changes after the time limit must have no effect.
     const [ownInput, ownOutput] = [copyPlain(input), copyPlain(output)]
     const done = call(name, () => run(ownInput, ownOutput))
     await (signal ? orAbort(done, signal) : done)
@@ -115,7 +116,7 @@ export function createPluginHost({ plugins, limitMs, contain, onFailure }: Plugi
         } catch (error) {
           if (signal?.aborted) throw abortedError(signal)
           const blocks = hook === "tool.execute.before"
-          // In this hook a throw is a decision about the call, not a failure.
+          // In this hook, an exception is a decision about the call, not a failure.
           if (!blocks || error instanceof TimeoutError) disable(plugin.name, hook, error)
           if (blocks) throw new PluginBlockedError(plugin.name, errorMessage(error), error)
           failed = true
@@ -187,7 +188,7 @@ export function createPluginHost({ plugins, limitMs, contain, onFailure }: Plugi
 
 const record = z.record(z.string(), z.unknown())
 
-/** Parts that a plugin adds get their ids later. */
+/** Fields that parts added by a plugin may omit. These parts receive their ids later. */
 const added = { id: true, sessionID: true, messageID: true } as const
 const MessagePart = z.discriminatedUnion("type", [TextPart.partial(added), FilePart.partial(added)])
 

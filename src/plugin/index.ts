@@ -1,6 +1,6 @@
 /**
- * `tackle/plugin`, which plugin files import. `@opencode-ai/plugin` resolves to this module too, for plugins and tool
- * files.
+ * The module `tackle/plugin`, which plugin files import. In plugins and tool files, `@opencode-ai/plugin` also resolves
+ * to this module.
  */
 import * as z from "zod"
 import type { ToolContext } from "../tool/context.ts"
@@ -15,7 +15,7 @@ export type { PluginInput } from "./input.ts"
 /** The function that a plugin file exports. */
 export type Plugin = (input: PluginInput, options?: Readonly<Record<string, unknown>>) => Promise<Hooks>
 
-/** A tool in OpenCode's format: a description, Zod fields, and a function that returns a text or a result. */
+/** A tool in OpenCode's format: a description, Zod fields, and a function that returns text or a result. */
 export interface PluginTool<Args extends z.ZodRawShape> {
   description: string
   args: Args

@@ -15,19 +15,19 @@ export interface PluginInput {
   experimental_workspace: { register(type: string): never }
 }
 
-/** The engine's data for plugins. Directories are absolute. */
+/** The engine's data for plugins. Directories are absolute paths. */
 export interface PluginInputOptions extends ClientHost {
   directory: string
   worktree: string
-  /** The environment of commands that a plugin runs with `$`. */
+  /** Environment of the commands that a plugin runs with `$`. */
   environment: Readonly<Record<string, string | undefined>>
   /** Ends running commands when the engine closes. */
   signal: AbortSignal
-  /** Records commands. See `ProcessOptions`. */
+  /** Records the commands that plugins run. See `ProcessOptions`. */
   record?: RecordTree | undefined
 }
 
-/** Creates the input of a plugin. */
+/** Creates the input of a plugin function. */
 export function createInput(name: string, options: PluginInputOptions): PluginInput {
   const { directory, worktree, environment, signal, record } = options
   return {
@@ -35,7 +35,7 @@ export function createInput(name: string, options: PluginInputOptions): PluginIn
     project: { id: basename(worktree), worktree, vcs: "git", time: { created: 0 } },
     directory,
     worktree,
-    // This process has no server. The URL exists only for plugins that read it.
+    // Tackle runs no server in this process. The URL is provided only for plugins that read it.
     serverUrl: new URL(pathToFileURL(worktree).href),
     $: createShell({ cwd: directory, environment, signal, record }),
     experimental_workspace: {

@@ -7,36 +7,42 @@ import type { Hooks } from "./hooks.ts"
 import type { PluginInput } from "./input.ts"
 import type { PluginSource } from "./source.ts"
 
-/** A loaded plugin, with its name for messages. */
+/** A loaded plugin and its name for messages. */
 export interface Plugin {
   name: string
   hooks: Hooks
 }
 
-/** A plugin that was not loaded, or hooks that are not supported. Shown to the user; does not affect the others. */
+/**
+ * A plugin that was not loaded, or hooks that are not supported. The problem is shown to the user and does not affect
+ * other plugins.
+ */
 export interface PluginProblem {
-  /** Name of the plugin. */
+  /** Path or package name of the plugin. */
   file: string
   message: string
 }
 
-/** The environment that plugins are loaded in. */
+/** The environment in which plugins are loaded. */
 export interface PluginLoading {
   aliases: { file: ModuleAliases; package: ModuleAliases }
-  /** Returns the argument of the plugin function. */
+  /** Creates the argument of the plugin function. */
   input(name: string): PluginInput
-  /** Runs a plugin's code so that an escaping error does not end the process. */
+  /** Runs a plugin's code so that errors that escape it do not end the process. */
   contain<T>(plugin: string, work: () => Promise<T>): Promise<T>
   /** Time limit for loading one plugin, in milliseconds. */
   limitMs: number
 }
 
-/** Enough for a plugin that requests data from a server at its start. In milliseconds. */
+/**
+ * Default time limit for loading one plugin, in milliseconds. Enough for a plugin that requests data from a server at
+ * startup.
+ */
 export const defaultLoadLimitMs = 20_000
 
 /**
- * Loads the plugins one after the other, so that each can rely on the previous ones. A plugin that cannot be loaded, throws
- * or exceeds the limit is a problem and does not affect the others.
+ * Loads the plugins one after another, so that each plugin can rely on the previous ones. A plugin that cannot be
+ * loaded, throws or exceeds the limit is returned as a problem and does not affect the others.
  */
 export async function loadPlugins(
   sources: readonly PluginSource[],
@@ -79,7 +85,7 @@ async function loadPlugin(
   const loaded: { hooks: Hooks; unused: string[] }[] = []
   for (const plugin of found) {
     const returned: unknown = await plugin(input(name), options)
-    // An exported helper function is not a plugin and returns something else.
+    // A plugin file may also export helper functions, which return other values.
     if (isRecord(returned)) loaded.push(readHooks(returned))
   }
   return loaded
@@ -87,7 +93,7 @@ async function loadPlugin(
 
 type PluginFunction = (input: PluginInput, options?: PluginSource["options"]) => unknown
 
-/** Returns the default export if it is a plugin, else every exported function. */
+/** Returns the default export if it is a plugin function. Otherwise returns every exported function. */
 function pluginFunctions(module: Record<string, unknown>): PluginFunction[] {
   const [main] = toPlugin(module.default)
   if (main) return [main]
@@ -102,7 +108,7 @@ function toPlugin(value: unknown): PluginFunction[] {
   return typeof plugin === "function" ? [plugin as PluginFunction] : []
 }
 
-/** OpenCode names that differ from ours. */
+/** OpenCode's hook names that differ from Tackle's names. */
 const otherNames: Readonly<Record<string, string>> = {
   "experimental.session.compacting": "session.compacting",
   "experimental.chat.messages.transform": "chat.messages.transform",
@@ -130,7 +136,9 @@ const known: ReadonlySet<string> = new Set([
   "session.compacting",
 ] satisfies (keyof Hooks)[])
 
-/** Returns the hooks under our names, and the names of unsupported hooks. Throws `TypeError` for an invalid hook. */
+/**
+ * Returns the hooks under Tackle's names, and the names of unsupported hooks. Throws `TypeError` for an invalid hook.
+ */
 function readHooks(returned: Record<string, unknown>): { hooks: Hooks; unused: string[] } {
   const hooks: Record<string, unknown> = {}
   const unused: string[] = []

@@ -23,7 +23,7 @@ export interface Plugins {
   host: PluginHost
   tools: readonly { tool: Info; plugin: string }[]
   problems: readonly PluginProblem[]
-  /** Lets the plugins decide a request that the rules allow or ask about. */
+  /** Returns the plugins' decision on a request that the rules allow or ask about. */
   decide(request: HookedRequest, action: "allow" | "ask", signal: AbortSignal): Promise<Action>
   /** Returns the variables that plugins add to a command's environment. */
   variables(location: CommandLocation): Promise<Record<string, string>>
@@ -36,21 +36,23 @@ export interface Plugins {
   sendEvent(event: TackleEvent): void
 }
 
-/** The plugins to open, their input, and callbacks for problems. */
+/** The plugins to load, their input, and callbacks for problems. */
 export interface PluginsOptions {
   sources: readonly PluginSource[]
   input: PluginInputOptions
-  /** Modules that plugins can import without installing them: for plugin files, and for packages. */
+  /**
+   * Modules that plugins can import without installing them. `file` applies to plugin files, and `package` to packages.
+   */
   aliases: { file: ModuleAliases; package: ModuleAliases }
-  /** Runs a plugin's code and reports errors that escape it as errors of the plugin. */
+  /** Runs a plugin's code, and attributes errors that escape it to the plugin. */
   contain<T>(plugin: string, work: () => Promise<T>): Promise<T>
   onFailure(error: PluginFailedError): void
-  /** Called once for each message about output of plugins that is ignored. */
+  /** Called once for each distinct message about ignored plugin output. */
   onIgnored(message: string): void
   limits?: Partial<PluginLimits>
 }
 
-/** Loads the plugins. Errors in plugins do not reject. */
+/** Loads the plugins. Failures of plugins do not cause a rejection. */
 export async function openPlugins(options: PluginsOptions): Promise<Plugins> {
   const { sources, input, aliases, contain, onFailure, limits = {} } = options
   const { plugins, problems } = await loadPlugins(sources, {
@@ -86,7 +88,7 @@ export async function openPlugins(options: PluginsOptions): Promise<Plugins> {
   }
 }
 
-/** Returns the tools of all plugins. An invalid tool is a problem and does not affect the others. */
+/** Returns the tools of all plugins. An invalid tool is returned as a problem and does not affect the others. */
 function pluginTools(plugins: readonly Plugin[]): {
   tools: { tool: Info; plugin: string }[]
   problems: PluginProblem[]
@@ -110,7 +112,7 @@ function pluginTools(plugins: readonly Plugin[]): {
   return { tools, problems }
 }
 
-/** A permission request for plugins. */
+/** A permission request that plugins can decide. */
 export interface HookedRequest {
   permission: string
   patterns: readonly string[]
@@ -120,7 +122,7 @@ export interface HookedRequest {
 }
 
 /**
- * Lets the plugins decide a request. If one fails, an allowed request is asked instead, since that plugin might have
+ * Lets the plugins decide a request. If a plugin fails, an allowed request becomes `ask`, because the plugin might have
  * denied it. Throws the signal's reason.
  */
 async function decideByPlugins(
@@ -155,7 +157,10 @@ interface PluginEvent {
   properties: Record<string, unknown>
 }
 
-/** Converts an event. Returns none if OpenCode has no such event, two if it reports it twice. */
+/**
+ * Converts an event to OpenCode's events. Returns no event if OpenCode has no equivalent, and two events if OpenCode
+ * reports the event twice.
+ */
 function toPluginEvents(event: TackleEvent): PluginEvent[] {
   const { sessionID } = event
   const converted = (type: string, properties: Record<string, unknown>): PluginEvent => ({

@@ -1,13 +1,15 @@
 import type { PluginHost } from "./host.ts"
 
-/** The working directory of a command, and its call. */
+/** The working directory of a command, and the call that runs the command. */
 export interface CommandLocation {
   cwd: string
   sessionID: string
   callID: string | undefined
 }
 
-/** Returns the variables that plugins add to a command. Calls `onRefused` with the refused ones and their reasons. */
+/**
+ * Returns the variables that plugins add to a command. Calls `onRefused` with the refused variables and the reasons.
+ */
 export async function variablesOfPlugins(
   plugins: PluginHost,
   location: CommandLocation,
@@ -26,15 +28,16 @@ export async function variablesOfPlugins(
 
 /** Variables that change the effect of a command. */
 interface UnsafeVariables {
-  /** Matches the whole name. */
+  /** Matches the whole variable name. */
   names: RegExp
-  /** Their effect, after "it". Users read it. */
+  /** The effect of the variables, as a phrase that follows "it". Shown to users. */
   why: string
 }
 
 /**
- * The permission rules checked the command without these variables. A plugin that sets one could make an allowed command
- * run another program. A family is listed as a whole if most of its variables are unsafe. From the programs' manuals.
+ * Variables that plugins cannot set. The permission rules check a command without them, and a plugin could use them to
+ * make an allowed command run another program. A family of variables is listed as a whole if most of its members are
+ * unsafe. Source: the manuals of the programs.
  */
 const unsafeVariables: readonly UnsafeVariables[] = [
   { names: /PATH|CDPATH|PWD|FPATH/, why: "selects where programs and directories are found" },
@@ -102,7 +105,7 @@ const wholeNames = unsafeVariables.map(({ names, why }) => ({
   why,
 }))
 
-/** Returns why plugins cannot set the variable. Undefined if they can. */
+/** Returns why plugins cannot set the variable. Returns undefined if they can set it. */
 export function whyRefused(name: string): string | undefined {
   return wholeNames.find(({ names }) => names.test(name))?.why
 }

@@ -3,7 +3,9 @@ import { TackleError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
 import { type RecordTree, startProcess } from "../util/process.ts"
 
-/** The part of Bun's `$` that plugins use: a template whose values become single words of a shell command. */
+/**
+ * The part of Bun's `$` that plugins use: a template tag that inserts each value as a single word of a shell command.
+ */
 export interface Shell {
   (strings: TemplateStringsArray, ...values: unknown[]): ShellRun
   escape(text: string): string
@@ -13,7 +15,7 @@ export interface Shell {
   throws(shouldThrow: boolean): Shell
 }
 
-/** A command that starts when it is awaited. */
+/** A shell command that starts when it is awaited. */
 export interface ShellRun extends PromiseLike<ShellOutput> {
   cwd(directory: string): ShellRun
   env(variables: Readonly<Record<string, string | undefined>> | undefined): ShellRun
@@ -40,7 +42,7 @@ export interface ShellOutput {
   bytes(): Uint8Array
 }
 
-/** A command of a plugin failed. */
+/** A plugin's shell command failed. */
 export class ShellFailedError extends TackleError {
   readonly stdout: Buffer
   readonly stderr: Buffer
@@ -62,15 +64,15 @@ interface ShellSettings {
   environment: Readonly<Record<string, string | undefined>>
   /** Ends running commands. */
   signal: AbortSignal
-  /** Records a command. See `ProcessOptions`. */
+  /** Records running commands. See `ProcessOptions`. */
   record?: RecordTree | undefined
   nothrow?: boolean
 }
 
-/** Limit of a command's output in bytes. A command that exceeds it is killed. */
+/** Maximum output of a command, in bytes. A command that exceeds it is killed. */
 const maxOutputBytes = 32 * 1024 * 1024
 
-/** Creates a `$`. Commands run in `/bin/sh` with closed input. */
+/** Creates a `$` function. Commands run in `/bin/sh` with closed standard input. */
 export function createShell(settings: ShellSettings): Shell {
   const change = (changes: Partial<ShellSettings>) => createShell({ ...settings, ...changes })
   const tag = (strings: TemplateStringsArray, ...values: unknown[]) =>
@@ -85,7 +87,10 @@ export function createShell(settings: ShellSettings): Shell {
   })
 }
 
-/** A value becomes one word, a list one word per entry. Only `{ raw }` is inserted as shell text. */
+/**
+ * Returns the command text. Each value becomes one word, and a list becomes one word per entry. Only `{ raw }` is
+ * inserted as shell text.
+ */
 function commandText(strings: TemplateStringsArray, values: readonly unknown[]): string {
   return strings.raw.reduce((text, part, index) => `${text}${toWords(values[index - 1])}${part}`)
 }

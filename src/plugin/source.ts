@@ -6,36 +6,36 @@ import { isRecord, parseJson } from "../util/json.ts"
 import { isModuleFile } from "../util/load-module.ts"
 import type { PinnedFiles, PinnedPackages } from "../util/pinned-files.ts"
 
-/** The folders of a config directory that contain plugins. */
+/** Subdirectories of a config directory that contain plugins. */
 export const pluginFolders = ["plugin", "plugins"] as const
 
 /** A plugin to load. */
 export interface PluginSource {
   /** Name for messages: a path or a package name. */
   name: string
-  /** The module. Absolute. */
+  /** Absolute path of the module. */
   path: string
-  /** The files that may run. See `ModuleGraph`. Absent: any. */
+  /** The files that may run, with their hashes. See `ModuleGraph`. If undefined, any file may run. */
   pinned?: PinnedFiles
-  /** True for an installed package. It includes its own dependencies, except for OpenCode's module. */
+  /** True for an installed package. A package includes its dependencies, except OpenCode's plugin module. */
   package?: true
-  /** Its dependencies, with the content that was trusted. */
+  /** Dependencies of the plugin, with the content that the user trusted. */
   pinnedPackages?: PinnedPackages
   /** Options from the config. */
   options?: Readonly<Record<string, unknown>>
 }
 
-/** Returns the plugin files of the config directories in order. Missing directories have none. */
+/** Returns the plugin files of the config directories in order. Ignores missing directories. */
 export function findPluginFiles(configDirectories: readonly string[]): string[] {
   return configDirectories.flatMap((directory) =>
     pluginFolders.flatMap((folder) => modulesIn(join(directory, folder))),
   )
 }
 
-/** Packages of OpenCode itself. Tackle provides them. */
+/** OpenCode's own packages, which Tackle provides. */
 export const providedPackages = ["@opencode-ai/plugin"] as const
 
-/** A plugin in a config file: `name`, `name@1.2.3`, `./path`, `file:…`. */
+/** A plugin named in a config file, such as `name`, `name@1.2.3`, `./path` or `file:…`. */
 export interface NamedPlugin {
   spec: string
   options?: Readonly<Record<string, unknown>>
@@ -54,8 +54,8 @@ export function pluginPath(spec: string, { directory, home }: { directory: strin
 }
 
 /**
- * Finds a package in the first directory whose `node_modules` contains it. Installs nothing: throws `UsageError` with the
- * install command if it is missing, and for an invalid name.
+ * Finds a package in the first directory whose `node_modules` contains it. Does not install packages. Throws
+ * `UsageError` for an invalid name, and for a missing package, with the command that installs it.
  */
 export function findPackage({ spec, options }: NamedPlugin, directories: readonly string[]): PluginSource {
   const found = findPackageRoot(spec, directories)
@@ -67,7 +67,7 @@ export function findPackage({ spec, options }: NamedPlugin, directories: readonl
   )
 }
 
-/** Returns the root of a package in the first directory whose `node_modules` contains it. */
+/** Returns the root directory of a package in the first directory whose `node_modules` contains it. */
 export function findPackageRoot(
   spec: string,
   directories: readonly string[],
@@ -90,7 +90,9 @@ function invalidName(spec: string): never {
   )
 }
 
-/** Returns the module that an import loads. OpenCode's `./server` entry comes first: it has no terminal UI. */
+/**
+ * Returns the module that an import loads. Prefers OpenCode's `./server` entry, which does not include the terminal UI.
+ */
 function packageEntry(root: string, name: string): string {
   const parsed = parseJson(readFileSync(join(root, "package.json"), "utf8"))
   const manifest = parsed.ok && isRecord(parsed.value) ? parsed.value : {}
@@ -104,7 +106,7 @@ function packageEntry(root: string, name: string): string {
   throw new UsageError(`the package ${name} in ${root} has no module to load.`)
 }
 
-/** Returns the file of an entry of `exports`, which can be nested by condition. */
+/** Returns the file of an `exports` entry, which can contain nested conditions. */
 function importTarget(entry: unknown): string | undefined {
   if (!isRecord(entry)) return text(entry)
   for (const condition of ["import", "node", "default", "require"]) {
