@@ -23,8 +23,8 @@ export interface DetailedVerdict extends Verdict {
 }
 
 /**
- * Judges a request: splits it into checks, judges each and returns the strictest verdict. Reads the file system only to
- * follow links and to find the files that a command reads. Throws the system's error if the worktree cannot be resolved.
+ * Splits a request into checks, judges each check and returns the strictest verdict. Accesses the file system only to
+ * resolve links and to find the files that a command reads. Throws the system error if the worktree cannot be resolved.
  */
 export async function checkRequest(
   request: PermissionAsk,
@@ -63,7 +63,7 @@ async function expand(
   const resolved = resolveScope(scope)
   const locate = (path: string) => resolvePath(path, scope.directory, home)
   const permission = permissionType(request.permission)
-  // A request without patterns must not allow everything.
+  // Without this pattern, a request without patterns would be allowed.
   const patterns = request.patterns.length > 0 ? request.patterns : ["*"]
   const outside = (request.paths ?? []).flatMap((path) => externalChecks(locate(path), resolved))
   const remember = request.always ?? []
@@ -86,7 +86,7 @@ async function expand(
   const checks = patterns.map((pattern) =>
     withRemembered({ permission, pattern, forms: [pattern], options: namedRules(permission) }, remember),
   )
-  // Searching a file shows its lines, which is reading it. Searching a directory skips secrets.
+  // A search in a file shows its lines, so it needs `read`. A search in a directory skips secrets.
   const files = permission === "grep" ? (request.paths ?? []).map((path) => locate(path)) : []
   const reads = files
     .filter((path) => !isDirectory(path))
@@ -95,8 +95,8 @@ async function expand(
 }
 
 /**
- * Adds a check for running the command outside the sandbox. If both checks ask, only the new one remains: allowing the
- * command outside also allows it to run.
+ * Adds a check for running the command outside the sandbox. If both checks ask, returns only the new check, because
+ * permission to run outside the sandbox includes permission to run.
  */
 function escapeChecks(check: Check, policy: Policy): Check[] {
   if (check.permission !== "bash") return [check]
@@ -115,7 +115,7 @@ function escapeChecks(check: Check, policy: Policy): Check[] {
   return bothAsk ? [outside] : [check, outside]
 }
 
-/** Adds the patterns that the tool offers to remember. Protected files ask every time. */
+/** Adds the patterns that "always" remembers. Protected files are never remembered, so they ask every time. */
 function withRemembered(check: Check, patterns: readonly string[]): Check {
   const own = check.permission !== "external_directory" && check.protection === undefined
   return own && patterns.length > 0 ? { ...check, remember: patterns } : check

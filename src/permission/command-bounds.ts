@@ -10,33 +10,41 @@ import { homeSecrets, namesProtected, protectionOf } from "./protected-files.ts"
 import { concerns } from "./rules.ts"
 import type { KnownPrograms } from "./shell/read-only.ts"
 
-/** The input for the bounds of a command. Paths are absolute. */
+/** The input of {@link commandBounds}. Paths are absolute. */
 export interface BoundsRequest {
   policy: Policy
   worktree: string
   home: string
   /** Directories in which programs create temporary files. */
   temporary: readonly string[]
-  /** Files and directories of the engine. Commands cannot change them. */
+  /** Files and directories of the engine that commands cannot change. */
   guarded: readonly string[]
-  /** The user's config directories. Commands cannot change them, or create a missing one inside the worktree. */
+  /**
+   * The user's config directories. Commands cannot change them, and cannot create a missing one inside the worktree.
+   */
   configDirectories: readonly string[]
-  /** Directories of the engine that commands cannot read. Not files, because a replaced file would become visible. */
+  /**
+   * Directories of the engine that commands cannot read. Files are not supported, because a replaced file would become
+   * visible.
+   */
   secret: readonly string[]
-  /** Directories inside `secret` that commands can read. */
+  /** Directories inside the `secret` directories that commands can read. */
   shown: readonly string[]
-  /** Only git can write its repository. Programs whose reads were judged can read secrets of the project. */
+  /**
+   * Properties of the programs. If only git changes files, it can write to its repository. If all reads are judged
+   * before the command runs, it can read secrets of the project.
+   */
   programs: KnownPrograms
   scanner: TreeScanner
 }
 
 /**
- * Returns the bounds of a command, from the rules that also judge its request:
+ * Returns the bounds of a command. The rules that judge its request also determine its bounds:
  *
- * - If `edit` is denied as a whole, nothing in the worktree is writable.
- * - Protected files are read-only, and secrets are hidden, unless a rule names and allows them.
- * - Paths that are denied for `edit` are read-only, and paths that are denied for `read` are hidden.
- * - Directories that a rule for `edit` allows by an absolute path are writable.
+ * - If `edit` is denied for all paths, nothing in the worktree is writable.
+ * - Protected files are read-only and secrets are hidden, unless a rule names and allows them.
+ * - Paths that are denied for `edit` are read-only. Paths that are denied for `read` are hidden.
+ * - Directories that an `edit` rule allows by an absolute path are writable.
  */
 export function commandBounds(request: BoundsRequest): Bounds {
   const { home, temporary, guarded, configDirectories, secret, shown, programs, scanner } = request
@@ -88,7 +96,7 @@ export function commandBounds(request: BoundsRequest): Bounds {
       ...existing([...guarded, ...config]),
     ],
     hidden: [...hidden, ...closed, ...existing(secrets), ...engine],
-    // A project can be inside a directory of the engine.
+    // The worktree can be inside a hidden directory of the engine.
     shown: [...existing(shown), ...(engine.some((path) => isInside(worktree, path)) ? [worktree] : [])],
     absent: editable ? [...absent, ...(repository?.absent ?? [])] : [],
     network: networkOf(policy),
@@ -106,7 +114,7 @@ function deniesSome(policy: Policy, permission: string): boolean {
   )
 }
 
-/** Lists existing paths that rules name absolutely, as `/srv/data/**` or as the path alone. */
+/** Returns the existing absolute paths that rules name, either alone or followed by `/*` or `/**`. */
 function namedRoots(policy: Policy, permission: string): string[] {
   const roots = rulesOf(policy)
     .filter((rule) => concerns(rule, permission))
@@ -119,7 +127,7 @@ function rulesOf({ layers, ceiling }: Policy) {
   return [...layers.flatMap((layer) => layer.rules), ...(ceiling ?? [])]
 }
 
-/** Returns true if a rule allows the secret by name. A match by wildcard does not count. */
+/** Returns true if a rule names the secret and allows it. A wildcard match does not count. */
 function namedAndAllowed(policy: Policy, path: string): boolean {
   const name = path.split("/").at(-1) ?? path
   const counts = (rule: Rule) => rule.pattern.includes(name)
@@ -127,8 +135,8 @@ function namedAndAllowed(policy: Policy, path: string): boolean {
 }
 
 /**
- * Returns the bounds of the repository for a command that runs nothing but git: git can write objects, references and the
- * index, but no file that makes git run a program.
+ * Returns the bounds of the repository for a command in which only git changes files. Git can write objects, references
+ * and the index, but not the files that make git run a program.
  */
 function repositoryBounds(path: string): Pick<Bounds, "writable" | "readOnly" | "absent"> | undefined {
   const own = gitDirectory(path)
@@ -159,8 +167,8 @@ function readIfFile(path: string): string | undefined {
 }
 
 /**
- * Returns the hosts that rules of the permission `network` open to a command. Their patterns are host names. A host
- * that asks stays closed, because a connection cannot wait for an answer.
+ * Returns the hosts that a command can connect to according to the `network` rules, whose patterns are host names. A
+ * host that asks stays closed, because a connection cannot wait for an answer.
  */
 function networkOf(policy: Policy): Network {
   const isNetworkRule = (rule: Rule) => rule.permission === "network"
@@ -173,7 +181,7 @@ function networkOf(policy: Policy): Network {
   return { key: JSON.stringify([layers, policy.ceiling]), allows }
 }
 
-/** Lists the files below a directory before every command. */
+/** Scans the files below a directory. Runs before each command. */
 export interface TreeScanner {
   scan(root: string): {
     /** Absolute paths of protected files and directories. Protected directories are not searched. */
@@ -183,19 +191,22 @@ export interface TreeScanner {
   }
 }
 
-/** Maximum number of scanned directories, nearest first. Each takes about 5 µs if unchanged, 30 µs if changed. */
+/**
+ * Maximum number of scanned directories, nearest first. Scanning a directory takes about 5 µs if it is unchanged, and
+ * 30 µs if it changed.
+ */
 const maxDirectories = 1_000
 
 /**
- * Resolution of time stamps in milliseconds: a directory that changed more recently can change again without a new
- * one.
+ * Time in ms after which the time stamp of a directory is reliable. A directory that changed more recently can change
+ * again without a new time stamp.
  */
 const settledMs = 100
 
-/** Directories that tools fill with thousands of others. Only their direct entries are scanned. */
+/** Directories in which tools create thousands of subdirectories. Only their direct entries are scanned. */
 const heavy: ReadonlySet<string> = new Set(["node_modules", "target", "__pycache__", ".cache"])
 
-/** The content of one directory. */
+/** The result of scanning one directory. */
 interface Listing {
   mtimeMs: number
   settled: boolean
@@ -223,7 +234,7 @@ export function createTreeScanner(): TreeScanner {
     }
     for (const entry of readEntries(directory)) {
       listing.names.push(entry.name)
-      // Two segments are enough: no protected path is longer.
+      // Two segments are enough, because no protected path is longer.
       if (protectionOf(parent === "" ? entry.name : `${parent}/${entry.name}`, "edit"))
         listing.protectedNames.push(entry.name)
       else if (entry.isDirectory() && !heavy.has(parent)) listing.directories.push(entry.name)
@@ -250,7 +261,7 @@ export function createTreeScanner(): TreeScanner {
   }
 }
 
-/** Returns nothing for a directory that cannot be listed: the command cannot read it either. */
+/** Returns an empty list for a directory that cannot be listed, because the command cannot list it either. */
 function readEntries(directory: string): Dirent[] {
   try {
     return readdirSync(directory, { withFileTypes: true })

@@ -1,11 +1,11 @@
-/** A past call. `input` is canonical JSON. `result` is the returned text, undefined while the call runs. */
+/** A past call. `input` is canonical JSON. `result` is the returned text, or undefined while the call runs. */
 export interface LoopCall {
   readonly tool: string
   readonly input: string
   readonly result?: string
 }
 
-/** `count` rounds of `period` calls, including the next one. */
+/** A loop of `count` rounds with `period` calls each. The last round includes the next call. */
 export interface Loop {
   kind: "repeat" | "cycle"
   count: number
@@ -19,9 +19,9 @@ const roundsWithEqualResults = 3
 const roundsWithChangingResults = 10
 
 /**
- * Returns the loop that `next` completes with the calls of this turn, oldest first: the third identical call in a row, or
- * the third round of a cycle of two to four calls. The results of the previous two rounds must be equal or unknown; if
- * they differ, the tenth round completes the loop.
+ * Returns the loop that `next` completes. `history` contains the calls of this turn, oldest first. A loop is three
+ * identical calls in a row, or three rounds of a cycle of two to four calls, if the results of the previous two rounds
+ * are equal or unknown. If their results differ, a loop requires ten rounds.
  */
 export function detectLoop(history: readonly LoopCall[], next: LoopCall): Loop | undefined {
   const calls = [...history, { tool: next.tool, input: next.input }]
@@ -35,7 +35,7 @@ export function detectLoop(history: readonly LoopCall[], next: LoopCall): Loop |
   return undefined
 }
 
-/** Counts how often the last `period` calls repeat at the end of the list. */
+/** Returns how many times in a row the last `period` calls occur at the end of the list. */
 function rounds(calls: readonly LoopCall[], period: number): number {
   let same = 0
   for (let index = calls.length - 1 - period; index >= 0; index--) {
@@ -45,7 +45,7 @@ function rounds(calls: readonly LoopCall[], period: number): number {
   return calls.length < period ? 0 : 1 + Math.floor(same / period)
 }
 
-/** Returns false for a round that consists of shorter equal rounds: those have their own period. */
+/** Returns false if the round consists of shorter equal rounds, which have a shorter period. */
 function isPrimitive(round: readonly LoopCall[]): boolean {
   for (let part = 1; part <= round.length / 2; part++) {
     if (round.length % part === 0 && round.every((call, index) => sameCall(call, round[index % part])))
@@ -54,7 +54,7 @@ function isPrimitive(round: readonly LoopCall[]): boolean {
   return true
 }
 
-/** Compares the results of the last two complete rounds. */
+/** Returns true if the last two complete rounds have the same results. Unknown results count as the same. */
 function sameResults(history: readonly LoopCall[], period: number): boolean {
   const last = history.length
   for (let index = Math.max(0, last - period); index < last; index++) {

@@ -1,19 +1,22 @@
 import type { Rule } from "../schema/permission.ts"
 import { TackleError } from "../util/errors.ts"
 
-/** A refusal: the request, its source and the reason. */
+/** A refused request, with the source of the refusal and its reason. */
 export interface Denial {
-  /** `denied` by a rule, `rejected` by the user or a plugin, `unanswered` if no user could be asked. */
+  /**
+   * Why the request was refused: `denied` by a rule, `rejected` by the user or a plugin, or `unanswered` because the
+   * user was not asked.
+   */
   kind: "denied" | "rejected" | "unanswered"
   permission: string
   patterns: readonly string[]
   by: "rule" | "user" | "plugin" | "no-terminal" | "auto"
   rule?: Rule
-  /** The message of the user. */
+  /** The user's message to the model. */
   feedback?: string
 }
 
-/** A call was refused. The message tells the model the refused request, the reason and the next step. */
+/** Thrown when a call is refused. The message tells the model what was refused, why, and what to do next. */
 export class PermissionError extends TackleError {
   readonly kind: Denial["kind"]
   readonly permission: string
@@ -33,7 +36,7 @@ export class PermissionError extends TackleError {
   }
 }
 
-/** Maximum characters shown per pattern in a message, and maximum number of patterns. */
+/** Maximum number of characters shown per pattern in a message, and maximum number of patterns shown. */
 const maxShownLength = 200
 const maxShownPatterns = 3
 
@@ -43,17 +46,17 @@ function describe({ permission, patterns, by, rule, feedback }: Denial): string 
   switch (by) {
     case "rule": {
       const named = rule ? ` (${rule.permission}: ${shorten(rule.pattern)})` : ""
-      return `Not allowed: ${what} is denied by a rule${named}. ${next} report what is missing.`
+      return `Not allowed: ${what} is denied by a rule${named}. ${next} tell the user what you need.`
     }
     case "user":
       if (feedback) return `The user refused ${what} and said: ${feedback}`
-      return `The user refused ${what}. ${next} ask what the user wants.`
+      return `The user refused ${what}. ${next} ask the user what to do.`
     case "plugin":
-      return `Not allowed: a plugin refused ${what}. ${next} report what is missing.`
+      return `Not allowed: a plugin refused ${what}. ${next} tell the user what you need.`
     case "auto":
-      return `Refused: ${what} needs the user's answer, which is not given automatically. Continue without it, or tell the user it is needed.`
+      return `Refused: ${what} needs the user's approval and is not approved automatically. Continue without it, or tell the user it is needed.`
     case "no-terminal":
-      return `Refused: ${what} needs the user's answer, and no user can be asked here. Continue without it, or name the rule that would have to allow it.`
+      return `Refused: ${what} needs the user's approval, but no user can be asked here. Continue without it, or name a rule that would allow it.`
   }
 }
 

@@ -4,7 +4,7 @@ import { isStricter, type Judgement, matchingRules, type Policy } from "./policy
 import type { JudgedCheck, PermissionAsk, Scope } from "./request.ts"
 import { permissionType } from "./rules.ts"
 
-/** A rule as written. `source` is a file or a name such as `defaults`; `line` counts from 1. */
+/** A rule as written in its source. `source` is a file or a name such as `defaults`. `line` starts at 1. */
 export interface ExplainedRule {
   permission: string
   pattern: string
@@ -13,21 +13,21 @@ export interface ExplainedRule {
   line?: number
 }
 
-/** One check. `rule` is undefined if no rule matched, or for a file of the session itself. */
+/** One check and its verdict. `rule` is undefined if no rule matched or the file belongs to the session. */
 export interface ExplainedCheck {
   permission: string
   pattern: string
   verdict: Action
   rule?: ExplainedRule
-  /** Why it is not allowed, if not obvious from the rule. */
+  /** The reason for the verdict, if it is not obvious from the rule. */
   reason?: string
-  /** The path with links followed. */
+  /** The path with symbolic links resolved. */
   resolved?: string
-  /** Other matching rules, which the deciding rule overrules. */
+  /** Other matching rules, overruled by the deciding rule. */
   shadowed: ExplainedRule[]
 }
 
-/** One command of a shell text. For other permissions: one pattern, without arguments. */
+/** One command of a shell text. For permissions other than `bash`, one pattern with an empty `argv`. */
 export interface ExplainedCommand extends Pick<ExplainedCheck, "pattern" | "verdict" | "rule" | "reason"> {
   argv: string[]
 }
@@ -38,7 +38,7 @@ export interface Explanation {
   /** The deciding rule of the first check that has the overall verdict. */
   rule?: ExplainedRule
   commands: ExplainedCommand[]
-  /** Every check: commands, the files they name or open, and paths outside the worktree. */
+  /** All checks: for the commands, for the files that they name or open, and for paths outside the worktree. */
   checks: ExplainedCheck[]
   /** All overruled rules, without duplicates. */
   shadowed: ExplainedRule[]
@@ -70,7 +70,10 @@ export async function explainRequest(
   return explanation(verdict.action, commands, checks)
 }
 
-/** Joins the explanations of requests that one call makes in sequence. The strictest verdict applies; none means allow. */
+/**
+ * Combines the explanations of requests that one call makes in sequence. The strictest verdict applies. Without any
+ * explanation, the verdict is allow.
+ */
 export function joinExplanations(explanations: readonly Explanation[]): Explanation {
   const verdict = explanations.reduce<Action>(
     (strictest, { verdict }) => (isStricter(verdict, strictest) ? verdict : strictest),
@@ -96,7 +99,7 @@ function explanation(verdict: Action, commands: ExplainedCommand[], checks: Expl
 
 type RuleWriter = (match: { rule: Rule; layer?: Judgement["layer"] }) => ExplainedRule
 
-/** Returns a function that shows rules as written, before `~` and `$HOME` were expanded. */
+/** Returns a function that describes rules as written, with `~` and `$HOME` not expanded. */
 function ruleWriter(given: Policy, applied: Policy): RuleWriter {
   const originals = new Map<Rule, Rule>()
   const pair = (written: readonly Rule[] = [], expanded: readonly Rule[] = []) => {
@@ -123,7 +126,7 @@ function explainCheck(
     pattern,
     verdict: action,
     rule: rule && show({ rule, layer }),
-    reason: judged?.reason ?? (own ? "the file belongs to the session itself" : undefined),
+    reason: judged?.reason ?? (own ? "the file belongs to the session" : undefined),
     resolved,
     shadowed: matchingRules(policy, permission, forms)
       .filter((match) => match.rule !== rule)

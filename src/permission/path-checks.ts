@@ -6,21 +6,24 @@ import { type FollowedPath, followPath, isInside, realPath } from "../util/paths
 import { namesProtected, type Protection, protectionIn, protectionOf } from "./protected-files.ts"
 import type { Check, Scope } from "./request.ts"
 
-/** A scope with links followed, for one request. */
+/** A scope with resolved paths, for one request. */
 export interface ResolvedScope {
   worktree: string
   realWorktree: string
-  /** Resolved on first use: most paths are in the worktree. */
+  /**
+   * Returns the resolved directories of the session. Resolves them on first use, because most paths are in the
+   * worktree.
+   */
   realOwn(): readonly string[]
-  /** Resolved on first use: only changes need it. */
+  /** Returns the resolved guarded paths. Resolves them on first use, because only changes need them. */
   realGuarded(): readonly string[]
-  /** Resolves a path. Resolves each path once, so that all checks of a request are about the same file. */
+  /** Resolves a path once per request, so that all checks of the request refer to the same file. */
   follow(path: string): Followed
 }
 
 type Followed = FollowedPath | { problem: string }
 
-/** Resolves a scope. Throws the system's error if the worktree cannot be resolved. */
+/** Resolves the paths of a scope. Throws the system error if the worktree cannot be resolved. */
 export function resolveScope(scope: Scope): ResolvedScope {
   const known = new Map<string, FollowedPath>()
   const results = new Map<string, Followed>()
@@ -46,8 +49,8 @@ export function resolveScope(scope: Scope): ResolvedScope {
 }
 
 /**
- * Returns the checks for reading or changing a file, by its absolute path: one for the path as written, one for its target
- * if a link leads elsewhere, and `external_directory` for a path outside the worktree.
+ * Returns the checks for reading or changing a file at an absolute path: one for the path as written, one for the
+ * target if a link leads elsewhere, and `external_directory` checks for a path outside the worktree.
  */
 export function fileChecks(access: "read" | "edit", path: string, scope: ResolvedScope): Check[] {
   const written = normalize(path)
@@ -74,7 +77,7 @@ export function fileChecks(access: "read" | "edit", path: string, scope: Resolve
       permission: access,
       pattern: forms[0] ?? shown,
       forms,
-      // On a case-insensitive file system, the denied file has other spellings.
+      // On a case-insensitive file system, the path in lower case names the same file.
       options: {
         denyForms: forms.map((form) => form.toLowerCase()).filter((form) => !forms.includes(form)),
         counts: protection && ((rule) => namesProtected(rule.pattern, protection)),
@@ -85,12 +88,15 @@ export function fileChecks(access: "read" | "edit", path: string, scope: Resolve
       protection: protection?.reason,
     }
   })
-  // The session can read its directories without asking, but not change them.
+  // The session can read its own directories without asking, but it cannot change them without asking.
   const bounds: ResolvedScope = access === "read" ? scope : { ...scope, realOwn: () => [] }
   return [...checks, ...outsideChecks(written, real, bounds)]
 }
 
-/** Returns `external_directory` checks if the path, as written or with links followed, is outside the worktree. */
+/**
+ * Returns `external_directory` checks for a path that leads outside the worktree and the directories of the session.
+ * They cover the resolved path and, if it is outside too, the path as written.
+ */
 export function externalChecks(path: string, scope: ResolvedScope): Check[] {
   const written = normalize(path)
   const followed = scope.follow(path)
@@ -99,7 +105,7 @@ export function externalChecks(path: string, scope: ResolvedScope): Check[] {
     : outsideChecks(written, followed.real, scope)
 }
 
-/** Takes the resolved path as an argument, since a second resolution could differ. */
+/** Takes the resolved path as an argument, because resolving the path again could have another result. */
 function outsideChecks(written: string, real: string, scope: ResolvedScope): Check[] {
   if (isInScope(real, scope)) return []
   const outside = isInside(written, scope.worktree) ? [real] : unique([real, written])
@@ -117,13 +123,13 @@ function outsideChecks(written: string, real: string, scope: ResolvedScope): Che
   })
 }
 
-/** Returns true if the path exists, links followed. */
+/** Returns true if the resolved path exists. */
 export function pathExists(path: string, scope: ResolvedScope): boolean {
   const followed = scope.follow(path)
   return !("problem" in followed) && followed.exists
 }
 
-/** Returns true if the path, links followed, is in the worktree or in a directory of the session. */
+/** Returns true if the resolved path is in the worktree or in a directory of the session. */
 export function isWithinScope(path: string, scope: ResolvedScope): boolean {
   const followed = scope.follow(path)
   return !("problem" in followed) && isInScope(followed.real, scope)
@@ -133,13 +139,13 @@ function isInScope(real: string, { realWorktree, realOwn }: ResolvedScope): bool
   return isInside(real, realWorktree) || realOwn().some((directory) => isInside(real, directory))
 }
 
-/** Returns the path relative to the worktree, or the absolute path if it is outside. */
+/** Returns the path relative to the worktree. Returns a path outside the worktree unchanged. */
 export function relativeToWorktree(path: string, scope: ResolvedScope): string {
   const inside = [scope.worktree, scope.realWorktree].find((root) => isInside(path, root))
   return inside === undefined ? path : relative(inside, path)
 }
 
-/** Follows links segment by segment, so that `..` leaves the target of a link, not the directory of the link. */
+/** Resolves links segment by segment, so that `..` after a link means the parent of the link's target. */
 function follow(path: string, known: Map<string, FollowedPath>): Followed {
   try {
     const segments = path.split("/")
@@ -155,7 +161,7 @@ function follow(path: string, known: Map<string, FollowedPath>): Followed {
   }
 }
 
-/** Returns a check that no rule can allow: only the user can allow a path that cannot be resolved. */
+/** Returns a check for a path that cannot be resolved. Only the user can allow it, not a rule. */
 function unresolved(permission: string, path: string, reason: string): Check {
   return { permission, pattern: path, forms: [path], options: { counts: () => false }, reason }
 }
@@ -166,12 +172,12 @@ function sameLocation(written: string, real: string, scope: ResolvedScope): bool
   return relative(scope.worktree, written) === relative(scope.realWorktree, real)
 }
 
-/** Returns the path relative to the root, if it is inside, and the absolute path. */
+/** Returns the absolute path, preceded by the path relative to the root if it is inside the root. */
 function spellings(path: string, root: string): string[] {
   return isInside(path, root) ? [relative(root, path) || ".", path] : [path]
 }
 
-/** Returns a path of the real worktree under the unresolved path of the worktree. */
+/** Returns the path below the worktree as written for a resolved path in the worktree. Empty for other paths. */
 function underWorktree(real: string, scope: ResolvedScope): string[] {
   return isInside(real, scope.realWorktree) ? [join(scope.worktree, relative(scope.realWorktree, real))] : []
 }
@@ -191,8 +197,9 @@ function protectionAt(
 }
 
 /**
- * Returns the protection of a hard link. The system cannot list the names of a file, so every hard link is protected
- * against changes. For reading it is compared with the files in its directories, up to the root of the worktree.
+ * Returns the protection of a file with several hard links. The system cannot list the other names of a file, so every
+ * such file is protected against changes. For reads, the file is compared with the protected files in its directory and
+ * in the parent directories, up to the root of the worktree.
  */
 function linkedProtection(
   access: "read" | "edit",
@@ -203,7 +210,7 @@ function linkedProtection(
   const found = statSync(real)
   if (found.nlink < 2) return undefined
   if (access === "edit")
-    return { reason: "the file has another name elsewhere (a hard link)", marker: real.toLowerCase() }
+    return { reason: "the file has another name (a hard link)", marker: real.toLowerCase() }
   for (
     let directory = dirname(real);
     isInside(directory, scope.realWorktree);

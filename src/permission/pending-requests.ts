@@ -9,36 +9,41 @@ import { UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 import { wildcardCovers } from "../util/wildcard.ts"
 
-/** How a request ended. */
+/** The reply that ended a request, and its source. */
 export interface Answer {
   reply: PermissionReply
   source: ReplySource
 }
 
-/** The result of a reply: applied, too late, or for an unknown request. */
+/** The outcome of a reply. `already` means that the request was answered before. */
 export type ReplyOutcome = "applied" | "already" | "unknown"
 
-/** Publishes requests and replies, and stores grants. */
+/** Functions that publish requests and replies, and store grants. */
 export interface ReplyDependencies {
   publish(event: EventInput): void
-  /** Stores grants. When it resolves, every policy read from then on contains them. */
+  /** Stores grants. After it resolves, every policy that is read contains them. */
   saveGrants(grants: Grant[]): Promise<void>
-  /** Removes grants that were stored for a request that has ended in the meantime. */
+  /** Removes the grants of a request that ended while they were being stored. */
   dropGrants(ids: string[]): Promise<void>
 }
 
-/** The permission requests that wait for a reply. */
+/** The permission requests that are waiting for a reply. */
 export interface PendingRequests {
-  /** Announces a request. Resolves with the first answer. `isAllowed`: whether the rules now allow all of the request. */
+  /**
+   * Announces a request and resolves with its first answer. `isAllowed` returns true if the rules now allow the
+   * request.
+   */
   add(request: PermissionRequest, worktree: string, isAllowed: () => Promise<boolean>): Promise<Answer>
-  /** See `Permission.reply`. */
+  /** Answers a request: see `Permission.reply`. */
   reply(requestID: string, reply: PermissionReply, source: ReplySource): Promise<ReplyOutcome>
-  /** Rejects a request whose call has ended, unless it was answered. */
+  /** Rejects a request whose call has ended, unless the request was already answered. */
   abandon(requestID: string): void
   list(sessionID?: string): PermissionRequest[]
 }
 
-/** Number of answered requests to remember, to distinguish a late reply from an unknown one. */
+/**
+ * Maximum number of answered requests to remember. They distinguish a late reply from a reply to an unknown request.
+ */
 const maxRemembered = 1_000
 
 interface Entry {
@@ -56,7 +61,7 @@ export function createPendingRequests({
 }: ReplyDependencies): PendingRequests {
   const waiting = new Map<string, Entry>()
   const answered = new Set<string>()
-  /** Requests whose grants are being stored: they are already answered. */
+  /** Answered requests whose grants are still being stored. */
   const saving = new Set<string>()
 
   async function reply(
@@ -86,7 +91,7 @@ export function createPendingRequests({
       await dropGrants(grants.map(({ id }) => id))
       return outcome
     }
-    // Checks every session: a grant can apply to subagents that run in parallel, or to the whole project.
+    // Checks the requests of every session, because a grant can apply to parallel subagents or to the whole project.
     for (const [id, other] of [...waiting]) {
       if (await other.isAllowed()) settle(id, { reply: { reply: "once" }, source: "grant" })
     }
@@ -128,7 +133,10 @@ export function createPendingRequests({
   }
 }
 
-/** Returns the grants of an "always". Throws `UsageError` if the request does not offer it or a pattern is too wide. */
+/**
+ * Returns the grants that an "always" reply creates. Throws `UsageError` if the request does not offer "always" or a
+ * pattern is too wide.
+ */
 function grantsOf(
   { scope, patterns }: Extract<PermissionReply, { reply: "always" }>,
   { always, permission, sessionID }: PermissionRequest,
@@ -140,11 +148,13 @@ function grantsOf(
     )
   const granted = patterns ?? always
   if (granted.length === 0)
-    throw new UsageError('"always" needs at least one pattern. Omit `patterns` to accept those offered.')
+    throw new UsageError(
+      '"always" requires at least one pattern. Omit `patterns` to accept all offered patterns.',
+    )
   const tooWide = granted.find((pattern) => !always.some((offered) => wildcardCovers(offered, pattern)))
   if (tooWide !== undefined)
     throw new UsageError(
-      `The pattern "${tooWide}" allows more than this request offers: ${always.join(", ")}.`,
+      `The pattern "${tooWide}" allows more than the patterns that this request offers: ${always.join(", ")}.`,
     )
   const time = { created: Date.now() }
   return granted.map((pattern) => ({

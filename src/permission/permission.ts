@@ -13,27 +13,27 @@ import {
 } from "./pending-requests.ts"
 import type { Check, PermissionAsk, Scope, SessionAsk, Verdict } from "./request.ts"
 
-/** Asks plugins about a request that the rules allow or ask about. Returns their decision. */
+/** Asks plugins to decide on a request that the rules do not deny. `action` is the verdict of the rules. */
 export type Decide = (request: SessionAsk, action: "allow" | "ask", signal: AbortSignal) => Promise<Action>
 
 /** Dependencies of {@link createPermission}. */
 export interface PermissionDependencies extends ReplyDependencies {
-  /** The home directory, for `~` and `$HOME`. Absolute. */
+  /** Absolute path of the home directory, to which `~` and `$HOME` expand. */
   home: string
-  /** The user's config directories and the data directory of the engine: see `Scope.guarded`. */
+  /** The user's config directories and the data directory of the engine. See `Scope.guarded`. */
   guarded?: readonly string[]
-  /** Undefined if there are no plugins. */
+  /** Asks the plugins. Undefined if there are no plugins. */
   decide?: Decide
   /** Removes secrets from a value. */
   hide?<T>(value: T): T
 }
 
-/** Decides by the rules, and asks the user if the rules say so. */
+/** Decides on requests by the rules, and asks the user if the rules require it. */
 export interface Permission {
   /**
-   * Resolves if everything is allowed. Judges the whole request before it asks. Throws `PermissionError` if a rule, a
-   * plugin or the user refuses or no user can be asked, and the reason of the signal if it aborts. Awaits
-   * `beforeQuestion` before it asks, so that the call is announced first.
+   * Resolves if the whole request is allowed. Judges the whole request before asking the user. Throws `PermissionError`
+   * if a rule, a plugin or the user refuses, or if no user can be asked. Throws the reason of the signal if it aborts.
+   * Awaits `beforeQuestion` before asking, so that the call is announced first.
    */
   ask(
     request: SessionAsk,
@@ -41,20 +41,21 @@ export interface Permission {
     signal: AbortSignal,
     beforeQuestion?: () => Promise<void>,
   ): Promise<void>
-  /** Returns the verdict without asking. */
+  /** Returns the verdict of the rules without asking the user. */
   check(request: PermissionAsk, scope: Scope): Promise<Verdict>
-  /** Returns the verdict and its reasons, for the user, without asking. */
+  /** Returns the verdict and its reasons without asking the user. */
   explain(request: PermissionAsk, scope: Scope): Promise<Explanation>
   /**
-   * Answers a request once. Stores an `always` before it resolves, and answers other requests that the new rules allow.
-   * Throws `UsageError` for an invalid reply and for an `always` that is wider than offered; the request stays pending.
+   * Answers a request. Only the first reply counts. Stores the grants of an `always` before it resolves, and answers
+   * other requests that they allow. Throws `UsageError` for an invalid reply and for an `always` that is wider than
+   * offered. The request then stays pending.
    */
   reply(requestID: string, reply: PermissionReply, source: ReplySource): Promise<ReplyOutcome>
-  /** Lists the pending requests, oldest first. */
+  /** Lists the pending requests of a session, or of all sessions, oldest first. */
   pending(sessionID?: string): PermissionRequest[]
 }
 
-/** Creates the permission service for all sessions: a grant of one session can answer a request of another. */
+/** Creates one permission service for all sessions, because a grant of one session can answer a request of another. */
 export function createPermission({
   home,
   guarded = [],
@@ -97,7 +98,7 @@ export function createPermission({
     const question = withoutSecrets(questionOf(request, group))
     const asked = new Set(group.map(keyOf))
     const answered = pending.add(question, scope.worktree, async () => {
-      // A new rule does not change a plugin's decision.
+      // A new rule does not override a plugin's decision to ask.
       if (opinion === "ask") return false
       const verdict = await checkRequest(request, scope, home)
       return (
@@ -116,7 +117,10 @@ export function createPermission({
     if (answer.reply.reply === "reject") throw refusal(question, answer)
   }
 
-  /** Hides secrets. A pattern with a secret is not remembered: it would not match without it. */
+  /**
+   * Removes secrets from a question. If a pattern contains a secret, "always" is not offered, because the pattern would
+   * not match without the secret.
+   */
   function withoutSecrets(question: PermissionRequest): PermissionRequest {
     const hidden = hide(question)
     const remembered = hidden.always.every((pattern, index) => pattern === question.always[index])
@@ -135,7 +139,7 @@ export function createPermission({
   }
 }
 
-/** Throws `PermissionError` if a rule denies a part of the request. */
+/** Throws `PermissionError` if a rule denies any part of the request. */
 function throwIfDenied({ details }: DetailedVerdict): void {
   const denied = details.filter(({ judgement }) => judgement.action === "deny")
   const [first] = denied
@@ -145,10 +149,13 @@ function throwIfDenied({ details }: DetailedVerdict): void {
   throw new PermissionError({ kind: "denied", permission, patterns, by: "rule", rule: first.judgement.rule })
 }
 
-/** The decision of plugins. `allow` answers for the user, `ask` asks even if the rules allow, `none` leaves it to the rules. */
+/**
+ * The decision of the plugins. `allow` answers for the user. `ask` asks the user even if the rules allow the request.
+ * `none` leaves the decision to the rules.
+ */
 type PluginOpinion = "allow" | "ask" | "none"
 
-/** Throws `PermissionError` if a plugin denies the request. */
+/** Returns the decision of the plugins. Throws `PermissionError` if a plugin denies the request. */
 async function askPlugins(
   decide: Decide,
   request: SessionAsk,
@@ -162,30 +169,30 @@ async function askPlugins(
     throw new PermissionError({ kind: "rejected", permission, patterns, by: "plugin" })
   }
   if (decision === "ask") return asks ? "none" : "ask"
-  // Only the user can continue a loop: a plugin would always give the same answer.
+  // Only the user can allow a loop to continue, because a plugin would give the same answer every time.
   const loops = details.some(({ check }) => check.permission === "doom_loop")
   return asks && !loops ? "allow" : "none"
 }
 
-/** Returns the checks of the next question: all open checks of one permission. Paths outside the worktree come first. */
+/** Returns the checks for the next question: all open checks of one permission. `external_directory` comes first. */
 function nextGroup(verdict: DetailedVerdict, allowed: ReadonlySet<string>, opinion: PluginOpinion): Check[] {
   const open = openChecks(verdict, allowed, opinion === "ask")
   const first = open.find((check) => check.permission === "external_directory") ?? open[0]
   return open.filter((check) => check.permission === first?.permission)
 }
 
-/** Lists the checks that ask and are not allowed yet. `all` includes checks that the rules allow. */
+/** Returns the checks that ask and that are not allowed yet. `all` includes checks that the rules allow. */
 function openChecks({ details }: DetailedVerdict, allowed: ReadonlySet<string>, all = false): Check[] {
   const asking = details.filter(({ judgement }) => all || judgement.action === "ask")
   return asking.map(({ check }) => check).filter((check) => !allowed.has(keyOf(check)))
 }
 
-/** Identifies a check, so that its answer still applies when the rules are read again. */
+/** Returns a key that identifies a check, so that its answer still applies after the rules are read again. */
 function keyOf(check: Check): string {
   return JSON.stringify([check.permission, check.forms, check.resolved])
 }
 
-/** Returns the question about checks of one permission, with the patterns that "always" would remember. */
+/** Returns the question for checks of one permission, with the patterns that "always" would remember. */
 function questionOf(request: SessionAsk, group: readonly Check[]): PermissionRequest {
   const patterns = [...new Set(group.map((check) => check.pattern))]
   const metadata: Record<string, unknown> = { ...request.metadata }
@@ -197,7 +204,7 @@ function questionOf(request: SessionAsk, group: readonly Check[]): PermissionReq
   const hidden = [...patterns, ...request.patterns].some(invisibleCharacters)
   if (hidden) metadata.invisibleCharacters = true
 
-  // All or nothing: if only a part is remembered, the next call asks again.
+  // "always" must cover every check of the question. Otherwise the next call would ask again.
   const remembered = !hidden && group.every((check) => check.remember !== undefined)
   return {
     id: newId("per"),

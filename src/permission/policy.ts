@@ -6,20 +6,24 @@ import { concerns, expandHome } from "./rules.ts"
 export interface Layer {
   name: "defaults" | "user" | "project" | "agent" | "flags" | "grants"
   rules: Ruleset
-  /** Set for an untrusted project: its rules can only make a verdict stricter. */
+  /** Whether the rules can only make a verdict stricter. True for an untrusted project. */
   tightenOnly?: boolean
-  /** The rules can turn an ask into an allow, but never lift a deny of a lower layer or of the ceiling. */
+  /** Whether the rules can turn an ask into an allow, but cannot lift a deny of a lower layer or of the ceiling. */
   keepsDenies?: boolean
 }
 
 /**
- * All rules that apply to an agent. Later layers win. `ceiling` contains the rules of a built-in agent: the stricter
- * verdict of the two applies, unless a rule of the layer `agent` lifts the ceiling.
+ * All rules that apply to an agent. Later layers overrule earlier layers. `ceiling` contains the rules of a built-in
+ * agent. The stricter verdict of the layers and the ceiling applies, unless a rule of the layer `agent` lifts the
+ * ceiling.
  */
 export interface Policy {
   layers: readonly Layer[]
   ceiling?: Ruleset
-  /** The policy of the session that started this one as a subagent: the stricter verdict of the two applies. */
+  /**
+   * The policy of the session that started this session as a subagent. The stricter verdict of the two policies
+   * applies.
+   */
   bound?: Policy
 }
 
@@ -30,24 +34,27 @@ export interface Judgement {
   layer?: Layer["name"] | "ceiling"
 }
 
-/** Limits which rules can decide. */
+/** Options that limit which rules can decide. */
 export interface JudgeOptions {
-  /** An allow rule is ignored unless this returns true for it. */
+  /** Returns true if an allow rule counts. Other allow rules are ignored. Default: every allow rule counts. */
   counts?: (rule: Rule) => boolean
-  /** Additional spellings that only a deny can match, such as the bare name of a program given by its path. */
+  /**
+   * Additional spellings that only a deny rule can match, such as the bare name of a program that is called by its
+   * path.
+   */
   denyForms?: readonly string[]
   /**
-   * A pattern that covers all possible values at run time. A rule that refuses a part of it turns an allow into an
-   * ask.
+   * A pattern that covers all values that are possible at run time. A rule that refuses some of these values turns an
+   * allow into an ask.
    */
   span?: string
-  /** The actions that count as a refusal for `span`. Default: deny and ask. */
+  /** The actions that count as a refusal for `span`. Default: `deny` and `ask`. */
   spanRefusals?: readonly Action[]
 }
 
 /**
- * Returns the verdict on one text. `forms` are its spellings, such as a relative and an absolute path: a rule matches
- * if it matches one of them. A deny of the user layer and a deny of a grant are final.
+ * Returns the verdict on one text. `forms` lists its spellings, such as a relative and an absolute path. A rule matches
+ * if it matches one of them. A deny of the user layer is final. A grant cannot lift a deny.
  */
 export function judge(
   policy: Policy,
@@ -80,7 +87,7 @@ function judgeAlone(
   return possibleRefusal(policy, permission, options.span, options.spanRefusals) ?? judgement
 }
 
-/** Lists every rule that matches one of the spellings, lowest layer first, including overruled rules. */
+/** Lists every rule that matches one of the spellings, including overruled rules. The lowest layer comes first. */
 export function matchingRules(
   policy: Policy,
   permission: string,
@@ -93,8 +100,8 @@ export function matchingRules(
 }
 
 /**
- * Returns false if every request of this permission is denied: the tool is then not offered. Tries the pattern of every
- * rule as a text, since only a pattern that a rule names can escape a general deny.
+ * Returns false if the policy denies every request for this permission. Its tools are then not offered. Judges the
+ * pattern of each rule that does not deny, because only such a pattern can be an exception to a general deny.
  */
 export function isOffered(policy: Policy, permission: string): boolean {
   const patterns = allRules(policy)
@@ -107,7 +114,7 @@ function allRules({ layers, ceiling = [], bound }: Policy): Rule[] {
   return [...layers.flatMap((layer) => layer.rules), ...ceiling, ...(bound ? allRules(bound) : [])]
 }
 
-/** Returns the policy with `~` and `$HOME` in its patterns expanded. */
+/** Returns the policy with `~` and `$HOME` expanded in its patterns. */
 export function expandPolicy(policy: Policy, home: string): Policy {
   const expand = (rules: Ruleset): Ruleset =>
     rules.map((rule) => {
@@ -119,7 +126,7 @@ export function expandPolicy(policy: Policy, home: string): Policy {
   return { layers, ceiling: ceiling && expand(ceiling), bound: bound && expandPolicy(bound, home) }
 }
 
-/** Returns the policy with one more default rule. Every later layer overrules it. */
+/** Returns the policy with an additional default rule, which every later layer overrules. */
 export function withDefault(policy: Policy, rule: Rule): Policy {
   const layers = policy.layers.map((layer) =>
     layer.name === "defaults" ? { ...layer, rules: [...layer.rules, rule] } : layer,
@@ -127,7 +134,7 @@ export function withDefault(policy: Policy, rule: Rule): Policy {
   return { ...policy, layers, bound: policy.bound && withDefault(policy.bound, rule) }
 }
 
-/** Returns the policy under one more ceiling, which the rules of the layer `agent` do not lift. */
+/** Returns the policy with an additional ceiling that rules of the layer `agent` cannot lift. */
 export function withFixedCeiling(policy: Policy, ceiling: Ruleset): Policy {
   const layers = policy.layers.map(
     (layer): Layer => (layer.name === "agent" ? { ...layer, name: "project" } : layer),
@@ -142,14 +149,15 @@ export function isStricter(a: Action, b: Action): boolean {
 
 const strictness: Record<Action, number> = { allow: 0, ask: 1, deny: 2 }
 
-/** A text that only patterns made of wildcards match. */
+/** A text that matches only patterns that consist of wildcards. */
 export const wildcardProbe = "\u0000".repeat(16)
 
 const onlyByName: ReadonlySet<string> = new Set(["network", "private_network", "sandbox_escape"])
 
 /**
- * Returns options under which only a rule that names the permission can allow it, for permissions of the sandbox and the
- * network: `"*": "allow"` lets tools run, not leave the sandbox. Returns no options for every other permission.
+ * Returns options for permissions of the sandbox and the network, which only a rule with the name of the permission can
+ * allow. For example, `"*": "allow"` lets tools run, but not leave the sandbox. Returns no options for other
+ * permissions.
  */
 export function namedRules(permission: string): JudgeOptions {
   return onlyByName.has(permission) ? { counts: (rule) => rule.permission === permission } : {}
@@ -194,8 +202,8 @@ function judgeForms(
 }
 
 /**
- * Returns an ask if a rule refuses a part of the span. A later allow that covers the whole span cancels earlier rules,
- * except those of the user layer.
+ * Returns an ask if a rule refuses part of the span. An allow that covers the whole span cancels earlier rules, except
+ * denies of the user layer.
  */
 function possibleRefusal(
   policy: Policy,
@@ -203,7 +211,7 @@ function possibleRefusal(
   span: string,
   refusals: readonly Action[] = ["deny", "ask"],
 ): Judgement | undefined {
-  // The rules that later allows cancel: none, earlier asks, or everything except denies of the user layer.
+  // The earlier rules that are canceled: none, asks, or all rules except denies of the user layer.
   let cancelled: "nothing" | "asks" | "all" = "nothing"
   let lifted = false
   for (const layer of policy.layers.toReversed()) {
@@ -223,7 +231,7 @@ function liftsCeiling({ name, keepsDenies }: Layer): boolean {
   return name === "agent" && !keepsDenies
 }
 
-/** Returns the last rule that refuses a part of the span or allows all of it. */
+/** Returns the last rule that refuses part of the span or allows all of it. */
 function lastDecisive(
   rules: Ruleset,
   permission: string,

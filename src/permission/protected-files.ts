@@ -2,16 +2,18 @@ import { join } from "node:path"
 import { isInside } from "../util/paths.ts"
 import { wildcardMatch } from "../util/wildcard.ts"
 
-/** Why a file asks even inside the worktree, and the text that a rule must contain to name it. */
+/**
+ * The reason why a file asks even inside the worktree, and the `marker` that a pattern must contain to name the file.
+ */
 export interface Protection {
   reason: string
   marker: string
 }
 
 /**
- * Returns the protection of a file that contains secrets, or that configures a tool, an agent or a program that
- * starts by itself. For `read` only secrets are protected. The path is relative to the worktree, or absolute outside
- * of it. Case, trailing dots and similar-looking characters make no difference.
+ * Returns the protection of a file that contains secrets, or that configures a tool, an agent or a program that starts
+ * automatically. For `read`, only secrets are protected. The path is relative to the worktree, or absolute if it is
+ * outside. Case, trailing dots and Unicode compatibility variants make no difference.
  */
 export function protectionOf(path: string, access: "read" | "edit"): Protection | undefined {
   const segments = path
@@ -37,20 +39,23 @@ export function protectionOf(path: string, access: "read" | "edit"): Protection 
 }
 
 /**
- * Returns the protection of a path inside one of the directories, against changes. All paths are absolute with links
- * followed. Covers a user config directory in an unusual location, which its name does not identify.
+ * Returns the protection against changes for a path inside one of the directories. All paths are absolute and resolved.
+ * Covers a user config directory in an unusual location, which `protectionOf` does not recognize by its name.
  */
 export function protectionIn(directories: readonly string[], path: string): Protection | undefined {
   const directory = directories.find((each) => isInside(path, each))
   return directory === undefined ? undefined : { reason: configures, marker: directory.toLowerCase() }
 }
 
-/** Returns true if the pattern names the protected file instead of only matching it: `.git/hooks/*`, but not `**`. */
+/**
+ * Returns true if the pattern names the protected file, such as `.git/hooks/*`. A pattern that only matches the file,
+ * such as `**`, does not name it.
+ */
 export function namesProtected(pattern: string, { marker }: Protection): boolean {
   const text = pattern.toLowerCase()
   for (let at = text.indexOf(marker); at !== -1; at = text.indexOf(marker, at + 1)) {
     const next = text[at + marker.length] ?? ""
-    // `.env` also names `.env.local` and `.envrc`; `.git` does not name `.github`.
+    // `.env` also names `.env.local` and `.envrc`, but `.git` does not name `.github`.
     if (marker === ".env" || !/[a-z0-9_-]/.test(next)) return true
   }
   return false
@@ -114,7 +119,7 @@ const allFiles = protectedNames.flatMap(({ files }) => files)
 const wholeNames: ReadonlySet<string> = new Set(allFiles.filter((entry) => !entry.includes("*")))
 const namePatterns = allFiles.filter((entry) => entry.includes("*"))
 
-/** A cheap test that is false for nearly all files. */
+/** Returns false for nearly all unprotected files. Avoids the slower search in most cases. */
 function mayBeProtected(segments: readonly string[], name: string): boolean {
   return (
     wholeNames.has(name) ||
@@ -123,7 +128,7 @@ function mayBeProtected(segments: readonly string[], name: string): boolean {
   )
 }
 
-/** Usual names of private keys and stored passwords, in lower case. */
+/** Common names of files with private keys or stored passwords, in lower case. */
 const keyFiles = words(`
   id_rsa id_dsa id_ecdsa id_ed25519 *.pem *.key *.p12 *.pfx *.jks .netrc .pgpass .git-credentials .htpasswd`)
 
@@ -133,8 +138,8 @@ function isSecret(name: string): boolean {
 }
 
 /**
- * Returns the name as the most lenient file system reads it: composed, lower case, without zero-width characters, an
- * alternate data stream, or trailing dots and spaces.
+ * Normalizes a name as the most lenient file system does: composes characters, converts to lower case, and removes
+ * zero-width characters, an alternate data stream, and trailing dots and spaces.
  */
 function foldSegment(segment: string): string {
   // Most names need no change.

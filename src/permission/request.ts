@@ -1,17 +1,17 @@
 import type { Action, CallReference, Rule } from "../schema/permission.ts"
 import type { JudgeOptions, Layer, Policy } from "./policy.ts"
 
-/** The request of a call. The same shape as `AskRequest` of the tools. */
+/** A permission request of a call. It has the same shape as `AskRequest` of the tools. */
 export interface PermissionAsk {
   permission: string
   patterns: string[]
   always?: string[]
-  /** The files and directories that the call uses. A path outside the worktree asks for `external_directory`. */
+  /** The files and directories that the call uses. A path outside the worktree requires `external_directory`. */
   paths?: string[]
   metadata?: Record<string, unknown>
 }
 
-/** A request and the call that makes it. */
+/** A request, and the session and call that make it. */
 export interface SessionAsk extends PermissionAsk {
   sessionID: string
   tool?: CallReference
@@ -21,37 +21,39 @@ export interface SessionAsk extends PermissionAsk {
 export interface Scope {
   directory: string
   worktree: string
-  /** Called for each request, so that new grants apply. */
+  /** Returns the policy. Called for each request, so that new grants apply. */
   policy(): Policy
-  /** Directories of the session. Reading them does not ask. */
+  /** Directories of the session, which it can read without asking. */
   own: readonly string[]
-  /** The user's config directories and the data directory of the engine. Changing them asks unless a rule names them. */
+  /**
+   * The user's config directories and the data directory of the engine. Changing them asks unless a rule names them.
+   */
   guarded?: readonly string[]
-  /** `PATH` of the commands. A program inside the worktree is not trusted by its name. */
+  /** The `PATH` of the commands. A program inside the worktree is not trusted by its name. */
   searchPath?: string
 }
 
-/** One effect of a request, to be judged by the rules. */
+/** One effect of a request, which the rules judge. */
 export interface Check {
   permission: string
-  /** The text that is shown. */
+  /** The text shown to the user. */
   pattern: string
-  /** Its spellings. A rule matches if it matches one of them. */
+  /** Spellings of the pattern. A rule matches if it matches one of them. */
   forms: readonly string[]
   options: JudgeOptions
-  /** A default rule below all configured rules, such as the proof that a command only reads. */
+  /** An additional default rule, such as the proof that a command only reads. Every configured rule overrules it. */
   proof?: Rule
-  /** The proof is valid only with the hardened environment for git. */
+  /** Whether the proof is valid only with the hardened environment for git. */
   hardenedGit?: boolean
-  /** The file belongs to the session, so the check does not ask. */
+  /** Whether the file belongs to the session. The check then does not ask. */
   own?: boolean
-  /** Why it asks, if not obvious from the rules. */
+  /** Why the check asks, if it is not obvious from the rules. */
   reason?: string
   /** Why the file is protected. A protected file asks even inside the worktree. */
   protection?: string
-  /** The path with links followed. */
+  /** The path with symbolic links resolved. */
   resolved?: string
-  /** The patterns that "always" remembers. Undefined: "always" is not available. */
+  /** The patterns that "always" remembers. Undefined if "always" is not available. */
   remember?: readonly string[]
 }
 
@@ -70,12 +72,14 @@ export interface JudgedCommand extends Pick<JudgedCheck, "pattern" | "action" | 
   argv: string[]
 }
 
-/** The verdict on a request: deny if any check denies, else ask if any check asks, else allow. */
+/** The verdict on a request: deny if any check denies, otherwise ask if any check asks, otherwise allow. */
 export interface Verdict {
   action: Action
   checks: JudgedCheck[]
-  /** For `bash`: every command of the text. */
+  /** Every command of the text, for `bash`. */
   commands?: JudgedCommand[]
-  /** For `bash`: git is allowed only because it reads, so it must run with `hardenedGitEnvironment`. */
+  /**
+   * True if git is allowed only because it reads, so that it must run with `hardenedGitEnvironment`. Only for `bash`.
+   */
   needsHardenedGit?: boolean
 }

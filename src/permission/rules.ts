@@ -4,7 +4,7 @@ import { Action, type Rule, type RuleSource, type Ruleset } from "../schema/perm
 import { UsageError } from "../util/errors.ts"
 import { wildcardMatch } from "../util/wildcard.ts"
 
-/** The value of a pattern: an action, alone or with examples. */
+/** The action of a pattern, optionally with examples. */
 const PatternConfig = z.lazy(() =>
   z.union([
     Action,
@@ -19,8 +19,8 @@ const PatternConfig = z.lazy(() =>
 )
 
 /**
- * `permission` in the config: one action for everything, an action per permission, or actions per permission and pattern.
- * `examples` are checked when the config file is read and have no other effect.
+ * The `permission` field of the config: one action for everything, one per permission, or one per permission and
+ * pattern. `examples` are checked when the config file is read and have no other effect.
  */
 export const PermissionConfig = z.lazy(() =>
   z.union([Action, z.record(z.string(), z.union([Action, z.record(z.string(), PatternConfig)]))]),
@@ -28,8 +28,8 @@ export const PermissionConfig = z.lazy(() =>
 export type PermissionConfig = z.infer<typeof PermissionConfig>
 
 /**
- * Returns the rules of the lowest layer. Everything else asks. Commands proved to only read are allowed as well: see
- * `shell/read-only.ts`.
+ * Returns the rules of the lowest layer. They ask for every permission that they do not allow or deny. Commands that
+ * are proved to only read are allowed too: see `shell/read-only.ts`.
  */
 export function defaultRules(): Rule[] {
   const rule = (permission: string, pattern: string, action: Action): Rule => ({
@@ -43,7 +43,7 @@ export function defaultRules(): Rule[] {
     ...["read", "glob", "grep", "list", "todo", "skill", "task", "lsp", "tool_search"].map((name) =>
       rule(name, "*", "allow"),
     ),
-    // A language server is a program and may run code of the project.
+    // A language server is a program that may run project code.
     rule("lsp", "start *", "ask"),
     rule("read", "*.env", "ask"),
     rule("read", "*.env.*", "ask"),
@@ -67,8 +67,8 @@ export function concerns(rule: Rule, permission: string): boolean {
 }
 
 /**
- * Returns the permission of a tool id: `edit` for `write` and `apply_patch`, `todo` for the to-do tools. A rule that names
- * the tool therefore applies too.
+ * Returns the permission that a tool needs: `edit` for `write` and `apply_patch`, `todo` for the to-do tools. A rule
+ * can therefore also name the tool.
  */
 export function permissionType(name: string): string {
   return aliases.get(name) ?? name
@@ -82,8 +82,8 @@ const aliases = new Map([
 ])
 
 /**
- * Returns the rules of a config value in the order of its keys. JavaScript objects list integer-like keys first; a
- * loader with access to the file's tokens builds its rules from them instead.
+ * Returns the rules of a config value in the order of its keys. JavaScript objects list integer-like keys first, so a
+ * loader that can access the tokens of the file builds the rules from them instead.
  */
 export function rulesFromObject(value: PermissionConfig, source?: RuleSource): Rule[] {
   if (typeof value === "string") return [{ permission: "*", pattern: "*", action: value, source }]
@@ -98,20 +98,23 @@ export function rulesFromObject(value: PermissionConfig, source?: RuleSource): R
   })
 }
 
-/** Parses a flag such as `--allow 'bash:git *'` or `--deny edit`. Throws `UsageError` if the permission is missing. */
+/**
+ * Parses a flag such as `--allow 'bash:git *'` or `--deny edit`. Throws `UsageError` if the permission or the pattern
+ * is empty.
+ */
 export function parseRuleFlag(text: string, action: "allow" | "deny"): Rule {
   const colon = text.indexOf(":")
   const permission = (colon === -1 ? text : text.slice(0, colon)).trim()
   const pattern = colon === -1 ? "*" : text.slice(colon + 1)
   if (permission === "" || pattern === "") {
     throw new UsageError(
-      `--${action} "${text}" is not a rule. Write permission or permission:pattern, for example 'bash:git *'.`,
+      `Invalid rule: --${action} "${text}". Expected permission or permission:pattern, such as 'bash:git *'.`,
     )
   }
   return { permission, pattern, action, source: { file: `--${action}` } }
 }
 
-/** Expands a leading `~` or `$HOME` of a pattern. */
+/** Expands `~` or `$HOME` at the start of a pattern. */
 export function expandHome(pattern: string, home: string): string {
   for (const name of ["~", "$HOME"]) {
     if (pattern === name) return home

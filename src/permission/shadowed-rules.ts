@@ -11,10 +11,10 @@ export interface ShadowedRule {
 }
 
 /**
- * Lists the rules that can never decide, because a later rule or a final deny covers everything they match. Leaves out
- * defaults and grants: defaults are meant to be overruled, and grants are temporary. Lists an allow that another allow
- * covers only if their patterns are equal, since the narrower one can name a protected file. Does not detect rules that
- * only several others together cover.
+ * Lists the rules that can never decide, because a later rule or a final deny covers everything that they match. Omits
+ * defaults, which are meant to be overruled, and grants, which are temporary. Lists an allow that another allow covers
+ * only if their patterns are equal, because a narrower pattern can name a protected file. Does not detect a rule that
+ * is covered only by several other rules together.
  */
 export function shadowedRules(layers: readonly Layer[]): ShadowedRule[] {
   const written = layers.filter(({ name }) => name !== "defaults" && name !== "grants")
@@ -31,7 +31,7 @@ export function shadowedRules(layers: readonly Layer[]): ShadowedRule[] {
   return found
 }
 
-/** Returns a deny of the user layer that covers the rule and has no exception after it. */
+/** Returns a deny of the user layer that covers the rule and has no later exception. */
 function finalDeny(rule: Rule, earlier: readonly Layer[]): Rule | undefined {
   if (rule.action === "deny") return undefined
   for (const { rules } of earlier.filter(({ name }) => name === "user")) {
@@ -46,7 +46,8 @@ function finalDeny(rule: Rule, earlier: readonly Layer[]): Rule | undefined {
 function laterLayer(rule: Rule, layer: Layer, later: readonly Layer[]): Rule | undefined {
   if (layer.name === "user" && rule.action === "deny") return undefined
   for (const { rules, tightenOnly } of later) {
-    // In a layer that only tightens, an exception after the deny keeps the verdict of lower layers.
+    // In a layer that can only make verdicts stricter, an exception after the deny restores the verdict of lower
+    // layers.
     const tightens = (entry: Rule, at: number) =>
       isStricter(entry.action, rule.action) && !hasException(rules, at, rule)
     const other = rules.find((entry, at) => overrules(entry, rule) && (!tightenOnly || tightens(entry, at)))
@@ -62,7 +63,7 @@ function overrules(other: Rule, rule: Rule): boolean {
   return appliesTo(other, rule)
 }
 
-/** Returns false if the rule names a protected file that the allow does not name. */
+/** Returns false if the rule names a protected file that the allow rule does not name. */
 function appliesTo(allow: Rule, rule: Rule): boolean {
   const type = permissionType(rule.permission)
   if (type !== "read" && type !== "edit") return true
@@ -77,7 +78,7 @@ function covers(wide: Rule, narrow: Rule): boolean {
   )
 }
 
-/** Returns true if a rule after this index can match a request that the rule matches. */
+/** Returns true if a rule after this index can match a request that the given rule matches. */
 function hasException(rules: Ruleset, index: number, { permission, pattern }: Rule): boolean {
   const type = permissionType(permission)
   return rules

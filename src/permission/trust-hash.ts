@@ -5,38 +5,47 @@ import { directoryEntries, isFile } from "../util/file-system.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 import { realPath } from "../util/paths.ts"
 
-/** A real path and the sha256 of the file in hex. */
+/** The real path of a file, and the SHA-256 of its content in hex. */
 export type FileHash = readonly [path: string, hash: string]
 
-/** Larger files are not hashed, so that a hostile project cannot delay the start. In bytes. */
+/** Maximum size of a hashed file, in bytes. Without a limit, a hostile project could delay startup. */
 const maxFileBytes = 64 * 1024 * 1024
 
-/** Returns the sha256 of a file in hex. Returns "" if it is not a file, unreadable or too large: it is then not trusted. */
+/**
+ * Returns the SHA-256 of a file in hex. Returns "" if the path is not a file, or the file is unreadable or too large.
+ * An item with this hash is not trusted.
+ */
 export function hashFile(path: string): string {
   try {
     const stats = statSync(path)
     if (!stats.isFile() || stats.size > maxFileBytes) return ""
     return createHash("sha256").update(readFileSync(path)).digest("hex")
   } catch {
-    // Deleted or unreadable.
+    // The file was deleted or is unreadable.
     return ""
   }
 }
 
-/** Returns the sha256 of the lines in hex, or "" if there are no lines or a line is empty. */
+/** Returns the SHA-256 of the lines in hex, or "" if there are no lines or a line is empty. */
 export function hashLines(lines: readonly string[]): string {
   if (lines.length === 0 || lines.includes("")) return ""
   return createHash("sha256").update(lines.join("\n")).digest("hex")
 }
 
-/** The files of some directories. */
+/** The hashes of the files in one or more directories. */
 export interface TreeHash {
-  /** One line per file with its path and hash, as input for {@link hashLines}. Empty if a file cannot be hashed. */
+  /**
+   * One line per file with its path and hash, as input for {@link hashLines}. A line is empty if its file cannot be
+   * hashed.
+   */
   lines: string[]
   contents: FileHash[]
 }
 
-/** Hashes each file in the directories. For a link it hashes the target path, not the content of the target. */
+/**
+ * Hashes each file in the directories, except in `node_modules`. For a link, the target path replaces the hash of the
+ * content.
+ */
 export function hashTree(directories: readonly string[], root: string): TreeHash {
   const tree: TreeHash = { lines: [], contents: [] }
   const visit = (directory: string): void => {
@@ -59,13 +68,16 @@ export function hashTree(directories: readonly string[], root: string): TreeHash
 
 /** The packages that an installed package can load, with the hashes of their modules. */
 export interface PackageDependencies {
-  /** Real directories of the packages. All their modules are in `contents`. */
+  /** Real paths of the package directories. `contents` includes all their modules. */
   roots: string[]
-  /** sha256 of each module, by its real path. */
+  /** SHA-256 of each module in hex, by real path. */
   contents: FileHash[]
-  /** One line per module or missing package, as input for {@link hashLines}. Empty if a module cannot be read. */
+  /**
+   * Lines for modules, missing packages and packages beyond the limits, as input for {@link hashLines}. A line is empty
+   * if its module cannot be read.
+   */
   lines: string[]
-  /** Names of packages beyond the limits. Their modules are not hashed and can change. */
+  /** Names of packages beyond the limits. Their modules are not hashed, so changes to them are not detected. */
   beyond: string[]
 }
 
@@ -75,15 +87,15 @@ interface DependencyLimits {
 }
 
 /**
- * Hashing this much takes about 0.2 s on a small machine. A plugin with its dependencies is typically a tenth of that
- * size.
+ * Maximum number of files and bytes to hash. Hashing this much takes about 0.2 s on a small machine. A plugin with its
+ * dependencies typically has a tenth of this size.
  */
 const defaultLimits: DependencyLimits = { files: 4000, bytes: 64 * 1024 * 1024 }
 
 /**
- * Hashes the packages that `package.json` files name, resolved as Node resolves them, nearest first. Hashes every module
- * of a package, or none if that exceeds the limits. `provided` lists dependencies of the package itself that are never
- * loaded from disk.
+ * Hashes the direct and indirect dependencies of a package, nearest first. Resolves them as Node does. Hashes every
+ * module of a package, or none if that exceeds the limits. `provided` lists direct dependencies that are never loaded
+ * from disk.
  */
 export function hashDependencies(
   root: string,
@@ -127,7 +139,10 @@ export function hashDependencies(
   return result
 }
 
-/** Returns sorted names. Includes optional packages: Node loads them if they are installed. */
+/**
+ * Returns the sorted names of the dependencies. Includes optional dependencies, because Node loads them if they are
+ * installed.
+ */
 function dependenciesOf(directory: string): string[] {
   const manifest = readManifest(directory)
   const kinds = ["dependencies", "optionalDependencies", "peerDependencies"]
@@ -145,12 +160,12 @@ function readManifest(directory: string): Record<string, unknown> {
     const parsed = parseJson(readFileSync(join(directory, "package.json"), "utf8"))
     return parsed.ok && isRecord(parsed.value) ? parsed.value : {}
   } catch {
-    // Loading the package reports the error.
+    // The error is reported when the package is loaded.
     return {}
   }
 }
 
-/** Resolves a package as Node does. Returns its real path. */
+/** Returns the real path of a package, resolved as Node does. Undefined if the package is not installed. */
 function findPackage(name: string, from: string): string | undefined {
   for (let directory = from; ; directory = dirname(directory)) {
     const found = join(directory, "node_modules", name)
@@ -162,7 +177,10 @@ function findPackage(name: string, from: string): string | undefined {
 const code = /\.(?:[mc]?[jt]sx?|json|node|wasm)$/
 const declaration = /\.d\.[mc]?ts$/
 
-/** Returns undefined if the modules exceed the limits. Skips links: Node loads modules by their real paths. */
+/**
+ * Returns the modules of a package and their total size, or undefined if they exceed the limits. Skips links, because
+ * Node loads modules by their real paths.
+ */
 function modulesIn(root: string, limits: DependencyLimits): { paths: string[]; bytes: number } | undefined {
   const paths: string[] = []
   const directories = [root]

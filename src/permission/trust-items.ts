@@ -14,46 +14,51 @@ import {
 /** The kinds of project files that must be trusted. */
 export const trustKinds = ["config", "tool", "plugin", "skill", "agent", "command"] as const
 
-/** One part of a project that can change what Tackle does. */
+/** A file or package of a project that can change what Tackle does. */
 export interface TrustItem {
   kind: (typeof trustKinds)[number]
-  /** Path relative to the root of the worktree, with `/`. */
+  /** Path relative to the root of the worktree, separated by `/`. For a package, `npm:` and its name. */
   path: string
-  /** sha256 in hex. Empty if the content cannot be read: the item is then never trusted. */
+  /** SHA-256 in hex. Empty if the content cannot be read. The item is then never trusted. */
   hash: string
 }
 
 /** An item that exists in the project. */
 export interface FoundItem extends TrustItem {
-  /** Absolute path. */
+  /** Absolute path of the file, or of the directory of a package. */
   file: string
-  /** sha256 of each file that the hash covers, by its real path: the files that can run once the item is trusted. */
+  /** SHA-256 in hex of each file that the hash covers, by real path. These files can run once the item is trusted. */
   contents: ReadonlyMap<string, string>
-  /** For a package: its dependencies. The hash covers their modules too. */
+  /** The dependencies of a package. The hash also covers their modules. */
   dependencies?: PackageDependencies
 }
 
-/** The locations that {@link collectTrustItems} searches. Paths are absolute, inside the worktree. */
+/** The locations that {@link collectTrustItems} searches. Paths are absolute and inside the worktree. */
 export interface TrustSources {
-  /** Config files. The caller computes the hash, which also covers included files: that takes a parser. */
+  /**
+   * Config files. The hash also covers included files. The caller computes it, because finding the included files
+   * requires a parser.
+   */
   config: readonly { path: string; hash: string }[]
   toolFolders: readonly string[]
   pluginFolders?: readonly string[]
-  /** Packages that are named as plugins, with their directories. For `provided` see {@link hashDependencies}. */
+  /**
+   * Packages that the config names as plugins, with their directories. For `provided`, see {@link hashDependencies}.
+   */
   packages?: readonly { name: string; root: string; provided?: readonly string[] }[]
   /** Paths of `SKILL.md` files. */
   skillFiles?: readonly string[]
-  /** Markdown files. */
+  /** Paths of the Markdown files that define agents. */
   agents?: readonly string[]
   commands?: readonly string[]
 }
 
 /**
- * Lists the trust items of a project, sorted by path. Files that do not exist are left out.
+ * Lists the trust items of a project, sorted by path. Omits files that do not exist.
  *
- * The hash of a tool or plugin file also covers the subdirectories of its folder, from which it can import. The other
- * files of the folder have their own hashes. The hash of a skill covers its directory. The hash of a package covers its
- * directory and the modules of its dependencies. `node_modules` inside these directories is left out.
+ * The hash of a tool or plugin file also covers the subdirectories of its folder, because the file can import from
+ * them. The other files of the folder have their own hashes. The hash of a skill covers its directory. The hash of a
+ * package covers its directory and the modules of its dependencies. Directories named `node_modules` are excluded.
  */
 export function collectTrustItems(worktree: string, sources: TrustSources): FoundItem[] {
   const item = (
@@ -64,7 +69,7 @@ export function collectTrustItems(worktree: string, sources: TrustSources): Foun
   ): FoundItem => ({ kind, path: trustPath(worktree, file), hash, file, contents: new Map(contents) })
   const single = (kind: TrustItem["kind"], paths: readonly string[] = []) =>
     paths.filter(isFile).map((path) => item(kind, path, hashFile(path), []))
-  /** An item for a file whose hash also covers the files of a tree. */
+  /** Creates an item for a file whose hash also covers a directory tree. */
   const withTree = (kind: TrustItem["kind"], path: string, { lines, contents }: TreeHash) => {
     const own = hashFile(path)
     const hash = own === "" || lines.length === 0 ? own : hashLines([own, ...lines])
@@ -95,17 +100,17 @@ export function collectTrustItems(worktree: string, sources: TrustSources): Foun
     ...(sources.pluginFolders ?? []).flatMap((folder) => codeIn("plugin", folder)),
     // Several config files can name the same package.
     ...new Map(packages).values(),
-    // A link to `SKILL.md` is not part of the tree, so its target has its own hash.
+    // `hashTree` does not hash the target of a link, so `withTree` hashes `SKILL.md` itself.
     ...(sources.skillFiles ?? []).map((path) => withTree("skill", path, hashTree([dirname(path)], worktree))),
   ].sort((a, b) => (a.path < b.path ? -1 : 1))
 }
 
-/** Returns the path of a package in a {@link TrustItem}. */
+/** Returns the `path` of a {@link TrustItem} for a package. */
 export function packageItem(name: string): string {
   return `npm:${name}`
 }
 
-/** Returns the path of a worktree file in a {@link TrustItem}. */
+/** Returns the `path` of a {@link TrustItem} for a file in the worktree. */
 export function trustPath(worktree: string, path: string): string {
   return relative(worktree, path).split(sep).join("/")
 }

@@ -5,31 +5,36 @@ import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 import { type TrustItem, trustKinds } from "./trust-items.ts"
 
-/** The items that the user trusts, per real path of a worktree. Nested directories and other worktrees inherit nothing. */
+/**
+ * The items that the user trusts, by the real path of their worktree. Nested directories and other worktrees do not
+ * inherit trust.
+ */
 export interface Trust {
-  /** Why the trust file cannot be used, as a message for the user. Nothing is trusted while it is set. */
+  /** A message for the user that explains why the trust file cannot be used. While it is set, nothing is trusted. */
   readonly problem: string | undefined
-  /** `changed` lists the items that are new or changed since they were trusted. `trusted` is true if the list is empty. */
+  /**
+   * Returns the items that are new or have changed since they were trusted. `trusted` is true if `changed` is empty.
+   */
   isTrusted(
     directoryRealPath: string,
     items: readonly TrustItem[],
   ): { trusted: boolean; changed: TrustItem[] }
-  /** Returns `changed` for an item that was trusted with other content. */
+  /** Returns the state of an item. `changed` means that the item was trusted with different content. */
   state(directoryRealPath: string, item: TrustItem): "trusted" | "changed" | "new"
   /**
-   * Trusts these items of the directory and keeps others: the user sees only items on the path to the working directory.
-   * Replaces an invalid trust file. Throws `TackleError` if the file cannot be written.
+   * Trusts these items of the directory. Keeps the other trusted items, because the user sees only items on the path to
+   * the working directory. Replaces an invalid trust file. Throws `TackleError` if the file cannot be written.
    */
   trust(directoryRealPath: string, items: readonly TrustItem[]): void
-  /** Revokes the trust in these items of the directory, or in all of them. Throws like {@link trust}. */
+  /** Revokes trust in these items of the directory, or in all of its items. Throws the same error as {@link trust}. */
   revoke(directoryRealPath: string, items?: readonly ItemName[]): void
-  /** Lists the items that were trusted in the directory, with current or former content, sorted by path. */
+  /** Lists the trusted items of the directory, including items that have changed since, sorted by path. */
   known(directoryRealPath: string): ItemName[]
 }
 
 type ItemName = Pick<TrustItem, "kind" | "path">
 
-/** Hashes by directory, then by kind and path. */
+/** Hashes of the trusted items, by directory and then by kind and path. */
 type Directories = Map<string, Map<string, string>>
 
 /** Opens `<data>/trust.json`. If the file is missing, nothing is trusted. Never throws. */
@@ -43,7 +48,7 @@ export function openTrust(path: string): Trust {
   }
 
   function change(edit: (current: Directories) => void): void {
-    // Reads the file again to keep changes by other processes.
+    // Reads the file again to keep changes made by other processes.
     const current = load(path).directories
     edit(current)
     save(path, current)
@@ -86,7 +91,7 @@ function itemKey({ kind, path }: ItemName): string {
   return `${kind}:${path}`
 }
 
-/** Returns undefined for a kind added by a later version. */
+/** Parses the key of an item. Returns undefined for a kind that a later version added. */
 function nameOf(key: string): ItemName | undefined {
   const [, written, path] = /^(\w+):(.+)$/s.exec(key) ?? []
   const kind = trustKinds.find((known) => known === written)
@@ -120,7 +125,7 @@ function load(path: string): { directories: Directories; problem?: string } {
   return { directories }
 }
 
-/** Writes the file atomically, readable by its owner only. */
+/** Writes the file atomically, readable only by its owner. */
 function save(path: string, directories: Directories): void {
   const listed = Object.fromEntries(
     [...directories].map(([name, items]) => [name, Object.fromEntries(items)]),

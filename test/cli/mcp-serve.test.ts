@@ -49,7 +49,7 @@ test("refuses a call that needs permission from a client without forms, unless -
   const { client: strict } = await connect(machine)
   const refused = await strict.callTool(command)
   expect(refused.isError).toBe(true)
-  expect(JSON.stringify(refused.content)).toMatch(/needs the user's answer.*elicitation/s)
+  expect(JSON.stringify(refused.content)).toMatch(/needs the user's approval.*elicitation/s)
   expect(await readdir(machine.project.directory)).toEqual([])
 
   const { client: allowed } = await connect(machine, ["--allow", "bash:touch *", "--allow", "edit:made"])

@@ -236,7 +236,7 @@ describe("createPermission", () => {
 
   test.each([
     ["no-terminal", /no user can be asked here/],
-    ["auto", /not given automatically/],
+    ["auto", /not approved automatically/],
   ] as const)("names %s as the reason of a refusal", async (source, text) => {
     const { permission, scope } = answering(() => ({ reply: "reject" }), source)
     const refused = permission.ask(bash("npm test"), scope, never)

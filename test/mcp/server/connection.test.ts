@@ -58,7 +58,7 @@ test.each([
   [
     "an answer that was not offered",
     { action: "accept", content: { answer: "yes" } },
-    /needs the user's answer/,
+    /needs the user's approval/,
   ],
 ] satisfies [string, ElicitResult, RegExp][])("refuses the call: %s", async (_name, answer, text) => {
   const engine = await openEngine(asking)
