@@ -6,10 +6,11 @@ import { type FileStamp, stampBytes } from "./file-tracker.ts"
 import { removeTemporary, type TrackTemporary, temporaryName } from "./temporary-files.ts"
 
 /**
- * Writes a file atomically: readers see the old or the new content, also after a crash. Creates parent directories. Keeps
- * the mode and, if permitted, the owner of an existing file; a new file gets 0666 less the umask. `path` must be resolved:
- * links inserted since are not followed, a link at its end is replaced, and other hard links keep the old content. Throws
- * `MovedPathError` and system errors; then only new parent directories may remain.
+ * Writes a file atomically: readers see either the old or the new content, even after a crash. Creates parent
+ * directories. Keeps the mode and, if permitted, the owner of an existing file. A new file gets mode 0666 less the
+ * umask. `path` must be resolved, and links inserted later are not followed. A link at the end of `path` is replaced,
+ * and other hard links keep the old content. Throws `MovedPathError` and system errors, after which only new parent
+ * directories may remain.
  */
 export async function writeAtomic(
   path: string,
@@ -37,12 +38,12 @@ export async function writeAtomic(
 }
 
 /**
- * Writes and syncs the new file `temporary`, with the mode and owner of the file at `like`, if it exists. Rename it to its
- * final path. Throws system errors, with nothing left behind.
+ * Writes and syncs the new file `temporary`, with the mode and owner of the file at `like` if that file exists. The
+ * caller renames it to its final path. Throws system errors and then leaves no file behind.
  */
 export async function stageFile(temporary: string, bytes: Uint8Array, like: string): Promise<FileStamp> {
   const old = await statIfThere(like)
-  // A copy of a private file must not be readable before it has the mode of the file.
+  // No other user may read a copy of a private file before it has the mode of that file.
   const handle = await open(temporary, "wx", old ? 0o600 : 0o666)
   try {
     const { mtimeMs } = await fill(handle, bytes, old)
@@ -90,7 +91,7 @@ async function keepOwnership(handle: FileHandle, old: Ownership): Promise<void> 
     try {
       await handle.chown(old.uid, old.gid)
     } catch (error) {
-      // Only root can change the owner. The user may still replace the file.
+      // Only root can change the owner. The user can still replace the file.
       if (systemCode(error) !== "EPERM") throw error
     }
   }

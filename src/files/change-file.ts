@@ -18,11 +18,11 @@ import { showName } from "./show-name.ts"
 import { decodeText, encodeText, plainText, type TextFormat } from "./text-encoding.ts"
 import { isWholeDiff, unifiedDiff } from "./unified-diff.ts"
 
-/** The parts of a tool's context that {@link changeFile} needs. */
+/** The tool context that {@link changeFile} needs. */
 export interface ChangeContext extends FormatContext {
-  /** Base of relative paths. */
+  /** Directory against which relative paths are resolved. */
   directory: string
-  /** Root of the paths that are shown. */
+  /** Absolute path. Paths inside it are displayed relative to it. */
   worktree: string
   files: FileTracker
   ask(request: {
@@ -52,17 +52,18 @@ export interface ChangedFile<C extends FileChange> {
     exists: boolean
     diff: string
     formatted?: Formatting
-    /** Why a formatter failed. */
+    /** Why a formatter failed. Absent if none failed. */
     notFormatted?: string
-    /** For the file tracker of a resumed session. */
+    /** State of the written file, for the file tracker of a resumed session. */
     file: { path: string; stamp: FileStamp }
   }
 }
 
 /**
- * Changes one file: reads it, plans, asks for permission, checks that it is unchanged, writes, formats and records the
- * stamp. Holds the file's lock throughout. Refuses a file that the session has not read, or that changed since, also
- * during the permission request. Throws `FileChangeError`, `FileAccessError`, the errors of `plan` and of `ctx.ask`.
+ * Changes one file: reads it, plans the change, asks for permission, checks that the file is unchanged, writes it,
+ * formats it and records its stamp. Holds the file's lock throughout. Refuses a file that the session has not read, or
+ * that changed since, even during the permission request. Throws `FileChangeError`, `FileAccessError`, and the errors
+ * of `plan` and `ctx.ask`.
  */
 export async function changeFile<C extends FileChange>(
   ctx: ChangeContext,
@@ -78,7 +79,7 @@ export async function changeFile<C extends FileChange>(
     assertSeen(before, ctx.files)
     const change = await plan(before, title)
     const shown = { filePath: path, exists: before.exists, diff: change.diff }
-    // Offer "always" only if the user can see the whole change.
+    // Offer "always" only if the user sees the whole change.
     const always = isWholeDiff(change.diff) ? ["*"] : []
     await ctx.ask({ permission: "edit", patterns: pinnedPatterns(path, real), always, metadata: shown })
     throwIfAborted(ctx.abort)
@@ -114,8 +115,8 @@ async function write(
 }
 
 /**
- * Plans to replace the whole content of a file. An existing text file keeps its encoding and byte order mark; any other
- * file gets the content as UTF-8.
+ * Plans the replacement of a file's whole content. An existing text file keeps its encoding and byte order mark. Any
+ * other file is written as UTF-8.
  */
 export async function planWrite(before: FileBefore, title: string, content: string): Promise<FileChange> {
   const old = before.exists ? decodeText(before.bytes) : undefined

@@ -12,18 +12,20 @@ import {
   temporaryName,
 } from "./temporary-files.ts"
 
-/** The planned state of one file. `path` is resolved. */
+/** The planned state of one file. `path` must be resolved. */
 export interface FileStep {
   path: string
-  /** True if the file exists now. */
+  /** True if the file exists before the change. */
   exists: boolean
-  /** Undefined to delete the file. */
+  /** New content. Undefined to delete the file. */
   bytes: Uint8Array | undefined
-  /** The file whose mode and owner the new file gets. Default: the one at `path`. */
+  /** Path of the file whose mode and owner the new file gets. Default: `path`. */
   like?: string
 }
 
-/** Some files could be neither changed nor restored. The message names them and the backups of their old content. */
+/**
+ * Some files could be neither changed nor restored. The message lists these files and the backups of their old content.
+ */
 export class RollbackError extends TackleError {
   constructor(message: string, cause: unknown) {
     super(message, { code: "file.rollback", recoverable: true, cause })
@@ -31,12 +33,11 @@ export class RollbackError extends TackleError {
 }
 
 /**
- * Makes all changes or none. Writes and syncs all new content to temporary files first, so that a full disk or a missing
- * permission fails early; then renames them, and deletes files last. If one change fails, reverts those before it: same
- * content, mode and times, same inodes; removes new directories. Holds the directories of the resolved paths open
- * throughout, so that links inserted meanwhile have no effect. Returns the stamps of the written files by path. Throws
- * `MovedPathError` with nothing changed, system errors, and {@link RollbackError} if reverting fails too. Reports every
- * temporary file to `trackTemporary`.
+ * Makes all changes or none. Writes and syncs all new content to temporary files first, so that a full disk fails
+ * early. Then renames these files, and deletes files last. If a change fails, restores earlier files with the same
+ * content, mode, times and inodes, and removes new directories. Links inserted meanwhile have no effect. Returns the
+ * stamps of the written files by path. Throws `MovedPathError` with nothing changed, system errors, and {@link
+ * RollbackError} if restoring fails.
  */
 export async function commitFiles(
   steps: readonly FileStep[],
@@ -77,17 +78,17 @@ export async function commitFiles(
   }
 }
 
-/** A complete temporary file beside its destination. */
+/** A complete temporary file in the same directory as its destination. */
 interface StagedFile {
   beside: HeldPath
   stamp: FileStamp
 }
 
-/** Creates the temporary files of a change. */
+/** Creates and removes the temporary files of a change. */
 function createTemporaryFiles(trackTemporary: TrackTemporary) {
   const noted: { file: HeldPath; record: TrackedTemporary }[] = []
   return {
-    /** Returns a new name in the same directory. */
+    /** Returns a new path in the directory of the given file, and records it as a temporary file. */
     beside({ named, now }: HeldPath, { backup = false } = {}): HeldPath {
       const name = temporaryName()
       const file = { named: join(dirname(named), name), now: join(dirname(now), name) }
@@ -95,8 +96,8 @@ function createTemporaryFiles(trackTemporary: TrackTemporary) {
       return file
     },
     /**
-     * Removes all except those still needed, which belong to the user from now on. A failure does not fail the
-     * change.
+     * Removes all temporary files except the needed ones, which now belong to the user. A file that cannot be removed
+     * does not fail the change.
      */
     async remove(needed: ReadonlySet<string>): Promise<void> {
       for (const { file, record } of noted) {
@@ -109,21 +110,21 @@ function createTemporaryFiles(trackTemporary: TrackTemporary) {
 
 type TemporaryFiles = ReturnType<typeof createTemporaryFiles>
 
-/** A file by two paths: one for messages, and one through its open directory. */
+/** Two paths of one file: `named` for messages, and `now`, which goes through its open directory. */
 interface HeldPath {
   named: string
   now: string
 }
 
-/** A step that reverts one change. */
+/** An operation that reverts one change. */
 interface Undo {
   what: string
-  /** The old content until it is restored. */
+  /** File with the old content. It exists until the old content is restored. */
   backup?: HeldPath
   run: () => Promise<void>
 }
 
-/** Opens each directory once, and creates it if it does not exist. */
+/** Opens each directory once and keeps it open. Creates directories that do not exist. */
 function openDirectories() {
   const open = new Map<string, PinnedDirectory>()
   return {
@@ -141,7 +142,7 @@ function openDirectories() {
   }
 }
 
-/** Keeps a directory that is not empty or has moved. */
+/** Removes a directory. Keeps it if it is not empty or has moved. */
 async function removeEmpty(path: string): Promise<void> {
   try {
     const parent = openPinnedDirectory(dirname(path), { make: false })
@@ -168,7 +169,10 @@ async function replace(
   await rename(next, place.now)
 }
 
-/** Creates a hard link, so that the file always has a name. Copies the file if the file system has no hard links. */
+/**
+ * Creates a hard link as the backup, so that the file always has a name. Copies the file if the file system does not
+ * support hard links.
+ */
 async function keep(path: string, backup: string): Promise<void> {
   try {
     await link(path, backup)
@@ -199,7 +203,7 @@ interface Failure {
   error: unknown
 }
 
-/** Reverts all changes, latest first. A failure does not stop the others. */
+/** Reverts all changes, latest first, and returns the failures. Continues after a failure. */
 async function putBack(undo: readonly Undo[]): Promise<Failure[]> {
   const failures: Failure[] = []
   for (const { what, backup, run } of undo.toReversed()) {

@@ -7,34 +7,40 @@ import { unlessMissing } from "../util/file-system.ts"
 export interface ContentLimits {
   /** Maximum size of one file in bytes. Larger files are not stored. */
   fileBytes: number
-  /** Maximum size of all files in bytes. The least recently used are removed first. */
+  /** Maximum size of all files in bytes. The least recently used files are removed first. */
   totalBytes: number
-  /** Days since the last use. */
+  /** Number of days since the last use after which a file is removed. */
   days: number
 }
 
-/** Half a gigabyte holds thousands of turns. Full outputs are kept for a week, too. */
+/** Half a gigabyte holds thousands of turns. Full outputs are also kept for a week. */
 export const defaultContentLimits: ContentLimits = {
   fileBytes: 16 * 1024 * 1024,
   totalBytes: 512 * 1024 * 1024,
   days: 7,
 }
 
-/** Stores file contents by their SHA-256, each once. Only the user can read them. */
+/** Stores file contents by their SHA-256. Identical contents are stored once. Only the user can read them. */
 export interface ContentStore {
-  /** Larger files are not stored. */
+  /** Maximum size of one file in bytes. Larger files are not stored. */
   readonly fileBytes: number
-  /** Stores the bytes and returns their hash. Undefined if they are too large. They are on disk when it resolves. */
+  /**
+   * Stores the bytes and returns their hash, or undefined if they are too large. When it resolves, the bytes are on
+   * disk.
+   */
   put(bytes: Uint8Array): Promise<string | undefined>
   /** Returns undefined if the content is missing or damaged. */
   get(hash: string): Promise<Uint8Array | undefined>
-  /** Removes content beyond the age limit, then beyond the size limit. Ignores files that another process removes. */
+  /**
+   * Removes contents that exceed the age limit, then the least recently used ones until the size limit is met. Ignores
+   * files that another process removes.
+   */
   sweep(now?: number): Promise<void>
 }
 
-/** Opens the store in the directory `root`, which is created with the first content. */
+/** Opens the store in the directory `root`. The first content creates the directory. */
 export function createContentStore(root: string, limits: ContentLimits = defaultContentLimits): ContentStore {
-  // Enforces the limit during long sessions, too.
+  // Sweeping after every eighth of the limit enforces it during long sessions too.
   const sweepEvery = limits.totalBytes / 8
   let sinceSweep = 0
 
@@ -71,7 +77,7 @@ function pathOf(root: string, hash: string): string {
   return join(root, hash.slice(0, 2), hash)
 }
 
-/** Returns true if the whole file exists. Updates its time of last use. */
+/** Returns true if the file exists with the full size. Updates the time of its last use. */
 async function touch(path: string, size: number): Promise<boolean> {
   const found = await unlessMissing(stat(path))
   if (found?.size !== size) return false

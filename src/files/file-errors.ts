@@ -21,28 +21,28 @@ export class SpecialFileError extends TackleError {
   }
 }
 
-/** A model cannot read the content of the file. */
+/** The file has content that a model cannot read. */
 export class UnreadableContentError extends TackleError {
   constructor(message: string) {
     super(message, { code: "file.content", recoverable: true })
   }
 }
 
-/** The offset is beyond the last line. */
+/** The requested offset is beyond the last line. */
 export class OffsetError extends TackleError {
   constructor(message: string) {
     super(message, { code: "file.offset", recoverable: true })
   }
 }
 
-/** The system denied access: missing permission, a link loop, an invalid name. */
+/** The system denied access, for example because of a missing permission, a link loop or an invalid name. */
 export class FileAccessError extends TackleError {
   constructor(message: string, cause: unknown) {
     super(message, { code: "file.access", recoverable: true, cause })
   }
 }
 
-/** The path is a file, and a directory is required. */
+/** The path is not a directory, but a directory is required. */
 export class NotDirectoryError extends TackleError {
   constructor(path: string) {
     super(`${path} is a file, not a directory. Use read for its text.`, {

@@ -1,21 +1,21 @@
 import { basename, extname } from "node:path"
 
-/** The kind of a file, according to its first bytes and its name. */
+/** Kind of a file, determined from its first bytes and its name. */
 export type FileKind =
   | { kind: "text"; encoding: TextEncoding }
   | { kind: "media"; mime: string }
   | { kind: "binary" }
 
-/** Labels for `TextDecoder`. UTF-16 is recognised only by its byte order mark. */
+/** Labels for `TextDecoder`. UTF-16 is recognized only by its byte order mark. */
 export type TextEncoding = "utf-8" | "utf-16le" | "utf-16be"
 
-/** Sample size of {@link fileKind} in bytes. */
+/** Number of leading bytes that {@link fileKind} examines. */
 export const sampleBytes = 4096
 
-/** A sample with a larger share of control characters is binary. */
+/** Maximum share of control characters in a text. A sample with a larger share is binary. */
 const maxControlShare = 0.3
 
-/** Signatures of the formats that models accept as attachments. SVG is text. */
+/** Signatures of the formats that models accept as attachments. SVG is not included because it is text. */
 const media: readonly { mime: string; matches: (sample: Buffer) => boolean }[] = [
   { mime: "image/png", matches: (sample) => starts(sample, "\x89PNG\r\n\x1a\n") },
   { mime: "image/jpeg", matches: (sample) => starts(sample, "\xff\xd8\xff") },
@@ -24,7 +24,7 @@ const media: readonly { mime: string; matches: (sample: Buffer) => boolean }[] =
   { mime: "application/pdf", matches: (sample) => starts(sample, "%PDF-") },
 ]
 
-/** Formats that are binary even if their first bytes look like text. */
+/** Extensions of formats that are binary even if their first bytes look like text. */
 const binaryExtensions = new Set(
   (
     ".7z .a .avi .avif .bmp .br .bz2 .class .dll .dmg .doc .docx .dylib .ear .eot .exe .flac .gz .heic .ico .iso .jar " +
@@ -33,7 +33,9 @@ const binaryExtensions = new Set(
   ).split(" "),
 )
 
-/** Returns the kind of a file. `sample` has its first {@link sampleBytes} bytes, or all of a shorter file. */
+/**
+ * Returns the kind of a file. `sample` contains its first {@link sampleBytes} bytes, or all bytes of a shorter file.
+ */
 export function fileKind(name: string, sample: Buffer): FileKind {
   const known = media.find(({ matches }) => matches(sample))
   if (known) return { kind: "media", mime: known.mime }
@@ -49,7 +51,10 @@ function starts(sample: Buffer, bytes: string): boolean {
   return sample.subarray(0, bytes.length).equals(Buffer.from(bytes, "latin1"))
 }
 
-/** Control characters except those of text: backspace, tab, line feed, form feed, return, escape. */
+/**
+ * Returns the share of control characters. Does not count those used in text: backspace, tab, line feed, form feed,
+ * carriage return and escape.
+ */
 function controlShare(sample: Buffer): number {
   let count = 0
   for (const byte of sample) {
@@ -59,12 +64,12 @@ function controlShare(sample: Buffer): number {
   return sample.length === 0 ? 0 : count / sample.length
 }
 
-/** Templates are meant to be shared. */
+/** Matches templates, which are meant to be shared. */
 const template = /\.(example|sample|template)$/i
 
 /**
- * Returns true for files that usually contain credentials: `.env`, `.env.local`, `.envrc`, `staging.env`. Reading one
- * asks the user, so a directory search must not show their lines.
+ * Returns true for files that usually contain credentials: `.env`, `.env.local`, `.envrc`, `staging.env`. Reading such
+ * a file requires permission from the user, so a directory search must not show its lines.
  */
 export function isSecretFile(path: string): boolean {
   const name = basename(path)

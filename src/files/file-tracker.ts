@@ -3,45 +3,51 @@ import { createReadStream } from "node:fs"
 import { stat } from "node:fs/promises"
 import { type TrackTemporary, untracked } from "./temporary-files.ts"
 
-/** Tracks which files a session has read or written, by resolved absolute path, and their content at that time. */
+/**
+ * Tracks which files a session has read or written, and their content at that time. Paths are absolute and resolved.
+ */
 export interface FileTracker {
   seen(path: string): FileStamp | undefined
   record(path: string, stamp: FileStamp): void
-  /** Runs `work` when no other call of the session holds one of the paths. */
+  /** Runs `work` while no other call of the session holds one of the paths. */
   lock<T>(paths: readonly string[], work: () => Promise<T>): Promise<T>
   /**
-   * Runs the last step of a change when no other session of the engine holds one of the paths: check that the files are
-   * unchanged, write and format them. Must not wait for the user. Formatters may take seconds.
+   * Runs the last step of a change while no other session of the engine holds one of the paths. In this step, the tool
+   * checks that the files are unchanged, writes them and formats them. `work` must not wait for the user. Formatters
+   * may take seconds.
    */
   commit<T>(paths: readonly string[], work: () => Promise<T>): Promise<T>
-  /** Records each temporary file that a change creates among the user's files. */
+  /** Records each temporary file that a change creates beside the user's files. */
   trackTemporary: TrackTemporary
 }
 
-/** The content of a file when the session last saw it. Without a digest above {@link maxDigestBytes}. */
+/** State of a file when the session last saw it. Files larger than {@link maxDigestBytes} have no digest. */
 export interface FileStamp {
   /** Size in bytes. */
   size: number
   mtimeMs: number
-  /** SHA-256 in hex. */
+  /** SHA-256 of the content in hex. */
   digest?: string
 }
 
-/** Limit in bytes. Larger files are compared by size and time, because hashing reads the whole file. */
+/**
+ * Maximum size in bytes of a file that is hashed. Larger files are compared by size and time, because hashing reads the
+ * whole file.
+ */
 export const maxDigestBytes = 64 * 1024 * 1024
 
-/** The resources for file changes that all sessions of an engine share. */
+/** Locks and journal for file changes, shared by all sessions of an engine. */
 export interface FileCommits {
   locks: PathLocks
   trackTemporary: TrackTemporary
 }
 
-/** A file tracker that lists its files. */
+/** A file tracker that can list its files. */
 export interface ListableFileTracker extends FileTracker {
   entries(): readonly (readonly [path: string, stamp: FileStamp])[]
 }
 
-/** Creates a tracker in memory. The session layer fills it again when a session is resumed. */
+/** Creates an in-memory tracker. When a session is resumed, the session layer restores the tracker's entries. */
 export function createFileTracker(
   { locks, trackTemporary }: FileCommits = { locks: createPathLocks(), trackTemporary: untracked },
 ): ListableFileTracker {
@@ -59,7 +65,7 @@ export function createFileTracker(
   }
 }
 
-/** Returns the stamp of a file on disk. Throws system errors. */
+/** Returns the current stamp of a file on disk. Throws system errors. */
 export async function stampFile(path: string): Promise<FileStamp> {
   const { size, mtimeMs } = await stat(path)
   if (size > maxDigestBytes) return { size, mtimeMs }
@@ -75,7 +81,10 @@ export function stampBytes(bytes: Uint8Array, mtimeMs: number): FileStamp {
   return stamp
 }
 
-/** Returns true if both stamps describe the same bytes: by digest if both have one, else by size and time. */
+/**
+ * Returns true if both stamps describe the same content. Compares digests if both stamps have one, otherwise sizes and
+ * times.
+ */
 export function sameStamp(a: FileStamp, b: FileStamp): boolean {
   if (a.digest !== undefined && b.digest !== undefined) return a.digest === b.digest
   return a.size === b.size && a.mtimeMs === b.mtimeMs
@@ -83,7 +92,10 @@ export function sameStamp(a: FileStamp, b: FileStamp): boolean {
 
 /** One lock per path. */
 export interface PathLocks {
-  /** Runs `work` when it holds all of the resolved paths. First come, first served. Rejects as `work` does. */
+  /**
+   * Runs `work` while holding the locks of all paths, which must be resolved. Grants each lock in the order of the
+   * calls. Rejects with the error of `work`.
+   */
   run<T>(paths: readonly string[], work: () => Promise<T>): Promise<T>
 }
 
@@ -105,7 +117,7 @@ export function createPathLocks(): PathLocks {
   }
 
   return {
-    // Acquired in sorted order, so that two calls cannot deadlock.
+    // Locks are acquired in sorted order, so that two calls cannot deadlock.
     run: (paths, work) =>
       [...new Set(paths)].toSorted().reduceRight((inner, path) => () => runAlone(path, inner), work)(),
   }

@@ -7,7 +7,7 @@ import { decodeText } from "./text-encoding.ts"
 import type { ChangeCapability, FileContent } from "./turn-changes.ts"
 import { unifiedDiff } from "./unified-diff.ts"
 
-/** The parts of a tool's context that {@link formatFile} needs. */
+/** The tool context that {@link formatFile} needs. */
 export interface FormatContext {
   abort: AbortSignal
   files: Pick<FileTracker, "trackTemporary">
@@ -15,39 +15,39 @@ export interface FormatContext {
   formatter?: FormatterService
 }
 
-/** A file that was just written. The caller holds its lock and its commit. */
+/** A file that was just written. The caller holds its lock and runs inside its commit. */
 export interface WrittenFile {
   /** Path as the tool received it. */
   path: string
-  /** Path with all links resolved. */
+  /** Absolute path with all links resolved. */
   real: string
   title: string
   bytes: Uint8Array
   stamp: FileStamp
 }
 
-/** The formatters that changed a file, and their change. */
+/** Names of the formatters that changed a file, and the diff of their changes. */
 export interface Formatting {
   by: string[]
   diff: string
 }
 
-/** The result of formatting. Without `formatted` and `problem` the formatters changed nothing. */
+/** The result of formatting. If `formatted` and `problem` are absent, the formatters changed nothing. */
 export interface FormattedFile {
   stamp: FileStamp
   bytes: Uint8Array
-  /** The changes of the formatters that succeeded, even if a later one failed. */
+  /** Changes by the formatters that succeeded, even if a later formatter failed. */
   formatted?: Formatting
-  /** Why formatting failed: one line. */
+  /** Why formatting failed, in one line. */
   problem?: string
   /** True if the content on disk is uncertain. The session must read the file again. */
   unsure?: true
 }
 
 /**
- * Runs the configured formatters on a written file and records their changes for undo. If a formatter fails or its
- * change cannot be recorded, restores the output of the last formatter that succeeded, or the written bytes. If no
- * formatter ran, does not touch the file. Never rejects.
+ * Runs the configured formatters on a written file and records their changes for undo. If a formatter fails, restores
+ * the output of the last formatter that succeeded, or the written bytes. If the change cannot be recorded, restores the
+ * written bytes. Does not touch the file if no formatter ran. Never rejects.
  */
 export async function formatFile(ctx: FormatContext, file: WrittenFile): Promise<FormattedFile> {
   const { stamp, bytes } = file
@@ -68,7 +68,7 @@ export async function formatFile(ctx: FormatContext, file: WrittenFile): Promise
   }
 }
 
-/** Records a change of files for undo while `work` makes it. Without a turn, only runs `work`. */
+/** Records a change of files for undo and makes it by calling `work`. Outside a turn, only calls `work`. */
 export function recordChange<T>(
   { changes }: Pick<FormatContext, "changes">,
   change: { before: readonly FileContent[]; after: readonly FileContent[] },
@@ -79,9 +79,9 @@ export function recordChange<T>(
 
 /** The output of the formatters so far. */
 interface Made {
-  /** Formatters that succeeded. */
+  /** Names of the formatters that succeeded. */
   by: string[]
-  /** The file after the last of them. */
+  /** Content of the file after the last successful formatter. */
   bytes: Uint8Array
   /** True if any formatter started a process. */
   ran: boolean
@@ -98,7 +98,7 @@ async function readOutput(file: WrittenFile, made: Made, name: string): Promise<
   made.bytes = now.bytes
 }
 
-/** Keeps the output of the last successful formatter, and restores it if a later one changed the file. */
+/** Keeps the output of the last successful formatter. Restores that output if a later formatter changed the file. */
 async function keepOutput(ctx: FormatContext, file: WrittenFile, made: Made): Promise<FormattedFile> {
   const { real, bytes } = file
   const { problem } = made
@@ -110,19 +110,23 @@ async function keepOutput(ctx: FormatContext, file: WrittenFile, made: Made): Pr
     return { stamp, bytes: made.bytes, formatted: { by: made.by, diff }, problem }
   } catch (error) {
     if (problem !== undefined || !now.exists) throw error
-    // The change cannot be recorded. The content on disk is the output of successful formatters, so it is safe to replace.
+    // The change cannot be recorded. The content on disk is the output of successful formatters, so replacing it is
+    // safe.
     const stamp = await writeAtomic(real, bytes, ctx.files.trackTemporary)
     return { stamp, bytes, problem: errorMessage(error) }
   }
 }
 
-/** Writes the wanted content if the file differs. Records the content it replaces: the user may have saved it just now. */
+/**
+ * Writes the wanted content if the file differs from it. Records the replaced content, because the user may have just
+ * saved it.
+ */
 async function restore(
   ctx: FormatContext,
   { file, now, wanted }: { file: WrittenFile; now: FileBefore; wanted: Uint8Array },
 ): Promise<FileStamp> {
   const { real, bytes } = file
-  // Each recorded step starts with the result of the step before. Otherwise the turn cannot be undone.
+  // Each recorded step must start with the result of the previous step. Otherwise the turn cannot be undone.
   const there = now.exists ? now.bytes : bytes
   if (!isSame(bytes, there)) await recordChange(ctx, step(real, bytes, there), async () => {})
   if (now.exists && isSame(there, wanted)) return now.stamp
@@ -144,10 +148,10 @@ async function diffOf(title: string, before: Uint8Array, after: Uint8Array): Pro
   return unifiedDiff({ path: title, before: old.text, after: fresh.text })
 }
 
-/** Characters of a formatter's diff that the model reads. */
+/** Maximum number of characters of a formatter's diff that the model reads. */
 const maxShown = 2_000
 
-/** Returns the formatter report for the model. Empty if there is nothing to report. */
+/** Returns the formatter report for the model. Returns an empty string if there is nothing to report. */
 export function formatReport(title: string, { formatted, problem, unsure }: FormattedFile): string {
   const failure = problem?.split("\n")[0]
   if (unsure)

@@ -6,24 +6,24 @@ import { FileAccessError } from "./file-errors.ts"
 import { type FileStamp, type FileTracker, sameStamp, stampBytes, stampFile } from "./file-tracker.ts"
 import { showName } from "./show-name.ts"
 
-/** Limit in bytes. A changed file is in memory twice: as bytes and as text. */
+/** Maximum size in bytes of a file that can be changed. Its content is in memory twice: as bytes and as text. */
 const maxFileBytes = 256 * 1024 * 1024
 
-/** The state of a path before a change. `path` as given, `real` with all links resolved. */
+/** State of a path before a change. `path` is the path that the caller gave, `real` has all links resolved. */
 export type FileBefore =
   | { exists: false; path: string; real: string }
   | { exists: true; path: string; real: string; bytes: Uint8Array; stamp: FileStamp }
 
-/** Returns undefined if the file does not exist. */
+/** Returns the bytes of the file, or undefined if it does not exist. */
 export function bytesOf(before: FileBefore): Uint8Array | undefined {
   return before.exists ? before.bytes : undefined
 }
 
-/** A file must not or cannot be changed. The message contains the reason and the next step. */
+/** A file must not or cannot be changed. The message explains the reason and the next step. */
 export class FileChangeError extends TackleError {
   /**
-   * `unread`: this session has not read it. `changed`: its content changed. `unfit`: it cannot be changed. `exists`: a new
-   * file would overwrite it. `missing`: it does not exist.
+   * `unread`: the session has not read the file. `changed`: the content has changed since. `unfit`: the file cannot be
+   * changed. `exists`: a new file would overwrite an existing one. `missing`: the file does not exist.
    */
   constructor(why: "unread" | "changed" | "unfit" | "exists" | "missing", message: string) {
     super(message, { code: `file.${why}`, recoverable: true })
@@ -50,7 +50,7 @@ export async function readBefore(path: string, real: string): Promise<FileBefore
   }
 }
 
-/** Throws {@link FileChangeError} unless this session has seen the current content. */
+/** Throws {@link FileChangeError} unless the session has seen the current content of the file. */
 export function assertSeen(before: FileBefore, files: FileTracker): void {
   if (!before.exists) return
   const seen = files.seen(before.real)
@@ -68,7 +68,7 @@ export function assertSeen(before: FileBefore, files: FileTracker): void {
   }
 }
 
-/** Throws {@link FileChangeError} if the path now leads elsewhere or the content has changed. */
+/** Throws {@link FileChangeError} if the path now resolves to another file or the content has changed. */
 export async function assertUnchanged(before: FileBefore): Promise<void> {
   const same = resolveTarget(before.path) === before.real && (await isAsBefore(before))
   if (same) return
@@ -112,7 +112,10 @@ async function isThere(path: string, real: string): Promise<boolean> {
   return true
 }
 
-/** Renaming over a file does not need write permission. This check protects read-only files. */
+/**
+ * Throws if the file is read-only. Renaming over a file does not require write permission, so this check protects the
+ * file.
+ */
 async function assertWritable(path: string, real: string): Promise<void> {
   try {
     await access(real, constants.W_OK)
@@ -122,7 +125,7 @@ async function assertWritable(path: string, real: string): Promise<void> {
 }
 
 async function readWhole(path: string, real: string): Promise<{ bytes: Uint8Array; stamp: FileStamp }> {
-  // Does not follow a link or block on a pipe that replaced the file just now.
+  // These flags avoid following a link or blocking on a pipe that has just replaced the file.
   const handle = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   try {
     const stats = await handle.stat()

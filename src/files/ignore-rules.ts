@@ -4,15 +4,15 @@ import { dirname, join, relative, sep } from "node:path"
 import ignore, { type Ignore } from "ignore"
 import { systemCode } from "../util/errors.ts"
 
-/** The rules of the ignore files from a root down to one directory. */
+/** The rules of all ignore files that apply in one directory: its own, and those of its parent directories. */
 export interface IgnoreRules {
-  /** Returns true for an ignored entry of that directory. Assumes that its parents are not ignored. */
+  /** Returns true if an entry of the directory is ignored. Assumes that its parents are not ignored. */
   ignores(path: string, directory: boolean): boolean
-  /** Returns the rules of a subdirectory with the entries `names`. */
+  /** Returns the rules of a subdirectory. `names` are the names of its entries. */
   enter(directory: string, names: ReadonlySet<string>): Promise<IgnoreRules>
 }
 
-/** The ignore files of a directory, weakest first. The last matching rule wins. */
+/** Names of ignore files in ascending precedence. The last matching rule wins. */
 const ignoreFiles = [".git/info/exclude", ".gitignore", ".ignore", ".rgignore"]
 
 interface Layer {
@@ -20,10 +20,13 @@ interface Layer {
   matcher: Ignore
 }
 
-/** The rules of a directory without its own ignore files. */
+/** The rules that a directory inherits from its parents. */
 export interface RulesAbove {
   rules: IgnoreRules
-  /** True if the rules ignore the directory or its content. Then `rules` is empty, because the directory was requested by name. */
+  /**
+   * True if the inherited rules ignore the directory or its content. `rules` is then empty, because the directory was
+   * requested by name.
+   */
   excluded: boolean
   /** True if the directory is in a git repository. */
   repository: boolean
@@ -42,7 +45,7 @@ export async function rulesAbove(directory: string): Promise<RulesAbove> {
   return { rules: createRules(excluded ? [] : layers), excluded, repository }
 }
 
-/** `layers`: deepest first. The deepest match wins. */
+/** Creates rules from layers, deepest directory first. The match in the deepest directory wins. */
 function createRules(layers: readonly Layer[]): IgnoreRules {
   return {
     ignores: (path, directory) => decide(layers, path, directory),
@@ -75,14 +78,14 @@ async function readLayer(directory: string): Promise<Layer | undefined> {
   return { directory, matcher: ignore({ ignorecase: false }).add(texts.join("\n")) }
 }
 
-/** In linked worktrees and submodules `.git` is a file. */
+/** Returns true for the root of a repository. `.git` is a file in linked worktrees and submodules. */
 function isRepository(directory: string): boolean {
   return existsSync(join(directory, ".git"))
 }
 
-/** Returns undefined for a file that is missing or unreadable. */
+/** Returns the text of a file, or undefined if the file is missing or unreadable. */
 async function readIfPresent(path: string): Promise<string | undefined> {
-  // Most are missing. A synchronous check is faster than the thread pool.
+  // Most of these files are missing, and a synchronous check is faster than the thread pool.
   if (!existsSync(path)) return undefined
   try {
     return await readFile(path, "utf8")
@@ -92,7 +95,10 @@ async function readIfPresent(path: string): Promise<string | undefined> {
   }
 }
 
-/** Directories of generated files. `list` and scans skip them even if no ignore file names them. */
+/**
+ * Names of directories that usually contain generated files. `list` and scans skip them even if no ignore file names
+ * them.
+ */
 export const heavyDirectories: ReadonlySet<string> = new Set([
   ".cache",
   ".git",

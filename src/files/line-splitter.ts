@@ -6,9 +6,8 @@ export interface LineSplitter {
 }
 
 /**
- * Creates a splitter. Lines end with LF or CRLF, which is excluded from the line. Keeps only the first `maxLength`
- * UTF-16 units of a line, without splitting a surrogate pair, so that memory is bounded; `length` counts the
- * whole line.
+ * Creates a splitter. Lines end with LF or CRLF, which is not part of the line. To limit memory, keeps only the first
+ * `maxLength` UTF-16 units of a line, without splitting a surrogate pair. `length` is the length of the whole line.
  */
 export function createLineSplitter(
   maxLength: number,

@@ -8,8 +8,8 @@ import { showName } from "./show-name.ts"
 const maxSuggestions = 3
 
 /**
- * Creates the error for a path that does not exist, with suggestions: similar names in its directory or, if that does not
- * exist, in its deepest existing parent.
+ * Creates the error for a path that does not exist. Suggests similar names in its directory. If the directory does not
+ * exist either, suggests names in the deepest existing parent.
  */
 export async function notFound(path: string, kind: "File" | "Path"): Promise<PathNotFoundError> {
   const shown = showName(path)
@@ -35,8 +35,8 @@ export async function notFound(path: string, kind: "File" | "Path"): Promise<Pat
 }
 
 /**
- * Returns up to three names similar to `wanted`, most similar first: equal except for case or Unicode form, one contained
- * in the other, or with few edits (a third of the length, at most 3).
+ * Returns up to three names similar to `wanted`, most similar first. Two names are similar if they differ only in case
+ * or Unicode form, if one contains the other, or if few edits separate them (a third of the length, at most 3).
  */
 function nearNames(wanted: string, names: readonly string[]): string[] {
   const goal = folded(wanted)
@@ -57,7 +57,7 @@ function suggest(directory: string, path: string, names: readonly string[]): str
   return ` Did you mean:\n${near.map((name) => showName(join(directory, name))).join("\n")}`
 }
 
-/** Returns the names in a directory. Undefined if it does not exist or cannot be listed. */
+/** Returns the names in a directory, or undefined if it does not exist or cannot be listed. */
 async function entries(directory: string): Promise<string[] | undefined> {
   try {
     return await readdir(directory)

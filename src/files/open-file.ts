@@ -8,22 +8,22 @@ import { notFound } from "./not-found.ts"
 import { showName } from "./show-name.ts"
 
 /**
- * A regular file, open for reading. Calls are synchronous: each takes microseconds, a tenth of a call through the thread
- * pool. The event loop runs between chunks.
+ * A regular file that is open for reading. Calls are synchronous, because they take microseconds, a tenth of the time
+ * of a call through the thread pool. {@link readChunks} lets the event loop run between chunks.
  */
 export interface OpenFile {
   stat(): Stats
-  /** Returns the number of bytes read, 0 at the end of the file. */
+  /** Returns the number of bytes read, or 0 at the end of the file. */
   read(buffer: Buffer, from: number, length: number, position: number): number
   close(): void
 }
 
-/** 256 KB: large enough to make the cost of calls negligible, small enough to abort quickly. */
+/** 256 KB is large enough to make the cost of calls negligible, and small enough to abort quickly. */
 const chunkBytes = 256 * 1024
 
 /**
- * Returns the stats of a path with links followed. Throws `PathNotFoundError` with similar names,
- * {@link SpecialFileError} for anything but a file or directory, {@link FileAccessError} for system errors.
+ * Returns the stats of a path and follows links. Throws `PathNotFoundError` with similar names, {@link
+ * SpecialFileError} for anything except a file or directory, and {@link FileAccessError} for system errors.
  */
 export async function statPath(path: string, kind: "File" | "Path"): Promise<Stats> {
   const found = await orTranslated(path, kind, () => statSync(path))
@@ -32,9 +32,10 @@ export async function statPath(path: string, kind: "File" | "Path"): Promise<Sta
 }
 
 /**
- * Opens a regular file for reading; the caller closes it. `real` is the resolved path for which permission was granted:
- * another target is refused. With `leave`, another file at that path is refused, too, because a hard link or a rename may
- * have replaced it since the request. Never blocks on a pipe. Throws `MovedPathError`, and errors as {@link statPath} does.
+ * Opens a regular file for reading. The caller must close it. `real` is the resolved path for which permission was
+ * granted. Refuses to follow a link to another target. With `leave`, also refuses another file at that path, because a
+ * hard link or a rename may have replaced the file since the request. Never blocks on a pipe. Throws `MovedPathError`
+ * and the errors of {@link statPath}.
  */
 export async function openFile(
   path: string,
@@ -61,7 +62,7 @@ export async function openFile(
   }
 }
 
-/** Returns the first bytes of an open file, fewer only if the file is shorter. */
+/** Returns the first `bytes` bytes of an open file, or all bytes of a shorter file. */
 export function readStart(file: OpenFile, bytes: number): Buffer {
   const buffer = Buffer.alloc(bytes)
   let filled = 0
@@ -73,7 +74,7 @@ export function readStart(file: OpenFile, bytes: number): Buffer {
   return buffer.subarray(0, filled)
 }
 
-/** Yields the whole file. A chunk is valid until the next one: its memory is reused. */
+/** Yields the whole file. A chunk is valid only until the next one is requested, because its memory is reused. */
 export async function* readChunks(file: OpenFile, signal: AbortSignal): AsyncGenerator<Buffer> {
   const buffer = Buffer.allocUnsafe(Math.min(chunkBytes, file.stat().size + 1))
   for (let position = 0; ; ) {
@@ -105,8 +106,8 @@ function kindName(found: Stats): string {
 }
 
 /**
- * Returns the permission patterns of a file: its path and, if links lead elsewhere, its resolved path. The permission
- * check resolves links at another moment, so both must be allowed.
+ * Returns the permission patterns of a file: its path and, if that contains links to another location, its resolved
+ * path. Both must be allowed, because the permission check resolves links at a different time.
  */
 export function pinnedPatterns(path: string, real: string): string[] {
   return real === path ? [path] : [path, real]

@@ -4,10 +4,10 @@ import { type FileStamp, stampBytes } from "./file-tracker.ts"
 import { type OpenFile, readChunks } from "./open-file.ts"
 import { showName } from "./show-name.ts"
 
-/** 20 MB: the request limit of the largest providers. */
+/** Maximum size in bytes. 20 MB is the request limit of the largest providers. */
 const maxMediaBytes = 20 * 1024 * 1024
 
-/** `bytes` and `stamp` describe the file; `mime`, `url` and `scaled` the attachment. */
+/** `bytes` and `stamp` describe the file. `mime`, `url` and `scaled` describe the attachment. */
 export interface Media extends Pick<Picture, "mime" | "scaled"> {
   url: string
   bytes: number
@@ -15,8 +15,8 @@ export interface Media extends Pick<Picture, "mime" | "scaled"> {
 }
 
 /**
- * Reads a whole image or document as a data URL and scales down images that providers refuse. Throws
- * {@link UnreadableContentError} above 20 MB, also for a file that grows during the read.
+ * Reads a whole image or document as a data URL. Scales down images that providers would refuse. Throws {@link
+ * UnreadableContentError} for a file over 20 MB, even if it grows during the read.
  */
 export async function readMedia(
   handle: OpenFile,
@@ -44,26 +44,26 @@ function tooLarge(path: string, bytes: number): UnreadableContentError {
   )
 }
 
-/** The strictest image limits of the large providers: 5 MiB of base64, 8000 pixels per side. */
+/** The strictest image limits of the large providers: 5 MiB of base64, and 8000 pixels per side. */
 const limits = { bytes: (5 * 1024 * 1024 * 3) / 4, pixels: 8_000 }
 
-/** The longer side of a scaled image. Models do not use a higher resolution. */
+/** Length of the longer side of a scaled image, in pixels. Models do not use a higher resolution. */
 const scaledPixels = 2_000
 
 /** An attached image. */
 export interface Picture {
   content: Buffer
   mime: string
-  /** Set if the image was scaled down: its size before and after, in pixels. */
+  /** Size before and after scaling, in pixels. Set if the image was scaled down. */
   scaled?: { from: string; to: string }
 }
 
-/** The part of `sharp` that is used. */
+/** The part of the `sharp` API that is used. */
 type Sharp = typeof import("sharp").default
 
 /**
- * Scales down an image that providers refuse, if `sharp` is installed: it is an optional peer dependency of 20 MB.
- * Returns all other input unchanged.
+ * Scales down an image that providers would refuse. Requires `sharp`, an optional peer dependency of 20 MB. Returns the
+ * input unchanged if no scaling is needed or possible.
  */
 export async function fitPicture(
   picture: { content: Buffer; mime: string },
@@ -82,7 +82,7 @@ export async function fitPicture(
       fit: "inside",
       withoutEnlargement: true,
     })
-    // PNG keeps drawings and screenshots sharp. A PNG over the limit is a photo: use JPEG.
+    // PNG keeps drawings and screenshots sharp. If the PNG exceeds the limit, the image is a photo, so use JPEG.
     const asPng =
       mime === "image/jpeg" ? undefined : await small.clone().png().toBuffer({ resolveWithObject: true })
     const isShort = asPng !== undefined && asPng.data.length <= limits.bytes
@@ -95,12 +95,12 @@ export async function fitPicture(
       scaled: { from: `${size.width} × ${size.height}`, to: `${info.width} × ${info.height}` },
     }
   } catch {
-    // A broken image with a valid header is attached unchanged.
+    // A corrupt image with a valid header is attached unchanged.
     return picture
   }
 }
 
-/** Returns undefined if `sharp` is not installed beside Tackle, or not for this platform. */
+/** Returns undefined if `sharp` is not installed beside Tackle, or does not support this platform. */
 async function loadSharp(): Promise<Sharp | undefined> {
   try {
     return (await import("sharp")).default

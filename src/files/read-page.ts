@@ -9,36 +9,37 @@ import { createLineSplitter } from "./line-splitter.ts"
 import { type OpenFile, readChunks } from "./open-file.ts"
 import { showName } from "./show-name.ts"
 
-/** Characters of a line to show. */
+/** Maximum number of characters that are shown of a line. */
 export const maxLineLength = 2000
 
-/** Maximum size of a page in bytes, line numbers included. */
+/** Maximum size of a page in bytes, including line numbers. */
 export const maxPageBytes = 51_200
 
-/** Bytes that the number, the arrow and the line feed add to a line. */
+/** Number of bytes that the line number, the arrow and the line feed add to a line. */
 const numberingBytes = 9
 
 /** A part of a text file. */
 export interface TextPage {
-  /** The requested lines that fit. Long lines are cut with a mark. */
+  /** The requested lines that fit. Long lines are cut and marked. */
   lines: string[]
   /** Number of lines in the file. Undefined if the file is too large to count them. */
   total?: number
-  /** True if more lines follow. */
+  /** True if the file has more lines after the page. */
   more: boolean
   /** True if the page reached its size limit. */
   full: boolean
-  /** Number of cut lines. */
+  /** Number of lines that were cut. */
   cut: number
-  /** True if the page has U+FFFD for invalid bytes. */
+  /** True if the page contains U+FFFD in place of invalid bytes. */
   invalid: boolean
-  /** The content that was read, for the file tracker. */
+  /** Stamp of the content that was read, for the file tracker. */
   stamp: FileStamp
 }
 
 /**
- * Reads one page in a single pass with a few hundred kilobytes of memory. Reads a file up to `maxDigestBytes` to its end,
- * to count its lines and to stamp its content; a larger file only as far as needed. Throws `AbortedError` and system errors.
+ * Reads one page in a single pass, with a few hundred kilobytes of memory. Reads a file of up to `maxDigestBytes` to
+ * its end, to count its lines and to compute its stamp. Reads a larger file only as far as needed. Throws
+ * `AbortedError` and system errors.
  */
 export async function readTextPage(
   handle: OpenFile,
@@ -103,7 +104,7 @@ function createPage(offset: number, limit: number) {
       lines.push(shown)
       if (short) cut += 1
     },
-    /** True after a line that did not fit. */
+    /** Returns true after a line that did not fit on the page. */
     closed: () => full || seen > offset + limit,
     result: () => ({ lines, seen, full, cut }),
   }
@@ -137,9 +138,9 @@ function createDecoder(encoding: TextEncoding) {
   }
 }
 
-/** Some of the entries of a directory. */
+/** A page of the entries of a directory. */
 export interface DirectoryPage {
-  /** Sorted by name. Directories and links to directories end with `/`. */
+  /** Names sorted alphabetically. Directories and links to directories end with `/`. */
   entries: string[]
   total: number
 }
@@ -166,7 +167,7 @@ export async function readDirectoryPage(
   return { entries, total: found.length }
 }
 
-/** Returns false for a broken link. */
+/** Returns true if the link leads to a directory. Returns false for a broken link. */
 async function leadsToDirectory(link: string): Promise<boolean> {
   try {
     return (await stat(link)).isDirectory()

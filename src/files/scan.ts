@@ -6,13 +6,13 @@ import { hashOf } from "./content-store.ts"
 import { heavyDirectories } from "./ignore-rules.ts"
 import { walk } from "./walk.ts"
 
-/** Limits of a scan, and of its memory while a command runs. */
+/** Limits of a scan and of the memory that it occupies while a command runs. */
 export interface ScanLimits {
-  /** Files and directories to visit. */
+  /** Maximum number of files and directories to visit. */
   entries: number
-  /** Size of one file whose bytes are held. */
+  /** Maximum size in bytes of a file whose content is kept in memory. */
   fileBytes: number
-  /** Size of all files whose bytes are held. */
+  /** Maximum size in bytes of all content that is kept in memory. */
   totalBytes: number
 }
 
@@ -23,28 +23,28 @@ export const defaultScanLimits: ScanLimits = {
   totalBytes: 32 * 1024 * 1024,
 }
 
-/** A regular file at the time of a scan. */
+/** State of a regular file at the time of a scan. */
 export interface ScannedFile {
   /** Permission bits. */
   mode: number
   /** Absent if a limit was exceeded or the file could not be read. */
   bytes?: Uint8Array
-  /** Differs for another file or other bytes. */
+  /** Differs if the content changed or the file was replaced. */
   signature: string
-  /** False if the file is so new that it may change again with the same signature. */
+  /** False if the file changed so recently that it may change again without a new signature. */
   settled: boolean
 }
 
 /** The regular files of a directory tree, by absolute path. */
 export interface Scan {
   files: ReadonlyMap<string, ScannedFile>
-  /** False if the entry limit was reached or a directory could not be read. */
+  /** False if the entry limit was reached or if a directory could not be read. */
   complete: boolean
 }
 
 /**
- * Scans every file below `root` that the search tools do not ignore. Does not read files again that are unchanged since
- * `known`. Skips links, empty directories and the directory `leaveOut`. Throws system errors for the root itself.
+ * Scans every file below `root` that the search tools do not ignore. Does not read files that are unchanged since
+ * `known`. Skips links, empty directories and the directory `leaveOut`. Throws system errors for the root directory.
  */
 export async function scanTree(
   root: string,
@@ -55,7 +55,7 @@ export async function scanTree(
   let entries = 0
   let room = limits.totalBytes
   const entriesBelow = walk(root, {
-    // A scan is short, and several commands may wait for the same one: it is not aborted.
+    // A scan is short, and several commands may wait for the same scan, so it cannot be aborted.
     signal: new AbortController().signal,
     skips: (path, directory) =>
       directory && (heavyDirectories.has(basename(path)) || join(root, path) === leaveOut),
@@ -77,7 +77,10 @@ export async function scanTree(
   return { files, complete }
 }
 
-/** File systems update times every 4 to 10 ms. A file may change again within a tick and keep its times. */
+/**
+ * Maximum granularity of file times in ms, with a margin: file systems update times every 4 to 10 ms. A file that
+ * changes again within this time may keep the same times.
+ */
 const clockTickMs = 20
 
 function scanFile(path: string, stats: Stats, maxBytes: number, known: ScannedFile | undefined): ScannedFile {
@@ -90,7 +93,7 @@ function scanFile(path: string, stats: Stats, maxBytes: number, known: ScannedFi
   return bytes && bytes.length <= maxBytes ? { ...file, bytes } : file
 }
 
-/** Returns undefined if the file is too large, no longer a file, or unreadable. */
+/** Returns the bytes, or undefined if the path is too large, no longer a file, or unreadable. */
 function readSmall(path: string, maxBytes: number): Uint8Array | undefined {
   let descriptor: number
   try {
@@ -107,20 +110,26 @@ function readSmall(path: string, maxBytes: number): Uint8Array | undefined {
   }
 }
 
-/** A file that a command changed, with its earlier bytes if they are held. */
+/** A file that a command changed. `bytes` is its earlier content if the scan kept it. */
 export interface SeenChange {
   change: FileChange
   bytes: Uint8Array | undefined
 }
 
-/** The difference between two scans of one tree. */
+/** The difference between two scans of the same tree. */
 export interface ScanDifference {
   changes: SeenChange[]
-  /** Files that appeared but are not new: moved here, or previously ignored. Their earlier state is unknown. */
+  /**
+   * Paths of files that appeared but are not new, because they were moved here or previously ignored. Their earlier
+   * state is unknown.
+   */
   appeared: string[]
 }
 
-/** Compares the scans before and after a command that started at `since`, in milliseconds since the epoch. */
+/**
+ * Compares a scan before a command with one after it. `since` is the start of the command, in milliseconds since the
+ * epoch.
+ */
 export function compareScans(before: Scan, after: Scan, since: number): ScanDifference {
   const changes: SeenChange[] = []
   const appeared: string[] = []
@@ -130,7 +139,7 @@ export function compareScans(before: Scan, after: Scan, since: number): ScanDiff
       if (!isSame(old, now)) changes.push(changed(path, old, now))
     } else if (before.complete && isNew(lstatSync(path, { throwIfNoEntry: false }), since)) {
       const change: FileChange = { path, after: versionOf(now) }
-      // Without bytes, a later check could not tell whether the file is still the same.
+      // Without the bytes, undo could not check whether the file is still the same.
       if (!now.bytes) change.fixed = "too-large"
       changes.push({ change, bytes: undefined })
     } else {
@@ -138,7 +147,7 @@ export function compareScans(before: Scan, after: Scan, since: number): ScanDiff
     }
   }
   for (const [path, old] of before.files) {
-    // A file that still exists is only ignored now, or beyond the limits.
+    // A file that still exists was not deleted. It is now ignored or beyond the limits.
     if (after.files.has(path) || lstatSync(path, { throwIfNoEntry: false })?.isFile()) continue
     changes.push(changed(path, old, undefined))
   }
@@ -158,15 +167,15 @@ function changed(path: string, old: ScannedFile, now: ScannedFile | undefined): 
   return { change, bytes: old.bytes }
 }
 
-/** Without bytes the hash is empty, which matches no stored content. */
+/** Returns the version of a scanned file. Without bytes the hash is empty and matches no stored content. */
 function versionOf({ bytes, mode }: ScannedFile): FileVersion {
   return { hash: bytes ? hashOf(bytes) : "", mode }
 }
 
-/** Returns true for a file created since. A file that was moved here keeps its birth time. */
+/** Returns true if the file was created since `since`. False for a moved file, because it keeps its birth time. */
 function isNew(stats: Stats | undefined, since: number): boolean {
   if (!stats) return false
   const { ctimeMs, birthtimeMs } = stats
-  // File systems without a birth time report 0 or the time of the last change.
+  // File systems without birth times report 0 or the time of the last change.
   return ctimeMs > since - clockTickMs && (birthtimeMs === 0 || birthtimeMs > since - clockTickMs)
 }

@@ -7,31 +7,34 @@ import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { createJournal } from "../util/journal.ts"
 import { MovedPathError, openPinnedDirectory } from "../util/pinned-path.ts"
 
-/** A temporary file beside the user's files during a change. Both paths are resolved. */
+/** A temporary file that exists beside the user's files during a change. Both paths are resolved. */
 export interface TemporaryFile {
-  /** Named by {@link temporaryName}. */
+  /** Path of the temporary file. Its name comes from {@link temporaryName}. */
   path: string
-  /** The file whose old content it holds, in case the change fails. Absent if it holds new content. */
+  /**
+   * Path of the file whose old content the temporary file holds, in case the change fails. Absent if it holds new
+   * content.
+   */
   backupOf?: string
 }
 
-/** Records a temporary file. Call it before the file is created, and report the outcome to the result. */
+/** Records a temporary file. Call it before you create the file, and report the outcome to the returned record. */
 export type TrackTemporary = (file: TemporaryFile) => TrackedTemporary
 
 /** The record of a temporary file. */
 export interface TrackedTemporary {
-  /** Removes the record: the file was removed or renamed, or belongs to the user from now on. */
+  /** Removes the record because the file was removed, renamed or left to the user. */
   done(): void
-  /** Reports that the file cannot be removed, and keeps the record: a later start tries again. */
+  /** Reports that the file cannot be removed. Keeps the record, so that Tackle tries again at a later start. */
   failed(error: unknown): void
 }
 
-/** Records the temporary files of all processes with one data directory, so that a later start can remove them. */
+/** Records the temporary files of all processes that use one data directory, so that a later start can remove them. */
 export interface TemporaryFileJournal {
   track: TrackTemporary
   /**
-   * Removes the recorded files of processes that are gone. Removes a backup only if its content exists elsewhere: in the
-   * original file, or, according to `isKept`, in a store. Otherwise reports its path once.
+   * Removes the recorded files of processes that no longer run. Removes a backup only if its content also exists in the
+   * original file or, according to `isKept`, in a store. Otherwise reports the path of the backup once.
    */
   endOrphans(isKept: (path: string) => Promise<boolean>): Promise<void>
 }
@@ -41,10 +44,10 @@ export function temporaryName(): string {
   return `.tackle-${randomBytes(6).toString("hex")}.tmp`
 }
 
-/** Records nothing. */
+/** Creates no record. For callers without a journal. */
 export const untracked: TrackTemporary = () => ({ done() {}, failed() {} })
 
-/** Removes a temporary file, now at `path`, and reports the outcome to its record. Never rejects. */
+/** Removes a temporary file at its current `path` and reports the outcome to its record. Never rejects. */
 export async function removeTemporary(path: string, record: TrackedTemporary): Promise<void> {
   try {
     await rm(path, { force: true })
@@ -69,7 +72,7 @@ const problems = {
   end: "could not remove a temporary file of a killed run",
 }
 
-/** A backup is the only copy of a file's old content. */
+/** A backup is the only copy of a file's old content, so it was not removed. */
 class OldBytesLeftError extends TackleError {
   constructor(path: string, of: string) {
     super(
@@ -93,7 +96,7 @@ class TemporaryLeftError extends TackleError {
   }
 }
 
-/** Creates a journal. Its directory is created with the first record. Journal errors do not stop a change. */
+/** Creates a journal. The first record creates its directory. Journal errors do not stop a change. */
 export function createTemporaryFileJournal(
   directory: string,
   onProblem: (message: string, error: unknown) => void,
@@ -124,7 +127,10 @@ export function createTemporaryFileJournal(
   }
 }
 
-/** Does nothing if the directory is gone or now leads elsewhere. */
+/**
+ * Removes a temporary file. Does nothing if its directory is gone or now resolves to another path. Throws {@link
+ * OldBytesLeftError}.
+ */
 async function remove(
   { path, backupOf }: TemporaryFile,
   isKept: (path: string) => Promise<boolean>,

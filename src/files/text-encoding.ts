@@ -1,6 +1,6 @@
 import { TackleError } from "../util/errors.ts"
 
-/** The encoding of a text file. With `bom` it starts with a byte order mark, which is not part of the text. */
+/** Encoding of a text file. If `bom` is true, the file starts with a byte order mark, which is not part of the text. */
 export interface TextFormat {
   encoding: "utf-8" | "utf-16le" | "utf-16be"
   bom: boolean
@@ -9,7 +9,7 @@ export interface TextFormat {
 /** The format of new files. */
 export const plainText: TextFormat = { encoding: "utf-8", bom: false }
 
-/** `binary`: it contains NUL characters. `unknown`: neither valid UTF-8 nor UTF-16 with a byte order mark. */
+/** `binary`: the content has NUL characters. `unknown`: it is neither valid UTF-8 nor UTF-16 with a byte order mark. */
 export type DecodedText =
   | { kind: "text"; text: string; format: TextFormat }
   | { kind: "binary" }
@@ -21,7 +21,7 @@ const marks: readonly { format: TextFormat; bytes: Uint8Array }[] = [
   { format: { encoding: "utf-16be", bom: true }, bytes: Uint8Array.of(0xfe, 0xff) },
 ]
 
-/** Decodes the bytes of a file. Returns `text` only if {@link encodeText} restores the same bytes. */
+/** Decodes the bytes of a file. Returns `text` only if {@link encodeText} reproduces the same bytes. */
 export function decodeText(bytes: Uint8Array): DecodedText {
   const mark = marks.find((entry) => startsWith(bytes, entry.bytes))
   const format = mark?.format ?? plainText
@@ -53,7 +53,7 @@ function decode(bytes: Uint8Array, format: TextFormat): string | undefined {
   try {
     return new TextDecoder(format.encoding, { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch (error) {
-    // `fatal` throws a TypeError for invalid bytes.
+    // With `fatal`, `TextDecoder` throws a TypeError for invalid bytes.
     if (error instanceof TypeError) return undefined
     throw error
   }

@@ -10,36 +10,38 @@ import { compareScans, type Scan, type ScanLimits, scanTree } from "./scan.ts"
 /** Records the content of files before a call changes them, so that the user can undo the turn. */
 export interface ChangeCapability {
   /**
-   * Runs a change with known content, under the locks of its files. The old content is stored when `work` starts. Rejects
-   * as `work` does.
+   * Runs a change whose new content is known. The caller holds the locks of its files. Stores the old content before it
+   * calls `work`. Rejects with the error of `work`.
    */
   files<T>(
     change: { before: readonly FileContent[]; after: readonly FileContent[] },
     work: () => Promise<T>,
   ): Promise<T>
-  /** Runs a command that may change any file of the worktree, and finds its changes. Rejects as `work` does. */
+  /**
+   * Runs a command that may change any file of the worktree, and detects the changes. Rejects with the error of `work`.
+   */
   command<T>(text: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>
 }
 
-/** The content of a resolved path before or after a change. Without bytes the file does not exist. */
+/** Content of a file before or after a change. `path` is resolved. `bytes` is undefined if the file does not exist. */
 export interface FileContent {
   path: string
   bytes: Uint8Array | undefined
 }
 
-/** The known changes of a turn to files. */
+/** File changes of a turn, as far as they are known. */
 export interface TurnRecord {
   files: FileChange[]
-  /** Descriptions of other possible changes. */
+  /** Descriptions of further changes that may have happened. */
   unseen: string[]
 }
 
-/** The options of {@link createTurnChanges}. */
+/** Options of {@link createTurnChanges}. */
 export interface TurnChangesOptions {
   contents: ContentStore
-  /** The directory to watch, with all links resolved. */
+  /** Directory to watch, with all links resolved. */
   worktree: string
-  /** The data directory, which is not scanned. */
+  /** Path of the data directory, which is not scanned. */
   leaveOut: string
   limits: ScanLimits
   /** Stores the whole record. Not called in a turn without changes. */
@@ -47,8 +49,8 @@ export interface TurnChangesOptions {
 }
 
 /**
- * Records the changes of one turn to files. A change by a tool is recorded before it is made, so that it can be undone
- * whenever the process ends. A command's changes are known when it has ended.
+ * Records the file changes of one turn. A change by a tool is recorded before it is made, so that it can be undone even
+ * if the process ends. Changes by a command are recorded after it has ended.
  */
 export function createTurnChanges(options: TurnChangesOptions): ChangeCapability {
   const { contents, save } = options
@@ -59,7 +61,10 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
 
   const store = () => save({ files: [...entries.values()].filter(isChange), unseen: [...unseen] })
 
-  /** If a change does not start with the result of the last one, the user changed the file in between. */
+  /**
+   * Adds a change. If it does not start with the result of the previous change, another program changed the file in
+   * between.
+   */
   function add(change: FileChange): void {
     const known = entries.get(change.path)
     if (!known) {
@@ -75,7 +80,7 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
     entries.set(change.path, next)
   }
 
-  /** Concurrent commands share the scan before the first of them. */
+  /** Starts watching for a command. Concurrent commands share the scan that ran before the first of them. */
   async function enter(): Promise<Window> {
     window ??= {
       since: Date.now(),
@@ -91,14 +96,16 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
     return entered
   }
 
-  /** Scans run one after the other. Each serves all commands that ended before it started. */
+  /**
+   * Ends watching for a command. Scans run one at a time, and each covers all commands that ended before it started.
+   */
   async function leave(left: Window, text: string): Promise<void> {
     left.ended.push(text)
     left.next ??= left.looked.then(() => {
       delete left.next
       return scanAfter(left)
     })
-    // A failed scan rejects for its own commands, and not for the next scan.
+    // A failed scan rejects for the commands that it covers, but not for the next scan.
     left.looked = left.next.catch(() => {})
     try {
       await left.next
@@ -114,7 +121,7 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
     const before = await left.base
     const now = Date.now()
     const after = before && (await scan(before))
-    // Commands that still run are responsible only for later changes.
+    // From here on, attribute only later changes to commands that still run.
     left.base = Promise.resolve(after)
     left.since = now
     latest = after
@@ -129,7 +136,7 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
     for (const text of texts) if (unseen.size < maxUnseen) unseen.add(`${shortened(text)}: ${what}`)
   }
 
-  /** Returns true if any file changed. */
+  /** Records the differences between two scans. Returns true if any file changed. */
   async function note(
     before: Scan,
     after: Scan,
@@ -149,7 +156,7 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
     return changes.length > 0
   }
 
-  /** Returns undefined if the worktree cannot be read. Commands run nevertheless. */
+  /** Returns undefined if the worktree cannot be read. This does not stop the command. */
   async function scan(known: Scan | undefined): Promise<Scan | undefined> {
     const { worktree, leaveOut, limits } = options
     try {
@@ -171,7 +178,7 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
       try {
         await store()
       } catch (error) {
-        // The change is not made. The next one starts with the result of the last.
+        // The change is not made, so restore the previous entries.
         for (const { path } of changes) entries.delete(path)
         for (const entry of previous) entries.set(entry.path, entry)
         throw error
@@ -198,18 +205,18 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
   }
 }
 
-/** Concurrent commands, and the scan before them. */
+/** A group of concurrent commands, and the scan before them. */
 interface Window {
   since: number
   base: Promise<Scan | undefined>
   running: number
-  /** Files that tools changed meanwhile, for example in a subagent. */
+  /** Paths of files that tools changed in the meantime, for example in a subagent. */
   byTools: Set<string>
-  /** Commands that ended since the last scan. */
+  /** Texts of the commands that ended since the last scan. */
   ended: string[]
-  /** The last scan. Never rejects. */
+  /** Resolves when the last scan has ended. Never rejects. */
   looked: Promise<void>
-  /** The next scan, not started yet. */
+  /** The next scan. Absent once it has started. */
   next?: Promise<void>
 }
 
@@ -246,7 +253,7 @@ function shortened(text: string): string {
   return line.length > 60 ? `${line.slice(0, 60)}…` : line
 }
 
-/** Returns true for a command that provably changes no file. It is not watched. */
+/** Returns true for a command that provably changes no file. Such a command is not watched. */
 async function onlyReads(text: string): Promise<boolean> {
   const { commands, files, opaque, garbled } = await planCommand(text)
   if (opaque !== undefined || garbled || commands.length === 0) return false

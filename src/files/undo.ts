@@ -6,25 +6,25 @@ import { commitFiles, type FileStep } from "./commit-files.ts"
 import { type ContentStore, hashOf } from "./content-store.ts"
 import type { TrackTemporary } from "./temporary-files.ts"
 
-/** The result for one file. */
+/** The outcome for one file. */
 export interface RestoredFile {
   path: string
-  /** `removed`: the file does not exist now. */
+  /** `removed` means that the file does not exist now. */
   kind: "restored" | "removed"
 }
 
-/** A file that was not changed, and why. */
+/** A file that was not changed, and the reason. */
 export interface RefusedFile {
   path: string
-  /** `skipped`: the request was to skip all files of the turn. */
+  /** `skipped` means that the user asked to skip all files of the turn. */
   why: "changed" | "mixed" | "too-large" | "not-kept" | "skipped"
 }
 
-/** Some files cannot be restored, so none was changed. */
+/** Some files cannot be restored, so no file was changed. */
 export class UndoRefusedError extends TackleError {
   readonly refused: readonly RefusedFile[]
 
-  /** `total`: number of files of the turn, refused files included. */
+  /** `total` is the number of files of the turn, including refused files. */
   constructor(direction: Direction, refused: readonly RefusedFile[], total: number) {
     const lines = refused.map(({ path, why }) => `  ${path}: ${reasons[why]}`)
     const advice =
@@ -42,7 +42,7 @@ export class UndoRefusedError extends TackleError {
   }
 }
 
-/** Back to before a turn, or forward to after it. */
+/** Whether to restore the state before a turn or the state after it. */
 export type Direction = "undo" | "redo"
 
 const reasons: Record<RefusedFile["why"], string> = {
@@ -53,7 +53,7 @@ const reasons: Record<RefusedFile["why"], string> = {
   skipped: "it was skipped as requested",
 }
 
-/** Returns the advice for a turn that changed no other file. */
+/** Returns the advice for a turn in which no file can be restored. */
 function adviceAlone(direction: Direction, refused: readonly RefusedFile[]): string {
   const [left, next] = direction === "undo" ? ["turn", "before"] : ["undo", "after"]
   const alone = "The turn changed no other file, so --others does not help."
@@ -62,27 +62,27 @@ function adviceAlone(direction: Direction, refused: readonly RefusedFile[]): str
   return `${alone} A changed file can be restored once it is again as the ${left} left it. ${onward}`
 }
 
-/** How to treat files that cannot be restored. Default: change nothing. */
+/** How to treat files that cannot be restored. By default, nothing is changed. */
 export interface UndoChoice {
-  /** Restore the other files, if there are any. */
+  /** Restore the other files, if any. */
   others?: boolean
-  /** Change no file, and count the turn as undone. */
+  /** Change no file, but count the turn as undone. */
   skip?: boolean
 }
 
 /** The result of an undo or redo. */
 export interface UndoOutcome {
   files: RestoredFile[]
-  /** Files that were not changed, as requested. */
+  /** Files that were not changed because the caller allowed it with `others` or `skip`. */
   refused: RefusedFile[]
-  /** The changes for the opposite direction. */
+  /** The changes with which the opposite direction can be run. */
   changes: FileChange[]
 }
 
 /**
- * Restores the files of a turn to their state before it, or with `redo` after it: all of them or none. Throws
- * {@link UndoRefusedError} if the user changed a file since; with `others`, skips such files if there are other files;
- * with `skip`, changes none. A redo skips what its undo skipped. Throws system errors, with nothing changed.
+ * Restores the files of a turn to their state before it or, with direction `redo`, after it. Restores all files or
+ * none. Throws {@link UndoRefusedError} if a file cannot be restored. `others` restores the remaining files, if any.
+ * `skip` changes no file. A redo skips the files that its undo skipped. Throws system errors with nothing changed.
  */
 export async function putBack(
   changes: readonly FileChange[],
@@ -103,7 +103,7 @@ export async function putBack(
   const refused = planned.flatMap((entry) =>
     "why" in entry ? [{ path: entry.change.path, why: entry.why }] : [],
   )
-  // Without other files the turn stays as it is, and can be undone later.
+  // If no other file can be restored, the turn stays as it is and can be undone later.
   const isAlone = refused.length === planned.length
   if (refused.length > 0 && (isAlone || !others) && !skip)
     throw new UndoRefusedError(direction, refused, planned.length)
@@ -161,7 +161,7 @@ async function plan(change: FileChange, direction: Direction, contents: ContentS
   if (fixed !== undefined) return { change, why: fixed }
   const now = await readState(path)
   if (now === null) return { change, why: "changed" }
-  // Reverts only a mode that the turn set, not one that the user set.
+  // Revert only a mode that the turn set, not one that the user set later.
   const ours = now !== undefined && expected?.mode === now.mode
   const mode =
     wanted?.mode !== undefined && (ours || !now) && wanted.mode !== now?.mode ? { mode: wanted.mode } : {}
@@ -175,7 +175,7 @@ async function plan(change: FileChange, direction: Direction, contents: ContentS
   return { change, now, wanted, step: { path, exists: now !== undefined, bytes }, ...mode, done: false }
 }
 
-/** Returns the regular file at the path. Undefined if the path does not exist, null if it is something else. */
+/** Returns the regular file at the path. Returns undefined if the path does not exist, and null for anything else. */
 async function readState(path: string): Promise<FileNow | undefined | null> {
   if (realPath(path) !== path) return null
   try {
@@ -203,7 +203,7 @@ async function storeForReversal(
   })
 }
 
-/** A file that an undo did not change needs no redo. */
+/** Marks a file that an undo did not change, because it needs no redo. */
 function withLeft({ change }: Refusal, direction: Direction): FileChange {
   return direction === "undo" ? { ...change, left: true } : change
 }
@@ -212,7 +212,7 @@ function withoutLeft({ left: _, ...change }: FileChange): FileChange {
   return change
 }
 
-/** A removed file is restored with its current mode. */
+/** Records the current mode of a removed file, so that the file is restored with this mode. */
 function withMode({ change, now, wanted }: Move, direction: Direction): FileChange {
   if (!now || wanted) return change
   const version = { hash: now.hash, mode: now.mode }

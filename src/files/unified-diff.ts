@@ -1,13 +1,13 @@
-/** Limit in characters per side. Larger texts take seconds to compare, and the diff would not be read. */
+/** Maximum number of characters per text. Larger texts take seconds to compare, and no user would read the diff. */
 const maxTextLength = 1_000_000
 
-/** Limit in characters. Fits a permission request and a stored part. */
+/** Maximum number of characters of a diff. It fits in a permission request and in a stored part. */
 const maxDiffLength = 20_000
 
-/** Time grows with the square of the changed lines: 1,000 take about 0.15 s. */
+/** Maximum number of changed lines. The time grows with their square: 1,000 lines take about 0.15 s. */
 const maxChangedLines = 1_000
 
-/** Two states of a file. `before` is undefined for a new file, `after` for a deleted one. */
+/** Two states of a file. `before` is undefined for a new file, and `after` for a deleted file. */
 export interface DiffInput {
   path: string
   before: string | undefined
@@ -15,8 +15,8 @@ export interface DiffInput {
 }
 
 /**
- * Returns a unified diff with three lines of context and at most 20,000 characters. For texts over a million characters,
- * returns one line with their sizes; for texts with too little in common, the new text alone.
+ * Returns a unified diff with three lines of context and at most 20,000 characters. For texts over a million
+ * characters, returns one line with their sizes. For texts with too little in common, returns only the new text.
  */
 export async function unifiedDiff(input: DiffInput): Promise<string> {
   const { path } = input
@@ -27,18 +27,18 @@ export async function unifiedDiff(input: DiffInput): Promise<string> {
   const { createTwoFilesPatch, FILE_HEADERS_ONLY } = await import("diff")
   const from = input.before === undefined ? "/dev/null" : path
   const to = input.after === undefined ? "/dev/null" : path
-  // A new or deleted file needs no comparison.
+  // Creating or deleting a file needs no comparison, so there is no limit.
   const limit = before === "" || after === "" ? Number.MAX_SAFE_INTEGER : maxChangedLines
   const patch = createTwoFilesPatch(from, to, before, after, undefined, undefined, {
     context: 3,
     maxEditLength: limit,
-    // Without the index line and the line of equals signs.
+    // Omits the index line and the line of equals signs.
     headerOptions: FILE_HEADERS_ONLY,
   })
   return cut(patch ?? newTextAlone(path, after))
 }
 
-/** Returns false if the diff shows only a part of the change. Only such notices start with a bracket. */
+/** Returns false if the diff shows only part of the change. Only a notice about omitted text starts with a bracket. */
 export function isWholeDiff(diff: string): boolean {
   return !/^\[/m.test(diff)
 }

@@ -7,18 +7,18 @@ import { type IgnoreRules, rulesAbove } from "./ignore-rules.ts"
 
 /** An entry below the root of a walk. */
 export interface WalkEntry {
-  /** Path relative to the root, with `/` between the parts. */
+  /** Path relative to the root. Segments are separated by `/`. */
   path: string
   name: string
-  /** The path of its directory, empty for the root. */
+  /** Relative path of the parent directory. Empty for the root. */
   parent: string
   kind: "file" | "directory" | "link" | "other"
 }
 
 /**
- * Yields all entries below a directory, level by level, in each directory first the directories, by name. Skips `.git`,
- * ignored paths, and directories that `skips` names. Does not follow links. Throws `AbortedError`, and system errors for
- * the root itself.
+ * Yields all entries below a directory, level by level. Sorts each directory by name, with subdirectories first. Skips
+ * `.git`, ignored paths, and entries for which `skips` returns true. Does not follow links. Throws `AbortedError`, and
+ * system errors for the root directory.
  */
 export async function* walk(
   root: string,
@@ -48,7 +48,7 @@ export async function* walk(
   }
 }
 
-/** Returns the sorted entries. With `onUnreadable`, returns none for an unreadable or missing directory. */
+/** Returns the sorted entries. With `onUnreadable`, returns an empty array for an unreadable or missing directory. */
 async function readDirectory(directory: string, onUnreadable: (() => void) | undefined): Promise<Dirent[]> {
   try {
     const found = await readdir(directory, { withFileTypes: true })

@@ -1,30 +1,30 @@
 import { closeSync, ftruncateSync, openSync, write, writeSync } from "node:fs"
 
-/** An append-only file that does not wait for the disk as long as the disk keeps up. */
+/** An append-only file. Writing does not wait for the disk as long as the disk keeps up. */
 export interface WriteBehind {
-  /** Bytes appended so far. The last large chunk may not be on disk yet. */
+  /** Number of bytes appended so far. The last large chunk may not be on disk yet. */
   readonly bytes: number
-  /** Appends a chunk. The caller may reuse its memory. Throws if this or an earlier write failed. */
+  /** Appends a chunk. The caller may reuse its memory afterwards. Throws if this write or an earlier one failed. */
   append(chunk: Uint8Array): void
-  /** Returns when everything is written. Throws if a write failed. */
+  /** Returns when all bytes are written. Throws if a write failed. */
   settle(): void
-  /** Settles and closes the file, even if that throws. */
+  /** Calls `settle` and closes the file, even if `settle` throws. */
   close(): void
 }
 
-/** Smaller chunks are written synchronously: the thread pool costs more. */
+/** Size in bytes below which chunks are written synchronously, because the thread pool would cost more. */
 const smallBytes = 32 * 1024
 
 /**
- * Creates a file that only its owner can read. The thread pool writes one large chunk at a time, from a copy; chunks that
- * arrive meanwhile are written synchronously, so that a fast caller waits for the disk. To settle, the caller writes the
- * pending chunk again: the same bytes at the same position.
+ * Creates a file that only its owner can read. The thread pool writes a copy of one large chunk at a time. Chunks that
+ * arrive meanwhile are written synchronously, so that a fast caller waits for the disk. `settle` writes the pending
+ * chunk again: the same bytes at the same position.
  */
 export function openWriteBehind(path: string): WriteBehind {
   const descriptor = openSync(path, "w", 0o600)
   let bytes = 0
   let copy = Buffer.alloc(0)
-  /** The chunk that the thread pool writes. */
+  /** The chunk that the thread pool is writing. */
   let underWay: { piece: Uint8Array; position: number; settled: boolean } | undefined
   let failure: { error: unknown } | undefined
   let closed = false
@@ -50,14 +50,14 @@ export function openWriteBehind(path: string): WriteBehind {
     })
   }
 
-  /** Errors are ignored: `close` has already written the chunk again. */
+  /** Closes the file and ignores errors, because `close` has already written the chunk again. */
   function closeQuietly(): void {
     try {
       closeSync(descriptor)
     } catch {}
   }
 
-  /** Writes the rest: a system call may write only a part. */
+  /** Writes the remaining bytes of a chunk, because a system call may write only part of it. */
   function finish(rest: Uint8Array, position: number): void {
     try {
       put(rest, position)
@@ -66,14 +66,14 @@ export function openWriteBehind(path: string): WriteBehind {
     }
   }
 
-  /** The next call throws the error. Truncates the file to avoid a hole. */
+  /** Remembers the error for the next call. Truncates the file, so that it has no gap. */
   function fail(error: unknown, position: number): void {
     failure ??= { error }
     bytes = position
     try {
       ftruncateSync(descriptor, position)
     } catch {
-      // The file is longer than `bytes`.
+      // The file stays longer than `bytes`.
     }
   }
 
@@ -107,7 +107,7 @@ export function openWriteBehind(path: string): WriteBehind {
       try {
         settle()
       } finally {
-        // Otherwise the pending write closes it.
+        // Otherwise the callback of the pending write closes the file.
         if (!underWay) closeSync(descriptor)
       }
     },
