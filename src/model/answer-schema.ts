@@ -3,13 +3,16 @@ import { errorMessage, UsageError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
 import type { JsonSchema } from "../util/json-schema.ts"
 
-/** The schema of an answer. */
+/** The JSON Schema of an answer, as given and as sent. */
 export interface AnswerSchema {
-  /** The schema of the caller. */
+  /** Schema that the caller passed. */
   given: JsonSchema
-  /** The schema that is sent. Servers require an object at the top, so any other schema becomes its property `answer`. */
+  /**
+   * Schema for the server. Servers require an object at the top level, so any other schema becomes its property
+   * `answer`.
+   */
   sent: JsonSchema
-  /** True if `sent` is an object with the property `answer`. */
+  /** True if `sent` wraps `given` as the property `answer`. */
   wrapped: boolean
   /** Checks an answer against `given` and fills in defaults. */
   checker: z.ZodType
@@ -22,7 +25,7 @@ export function readAnswerSchema(schema: unknown): AnswerSchema {
   return { given: schema, sent: wrapped ? wrap(schema) : schema, wrapped, checker: checkerOf(schema) }
 }
 
-/** Keys of definitions, which stay at the root for `$ref`. */
+/** Keywords with definitions. They stay at the root so that `$ref` resolves. */
 const definitionKeys = ["$defs", "definitions"] as const
 
 function wrap(schema: JsonSchema): JsonSchema {
@@ -55,8 +58,8 @@ function checkerOf(schema: JsonSchema): z.ZodType {
 }
 
 /**
- * Returns true if a server can enforce the schema strictly. OpenAI and compatible servers require closed objects with
- * all keys required.
+ * Returns true if a server can enforce the schema strictly. OpenAI and compatible servers require every object to have
+ * `additionalProperties: false` and to list all its keys in `required`.
  */
 export function isStrictSchema(schema: unknown): boolean {
   if (Array.isArray(schema)) return schema.every(isStrictSchema)

@@ -1,18 +1,24 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt, SharedV4ProviderOptions } from "@ai-sdk/provider"
 import { isRecord } from "../util/json.ts"
 
-/** Provider options that mark a message. System and assistant messages get both on the message. */
+/**
+ * Provider options that mark a message for the server's cache. System and assistant messages carry both marks on the
+ * message.
+ */
 export interface CacheMark {
-  /** Mark on the last part of user and tool messages. Most packages apply a message mark to every result in it. */
+  /**
+   * Mark for the last part of a user or tool message. Most packages apply a mark on a tool message to each of its
+   * results.
+   */
   part: SharedV4ProviderOptions
-  /** Mark on the message, for packages that read it there. */
+  /** Mark for the message itself, for packages that read it there. */
   message?: SharedV4ProviderOptions
 }
 
-/** Number of marked system prompts and of marked last messages. Anthropic accepts four marks. */
+/** Maximum number of marked system prompts, and of marked last messages. Anthropic accepts four marks. */
 const marksAtEachEnd = 2
 
-/** Marks copies of the first system prompts and the last messages, since messages are shared between prompts. */
+/** Marks the first system prompts and the last messages. Marks copies, since prompts share message objects. */
 export function markForCache(
   prompt: LanguageModelV4Prompt,
   mark: CacheMark | undefined,
@@ -53,12 +59,12 @@ function withOptions<T extends WithOptions>(carrier: T, options: SharedV4Provide
     : { ...carrier, providerOptions: { ...carrier.providerOptions, ...options } }
 }
 
-/** A field of a message in a request body: a cache mark that belongs in the text of the message. */
+/** Message field of a request body with a cache mark that belongs in the message's text. */
 export const markInText = "tackle_cache_control"
 
 /**
- * Moves every such mark in a chat completions body to the last text of its message, whose content becomes a list. A
- * message without text loses the mark.
+ * Moves each {@link markInText} mark in a chat completions body to the text of its message. The content of the message
+ * becomes a list of parts. A message without text loses its mark.
  */
 export function marksIntoTexts(body: Record<string, unknown>): Record<string, unknown> {
   const { messages } = body
@@ -74,7 +80,7 @@ function intoText(message: unknown): unknown {
   return { ...rest, content: [{ type: "text", text: content, cache_control: mark }] }
 }
 
-/** Renames the mark of a content part. */
+/** Renames the mark of a content part to `cache_control`. */
 function named(part: unknown): unknown {
   if (!isRecord(part) || part[markInText] === undefined) return part
   const { [markInText]: mark, ...rest } = part

@@ -9,7 +9,7 @@ import type { ModelInfo } from "./model.ts"
 import { type CacheKey, quirksOf } from "./quirks.ts"
 import { transformSchema } from "./schema-transforms.ts"
 
-/** A tool of a request. */
+/** A tool that a request offers to the model. */
 export interface OfferedTool {
   name: string
   description: string
@@ -19,7 +19,7 @@ export interface OfferedTool {
 /** A request to a model. */
 export interface CallRequest {
   language: LanguageModelV4
-  /** Provides the name for errors, the quirks of the model, and the configured timeouts. */
+  /** Provides the model name for errors, the quirks of the model, and the configured timeouts. */
   info?: ModelInfo
   prompt: LanguageModelV4Prompt
   /** Sent with every request, even if `toolChoice` is `none`. */
@@ -31,9 +31,9 @@ export interface CallRequest {
   temperature?: number
   topP?: number
   topK?: number
-  /** Key for the server's cache, the same in all requests of a session. */
+  /** Key for the server's prompt cache. It is the same in all requests of a session. */
   cacheKey?: string
-  /** Options of the provider package, without the provider's name. Plain data. */
+  /** Options for the provider package, not nested under the provider's name. Must be plain data. */
   providerOptions?: Readonly<Record<string, unknown>>
   headers?: Record<string, string>
 }
@@ -70,7 +70,7 @@ export function callOptions(request: CallRequest, abortSignal: AbortSignal): Lan
   return options
 }
 
-/** Returns the session key as an option or a header, if the server supports one. */
+/** Returns the cache key as a package option or a header, if the server supports either. */
 function cacheKeyOptions(
   wanted: CacheKey | undefined,
   value: string | undefined,

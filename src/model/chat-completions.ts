@@ -10,27 +10,30 @@ import { newId } from "../util/id.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 import type { LanguageModel } from "./model.ts"
 
-/** A request to a model. Re-exported for other folders, as are the answers. */
+/** A request to a model. Re-exported for other folders, like the types below. */
 export type ModelCall = LanguageModelV4CallOptions
 /** A part of a streamed answer. */
 export type ModelPart = LanguageModelV4StreamPart
 /** A complete answer. */
 export type ModelAnswer = LanguageModelV4GenerateResult
-/** The token counts of an answer, if the server sends them. */
+/** Token counts of an answer. A count is undefined if the server does not send it. */
 export type ModelUsage = LanguageModelV4Usage
 
-/** A model and its server. */
+/** Options for opening a model of a chat completions server. */
 interface ChatServerOptions {
-  /** Includes `/v1`, or any other path before `/chat/completions`. */
+  /** Base URL, including `/v1` or any other path before `/chat/completions`. */
   baseURL: string
   modelID: string
   headers: Record<string, string>
-  /** Defaults for the body of each request. */
+  /** Default fields of each request body. */
   body: Readonly<Record<string, unknown>>
   fetch: typeof fetch
 }
 
-/** Opens a model of a chat completions server without config, retries and policies. Requests usage in streams. */
+/**
+ * Opens a model of a chat completions server without config, retries, or policies. Asks the server to report usage in
+ * streams.
+ */
 export async function openChatModel(options: ChatServerOptions): Promise<LanguageModel> {
   const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible")
   const provider = createOpenAICompatible({
@@ -44,18 +47,18 @@ export async function openChatModel(options: ChatServerOptions): Promise<Languag
   return provider(options.modelID)
 }
 
-/** Removes undefined values, which would hide defaults. */
+/** Removes undefined values, which would override the defaults. */
 function defined(body: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined))
 }
 
 /**
- * Caches the JSON of each message of a chat completions request. Every request carries the whole history; with the
- * cache, the provider package converts a message once and keeps the conversion for the lifetime of the message object.
+ * Caches the JSON of each message in chat completions requests. Every request carries the whole history. With the
+ * cache, the provider package converts each message only once. An entry lives as long as its message object.
  *
- * `model` hands the package only the messages that are not cached, `transformRequestBody` caches the result and
- * `fetch` sends the whole body. Use the three together, with a package that converts each message independently into
- * one message, and a tool message into one per result.
+ * `model` passes only uncached messages to the package, `transformRequestBody` caches the conversions, and `fetch`
+ * sends the whole body. Use all three together. The package must convert each message independently into one message,
+ * and a tool message into one message per result.
  */
 interface ChatBodyCache {
   model(inner: LanguageModelV4): LanguageModelV4
@@ -125,14 +128,14 @@ export function createChatBodyCache(): ChatBodyCache {
   }
 }
 
-/** Returns the number of messages to which the package converts one message. */
+/** Returns the number of messages that the package creates from one message. */
 function convertedCount(message: LanguageModelV4Message): number {
   return message.role === "tool" ? message.content.filter(({ type }) => type === "tool-result").length : 1
 }
 
 /**
- * Wraps a `fetch` so that a requested stream is always a stream. If a server sends one JSON body instead, converts it to a
- * stream with one event. Leaves other answers unchanged.
+ * Wraps a `fetch` so that a request for a stream always returns a stream. Converts a single JSON body to a stream with
+ * one event. Leaves other answers unchanged.
  */
 export function alwaysStreamed(ask: typeof fetch): typeof fetch {
   return async (input, init) => {
@@ -151,7 +154,10 @@ function asksForStream(init: RequestInit | undefined): boolean {
   return isRecord(value) && value.stream === true
 }
 
-/** Converts a completion to events. Leaves other bodies unchanged; the package reports them as unreadable. */
+/**
+ * Converts a completion to server-sent events. Leaves other bodies unchanged, so that the package reports them as
+ * unreadable.
+ */
 function asEvents(text: string): string {
   const { value } = { value: undefined, ...parseJson(text) }
   if (!isRecord(value) || !(Array.isArray(value.choices) || "error" in value)) return text
@@ -166,7 +172,7 @@ function asDelta(choice: unknown): unknown {
   return { ...rest, delta: { ...message, ...calls } }
 }
 
-/** Adds the index, and converts arguments that some servers send as an object. */
+/** Adds the index to a call and converts its arguments to text, since some servers send them as an object. */
 function asPiece(call: unknown, index: number): unknown {
   if (!isRecord(call) || !isRecord(call.function)) return call
   const { arguments: given } = call.function

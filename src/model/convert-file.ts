@@ -2,19 +2,22 @@ import type { LanguageModelV4FilePart, LanguageModelV4TextPart } from "@ai-sdk/p
 import { type ImageSize, imageHeadBytes, imageSize } from "../util/image-size.ts"
 import type { ModelInfo, ProviderFamily } from "./model.ts"
 
-/** The files that servers of a family accept. They refuse a request, and all later ones, with any other file. */
+/**
+ * Files that the servers of a provider family accept. With any other file, a server refuses the request and all later
+ * ones.
+ */
 interface FileLimits {
-  /** Media types. */
+  /** Accepted media types. */
   types: RegExp
   /** Maximum size of an image in base64 characters. */
   maxImageLength?: number
-  /** Maximum pixels of an image on each side. */
+  /** Maximum width and height of an image in pixels. */
   maxImagePixels?: number
 }
 
 const mebibyte = 1024 * 1024
 
-/** According to the providers' documentation. Nothing is known about compatible servers. */
+/** Limits from the providers' documentation. The limits of compatible servers are unknown. */
 const limits: Record<ProviderFamily, FileLimits> = {
   "openai-compatible": { types: /^image\// },
   openai: { types: /^(image\/(png|jpeg|gif|webp)|application\/pdf)$/, maxImageLength: 50 * mebibyte },
@@ -30,7 +33,7 @@ const limits: Record<ProviderFamily, FileLimits> = {
   other: { types: /^image\// },
 }
 
-/** A file of a part or attachment. `url` is a data URL or a path. */
+/** A file from a message part or an attachment. `url` is a data URL or a path. */
 interface SourceFile {
   mime: string
   url: string
@@ -38,8 +41,8 @@ interface SourceFile {
 }
 
 /**
- * Converts a file to a file part, its text, or a note that it was not sent. Undefined for a path to a text file or a
- * directory, whose content is already in the prompt.
+ * Converts a file to a file part, a text part with its content, or a note that says why it was not sent. Returns
+ * undefined for the path of a text file or directory, since its content is already in the prompt.
  */
 export function convertFile(
   file: SourceFile,
@@ -66,7 +69,7 @@ export function convertFile(
   }
 }
 
-/** Returns the reason why an image cannot be sent, if there is one. */
+/** Returns the reason why an image cannot be sent, or undefined if it can. */
 function imageProblem(data: string, { maxImageLength, maxImagePixels }: FileLimits): string | undefined {
   if (maxImageLength !== undefined && data.length > maxImageLength)
     return `the provider accepts images of at most ${megabytes(maxImageLength)}`
@@ -77,7 +80,7 @@ function imageProblem(data: string, { maxImageLength, maxImagePixels }: FileLimi
     : undefined
 }
 
-/** Formats the size of base64 data. */
+/** Formats the decoded size of base64 data. */
 function megabytes(characters: number): string {
   return `${((characters * 3) / 4 / 1_000_000).toFixed(1)} MB`
 }
@@ -86,7 +89,7 @@ function sizeOf(data: string): ImageSize | undefined {
   return imageSize(Buffer.from(data.slice(0, Math.ceil(imageHeadBytes / 3) * 4), "base64"))
 }
 
-/** Returns a note that describes the file and the reason. */
+/** Returns a note that describes the file and says why it was not sent. */
 function note(file: SourceFile, data: string | undefined, reason: string): LanguageModelV4TextPart {
   const path = file.url.startsWith("data:") ? undefined : file.url
   const size = data !== undefined && file.mime.startsWith("image/") ? sizeOf(data) : undefined
@@ -96,7 +99,7 @@ function note(file: SourceFile, data: string | undefined, reason: string): Langu
   return { type: "text", text: `[A file (${name}) was not sent: ${reason}.]` }
 }
 
-/** Returns the base64 content of a data URL. Undefined for any other text. */
+/** Returns the content of a data URL in base64, or undefined for any other text. */
 function readDataUrl(url: string): string | undefined {
   const comma = url.indexOf(",")
   if (!url.startsWith("data:") || comma === -1) return undefined

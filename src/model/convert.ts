@@ -24,15 +24,15 @@ export interface PromptInput {
 }
 
 /**
- * Converts the history to the provider interface. Every call has exactly one result. Results follow in one message, in the
- * order of the calls. The result of a failed call begins with `Error: `; a call without a result was interrupted. Drops
- * empty messages and the reasoning of other models.
+ * Converts the history to the format of the provider interface. Every call gets exactly one result. All results of a
+ * message follow in one message, in the order of the calls. The result of a failed call begins with `Error: `. A call
+ * without a result is reported as interrupted. Drops empty messages and the reasoning of other models.
  */
 export function toPrompt(input: PromptInput): LanguageModelV4Prompt {
   return createPromptBuilder()(input)
 }
 
-/** Creates {@link toPrompt} for one session. Messages that can no longer change are converted only once. */
+/** Creates a {@link toPrompt} function for one session. It converts messages that can no longer change only once. */
 export function createPromptBuilder(): (input: PromptInput) => LanguageModelV4Prompt {
   const kept = new Map<string, Kept>()
   let keptFor: string | undefined
@@ -55,7 +55,7 @@ export function createPromptBuilder(): (input: PromptInput) => LanguageModelV4Pr
       }
       prompt.push(...current.converted)
     }
-    // Forget messages that were removed, for example by compaction.
+    // Forget messages that the history no longer contains, for example after compaction.
     if (kept.size > 2 * messages.length) for (const id of idsWithout(kept, messages)) kept.delete(id)
     const { afterResults, cacheMark } = quirksOf(model)
     return markForCache(fillGaps(prompt, afterResults), cacheMark)
@@ -67,7 +67,7 @@ function systemMessage(text: string, known: readonly LanguageModelV4Message[]): 
   return known.find((message) => message.content === content) ?? { role: "system", content }
 }
 
-/** Inserts an assistant message between results and a user message. */
+/** Inserts an assistant message with the text between tool results and a user message. */
 function fillGaps(prompt: LanguageModelV4Prompt, text: string | undefined): LanguageModelV4Prompt {
   if (text === undefined) return prompt
   return prompt.flatMap((message, index) =>
@@ -82,7 +82,7 @@ function idsWithout(kept: ReadonlyMap<string, Kept>, messages: readonly MessageW
   return [...kept.keys()].filter((id) => !present.has(id))
 }
 
-/** A converted message with the state that detects added or removed parts. */
+/** A converted message, with the values that reveal added or removed parts. */
 interface Kept {
   converted: readonly LanguageModelV4Message[]
   partCount: number
@@ -108,7 +108,7 @@ function hasEnded({ state }: ToolPart): boolean {
 
 /** Requirements of a provider family for the history. */
 interface Requirements {
-  /** True: results can contain files. Otherwise files follow in a user message. */
+  /** True if tool results can contain files. Otherwise, the files follow in a user message. */
   filesInResults?: boolean
 }
 
@@ -120,7 +120,7 @@ const requirements: Record<ProviderFamily, Requirements> = {
   other: {},
 }
 
-/** Converts a user message: its texts and the files that the model accepts. */
+/** Converts the texts and files of a user message. */
 function convertUser({ parts }: MessageWithParts, model: ModelInfo): LanguageModelV4Message[] {
   const content: (LanguageModelV4TextPart | LanguageModelV4FilePart)[] = []
   for (const part of parts) {
@@ -135,7 +135,10 @@ function convertUser({ parts }: MessageWithParts, model: ModelInfo): LanguageMod
 
 type AssistantContent = Extract<LanguageModelV4Message, { role: "assistant" }>["content"]
 
-/** Converts an assistant message with the results of its calls. Returns nothing for reasoning alone. */
+/**
+ * Converts an assistant message and the results of its calls. Returns an empty list if the message contains only
+ * reasoning.
+ */
 export function convertAssistant(
   { message, parts }: MessageWithParts,
   model: ModelInfo,
@@ -145,7 +148,7 @@ export function convertAssistant(
   const calls: ToolPart[] = []
   for (const part of parts) {
     if (part.type !== "text" && part.type !== "reasoning" && part.type !== "tool") continue
-    // A call made by another call: the result of that call contains its result.
+    // Skip a call made by another call, since the result of the other call contains its result.
     if (part.type === "tool" && part.parentCallID !== undefined) continue
     const metadata = isOwn ? part.metadata : undefined
     const options = metadata && { providerOptions: metadata as SharedV4ProviderOptions }
@@ -172,7 +175,7 @@ function isFrom(message: Message, model: ModelInfo): boolean {
   return modelName(message.model) === modelName(model.ref)
 }
 
-/** Returns valid names, since an invalid one would make every later request fail. */
+/** Returns a valid call id and tool name. An invalid one would make every later request fail. */
 function namesOf(part: ToolPart, model: ModelInfo): { callID: string; name: string } {
   const { callID } = quirksOf(model)
   return {
@@ -226,7 +229,7 @@ function resultOf({ state }: ToolPart, model: ModelInfo): { text: string; files:
   }
 }
 
-/** Returns the text that replaces a removed output. */
+/** Returns the text that replaces a removed tool output. `path` is the file with the full output. */
 export function prunedText(path: string): string {
   return `[This output was removed to save space. The full output is in ${path}]`
 }

@@ -4,22 +4,25 @@ import { updatePrivateFile } from "../store/private-file.ts"
 import { systemCode, UsageError } from "../util/errors.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 
-/** Access to the keys of providers. */
+/** Gives access to the API keys of providers. */
 export interface Credentials {
   /**
-   * Returns the first of the environment `variables` that is set, else the key in the auth file. Throws `UsageError` if
-   * the auth file is malformed or readable by other users.
+   * Returns the value of the first environment variable in `variables` that is set, or else the key in the auth file.
+   * Throws `UsageError` if the auth file is malformed or readable by other users.
    */
   key(providerID: string, variables: readonly string[]): Promise<string | undefined>
-  /** Returns the auth file's entry for the provider. Throws as {@link key} does. */
+  /** Returns the provider's entry in the auth file. Throws the same errors as {@link key}. */
   entry(providerID: string): Promise<Readonly<Record<string, unknown>> | undefined>
-  /** Writes or, with undefined, removes an entry. Throws as {@link key} does, and `TackleError` if writing fails. */
+  /**
+   * Writes an entry, or removes it if `entry` is undefined. Throws the same errors as {@link key}, and `TackleError` if
+   * writing fails.
+   */
   save(providerID: string, entry: Readonly<Record<string, unknown>> | undefined): Promise<void>
-  /** Returns the ids of the providers in the auth file. Throws as {@link key} does. */
+  /** Returns the ids of the providers in the auth file. Throws the same errors as {@link key}. */
   providers(): Promise<string[]>
   /**
-   * Returns the keys and tokens of the auth file by name, so that they can be hidden. Empty if the file is invalid, which
-   * {@link key} reports.
+   * Returns the keys and tokens of the auth file by name, so that they can be hidden. Returns an empty record if the
+   * file is invalid; {@link key} reports that error.
    */
   stored(): Promise<Record<string, string>>
 }
@@ -28,7 +31,10 @@ const AuthFile = z.lazy(() =>
   z.record(z.string(), z.looseObject({ type: z.string(), key: z.string().optional() })),
 )
 
-/** Opens the credentials. `authFile` is `<data>/auth.json`: `{ "openai": { "type": "api", "key": "…" } }`. It is optional. */
+/**
+ * Opens the credentials. `authFile` is the path of `<data>/auth.json`, which contains `{ "openai": { "type": "api",
+ * "key": "…" } }`. The file may be missing.
+ */
 export function createCredentials(options: {
   environment: Readonly<Record<string, string | undefined>>
   authFile: string
@@ -57,7 +63,7 @@ export function createCredentials(options: {
       return Object.hasOwn(entries, providerID) ? entries[providerID] : undefined
     },
     async save(providerID, entry) {
-      // Do not overwrite a malformed file: the user repairs it.
+      // Fail for a malformed file instead of overwriting it, so that the user can repair it.
       await readAuthFile(authFile)
       if (entry) onSecrets?.(secretsIn({ [providerID]: entry }))
       updatePrivateFile(authFile, "auth.write", (stored) => {
@@ -70,7 +76,7 @@ export function createCredentials(options: {
       try {
         return secretsIn(await read())
       } catch {
-        // `key` reports the problem. Until then, no key of the file is in use.
+        // Keys in an invalid file are not used. `key` reports the error.
         return {}
       }
     },

@@ -4,8 +4,9 @@ import { nearNames } from "../util/similarity.ts"
 import { modelName } from "./model.ts"
 
 /**
- * The reason why a provider failed. `overloaded`: it is temporarily unavailable. `bad-response`: the answer is invalid or
- * broke off. `aborted`: the provider aborted; an abort by the caller is an `AbortedError`.
+ * The reason why a provider failed. `overloaded` means that the provider is temporarily unavailable, `bad-response`
+ * that its answer is invalid or incomplete, and `aborted` that the provider aborted. An abort by the caller is an
+ * `AbortedError` instead.
  */
 export type ProviderErrorKind =
   | "auth"
@@ -21,16 +22,19 @@ export type ProviderErrorKind =
 /** Details of a {@link ProviderError}. */
 export interface ProviderErrorDetails {
   kind: ProviderErrorKind
-  /** True: the same request may succeed later. */
+  /** True if the same request may succeed later. */
   retryable: boolean
-  /** HTTP status, if there was an answer. */
+  /** HTTP status, if the server answered. */
   status?: number
-  /** Wait that the server requests, in milliseconds. */
+  /** Wait requested by the server, in milliseconds. */
   retryAfterMs?: number
   cause?: unknown
 }
 
-/** The server of a model cannot be reached or returned an error. The message names the server and the next step. */
+/**
+ * Thrown when the server of a model cannot be reached or returns an error. The message names the server and the next
+ * step.
+ */
 export class ProviderError extends TackleError {
   readonly kind: ProviderErrorKind
   readonly retryable: boolean
@@ -45,9 +49,9 @@ export class ProviderError extends TackleError {
   }
 }
 
-/** The provider or the model does not exist. */
+/** Thrown when the provider or the model does not exist. */
 export class ModelNotFoundError extends UsageError {
-  /** `known`: names of models (`provider/model`) and providers (`provider/…`). */
+  /** `known` contains the names of models (`provider/model`) and providers (`provider/…`) to suggest. */
   constructor(ref: ModelRef, known: readonly string[]) {
     const name = modelName(ref)
     const near = nearNames(name, known, Math.max(2, Math.floor(name.length / 3))).slice(0, 5)

@@ -4,10 +4,11 @@ import { text } from "node:stream/consumers"
 import { systemCode } from "../util/errors.ts"
 
 /**
- * A `fetch` over `node:http` for the requests of provider packages: a text body and headers as a record. It starts and
- * runs faster than the global one: see `docs/decisions/020-own-http-client.md`. Uses the proxies and certificates of the
- * process and keeps connections alive. Passes other requests and redirects to the global `fetch`.
- * Rejects with `TypeError` ("fetch failed") and its cause if no answer arrives, and with the reason of the signal.
+ * Implements `fetch` over `node:http` for the requests of provider packages, which have a text body and headers as a
+ * record. Starts and runs faster than the global `fetch`: see `docs/decisions/020-own-http-client.md`. Uses the proxies
+ * and certificates of the process and keeps connections alive. Passes other requests and redirects to the global
+ * `fetch`. Rejects with `TypeError` ("fetch failed") and a cause if no answer arrives, or with the reason of the
+ * aborted signal.
  */
 export const httpFetch: typeof fetch = async (input, init = {}) => {
   const request = plainRequest(input, init)
@@ -33,7 +34,7 @@ interface PlainRequest {
   signal: AbortSignal | undefined
 }
 
-/** Returns the request if it is supported here. */
+/** Returns the parts of the request, or undefined if only the global `fetch` supports it. */
 function plainRequest(input: string | URL | Request, init: RequestInit): PlainRequest | undefined {
   const { method = "GET", body = "", headers = {}, signal } = init
   if (typeof input !== "string" && !(input instanceof URL)) return undefined
@@ -53,7 +54,7 @@ function plainRequest(input: string | URL | Request, init: RequestInit): PlainRe
   }
 }
 
-/** Sends the request. Repeats it once if the server closes a reused connection at the same moment. */
+/** Sends the request. Repeats it once if the server closes a reused connection while the request is sent. */
 async function send(request: PlainRequest): Promise<IncomingMessage> {
   const start = request.url.startsWith("https:") ? (await import("node:https")).request : startPlain
   for (let attempt = 1; ; attempt += 1) {
@@ -106,7 +107,7 @@ async function decoded(response: IncomingMessage): Promise<Readable> {
   return response.pipe(decoder)
 }
 
-/** Creates the part of a `Response` that provider packages use. */
+/** Creates an object with the members of `Response` that provider packages use. */
 function asResponse(
   { url, signal }: PlainRequest,
   { statusCode, statusMessage, headers }: IncomingMessage,
@@ -131,7 +132,7 @@ function asResponse(
   return response as unknown as Response
 }
 
-/** Converts a body to a web stream. Unlike `Readable.toWeb`, joins all available data to one chunk. */
+/** Converts a body to a web stream. Unlike `Readable.toWeb`, joins all available data into one chunk. */
 function asWebStream(body: Readable, signal: AbortSignal | undefined): ReadableStream<Uint8Array> {
   function deliver(controller: ReadableStreamDefaultController<Uint8Array>): void {
     if ((controller.desiredSize ?? 0) <= 0) return
@@ -155,8 +156,9 @@ function asWebStream(body: Readable, signal: AbortSignal | undefined): ReadableS
 }
 
 /**
- * Implements the part of the global `Headers` that provider packages use. The bundle of the command replaces the
- * global one (`scripts/bundle-command.ts`), because its first use loads Node's complete `fetch` implementation.
+ * Implements the members of the global `Headers` that provider packages use. The bundled command replaces the global
+ * class with it (`scripts/bundle-command.ts`), because the first use of the global class loads Node's complete `fetch`
+ * implementation.
  */
 export class Headers implements Iterable<[string, string]> {
   readonly #values = new Map<string, string>()
@@ -169,7 +171,7 @@ export class Headers implements Iterable<[string, string]> {
   append(name: string, value: string): void {
     const before = this.get(name)
     this.set(name, value)
-    // Do not trim: an empty value keeps its space.
+    // Do not use `set`, which would trim the space before an empty value.
     if (before !== null) this.#values.set(name.toLowerCase(), `${before}, ${this.get(name)}`)
   }
 
@@ -207,7 +209,7 @@ export class Headers implements Iterable<[string, string]> {
 }
 
 const isName = /^[!#$%&'*+\-.^_`|~\w]+$/
-/** Characters outside of Latin 1, and line ends. */
+/** Line breaks, null characters, and characters outside Latin-1. */
 const cannotBeSent = /[\0\r\n]|[^\0-\xff]/
 
 function isIterable(init: object): init is Iterable<readonly [string, string]> {

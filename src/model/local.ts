@@ -12,17 +12,21 @@ export interface LocalServer {
   models: string[]
 }
 
-/** Limit in milliseconds. A server on a busy machine may need several hundred. A closed port answers at once. */
+/**
+ * Time in ms that a server has to answer. A server on a busy machine may need several hundred milliseconds. A closed
+ * port refuses the connection immediately.
+ */
 const timeoutMs = 1_000
 
-/** Maximum size of a list of models. */
+/** Maximum size of a model list in bytes. */
 const maxBytes = 1_000_000
 
 const ModelList = z.lazy(() => z.object({ data: z.array(z.object({ id: z.string().min(1) })).max(10_000) }))
 
 /**
- * Finds model servers on the usual ports of 127.0.0.1 (Ollama, LM Studio, llama.cpp, vLLM) by asking all of them for
- * their models, within a second. `ports` replaces the usual ports, by provider id. Rejects only at the signal.
+ * Finds model servers (Ollama, LM Studio, llama.cpp, vLLM) on their usual ports of 127.0.0.1. Asks all ports for their
+ * models in parallel and waits at most one second. `ports` replaces the usual ports, by provider id. Rejects only if
+ * the signal is aborted.
  */
 export async function findLocalServers(options: {
   fetch?: typeof fetch
@@ -59,12 +63,12 @@ async function listModels(baseURL: string, signal: AbortSignal, ask: typeof fetc
     const list = json.ok ? ModelList.safeParse(json.value) : undefined
     return list?.success ? list.data.data.map(({ id }) => id) : []
   } catch {
-    // No server, too slow, or not HTTP.
+    // The port is closed, or the server is too slow or does not speak HTTP.
     return []
   }
 }
 
-/** Reads the body. Throws if it is above the limit. Leaving the loop cancels the stream. */
+/** Reads the body as text. Throws if it exceeds the limit. Leaving the loop cancels the stream. */
 async function readText(body: ReadableStream<Uint8Array>): Promise<string> {
   const chunks: Uint8Array[] = []
   let bytes = 0

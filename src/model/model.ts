@@ -9,7 +9,7 @@ export type LanguageModel = LanguageModelV4
 /** The history in the format of the provider interface. */
 export type ModelPrompt = LanguageModelV4Prompt
 
-/** The wire format of a provider. `convert.ts` and `quirks.ts` contain the differences. */
+/** The wire format of a provider. `convert.ts` and `quirks.ts` implement the differences. */
 export type ProviderFamily = "openai-compatible" | "openai" | "anthropic" | "google" | "other"
 
 /** The properties of a model that are known without a request. */
@@ -17,17 +17,17 @@ export interface ModelInfo {
   ref: ModelRef
   /** Display name. */
   name: string
-  /** False: the server does not accept `tools`. */
+  /** False if the server does not accept `tools`. */
   toolCall: boolean
   /** Limits in tokens. A missing limit is unknown, not infinite. */
   limit: { context?: number; output?: number }
   /** US dollars per million tokens. A missing price is unknown and counts as 0. */
   cost?: { input: number; output: number; cacheRead?: number; cacheWrite?: number }
-  /** True: the model accepts images and other files of its family. Otherwise it receives a note instead. */
+  /** True if the model accepts images and the other file types of its family. Otherwise, a note replaces each file. */
   attachment?: boolean
-  /** True: the server accepts a JSON Schema for the answer, also together with tools. */
+  /** True if the server accepts a JSON Schema for the answer, also together with tools. */
   structuredOutput?: boolean
-  /** Default: `openai-compatible`. */
+  /** Wire format. Default: `openai-compatible`. */
   family?: ProviderFamily
   /** The server, if it is known. */
   server?: ModelServer
@@ -35,26 +35,29 @@ export interface ModelInfo {
   timeouts?: { firstByteMs?: number; idleMs?: number }
 }
 
-/** A configured server. */
+/** The configured server of a model. */
 export interface ModelServer {
-  /** The AI SDK package for its protocol. */
+  /** AI SDK package for the server's protocol. */
   package: string
-  /** Host without the port. Empty: the default of the package. */
+  /** Host without the port. Empty if the package's default applies. */
   host: string
   /** Key of `providerOptions` that the package reads. */
   optionsKey: string
 }
 
-/** A usable model. `language` loads the provider package on first use and then returns the same object. */
+/** A model that can be used. */
 export interface Model {
   info: ModelInfo
-  /** Throws `UsageError` if a required key is missing, before any request. */
+  /**
+   * Loads the provider package on first use and then returns the same object. Throws `UsageError` before any request if
+   * a required key is missing.
+   */
   language(): Promise<LanguageModelV4>
 }
 
 /**
- * Parses `provider/model`. The first slash separates the two: `openrouter/meta/llama` is the model `meta/llama`.
- * Throws `UsageError` for any other text, with the `known` names.
+ * Parses `provider/model`. The first slash is the separator: `openrouter/meta/llama` is the model `meta/llama`. Throws
+ * `UsageError` for any other text. The message lists the `known` names.
  */
 export function parseModelName(name: string, known: readonly string[] = []): ModelRef {
   const text = name.trim()
@@ -75,7 +78,7 @@ export function modelName(ref: ModelRef): string {
 const ToolCalling = z.enum(["native", "synthetic", "reject", "ignore", "auto"])
 export type ToolCalling = z.infer<typeof ToolCalling>
 
-// Shared, since creating a schema takes time at every start.
+// These schemas are shared, since creating a schema takes time at every start.
 const text = z.string().optional()
 const price = z.number().nonnegative()
 const size = z.int().nonnegative().optional()
@@ -91,14 +94,14 @@ export const ModelConfig = z.lazy(() =>
     id: z.string().min(1).optional(),
     name: text,
     limit: z.strictObject({ context: size, output: size }).optional(),
-    /** False: the server does not accept `tools`. The default of `toolCalling` is then `synthetic`. */
+    /** False if the server does not accept `tools`. `toolCalling` then defaults to `synthetic`. */
     tool_call: flag,
     /** Overrides the provider's value. Default: `auto`. */
     toolCalling,
-    /** The format of synthetic calls. Default: by the model's name. */
+    /** Format of synthetic calls. By default, it depends on the model's name. */
     toolDialect: z.enum(dialectNames).optional(),
     attachment: flag,
-    /** True: the server accepts a JSON Schema for the answer. Default: true only for OpenAI. */
+    /** True if the server accepts a JSON Schema for the answer. Defaults to true for OpenAI and to false otherwise. */
     structured_output: flag,
     /** US dollars per million tokens. */
     cost: z
@@ -109,7 +112,7 @@ export const ModelConfig = z.lazy(() =>
         cache_write: price.optional(),
       })
       .optional(),
-    /** Provider options of every request. For compatible servers, fields of the request body. */
+    /** Provider options for every request. Compatible servers receive them as fields of the request body. */
     options: z.record(z.string(), z.json()).optional(),
   }),
 )
@@ -118,25 +121,25 @@ export type ModelConfig = z.infer<typeof ModelConfig>
 /** The config section `provider.<id>`. Other keys of `options` go to the provider package. */
 export const ProviderConfig = z.lazy(() =>
   z.strictObject({
-    /** The AI SDK package. Default: the one of the known provider, else `@ai-sdk/openai-compatible`. */
+    /** AI SDK package. Defaults to the package of the known provider, or else to `@ai-sdk/openai-compatible`. */
     npm: z.string().min(1).optional(),
     name: text,
-    /** Environment variables for the key. The first one that is set counts. */
+    /** Environment variables for the key. The first one that is set is used. */
     env: z.array(z.string()).optional(),
     options: z
       .looseObject({
         baseURL: text,
         apiKey: text,
         headers: z.record(z.string(), z.string()).optional(),
-        /** Time limit for an answer in milliseconds. False: no limit. Default: no limit. */
+        /** Time limit for an answer in milliseconds. False means no limit, which is the default. */
         timeout: z.union([milliseconds, z.literal(false)]).optional(),
-        /** Time limit for the beginning of an answer, in milliseconds. */
+        /** Time limit for the start of an answer, in milliseconds. */
         headerTimeout: timeout,
         /** Maximum silence within an answer, in milliseconds. */
         chunkTimeout: timeout,
       })
       .optional(),
-    /** Default for the models of this provider. */
+    /** Default tool policy for the models of this provider. */
     toolCalling,
     models: z.record(z.string(), ModelConfig).optional(),
   }),

@@ -9,7 +9,10 @@ export type OfflineRequest =
   | { kind: "run"; command: string }
   | { kind: "unknown"; text: string }
 
-/** Splits a message into requests. Separators: lines, list items, sentences, "then", and commas before a verb. */
+/**
+ * Splits a message into requests. The separators are line breaks, list items, ends of sentences, "then", and commas
+ * before a verb.
+ */
 export function parseRequests(message: string): OfflineRequest[] {
   const requests: OfflineRequest[] = []
   let lastPath = "."
@@ -27,16 +30,19 @@ const verbs =
   "list|ls|show|display|read|open|print|cat|view|find|search|grep|look|replace|change|run|execute|create|write|put|check|what|which"
 const quoted = "```[\\s\\S]*?```|`[^`]*`|\"[^\"]*\"|(?<![A-Za-z])'[^']*'"
 
-/** Quoted text, or a boundary between requests. */
+/** Matches quoted text or a boundary between requests. */
 const boundary = new RegExp(
   `(${quoted})|\\n+\\s*(?:[-*]|\\d+[.)])?\\s*|(?:\\s*[,.])?\\s+(?:and\\s+|then\\s+|after that,?\\s+|finally,?\\s+)*(?=(?:please\\s+)?(?:${verbs})\\b)`,
   "gi",
 )
 
-/** A space is a boundary only with a conjunction: `read a and list b`, not `run ls list`. */
+/**
+ * Matches a boundary that is more than a space. A space separates requests only with a conjunction: `read a and list
+ * b`, not `run ls list`.
+ */
 const joined = /[,.\n]|\b(and|then|after that|finally)\b/i
 
-/** The number or dash of the first list item. Others are part of a boundary. */
+/** Matches the number or dash of the first list item. The marks of later items are part of a boundary. */
 const listMark = /^\s*(?:[-*]|\d+[.)])\s+/
 
 function splitClauses(text: string): string[] {
@@ -78,7 +84,7 @@ function rule(form: string, make: Rule["make"]): Rule {
   return { form: new RegExp(`^${form}$`, "i"), make }
 }
 
-/** Rules in order. The first match counts. */
+/** Rules in order of precedence. The first rule that matches applies. */
 const rules: readonly Rule[] = [
   rule(
     `(?:find|list|show|search for|look for)(?: me)?(?: all)?(?: the)? files? (?:named|called|matching|like|ending (?:in|with)) (?<pattern>${word})${inPath}`,
@@ -174,12 +180,12 @@ function asPath(text: string | undefined, lastPath: string): string {
   return path
 }
 
-/** Converts an extension such as `.ts` to a pattern. */
+/** Converts an extension such as `.ts` to a glob pattern. */
 function asPattern(text: string): string {
   return /^\.\w+$/.test(text) ? `**/*${text}` : text
 }
 
-/** Adds the final line break of a text file. */
+/** Adds a final line break to content that is not empty. */
 function asContent(text: string): string {
   return text === "" || text.endsWith("\n") ? text : `${text}\n`
 }

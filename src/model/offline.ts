@@ -11,7 +11,7 @@ import type {
 import type { Model, ModelInfo } from "./model.ts"
 import { type OfflineRequest, parseRequests } from "./offline-requests.ts"
 
-/** The built-in model for machines without another one. */
+/** The built-in model, for machines without another model. */
 export const offlineInfo: ModelInfo = {
   ref: { providerID: "tackle", modelID: "offline" },
   name: "Tackle offline (rules, no intelligence)",
@@ -78,8 +78,8 @@ function respond({ prompt, tools = [], toolChoice }: LanguageModelV4CallOptions)
 }
 
 /**
- * Returns the text of the user, or the template of the command. Skips text in angle brackets, which Tackle adds: files
- * and reminders.
+ * Returns the text that the user wrote, or the template of a command. Skips the text in angle brackets that Tackle adds
+ * for files and reminders.
  */
 function userText(message: LanguageModelV4Message | undefined): string {
   if (message?.role !== "user") return ""
@@ -109,7 +109,7 @@ function reasonOf(move: OfflineMove): LanguageModelV4FinishReason {
   return { unified: "answer" in move ? "stop" : "tool-calls", raw: undefined }
 }
 
-/** Characters per streamed piece. */
+/** Maximum number of characters per streamed delta. */
 const pieceLength = 40
 
 function* streamParts(
@@ -155,7 +155,7 @@ interface OfflineCall {
 /** The results of this turn by call id. */
 type OfflineResults = ReadonlyMap<string, string>
 
-/** A request with its calls in order. Without calls, no offered tool can fulfil it. */
+/** A request with its calls in order. The list is empty if no offered tool can fulfill the request. */
 interface Job {
   request: OfflineRequest
   calls: OfflineCall[]
@@ -165,15 +165,16 @@ interface Job {
 type OfflineMove = { calls: OfflineCall[] } | { answer: string }
 
 /**
- * Returns the next action of a turn. Requests and tools determine the plan, and the results show its progress. A failed
- * call is not repeated, and its dependent calls are skipped. `turn` makes call ids unique in a session.
+ * Returns the next action of a turn. The requests and the offered tools determine the plan, and the results show its
+ * progress. Does not repeat a failed call and skips the calls that depend on it. `turn` makes call ids unique in a
+ * session.
  */
 export function nextMove(options: {
   requests: readonly OfflineRequest[]
   offered: ReadonlySet<string>
   results: OfflineResults
   turn: number
-  /** False: only an answer is allowed. */
+  /** False if only an answer is allowed. */
   mayCall: boolean
 }): OfflineMove {
   const { offered, results, turn } = options
@@ -192,7 +193,7 @@ export function nextMove(options: {
   return step.length > 0 && options.mayCall ? { calls: step } : { answer: report(jobs, results) }
 }
 
-/** Returns the first open call of the job, unless an earlier one failed. */
+/** Returns the job's first call without a result. Returns undefined if all calls have a result or one failed. */
 function pending(job: Job, results: OfflineResults): OfflineCall | undefined {
   for (const call of job.calls) {
     const result = results.get(call.callID)
@@ -219,7 +220,7 @@ function plan(request: OfflineRequest, options: { offered: ReadonlySet<string>; 
   return { request, calls }
 }
 
-/** Alternatives for a request, best first. */
+/** Returns alternative plans for a request, best first. */
 function ways(request: OfflineRequest): Step[][] {
   switch (request.kind) {
     case "list":
@@ -305,7 +306,7 @@ function nameOf(request: Exclude<OfflineRequest, { kind: "unknown" }>): string {
 
 const shownLines = 12
 
-/** Returns the first lines of a result, and for a command also the last ones. */
+/** Returns the first lines of a result. With `withEnd`, also returns the last lines. */
 function excerpt(result: string, withEnd: boolean): string {
   const lines = result.split("\n").map((line) => shorten(line, 200))
   if (lines.length <= shownLines) return lines.join("\n")

@@ -13,7 +13,7 @@ import { defaultPackage, keyRemedy, optionsKeyOf, own, type Provider } from "./p
 export interface OpeningDependencies {
   credentials: Pick<Credentials, "key">
   environment: Readonly<Record<string, string | undefined>>
-  /** Returns package settings of a plugin for the signed-in user. Undefined: none. */
+  /** Returns the package settings that a plugin provides for the signed-in user, or undefined without such a plugin. */
   signedIn?: (provider: {
     id: string
     options: Readonly<Record<string, unknown>>
@@ -79,12 +79,12 @@ function isFetch(value: unknown): value is typeof fetch {
   return typeof value === "function"
 }
 
-/** Loads the default `fetch` only if it is needed. */
+/** Returns the given `fetch`. Loads the default one only if none is given. */
 async function plainFetch({ fetch }: OpeningDependencies): Promise<typeof globalThis.fetch> {
   return fetch ?? (await import("./http-fetch.ts")).httpFetch
 }
 
-/** Renames the model for error messages and adds the configured options to every request. */
+/** Renames the model for error messages and adds the configured options and timeout to every request. */
 function asNamed(
   inner: LanguageModelV4,
   settings: {
@@ -137,12 +137,13 @@ interface ProviderSettings {
   [option: string]: unknown
 }
 
-/** Creates the model of this id. */
+/** Creates the model with this id. */
 type ModelFactory = (modelID: string) => LanguageModelV4
 
 /**
- * Returns the model factory of a package. Literal names let the bundler load shipped packages on first use; others go
- * through `importPackage`. Throws `UsageError` if a package is missing or has another version of the provider interface.
+ * Returns the model factory of a package. Literal names let the bundler load shipped packages on first use. Other
+ * packages are loaded through `importPackage`. Throws `UsageError` if a package is missing or implements another
+ * version of the provider interface.
  */
 async function openPackage(
   npm: string,
@@ -156,7 +157,7 @@ async function openPackage(
       if (baseURL === undefined) throw noBaseURL(settings.name)
       const cache = createChatBodyCache()
       const create = createOpenAICompatible({
-        // Without this, most servers send no usage in a stream.
+        // Without this option, most servers send no usage in a stream.
         includeUsage: true,
         ...known(settings),
         transformRequestBody: (body) => cache.transformRequestBody(marksIntoTexts(body)),
@@ -191,7 +192,7 @@ function known(settings: ProviderSettings): Defined<ProviderSettings> {
 
 type Defined<T> = { name: string } & { [K in keyof T]?: Exclude<T[K], undefined> }
 
-/** Removes the name: these packages use it as the key of their metadata. */
+/** Removes the name, which these packages would use as the key of their metadata. */
 function unnamed(settings: ProviderSettings): Omit<Defined<ProviderSettings>, "name"> {
   const { name: _, ...rest } = known(settings)
   return rest

@@ -22,7 +22,7 @@ interface Report {
   retryable: boolean | undefined
 }
 
-/** Converts an error of a provider package. The message names model, host, status and the next step. */
+/** Converts an error of a provider package. The message names the model, the host, the status, and the next step. */
 export function toProviderError(error: unknown, ref: ModelRef): ProviderError {
   if (error instanceof ProviderError) return error
   const report = readReport(error)
@@ -38,7 +38,7 @@ export function toProviderError(error: unknown, ref: ModelRef): ProviderError {
     retryable: isRetryable(report, kind),
     status: report.status,
     retryAfterMs,
-    // Not the error itself, which contains the whole request.
+    // Omit the error itself, since it contains the whole request.
     cause: error instanceof Error ? error.cause : undefined,
   })
 }
@@ -61,7 +61,7 @@ function readReport(error: unknown): Report {
   }
 }
 
-/** Returns the system code of the error or of its causes. */
+/** Returns the first system error code of the error and its causes. */
 function findSystemCode(error: unknown): string | undefined {
   let current = error
   for (let depth = 0; depth < 5 && current instanceof Error; depth++) {
@@ -72,13 +72,13 @@ function findSystemCode(error: unknown): string | undefined {
   return undefined
 }
 
-/** Messages of providers and local servers for a prompt that is too long. */
+/** Matches the messages of providers and local servers for a prompt that is too long. */
 const overflow =
   /context[ _]?(length|window|size|limit)|maximum context|too many (input )?tokens|(prompt|input|request|messages?)( is| are|_is)? too (long|large)|exceeds? (the |this )?(available |model'?s? )?(context|maximum (input|number of) tokens)|reduce the length|token (count|limit).{0,20}exceed/i
 
 const certificate = /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)|ERR_TLS)/
 
-/** Returns the kind of an error. Checks are in order of precedence. */
+/** Returns the kind of an error. The checks are in order of precedence. */
 function kindOf(report: Report): ProviderErrorKind {
   const { status, name } = report
   const text = `${report.message} ${report.labels} ${report.body}`
@@ -168,12 +168,12 @@ function nextStep(report: Report, kind: ProviderErrorKind, ref: ModelRef): strin
   }
 }
 
-/** Returns true if the answer had begun: address and network are correct. */
+/** Returns true if the connection failed after the answer began. The address and the network are then correct. */
 function isBrokenOff(report: Report, kind: ProviderErrorKind): boolean {
   return kind === "network" && report.status !== undefined
 }
 
-/** Returns true for a closed port on this machine. Waiting does not start a server. */
+/** Returns true if the port on this machine is closed. Waiting does not start a server. */
 function isOffLocally(report: Report): boolean {
   return report.systemCode === "ECONNREFUSED" && /^(127\.|localhost|\[::1\])/.test(hostOf(report.url))
 }
@@ -199,18 +199,18 @@ function duration(ms: number): string {
   return minutes < 120 ? `${minutes} min` : `${Math.ceil(minutes / 60)} h`
 }
 
-/** A message by which a server refuses tools. */
+/** An error message with which a server refuses tools. */
 interface Refusal {
-  /** The servers that use it. */
+  /** Servers that send the message. */
   server: string
-  /** HTTP status codes. */
+  /** HTTP status codes of the message. */
   status: readonly number[]
   text: RegExp
 }
 
 /**
- * Refusals of known servers, from their sources and from bug reports. Narrow on purpose: an error about the schema of one
- * tool must not match.
+ * Refusals of known servers, from their source code and from bug reports. The patterns are narrow, since an error about
+ * the schema of one tool must not match.
  */
 const refusals: readonly Refusal[] = [
   { server: "Ollama", status: [400], text: /does not support tools/i },
@@ -246,7 +246,7 @@ export function refusesTools(status: number | undefined, text: string): boolean 
   return refusals.some((row) => row.status.includes(status) && row.text.test(text))
 }
 
-/** Returns the server's message if an AI SDK error is a refusal of tools. */
+/** Returns the server's message if an AI SDK error is a refusal of tools, or undefined for other errors. */
 export function toolRefusal(error: unknown): string | undefined {
   if (!isRecord(error)) return undefined
   const { statusCode, responseBody, message } = error
@@ -261,8 +261,8 @@ const longestBody = 8_192
 const maxLength = 300
 
 /**
- * Returns the server's error message on one line of at most 300 characters: the message of an error object or the title of
- * an HTML page. Returns `otherwise` if the body is empty.
+ * Returns the server's error message on one line of at most 300 characters. Reads the message of an error object or the
+ * title of an HTML page, or else the whole body. Returns `otherwise` if the body is empty.
  */
 function serverMessage(body: string, otherwise: string): string {
   const text = body.trim()
@@ -283,7 +283,7 @@ function messageOf(value: unknown): string | undefined {
   return messageOf(value.error) ?? messageOf(value.message) ?? messageOf(value.detail) ?? messageOf(value.msg)
 }
 
-/** Joins lines and limits the length. */
+/** Joins the lines of a text and shortens it to 300 characters. */
 export function shorten(text: string): string {
   const line = text.replaceAll(/\s+/g, " ").trim()
   return line.length > maxLength ? `${line.slice(0, maxLength)}…` : line

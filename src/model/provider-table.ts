@@ -1,6 +1,6 @@
 import type { ModelConfig, ModelInfo, ModelServer, ProviderConfig, ProviderFamily } from "./model.ts"
 
-/** A provider that needs no config. */
+/** A known provider, which needs no config. */
 interface ProviderRow {
   id: string
   name: string
@@ -8,13 +8,13 @@ interface ProviderRow {
   baseURL: string
   /** Environment variable that overrides `baseURL`. */
   baseURLVariable?: string
-  /** Environment variables for the key. The first one that is set counts. Empty: no key is needed. */
+  /** Environment variables for the key. The first one that is set is used. Empty if no key is needed. */
   keyVariables: readonly string[]
-  /** The port of a local model server on 127.0.0.1. */
+  /** Port of a local model server on 127.0.0.1. */
   port?: number
 }
 
-/** The package of providers that specify none. */
+/** Package of providers that do not specify one. */
 export const defaultPackage = "@ai-sdk/openai-compatible"
 
 /** The known providers. They accept any model id; the server checks it. */
@@ -48,15 +48,15 @@ export const providerTable: readonly ProviderRow[] = [
   local("vllm", "vLLM", 8000),
 ]
 
-/** The packages that ship with Tackle. Any other name runs installed code. */
+/** Packages that ship with Tackle. Any other package name runs code that the user installed. */
 export const shippedPackages: ReadonlySet<string> = new Set(providerTable.map(({ npm }) => npm))
 
-/** Returns a known provider. */
+/** Returns the table row of a known provider. */
 function findProvider(id: string): ProviderRow | undefined {
   return providerTable.find((row) => row.id === id)
 }
 
-/** Returns the sentence of an error message that says how to configure a key. */
+/** Returns a sentence for error messages that says how to configure a key. */
 export function keyRemedy(providerID: string, extraVariables: readonly string[] = []): string {
   const variables = [...extraVariables, ...(findProvider(providerID)?.keyVariables ?? [])]
   const config = `provider.${providerID}.options.apiKey in the config (for instance "{env:MY_KEY}")`
@@ -76,8 +76,8 @@ export function familyOf(npm: string): ProviderFamily {
 }
 
 /**
- * Returns the key of `providerOptions` that a package reads: the provider id for compatible servers, and the name of the
- * package for packages of the AI SDK. Azure uses the key of OpenAI.
+ * Returns the key of `providerOptions` that a package reads. It is the provider id for compatible servers and the
+ * package name without its scope for AI SDK packages. Azure uses the key of OpenAI.
  */
 export function optionsKeyOf(npm: string, providerID: string): string {
   if (npm === "@ai-sdk/azure") return "openai"
@@ -100,7 +100,7 @@ export interface Provider {
   config: ProviderConfig
 }
 
-/** Finds a provider in the table and the config. */
+/** Finds a provider in the table or the config. */
 export function findConfigured(
   config: Readonly<Record<string, ProviderConfig>>,
   id: string,
@@ -111,12 +111,15 @@ export function findConfigured(
   return { id, row, config: written ?? {}, npm: written?.npm ?? row?.npm ?? defaultPackage }
 }
 
-/** Returns an own property. Names come from users, so `constructor` must not match. */
+/** Returns an own property. Keys come from users, so `constructor` must not match. */
 export function own<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
   return Object.hasOwn(record, key) ? record[key] : undefined
 }
 
-/** Describes a model. Undefined if the provider lists its models without this one. */
+/**
+ * Describes a model. Returns undefined for an unknown provider, and for a model that a provider outside the table does
+ * not list.
+ */
 export function describeModel(provider: Provider | undefined, modelID: string): ModelInfo | undefined {
   if (provider === undefined) return undefined
   const models = provider.config.models ?? {}
@@ -150,7 +153,7 @@ function describeServer({ id, npm, row, config }: Provider): ModelServer {
   return { package: npm, host, optionsKey: optionsKeyOf(npm, id) }
 }
 
-/** Returns the configured tool policy of the model, or else of the provider. */
+/** Returns the configured tool policy of the model, or else of its provider, and the config key that sets it. */
 export function toolPolicyOf({ id, config }: Pick<Provider, "id" | "config">, modelID: string) {
   const model = own(config.models ?? {}, modelID)
   const inherited = config.toolCalling ?? "auto"

@@ -8,32 +8,35 @@ import { describeModel, findConfigured, own, providerTable, toolPolicyOf } from 
 import { withToolPolicy } from "./tool-policy.ts"
 import { createToolSupport, type ToolSupport } from "./tool-support.ts"
 
-/** All available models. */
+/** Gives access to all available models. */
 export interface Models {
-  /** Returns a model without loading it. Throws `ModelNotFoundError` with similar names. */
+  /** Returns a model without loading it. Throws `ModelNotFoundError`, which suggests similar names. */
   get(ref: ModelRef): Promise<Model>
-  /** Returns the configured models and the built-in one. Known providers accept any other id. */
+  /** Returns the configured models and the built-in one. Known providers also accept other model ids. */
   list(): ModelInfo[]
   /** Returns the ids of all providers except the built-in one. */
   providers(): string[]
 }
 
-/** Sources of models besides the table of known providers. */
+/** Sources of models in addition to the table of known providers. */
 export interface ModelsDependencies extends OpeningDependencies {
   /** The config section `provider`. */
   config: Readonly<Record<string, ProviderConfig>>
-  /** Stores which servers refused tools. Default: in memory. */
+  /** Stores which models refused tools. Default: a store in memory. */
   toolSupport?: ToolSupport
-  /** Other providers by id. They override the config. */
+  /** Additional providers by id. They override the config. */
   extra?: Readonly<Record<string, (modelID: string) => Model>>
 }
 
-/** Combines the models of the table, the config and `extra`. Loads a package at the first call of `language()`. */
+/**
+ * Combines the models of the table, the config, and `extra`. A provider package is loaded on the first call of
+ * `language()`.
+ */
 export function createModels(dependencies: ModelsDependencies): Models {
   const { config, extra = {}, toolSupport = createToolSupport() } = dependencies
   const made = new Map<string, Model>()
 
-  /** Returns names for error messages. `provider/…` is a provider that accepts any model. */
+  /** Returns names for error messages. `provider/…` means that the provider accepts any model. */
   function knownNames(): string[] {
     const open = providers().filter((id) => own(extra, id) ?? describeModel(findConfigured(config, id), ""))
     return [...list().map(({ ref }) => modelName(ref)), ...open.map((id) => `${id}/…`)]
@@ -64,7 +67,7 @@ export function createModels(dependencies: ModelsDependencies): Models {
     return {
       info,
       language() {
-        // Do not cache a failure: the user may fix it.
+        // Do not cache a failure, since the user may fix its cause.
         language ??= openModel(provider, ref.modelID, dependencies)
           .then((opened) =>
             withToolPolicy(opened, { ref, memory: toolSupport, ...toolPolicyOf(provider, ref.modelID) }),

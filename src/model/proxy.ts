@@ -4,9 +4,10 @@ import { errorMessage, UsageError } from "../util/errors.ts"
 type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * Applies `HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY` (also in lower case) and `SSL_CERT_FILE` to `fetch`. Certificates are
- * added to the default ones. Node itself reads `NODE_EXTRA_CA_CERTS`. Loopback addresses never use a proxy. Call it before
- * the first request. Returns a function that restores the settings. Throws `UsageError` for an invalid proxy or file.
+ * Applies `HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY` (also in lower case), and `SSL_CERT_FILE` to `fetch`. Adds the
+ * certificates to the default ones. Node itself reads `NODE_EXTRA_CA_CERTS`. Loopback addresses never use a proxy. Must
+ * be called before the first request. Returns a function that restores the settings. Throws `UsageError` for an invalid
+ * proxy or file.
  */
 export async function useNetworkSettings(environment: Environment): Promise<() => void> {
   const restoreCertificates = await trustCertificates(environment)
@@ -27,7 +28,7 @@ async function useProxy(environment: Environment): Promise<() => void> {
   try {
     return setGlobalProxyFromEnv({
       ...pick(environment, proxyVariables),
-      // A single star excludes everything, but has no meaning in a list.
+      // `*` alone excludes all hosts, but it has no meaning in a list.
       no_proxy: excluded ? (excluded.trim() === "*" ? "*" : `${excluded},${loopback}`) : loopback,
     })
   } catch (error) {

@@ -14,24 +14,26 @@ import {
   withoutTopUnion,
 } from "./schema-transforms.ts"
 
-/** The name of the package option or header for the session key. */
+/** Package option or header that carries the cache key of a session. */
 export type CacheKey = { option: string } | { header: string }
 
 /** Special requirements of a model or its server. */
 interface Quirks {
-  /** Transforms of tool schemas, in order, in addition to those of the provider package. */
+  /** Transforms of tool schemas, in order. They run in addition to the transforms of the provider package. */
   schema?: readonly SchemaTransform[]
-  /** Converts a call id to one that the server accepts. Deterministic. */
+  /** Converts a call id to an id that the server accepts. Equal ids give equal results. */
   callID?(id: string): string
-  /** Assistant text between results and a user message. */
+  /** Text of the assistant message to insert between tool results and a user message. */
   afterResults?: string
   /** Cache mark for the first system prompts and the last messages. */
   cacheMark?: CacheMark
-  /** The option or header for the session key of the server's cache. */
+  /** Option or header for the cache key of a session. */
   cacheKey?: CacheKey
-  /** Options of assistant messages without reasoning, for servers that require it with calls. */
+  /**
+   * Provider options for assistant messages without reasoning. Some servers require reasoning in messages with calls.
+   */
   withoutReasoning?: SharedV4ProviderOptions
-  /** Recommended temperature, for agents without their own. */
+  /** Recommended temperature, for agents that do not set one. */
   temperature?: number
 }
 
@@ -39,7 +41,7 @@ interface Row extends Quirks {
   family?: ProviderFamily
   /** Matches the model id on any server. */
   id?: RegExp
-  /** Matches the name of the package or of the host. */
+  /** Matches the package name or the host name. */
   server?: RegExp
 }
 
@@ -49,7 +51,10 @@ const ephemeral = { type: "ephemeral" }
 
 const openRouterMark = { openrouter: { cacheControl: ephemeral } }
 
-/** Each package reads its own key. For compatible servers the mark is next to the text, as LiteLLM expects it. */
+/**
+ * Marks for Claude. Each package reads its own key. Compatible servers receive the mark next to the text, where LiteLLM
+ * expects it.
+ */
 const claudeMark: CacheMark = {
   part: {
     anthropic: { cacheControl: ephemeral },
@@ -59,16 +64,19 @@ const claudeMark: CacheMark = {
   },
 }
 
-/** For compatible servers that read the mark in the text. */
+/** Mark for compatible servers that read it in the text. */
 const textMark: CacheMark = { part: { openaiCompatible: { [markInText]: ephemeral } } }
 
-/** This package reads the mark of the part if a message has several parts, else the mark of the message. */
+/**
+ * Marks for the Alibaba package. It reads the part's mark if a message has several parts, and the message's mark
+ * otherwise.
+ */
 const alibabaMark: CacheMark = {
   part: { alibaba: { cacheControl: ephemeral } },
   message: { alibaba: { cacheControl: ephemeral } },
 }
 
-/** Later matching rows override earlier ones, key by key. Temperatures are from the model cards. */
+/** Later matching rows override earlier ones, key by key. The temperatures are from the model cards. */
 const table: readonly Row[] = [
   {
     family: "openai",
@@ -76,7 +84,7 @@ const table: readonly Row[] = [
     cacheKey: { option: "promptCacheKey" },
   },
   { server: /^@ai-sdk\/(?:azure|mistral)$/, cacheKey: { option: "promptCacheKey" } },
-  // The package copies unknown options to the body.
+  // The package copies unknown options to the request body.
   {
     family: "openai-compatible",
     server: /^api\.mistral\.ai$|(?:^|\.)openai\.azure\.com$/,
@@ -101,7 +109,7 @@ const table: readonly Row[] = [
     id: /gemini/i,
     schema: [constAsEnum, textEnums, singleTypes, tuplesAsLists, typedItems, honestRequired, asObject],
   },
-  // Google's own API supports more of JSON Schema than compatible servers.
+  // Google's own API supports more of JSON Schema than compatible servers do.
   { family: "google", schema: [constAsEnum, typedItems, honestRequired, asObject] },
   { id: /kimi|moonshot/i, schema: [tuplesAsLists, bareReferences, asObject] },
   { id: /kimi-k2/i, temperature: 0.6 },
@@ -149,10 +157,12 @@ function plainID(id: string): string {
 
 const nine = 9
 
-/** Mistral accepts exactly nine letters and digits. Other ids are hashed, so that they stay distinct. */
+/**
+ * Returns an id of exactly nine letters and digits, as Mistral requires. Hashes other ids, so that they stay distinct.
+ */
 function nineCharacters(id: string): string {
   if (/^[A-Za-z0-9]{9}$/.test(id)) return id
-  // Two 32-bit FNV-1a hashes, from both ends.
+  // Two 32-bit FNV-1a hashes, of the id and of the reversed id.
   const text = `${hash(id)}${hash([...id].reverse().join(""))}`
   return text.slice(0, nine).padStart(nine, "0")
 }

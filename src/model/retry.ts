@@ -4,20 +4,23 @@ import type { ProviderError } from "./errors.ts"
 export interface RetryLimits {
   /** Maximum number of attempts, including the first one. */
   maxAttempts: number
-  /** Maximum wait that a server may request. Above it, the step fails with an error that names the wait. */
+  /**
+   * Maximum wait in milliseconds that a server may request. For a longer wait, the step fails with an error that names
+   * it.
+   */
   ceilingMs: number
 }
 
-/** Five attempts and at most two minutes of requested wait. */
+/** Default limits: five attempts, and a requested wait of at most two minutes. */
 export const defaultRetryLimits: RetryLimits = { maxAttempts: 5, ceilingMs: 120_000 }
 
 const firstDelayMs = 1_000
 const maxDelayMs = 30_000
 
 /**
- * Returns the milliseconds before the next attempt, or undefined for no retry. `attempt` is the failed one, from 1. Uses
- * the wait that the server requests, else 1 s, 2 s, 4 s … up to 30 s. `random` (0 to 1) adds up to a quarter, so that
- * clients do not retry at the same time.
+ * Returns the milliseconds to wait before the next attempt, or undefined if the step must not be retried. `attempt` is
+ * the number of the failed attempt, from 1. Uses the wait that the server requests, or else 1 s, 2 s, 4 s, … up to 30
+ * s. `random` (0 to 1) adds up to a quarter, so that clients do not retry at the same time.
  */
 export function retryDelay(
   attempt: number,
@@ -34,8 +37,9 @@ export function retryDelay(
 }
 
 /**
- * Reads `retry-after-ms` or `retry-after` (seconds or a date) in milliseconds, never negative. Undefined if they are
- * missing or invalid. Header names are in lower case; `now` is in milliseconds since the epoch.
+ * Returns the wait in `retry-after-ms` or `retry-after` (seconds or a date) in milliseconds, never negative. Returns
+ * undefined if both headers are missing or invalid. Header names must be in lower case. `now` is in milliseconds since
+ * the epoch.
  */
 export function readRetryAfter(
   headers: Readonly<Record<string, string | undefined>>,

@@ -1,18 +1,22 @@
 import { isRecord } from "../util/json.ts"
 import type { JsonSchema } from "../util/json-schema.ts"
 
-/** Returns a transformed schema. Does not change the given one. */
+/** Returns a transformed schema. Does not change the given schema. */
 export type SchemaTransform = (schema: JsonSchema) => JsonSchema
 
-/** Adds `type: "object"`, which external schemas sometimes omit. Every provider requires it for arguments. */
+/**
+ * Adds `type: "object"` and `properties`, which external schemas sometimes omit. Every provider requires an object for
+ * arguments.
+ */
 export function asObject(schema: JsonSchema): JsonSchema {
   if (schema.type === "object" && schema.properties !== undefined) return schema
   return { ...schema, type: "object", properties: schema.properties ?? {} }
 }
 
 /**
- * Replaces a union at the top by one object with the keys of all branches, for servers that refuse unions there. A key is
- * required if all branches (`allOf`: any branch) require it. The tool rejects other invalid arguments.
+ * Replaces a union at the top level with one object that has the keys of all branches, for servers that refuse such
+ * unions. A key is required if all branches of `anyOf` and `oneOf` or any branch of `allOf` require it. The tool
+ * rejects other invalid arguments.
  */
 export function withoutTopUnion(schema: JsonSchema): JsonSchema {
   const { anyOf, oneOf, allOf, ...rest } = schema
@@ -30,33 +34,33 @@ export function withoutTopUnion(schema: JsonSchema): JsonSchema {
   return { ...rest, type: "object", properties, required: required.length > 0 ? required : undefined }
 }
 
-/** Replaces `const` by an `enum` with one value, for servers without `const`. */
+/** Replaces `const` with an `enum` of one value, for servers that do not support `const`. */
 export const constAsEnum = everywhere((schema) => {
   if (!("const" in schema)) return schema
   const { const: only, ...rest } = schema
   return { ...rest, enum: [only] }
 })
 
-/** Adds missing `items` to arrays. OpenAI and Gemini refuse a request without them. */
+/** Adds missing `items` to arrays. OpenAI and Gemini refuse requests without them. */
 export const typedItems = everywhere((schema) =>
   schema.type === "array" && schema.items === undefined && schema.prefixItems === undefined
     ? { ...schema, items: { type: "string" } }
     : schema,
 )
 
-/** Replaces tuples by arrays of their first item type. */
+/** Replaces tuples with arrays of their first item type. */
 export const tuplesAsLists = everywhere((schema) => {
   const { prefixItems, ...rest } = schema
   const [first] = Array.isArray(prefixItems) ? prefixItems : Array.isArray(schema.items) ? schema.items : []
   return first === undefined ? schema : { ...rest, items: first }
 })
 
-/** Removes the siblings of `$ref`. */
+/** Removes all keywords next to `$ref`. */
 export const bareReferences = everywhere((schema) =>
   typeof schema.$ref === "string" && Object.keys(schema).length > 1 ? { $ref: schema.$ref } : schema,
 )
 
-/** Converts enums to strings, for Gemini. */
+/** Converts enum values to strings, for Gemini. */
 export const textEnums = everywhere((schema) => {
   if (!Array.isArray(schema.enum)) return schema
   const isNumber = schema.type === "integer" || schema.type === "number"
@@ -67,7 +71,7 @@ export const textEnums = everywhere((schema) => {
   }
 })
 
-/** Replaces lists of types by `nullable` and `anyOf`. */
+/** Replaces lists of types with `nullable` and `anyOf`. */
 export const singleTypes = everywhere((schema) => {
   const { type, ...rest } = schema
   if (!Array.isArray(type)) return schema
@@ -77,7 +81,10 @@ export const singleTypes = everywhere((schema) => {
   return { ...rest, anyOf: kinds.map((kind) => ({ type: kind })), ...nullable }
 })
 
-/** Limits `required` to existing keys, and both keywords to objects. */
+/**
+ * Limits `required` to existing properties. Removes `required` and `properties` from schemas of other types than
+ * `object`.
+ */
 export const honestRequired = everywhere((schema) => {
   if (schema.required === undefined && schema.properties === undefined) return schema
   const { required, properties, ...rest } = schema
@@ -92,7 +99,7 @@ export const honestRequired = everywhere((schema) => {
   }
 })
 
-/** Keywords that contain one schema, a list of schemas, or schemas by name. */
+/** Keywords that contain one schema (`inner`), a list of schemas (`lists`), or schemas by name (`named`). */
 const inner = ["items", "additionalProperties", "not", "contains", "propertyNames"]
 const lists = ["anyOf", "oneOf", "allOf", "prefixItems", "items"]
 const named = ["properties", "patternProperties", "$defs", "definitions"]
@@ -127,7 +134,7 @@ function requiredOf(schema: JsonSchema | undefined): string[] {
     : []
 }
 
-/** Cache of results: a schema is the same object in each request. */
+/** Cached results. A tool's schema is the same object in each request. */
 const transformed = new WeakMap<readonly SchemaTransform[], WeakMap<JsonSchema, JsonSchema>>()
 
 /** Applies the transforms in order. Does not change the given schema. */

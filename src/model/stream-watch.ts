@@ -1,24 +1,24 @@
 import { abortedError } from "../util/abort.ts"
 import type { TackleError } from "../util/errors.ts"
 
-/** Ends a stream at the caller's signal, or when the server is silent for too long. */
+/** Ends a stream when the caller's signal fires or the server is silent for too long. */
 export interface StreamWatch {
   /** Fires when the stream must end. Its reason is {@link stopped}. */
   readonly signal: AbortSignal
-  /** The reason, once the stream was ended. */
+  /** Error that ended the stream, or undefined while the stream may continue. */
   readonly stopped: TackleError | undefined
   /** Starts waiting for the server. */
   wait(): void
   /** Stops the clock until the next `wait`. */
   answered(): void
-  /** Sets the maximum silence from now on. */
+  /** Sets the maximum silence from now on, in milliseconds. */
   setLimit(ms: number): void
   end(): void
 }
 
 /**
- * Starts a watch. `silence` creates the error for an exceeded limit. One timer serves all waits, so a wait only reads
- * the clock.
+ * Starts a watch. `silence` creates the error for an exceeded limit. One timer serves all waits, so that starting a
+ * wait only reads the clock.
  */
 export function watchStream(
   signal: AbortSignal,
@@ -38,7 +38,7 @@ export function watchStream(
   function check(): void {
     const silent = waitingSince === undefined ? 0 : performance.now() - waitingSince
     if (silent >= limit) stop(silence(limit))
-    // Timers may fire a fraction too early.
+    // Timers may fire slightly early.
     else timer = setTimeout(check, limit - silent + 1)
   }
 

@@ -20,14 +20,14 @@ import { type StreamWatch, watchStream } from "./stream-watch.ts"
 export interface StreamLimits {
   /** Maximum time until the answer begins. */
   firstByteMs: number
-  /** Maximum silence within the answer. Counts only while the caller waits for an event. */
+  /** Maximum silence within the answer. Only the time in which the caller waits for an event counts. */
   idleMs: number
 }
 
-/** Five minutes each: the maximum of Node's `fetch`, which slow local models need. */
+/** Default limits of five minutes, which is the maximum of Node's `fetch`. Slow local models need them. */
 export const defaultStreamLimits: StreamLimits = { firstByteMs: 300_000, idleMs: 300_000 }
 
-/** Maximum time between the finish part and the end of the stream. */
+/** Maximum time in ms between the finish part and the end of the stream. */
 const closingMs = 1_000
 
 /** A request to a model. `info.timeouts` overrides `limits`. */
@@ -37,14 +37,14 @@ export interface StepRequest extends CallRequest {
 }
 
 /**
- * A piece of an answer. `id` and `callID` come from the provider. They join the pieces of one block or call, and can
- * repeat in the next answer.
+ * An event of a streamed answer. `id` and `callID` come from the provider. They identify the block or call of an event
+ * and can repeat in the next answer.
  */
 export type StepEvent =
   | {
       type: "text-start" | "text-end" | "reasoning-start" | "reasoning-end"
       id: string
-      /** Metadata that later requests must repeat with this block. Known at its end. */
+      /** Metadata that later requests must send back with this block. Complete only at the end of the block. */
       metadata?: Record<string, unknown>
     }
   | { type: "text-delta" | "reasoning-delta"; id: string; delta: string }
@@ -54,7 +54,7 @@ export type StepEvent =
       type: "tool-call"
       callID: string
       tool: string
-      /** The arguments as the model wrote them. May be invalid JSON. */
+      /** Arguments as the model wrote them. They may be invalid JSON. */
       input: string
       metadata?: Record<string, unknown>
     }
@@ -62,9 +62,9 @@ export type StepEvent =
 
 /**
  * Requests one step and streams the answer. `finish` comes exactly once, at the end. A `tool-call` may come without a
- * `tool-start`. Execute calls only after `finish`, since a stream that breaks off may contain a truncated call. Throws
- * {@link ProviderError} if the provider fails, `UsageError` if the config forbids the request, and `AbortedError` at the
- * signal. Leaving the loop early closes the connection.
+ * `tool-start`. Execute calls only after `finish`, since an incomplete answer may contain a truncated call. Throws
+ * {@link ProviderError} if the provider fails, `UsageError` if the config forbids the request, and `AbortedError` if
+ * the signal is aborted. Leaving the loop early closes the connection.
  */
 export async function* streamStep(request: StepRequest): AsyncGenerator<StepEvent, void, undefined> {
   const { language, info } = request
@@ -134,7 +134,7 @@ export async function* streamStep(request: StepRequest): AsyncGenerator<StepEven
     if (finish === undefined) throw watch.stopped ?? incompleteAnswer(modelName(ref))
     yield finish
   } catch (error) {
-    // An error in the config is not an error of the provider.
+    // Do not report an error in the config as an error of the provider.
     if (watch.stopped === undefined && error instanceof UsageError) throw error
     throw watch.stopped ?? toProviderError(error, ref)
   } finally {
@@ -185,10 +185,9 @@ function remember(
   blocks.set(id, known)
 }
 
-/** Ignores errors of a cancelled stream. */
+/** Ignores errors of a canceled stream. */
 function ignoreLateFailure(): void {}
 
-/** Converts the finish reason. */
 function readReason({ unified }: LanguageModelV4FinishReason): FinishReason {
   return unified === "interrupted" ? "error" : unified
 }
@@ -222,7 +221,7 @@ function incompleteAnswer(model: string): ProviderError {
   })
 }
 
-/** Returns the error for a web page instead of an answer. */
+/** Returns an error if the server sent a web page instead of an answer. */
 function wrongFormat(model: string, { response }: LanguageModelV4StreamResult): ProviderError | undefined {
   const type = response?.headers?.["content-type"]
   if (type === undefined || !/^text\/html/.test(type)) return undefined

@@ -4,12 +4,12 @@ import { isRecord, parseJson } from "../util/json.ts"
 import type { LanguageModel } from "./model.ts"
 import { toolRefusal } from "./provider-error.ts"
 
-/** A capability that a server needs for native tool calling. */
+/** The test result for one capability that native tool calling needs. */
 export interface ToolFinding {
   name: string
-  /** Undefined: not tested, because an earlier step failed. */
+  /** Undefined if the capability was not tested because an earlier step failed. */
   holds: boolean | undefined
-  /** The observation. */
+  /** Observed behavior or error, in a few words. */
   detail: string
 }
 
@@ -17,10 +17,10 @@ export interface ToolFinding {
 type Outcome = Omit<ToolFinding, "name">
 
 /**
- * Tests a live server with four small requests: it accepts `tools`, returns `tool_calls` with valid arguments and the
- * right finish reason, accepts `role: "tool"` and uses the result, streams arguments, and makes several calls at once.
- * `model` must not have a tool policy. A model may also choose not to call a tool; the details show what happened.
- * Rejects with the error of the first request, unless it is a refusal of tools.
+ * Tests a live server with four small requests. Checks that it accepts `tools`, returns `tool_calls` with valid
+ * arguments and the right finish reason, accepts `role: "tool"` and uses the result, streams arguments, and makes
+ * several calls in one answer. `model` must not have a tool policy. A model may also choose not to call a tool, as the
+ * details then show. Rejects with the error of the first request unless that error is a refusal of tools.
  */
 export async function checkTools(model: LanguageModel, signal: AbortSignal): Promise<ToolFinding[]> {
   const ask = (prompt: LanguageModelV4Prompt): LanguageModelV4CallOptions => ({
@@ -142,7 +142,10 @@ async function callsSeveral(model: LanguageModel, ask: Ask): Promise<Outcome> {
   return { holds: count > 1, detail: `${count} of 2` }
 }
 
-/** Reports an error of a later step as its result and the dependent steps as not tested. Rethrows an abort. */
+/**
+ * Runs a later step. Reports its error as its first outcome and the remaining outcomes as not tested. Rethrows an
+ * abort.
+ */
 async function settled(
   signal: AbortSignal,
   count: number,

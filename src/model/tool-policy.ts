@@ -12,9 +12,9 @@ interface ToolPolicyOptions {
   policy: ToolCalling
   /** The config key that sets the policy. */
   key: string
-  /** The format of calls. Undefined: by the model's name. */
+  /** Format of synthetic calls. If undefined, it depends on the model's name. */
   dialect: DialectName | undefined
-  /** Stores the refusals that `auto` sees. */
+  /** Stores the refusals that `auto` receives. */
   memory: ToolSupport
 }
 
@@ -24,14 +24,15 @@ interface ToolPolicyOptions {
  * - `synthetic`: describes tools in the prompt and reads calls from the text.
  * - `reject`: throws `UsageError` for a request with tools. The message names the config key.
  * - `ignore`: removes the tools.
- * - `auto`: `native` until the server refuses tools, then `synthetic`. Stores the refusal by the model's name.
+ * - `auto`: acts as `native` until the server refuses tools, then as `synthetic`. Stores the refusal under the model's
+ *   name.
  */
 export function withToolPolicy(language: LanguageModelV4, options: ToolPolicyOptions): LanguageModelV4 {
   const { ref, policy, dialect, memory } = options
   const name = modelName(ref)
   let loaded: Promise<LanguageModelV4> | undefined
 
-  /** Loads the middleware on first use: most servers accept tools. */
+  /** Loads the middleware on first use, since it is rarely needed: most servers accept tools. */
   function synthetic(): Promise<LanguageModelV4> {
     loaded ??= import("../synthetic/middleware.ts").then(({ withSyntheticTools }) =>
       withSyntheticTools(language, { dialect }),

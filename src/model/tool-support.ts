@@ -4,21 +4,22 @@ import { dirname, join } from "node:path"
 import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 
-/** Stores which models refused tools. Names are `provider/model`. */
+/** Stores which models refused tools. Names have the form `provider/model`. */
 export interface ToolSupport {
-  /** Returns the server's message if it refused. */
+  /** Returns the server's message if the model refused tools. */
   refused(name: string): string | undefined
   /** Stores a refusal. Throws `TackleError` if writing fails. */
   remember(name: string, reason: string): void
-  /** Forgets one model or all and returns their names. Throws `TackleError` if writing fails. */
+  /**
+   * Forgets one model, or all models if `name` is undefined. Returns the forgotten names. Throws `TackleError` if
+   * writing fails.
+   */
   forget(name?: string): string[]
 }
 
 type Refusals = Record<string, { reason: string; time: string }>
 
-/**
- * Opens `tool-support.json` of the data directory. A missing or invalid file counts as empty.
- */
+/** Opens `tool-support.json` in the data directory. A missing or invalid file counts as empty. */
 export function openToolSupport(dataDirectory: string): ToolSupport {
   const path = join(dataDirectory, "tool-support.json")
   let known: Refusals | undefined
@@ -28,7 +29,7 @@ export function openToolSupport(dataDirectory: string): ToolSupport {
       return Object.hasOwn(known, name) ? known[name]?.reason : undefined
     },
     remember(name, reason) {
-      // Read again to keep changes by other processes.
+      // Read the file again to keep changes by other processes.
       known = { ...load(path), [name]: { reason: reason.slice(0, 300), time: new Date().toISOString() } }
       save(path, known)
     },
@@ -56,7 +57,7 @@ export function createToolSupport(): ToolSupport {
   }
 }
 
-/** Reads the file. Lost entries return at the next refusal. */
+/** Reads the file and drops invalid entries. The next refusal stores an entry again. */
 function load(path: string): Refusals {
   let text: string
   try {

@@ -1,6 +1,6 @@
 import { isRecord } from "../../util/json.ts"
 
-/** The first difference of two values. `undefined` is a missing value. */
+/** The first difference between two values. `undefined` means that the value is missing. */
 interface Difference {
   /** Path such as `messages[3].content`. Empty for the whole value. */
   path: string
@@ -9,8 +9,8 @@ interface Difference {
 }
 
 /**
- * Returns the first difference of two JSON values, in the order of the expected keys. Ids that Tackle creates differ in
- * each run and are equal if they have the same prefix.
+ * Returns the first difference between two JSON values, in the order of the expected keys. Ids that Tackle creates
+ * differ in each run, so ids with the same prefix are equal.
  */
 export function firstDifference(expected: unknown, got: unknown, path = ""): Difference | undefined {
   if (Array.isArray(expected) && Array.isArray(got)) {
@@ -31,7 +31,7 @@ export function firstDifference(expected: unknown, got: unknown, path = ""): Dif
   return comparable(expected) === comparable(got) ? undefined : { path, expected, got }
 }
 
-/** Describes a difference on one line, with the text around it. */
+/** Describes a difference on one line, with excerpts of both values. */
 export function describeDifference({ path, expected, got }: Difference): string {
   const [shownExpected, shownGot] =
     typeof expected === "string" && typeof got === "string"
@@ -46,7 +46,7 @@ function comparable(value: unknown): unknown {
   return typeof value === "string" ? value.replaceAll(ownIds, "$1_…") : value
 }
 
-/** Maximum characters of each excerpt, and how many of them precede the difference. */
+/** Maximum number of characters in an excerpt, and the number of characters before the difference. */
 const excerptLength = 120
 const before = 30
 

@@ -5,8 +5,8 @@ import { parseJson } from "../../util/json.ts"
 import { ProviderConfig } from "../model.ts"
 
 /**
- * A file of the prompt with its content, so that a replay reads no files. Text is not encoded, so that placeholders can
- * replace paths in it.
+ * A file of the prompt with its content, so that a replay does not read files. Text is stored unencoded, so that
+ * placeholders can replace paths in it.
  */
 const RecordedFile = z.lazy(() =>
   z.strictObject({
@@ -26,13 +26,13 @@ interface DataFile {
 
 const textUrl = "data:text/plain;base64,"
 
-/** Converts a file for a recording. */
+/** Converts a file with a data URL to its recorded form. */
 export function toRecorded({ url, ...file }: DataFile): RecordedFile {
   if (!url.startsWith(textUrl)) return { ...file, url }
   return { ...file, text: Buffer.from(url.slice(textUrl.length), "base64").toString("utf8") }
 }
 
-/** Converts a recorded file back. */
+/** Converts a recorded file back to a file with a data URL. */
 export function fromRecorded({ mime, filename, url, text = "" }: RecordedFile) {
   return {
     mime,
@@ -41,18 +41,18 @@ export function fromRecorded({ mime, filename, url, text = "" }: RecordedFile) {
   }
 }
 
-/** The first line: the input of the run. */
+/** First line of a recording, with the input of the run. */
 export const RunLine = z.strictObject({
   type: z.literal("run"),
   version: z.literal(1),
   prompt: z.string(),
   files: z.array(RecordedFile),
   agent: z.string().optional(),
-  /** `provider/model`. */
+  /** Name of the model, as `provider/model`. */
   model: z.string(),
-  /** True if the user selected the model, which overrides the agent's model. */
+  /** True if the user selected the model. It then overrides the agent's model. */
   named: z.boolean(),
-  /** Providers without keys and headers. */
+  /** Configured providers, without keys and headers. */
   providers: z.record(z.string(), ProviderConfig),
   limits: z.strictObject({
     maxSteps: z.number().optional(),
@@ -62,9 +62,9 @@ export const RunLine = z.strictObject({
   outputSchema: z.record(z.string(), z.unknown()).optional(),
   allow: z.array(z.string()),
   deny: z.array(z.string()),
-  /** True if the user could answer questions of the model. */
+  /** True if the user could answer questions from the model. */
   questions: z.boolean(),
-  /** The prompt of an MCP server that the user invoked, with arguments filled in. */
+  /** Prompt of an MCP server that the user invoked as a command, with its arguments filled in. */
   command: z
     .strictObject({
       name: z.string(),
@@ -79,8 +79,8 @@ export const RunLine = z.strictObject({
 export type RunLine = z.infer<typeof RunLine>
 
 /**
- * A request, numbered from 1 in the order in which they were made. Its headers are not kept, because they contain
- * keys.
+ * A request. Requests are numbered from 1 in the order in which they were made. Headers are not recorded, because they
+ * contain keys.
  */
 export const RequestLine = z.strictObject({
   type: z.literal("request"),
@@ -88,27 +88,27 @@ export const RequestLine = z.strictObject({
   method: z.string(),
   /** URL without the query. */
   url: z.string(),
-  /** The value of a JSON body, else the text. */
+  /** Value of a JSON body, or the text of any other body. */
   body: z.unknown(),
 })
 export type RequestLine = z.infer<typeof RequestLine>
 
-/** An answer, written when it ended. */
+/** An answer. The line is written when the answer ends. */
 export const ResponseLine = z.strictObject({
   type: z.literal("response"),
   /** The number of the request. */
   number: z.int().positive(),
-  /** Missing if no answer began. */
+  /** HTTP status. Absent if no answer began. */
   status: z.int().optional(),
   contentType: z.string().optional(),
   /** The events of a stream in order, or the complete body. */
   parts: z.array(z.string()),
-  /** The reason if the answer broke off or was cancelled. */
+  /** Reason why the answer broke off or was canceled. */
   error: z.strictObject({ message: z.string(), code: z.string().optional() }).optional(),
 })
 export type ResponseLine = z.infer<typeof ResponseLine>
 
-/** The final state of a call. */
+/** The final state of a tool call. */
 export const ToolLine = z.strictObject({
   type: z.literal("tool"),
   tool: z.string(),
@@ -127,7 +127,7 @@ export const MentionsLine = z.strictObject({
       callID: z.string(),
       permission: z.string(),
       patterns: z.array(z.string()),
-      // Older recordings contain another value for the user.
+      // Older recordings contain another name for the user.
       by: z
         .enum(["user", "person", "rule", "plugin", "no-terminal", "auto"])
         .transform((by) => (by === "person" ? "user" : by)),
@@ -137,7 +137,7 @@ export const MentionsLine = z.strictObject({
 })
 export type MentionsLine = z.infer<typeof MentionsLine>
 
-/** The tools of MCP servers from here on. */
+/** The tools of MCP servers, valid from this line on. */
 export const McpLine = z.strictObject({
   type: z.literal("mcp"),
   tools: z.array(
@@ -170,13 +170,13 @@ export interface Recording {
   run: RunLine
   exchanges: Exchange[]
   tools: ToolLine[]
-  /** Missing if the run had no mentions. */
+  /** Absent if the run had no mentions. */
   mentions?: MentionsLine
-  /** The offered tools, each with the number of earlier requests. */
+  /** Lists of offered MCP tools. Each list applies after the first `after` requests. */
   mcp: { after: number; tools: McpLine["tools"] }[]
 }
 
-/** Parses a recording. Throws `UsageError` with the invalid line. */
+/** Parses a recording. Throws `UsageError` that names the invalid line. */
 export function parseRecording(text: string, name: string): Recording {
   const lines = text
     .split("\n")

@@ -1,15 +1,15 @@
 /** Values that differ between runs and machines, by placeholder name. */
 export type Places = Readonly<Record<"data" | "directory" | "worktree" | "home" | "today", string>>
 
-/** Shorter values, such as `/`, are not replaced. */
+/** Minimum length of a value that is replaced. Shorter values, such as `/`, are kept. */
 const shortest = 3
 
-/** Replaces the values in a JSON text by placeholders such as `⟪directory⟫`. */
+/** Replaces the values in a JSON text with placeholders such as `⟪directory⟫`. */
 export function withMarks(json: string, places: Places): string {
   return byLength(places).reduce((text, [name, value]) => text.replaceAll(value, mark(name)), json)
 }
 
-/** Replaces the placeholders in a JSON text by the values. */
+/** Replaces the placeholders in a JSON text with their values. */
 export function withPlaces(json: string, places: Places): string {
   return Object.entries(places).reduce(
     (text, [name, value]) => text.replaceAll(mark(name), quoted(value)),
@@ -17,7 +17,7 @@ export function withPlaces(json: string, places: Places): string {
   )
 }
 
-/** Sorts by length, longest first, since one value may be the prefix of another. */
+/** Sorts the values by length, longest first, since one value may be the prefix of another. */
 function byLength(places: Places): [string, string][] {
   return Object.entries(places)
     .map(([name, value]): [string, string] => [name, quoted(value)])

@@ -2,7 +2,7 @@ import { errorMessage, systemCode } from "../../util/errors.ts"
 import { parseJson } from "../../util/json.ts"
 import type { RequestLine, ResponseLine } from "./format.ts"
 
-/** Wraps a `fetch` to record requests, and answers when they end. Does not delay chunks. */
+/** Wraps a `fetch` to record each request, and each answer when it ends. Does not delay chunks. */
 export function recordFetch(
   ask: typeof fetch,
   write: (line: RequestLine | ResponseLine) => void,
@@ -22,7 +22,7 @@ export function recordFetch(
   }
 }
 
-/** Returns the recorded part of a request. */
+/** Returns the properties of a request that are recorded. */
 export function requestOf(
   input: Parameters<typeof fetch>[0],
   init: RequestInit | undefined,

@@ -5,22 +5,25 @@ import { describeDifference, firstDifference } from "./difference.ts"
 import type { Exchange, McpLine, Recording, ResponseLine } from "./format.ts"
 import { requestOf } from "./record-fetch.ts"
 
-/** A replay of a recorded run, without requests and tool executions. */
+/** Replays a recorded run without sending requests or executing tools. */
 interface Replay {
-  /** Returns recorded answers. Rejects with `ProviderError` if a request differs. */
+  /** Returns recorded answers. Rejects with `ProviderError` if a request differs from the recording. */
   fetch: typeof fetch
-  /** Returns the recorded result of a call. */
+  /** Returns the recorded result of a call, or an error state if the recording does not contain the call. */
   result(call: {
     tool: string
     input: Readonly<Record<string, unknown>>
   }): ToolStateCompleted | ToolStateError
-  /** Returns the MCP tools at the time of the next request. */
+  /** Returns the MCP tools that the next request offers. */
   offered(): McpLine["tools"]
-  /** Returns a description of the first difference, including missing requests. Call it at the end. */
+  /**
+   * Returns a description of the first difference, which can be a missing request. Returns undefined if the run matches
+   * the recording. Call it after the run.
+   */
   end(): string | undefined
 }
 
-/** Starts a replay. Concurrent requests, such as those of subagents, can come in any order. */
+/** Starts a replay. Concurrent requests, such as those of subagents, can arrive in any order. */
 export function startReplay({ exchanges, tools, mcp }: Recording): Replay {
   const open = [...exchanges]
   const results = [...tools]
@@ -105,7 +108,7 @@ function answerOf({ status, contentType, parts, error }: ResponseLine): Response
   })
   const headers = {
     ...(contentType === undefined ? {} : { "content-type": contentType }),
-    // The recorded run already waited.
+    // The recorded run already waited before its retry.
     ...(status >= 400 ? { "retry-after-ms": "0" } : {}),
   }
   return new Response(body, { status, headers })
