@@ -11,7 +11,7 @@ import type { Todo } from "../schema/todo.ts"
 import type { ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
 import type { SpillOpener } from "./spill.ts"
 
-/** Everything a tool can use. Optional capabilities are absent if the host does not provide them. */
+/** Everything that a tool can use. Optional capabilities are absent if the host does not provide them. */
 export interface ToolContext {
   sessionID: string
   messageID: string
@@ -19,64 +19,75 @@ export interface ToolContext {
   /** Name of the calling agent. */
   agent: string
   model?: ModelRef
-  /** Fires on the user's interrupt, the tool's timeout and the end of the run. */
+  /** Fires if the user interrupts, the tool's timeout expires or the run ends. */
   abort: AbortSignal
-  /** Base of relative paths. Absolute. */
+  /** Absolute path of the working directory, the base of relative paths. */
   directory: string
-  /** The project's root. Absolute. Paths outside ask for `external_directory`. */
+  /** Absolute path of the project root. Access outside it requires the `external_directory` permission. */
   worktree: string
   extra?: Record<string, unknown>
-  /** Shows progress. Cheap to call often: reports are joined before they are stored. May be awaited. */
+  /**
+   * Reports progress. Frequent calls are cheap, because reports are merged before they are stored. Awaiting the result
+   * is optional.
+   */
   metadata(update: MetadataUpdate): Promise<void>
-  /** Resolves when allowed; throws `PermissionError` when refused. Change nothing before it resolves. */
+  /**
+   * Resolves if permission is granted, and rejects with `PermissionError` if not. Change nothing before it resolves.
+   */
   ask(request: AskRequest): Promise<void>
-  /** Returns the verdict of the rules on reading a file, without asking. Searches hide files that are not allowed. */
+  /**
+   * Returns whether the rules allow, deny or ask before reading a file, without asking the user. Searches hide files
+   * that are not allowed.
+   */
   mayRead?(path: string): Promise<Action>
   /** Opens a file for output that is too long to keep in memory. */
   spill: SpillOpener
   files: FileTracker
-  /** Absent without a session: there is no turn to undo. */
+  /** Absent without a session, because there is no turn to undo. */
   changes?: ChangeCapability
   todo?: TodoCapability
   jobs?: JobCapability
-  /** Absent: commands run without a sandbox. */
+  /** If absent, commands run without a sandbox. */
   sandbox?: SandboxCapability
-  /** Absent if no subagent can start: without a session, and at the depth limit. */
+  /** Absent if subagents cannot start: without a session, or at the depth limit. */
   spawn?: Spawn
   /** Absent if no user can answer. */
   question?: AskUser
-  /** For MCP servers. Absent if only questions can be shown. */
+  /** Shows forms of MCP servers. Absent if the client can only show questions. */
   form?: AskForm
-  /** For MCP servers; ask for `mcp_sampling` first. Absent without a model. */
+  /** Samples the model for MCP servers. Ask for `mcp_sampling` first. Absent without a model. */
   sample?: Sample
-  /** Absent without a session, in a subagent's session, and if plan mode is off. */
+  /** Absent without a session, in a subagent's session, or if plan mode is off. */
   plan?: PlanCapability
-  /** Absent without a session, and if no instructions are loaded. */
+  /** Absent without a session, or if no instructions are loaded. */
   instructions?: InstructionCapability
   /** Absent if language servers are off. Ask for permission before use. */
   lsp?: LanguageCapability
-  /** Absent if no formatter is configured. Requires the file's lock. */
+  /** Absent if no formatter is configured. The caller must hold the file's lock. */
   formatter?: FormatterService
   /** Tools that `tool_search` searches. Absent if every tool is offered. */
   catalogue?: readonly CatalogueEntry[]
-  /** Absent in a call that another call made. */
+  /** Absent if another tool made this call. */
   call?: CallTools
 }
 
-/** A permission request of a tool. */
+/** A tool's request for permission. */
 export interface AskRequest {
-  /** Permission type: `read`, `edit`, `bash`, a tool's own id… */
+  /** Permission type: `read`, `edit`, `bash`, the id of a tool… */
   permission: string
-  /** Everything the call would do. One deny denies all, otherwise one ask asks for all. */
+  /**
+   * Everything that the call would do. If the rules deny one pattern, the request is denied. Otherwise, if one pattern
+   * needs permission, the user is asked about all of them.
+   */
   patterns: string[]
   /** Patterns that an "always" reply allows from then on. */
   always?: string[]
   /**
-   * Files and directories the call touches, absolute or relative to the directory. The engine resolves them and asks
-   * for `external_directory` outside the worktree. For `read` and `edit` the patterns are the paths.
+   * Files and directories that the call touches, absolute or relative to the directory. The engine resolves them and
+   * asks for `external_directory` if they are outside the worktree. For `read` and `edit`, the patterns are the paths.
    */
   paths?: string[]
-  /** Details the user needs to decide: `diff`, `command`, `filePath`… */
+  /** Details that the user needs to decide: `diff`, `command`, `filePath`… */
   metadata?: Record<string, unknown>
 }
 
@@ -93,7 +104,7 @@ export interface TodoCapability {
   write(todos: Todo[]): Promise<void>
 }
 
-/** Background processes of all sessions. Jobs end with the process that started them. */
+/** Background jobs of all sessions. They end with the process that started them. */
 export interface JobCapability {
   list(): JobInfo[]
   get(id: string): Job | undefined
@@ -103,15 +114,15 @@ export interface JobCapability {
 /** A background job, created by `bash` and managed by the `job` tool. */
 export interface Job {
   info(): JobInfo
-  /** Returns the output so far: beginning and end if it is long, with the path of the full text. */
+  /** Returns the output so far. If it is long, returns its beginning and end, and the path of the full text. */
   output(): { text: string; truncated: boolean; outputPath?: string }
-  /** Sends SIGTERM to the process group and SIGKILL after a grace period; resolves when the group is gone. */
+  /** Sends SIGTERM to the process group, and SIGKILL after a grace period. Resolves when the group has ended. */
   kill(): Promise<void>
-  /** Undefined when the input is closed or the job has ended. */
+  /** Undefined if the input is closed or the job has ended. */
   readonly input?: JobInput | undefined
 }
 
-/** State of a process that outlived its shell. Times in milliseconds since the epoch. */
+/** State of a background job. Times are in milliseconds since the epoch. */
 export interface JobInfo {
   id: string
   /** Session whose call started the job. No other session can see or end it. */
@@ -120,15 +131,15 @@ export interface JobInfo {
   status: "running" | "exited" | "killed"
   startedAt: number
   endedAt?: number
-  /** Bytes written so far. */
+  /** Number of bytes of output so far. */
   bytes: number
 }
 
 /** Standard input of a job. */
 export interface JobInput {
-  /** Directory in which the command was started. Absolute. */
+  /** Absolute path of the directory in which the command was started. */
   workdir: string
-  /** Resolves when the pipe has accepted the text; waits while the pipe is full. Rejects when the pipe is closed. */
+  /** Resolves when the pipe has accepted the text. Waits while the pipe is full. Rejects if the pipe is closed. */
   write(text: string): Promise<void>
   /** Closes the input. */
   end(): void
@@ -139,58 +150,60 @@ export interface SandboxCapability {
   /** Returns true if commands run in a sandbox. */
   active(): Promise<boolean>
   /**
-   * Returns undefined if commands run without a sandbox. `text` is the shell's input. Throws `SandboxError` if a
-   * sandbox is required and none works.
+   * Returns a command that runs in the sandbox, or undefined if commands run without one. `text` is the shell command.
+   * Throws `SandboxError` if a sandbox is required but none works.
    */
   confine(command: Command & { text: string }): Promise<ConfinedCommand | undefined>
 }
 
 /**
- * Runs a subagent to its end. A subagent has at most the permissions of its parent session. Throws for an unusable agent
- * or session; what happens to the subagent itself is a result.
+ * Runs a subagent to its end. A subagent has at most the permissions of its parent session. Throws if the agent or
+ * session is unusable. A failure of the subagent itself is a result.
  */
 export type Spawn = (request: SpawnRequest) => Promise<SubagentResult>
 
-/** The task of a subagent. */
+/** A task for a subagent. */
 export interface SpawnRequest {
   /** Name of the agent. */
   agent: string
   prompt: string
-  /** The task in a few words, for the user. */
+  /** Short description of the task, for the user. */
   description: string
   /** Continues this child session instead of starting a new one. */
   sessionID?: string
-  /** Ends the subagent and everything it started. */
+  /** Stops the subagent and everything it started. */
   signal: AbortSignal
-  /** Called when calls of the subagent start and end. */
+  /** Called when a tool call of the subagent starts or ends. */
   onProgress(progress: SubagentProgress): void
 }
 
 /** Progress of a subagent. */
 export interface SubagentProgress {
   sessionID: string
-  /** Number of calls so far. */
+  /** Number of tool calls so far. */
   count: number
-  /** The last calls, oldest first. */
+  /** The latest tool calls, oldest first. */
   calls: { tool: string; title: string; status: "pending" | "running" | "completed" | "error" }[]
 }
 
-/** Result of a subagent. `limit`: a budget of time, steps or tokens ran out, and `text` is the partial result. */
+/**
+ * Result of a subagent. `limit` means that a budget of time, steps or tokens ran out and `text` is a partial result.
+ */
 export interface SubagentResult {
   sessionID: string
   status: "completed" | "failed" | "limit" | "interrupted"
-  /** The last message; may be empty. */
+  /** The last message of the subagent. May be empty. */
   text: string
   /** Why the subagent did not complete. */
   cause?: string
-  /** Number of calls. */
+  /** Number of tool calls. */
   count: number
   durationMs: number
 }
 
 /**
- * Asks the user and waits without a time limit. The document is shown first. Resolves with undefined if the user
- * dismisses the questions. Throws when the call is aborted, or when `stop` fires and withdraws the questions.
+ * Shows the document, asks the user and waits without a time limit. Resolves with undefined if the user dismisses the
+ * questions. Rejects if the call is aborted, or if `stop` fires and withdraws the questions.
  */
 export type AskUser = (
   questions: Question[],
@@ -199,7 +212,7 @@ export type AskUser = (
 ) => Promise<QuestionAnswers | undefined>
 
 /**
- * Shows the user a form. `requestedSchema` is the JSON Schema of MCP forms. Rejects if the form cannot be shown and when
+ * Shows the user a form. `requestedSchema` is the JSON Schema of an MCP form. Rejects if the form cannot be shown or
  * the signal fires.
  */
 export type AskForm = (
@@ -207,15 +220,15 @@ export type AskForm = (
   signal: AbortSignal,
 ) => Promise<FormAnswer>
 
-/** The user's reply to a form. `content`, by field name, comes with `accept`. */
+/** The user's reply to a form. With `accept`, `content` has the values by field name. */
 export interface FormAnswer {
   action: "accept" | "decline" | "cancel"
   content?: Readonly<Record<string, unknown>> | undefined
 }
 
 /**
- * Asks the session's model for one answer, without tools. Throws `UsageError` if the run's budget does not allow it, and
- * the model's errors.
+ * Requests one answer from the session's model, without tools. Rejects with `UsageError` if the run's budget does not
+ * allow the request, and with the model's errors.
  */
 export type Sample = (request: SampleRequest) => Promise<SampleResult>
 
@@ -223,7 +236,7 @@ export type Sample = (request: SampleRequest) => Promise<SampleResult>
 export interface SampleRequest {
   system?: string
   messages: readonly SampleMessage[]
-  /** Limit of the answer, in tokens. */
+  /** Maximum length of the answer, in tokens. */
   maxOutputTokens: number
   temperature?: number
   signal: AbortSignal
@@ -235,27 +248,27 @@ export interface SampleMessage {
   text: string
 }
 
-/** The model's answer. `cut`: it reached the limit. */
+/** The model's answer. `cut`: the answer reached the token limit. */
 export interface SampleResult {
   text: string
-  /** The model's own name. */
+  /** Id of the model that answered. */
   model: string
   cut: boolean
-  /** Tokens and US dollars of the session's model. Absent if another model answered. */
+  /** Tokens and US dollars that the session's model used. Absent if another model answered. */
   spent?: { tokens: Tokens; cost: number }
 }
 
-/** Plan mode of the session. */
+/** Access to plan mode of the session. */
 export interface PlanCapability {
-  /** Path of the plan file. Absolute. The file may not exist. */
+  /** Absolute path of the plan file, which may not exist yet. */
   file: string
 }
 
-/** Instruction files in directories below the project's root. */
+/** Access to instruction files in directories below the project root. */
 export interface InstructionCapability {
   /**
-   * Returns the instructions of the directories down to the file (links resolved) that the session has not received yet,
-   * the nearest last.
+   * Returns the instructions of the directories between the project root and the file that the session has not received
+   * yet, nearest last. `file` is a path with links resolved.
    */
   near(file: string): Promise<FoundInstructions[]>
 }
@@ -264,30 +277,30 @@ export interface InstructionCapability {
 export interface FoundInstructions {
   /** Absolute path with links resolved. */
   path: string
-  /** Starts with its source. */
+  /** Text of the instructions. Begins with a line that names their source. */
   text: string
 }
 
-/** Language servers, for as long as the engine runs. */
+/** Access to the language servers, which run as long as the engine. */
 export type LanguageCapability = Omit<LanguageService, "close">
 
-/** A tool of the session that the model is not offered yet. */
+/** A tool of the session that is not offered to the model yet. */
 export interface CatalogueEntry {
   id: string
   description: string
-  /** Parameter names. */
+  /** Names of the parameters. */
   parameters: readonly string[]
 }
 
 /**
- * Calls other tools as the model would: each call is checked, permitted, scheduled and recorded separately. Results keep
- * the order of the calls and include failures. The called tools cannot call further tools.
+ * Calls other tools as the model would. Each call is checked, permitted, scheduled and recorded separately. Results
+ * have the order of the calls and include failures. The called tools cannot call other tools.
  */
 export type CallTools = (
   calls: readonly { tool: string; input: Record<string, unknown> }[],
 ) => Promise<CallResult[]>
 
-/** Result of a call that a tool made. */
+/** Result of a tool call that another tool made. */
 export interface CallResult {
   callID: string
   tool: string

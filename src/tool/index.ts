@@ -1,4 +1,4 @@
-/** `tackle/tool`: the import of custom tools. Depends on nothing but zod. */
+/** The `tackle/tool` module, which custom tools import. Depends only on zod. */
 export type { AskRequest, MetadataUpdate, ToolContext } from "./context.ts"
 export type { ToolResult } from "./tool.ts"
 export * as Tool from "./tool.ts"

@@ -3,34 +3,38 @@ import { createFullText, type SpillOpener } from "./spill.ts"
 import type { OutputLimits } from "./tool.ts"
 import { describeCut, fits, lineCount, renderCut, type Truncation } from "./truncate.ts"
 
-/** An output for the model. */
+/** A view of the output for the model. */
 export interface OutputView extends Truncation {
-  /** Without control sequences. If it exceeds the limits: a notice, then beginning and end. Empty without output. */
+  /**
+   * Output without control sequences. If it exceeds the limits, contains a notice followed by the beginning and end.
+   * Empty if there is no output.
+   */
   text: string
 }
 
-/**
- * Collects an output of any length. Uses less than a megabyte of memory, unless the limit is more than a third of one.
- */
+/** Collects output of any length. Uses less than 1 MB of memory, unless the byte limit exceeds a third of 1 MB. */
 export interface OutputBuffer {
-  /** Bytes so far. */
+  /** Number of bytes received so far. */
   readonly bytes: number
-  /** Copies the bytes. Never throws, see `FullText`. */
+  /** Appends a copy of the bytes. Never throws, see `FullText`. */
   push(bytes: Uint8Array): void
-  /** Returns the output so far, within the limits; the spill file is then complete up to here. May be called again. */
+  /**
+   * Returns the output so far, within the limits. If the output exceeds them, first completes the spill file up to this
+   * point. Can be called several times.
+   */
   view(limits?: OutputLimits): OutputView
-  /** Returns the last characters without control sequences, for progress. */
+  /** Returns the last characters of the output without control sequences, for progress reports. */
   tail(maxCharacters: number): string
   /** Closes the spill file. `view` and `tail` still work. */
   close(): void
 }
 
-/** Size of a block that is written to disk or kept. Larger blocks were not faster (tried 64 KB to 1 MB). */
+/** Minimum size in bytes of a block. Larger blocks are not faster (measured from 64 KB to 1 MB). */
 const minBlockBytes = 256 * 1024
 
 /**
- * Creates a buffer that keeps the first block and the last two. Full blocks go to disk. A shorter output that exceeds
- * the limits goes to disk when it is viewed.
+ * Creates a buffer that keeps the first block and the last two in memory. Full blocks are written to disk. If a shorter
+ * output exceeds the limits, it is written to disk when it is viewed.
  */
 export function createOutputBuffer(options: { limits: OutputLimits; spill: SpillOpener }): OutputBuffer {
   const blockBytes = Math.max(minBlockBytes, options.limits.maxBytes)
@@ -39,7 +43,7 @@ export function createOutputBuffer(options: { limits: OutputLimits; spill: Spill
   let previous: Buffer | undefined
   let block: Buffer = Buffer.allocUnsafeSlow(blockBytes)
   let filled = 0
-  /** Bytes of `block` that are on disk. */
+  /** Number of bytes of `block` that are on disk. */
   let spilled = 0
   let bytes = 0
   let newlines = 0
@@ -62,7 +66,7 @@ export function createOutputBuffer(options: { limits: OutputLimits; spill: Spill
     spilled = 0
   }
 
-  /** Returns the blocks in memory in order. Output between the first block and the last two is only on disk. */
+  /** Returns the blocks in memory, in order. Output between the first block and the last two is only on disk. */
   function kept(): Buffer[] {
     return [head, previous, block.subarray(0, filled)].filter((part) => part !== undefined)
   }
@@ -112,7 +116,7 @@ export function createOutputBuffer(options: { limits: OutputLimits; spill: Spill
   }
 }
 
-/** Decodes the blocks. Drops the lines that are cut by the gap in the middle. */
+/** Decodes the blocks. Drops the incomplete lines next to the gap in the middle. */
 function sourceOf(kept: readonly Buffer[], bytes: number): { head: string; tail?: string } {
   const whole = Buffer.concat(kept)
   if (whole.length === bytes) return { head: terminalText(whole.toString()) }
@@ -125,18 +129,18 @@ function sourceOf(kept: readonly Buffer[], bytes: number): { head: string; tail?
   }
 }
 
-/** In each byte of a word: the lowest bit, the highest, and all but the highest. */
+/** Masks for each byte of a word: the lowest bit, the highest bit, and all bits except the highest. */
 const lowBits = 0x01010101
 const highBits = 0x80808080
 const otherBits = 0x7f7f7f7f
 const newlineWord = 0x0a0a0a0a
 
-/** Words that can be counted before an eight-bit lane could overflow. */
+/** Number of words that can be counted before an eight-bit lane could overflow. */
 const lanesHold = 255
 
 /**
- * Counts newlines four bytes at a time: 0.2 s for 500 MB at any line length. A loop over bytes takes 0.7 s; `indexOf`
- * takes 0.2 s with lines of 80 bytes but 5 s with lines of two bytes.
+ * Counts newlines four bytes at a time, which takes 0.2 s for 500 MB at any line length. A loop over bytes takes 0.7 s.
+ * `indexOf` takes 0.2 s with lines of 80 bytes but 5 s with lines of two bytes.
  */
 export function countNewlines(bytes: Buffer): number {
   if (!bytes.includes(0x0a)) return 0
@@ -148,7 +152,7 @@ export function countNewlines(bytes: Buffer): number {
   return countOneByOne(bytes, 0, lead) + counted + countOneByOne(bytes, lead + words * 4, bytes.length)
 }
 
-/** Each byte of `lanes` counts the newlines at its position in the words. */
+/** Counts newlines in words. Each byte of `lanes` counts the newlines at its position in the words. */
 function countInWords(words: Int32Array): number {
   let count = 0
   for (let index = 0; index < words.length; ) {

@@ -4,9 +4,9 @@ import type { ToolContext } from "./context.ts"
 import { type Definition, define, type Info, isTool, type ToolResult } from "./tool.ts"
 
 /**
- * Returns a tool with this id for an export of a file or plugin: `Tool.define(…)` or the plain
- * `{ description, args, execute }`. Returns undefined for anything else. Throws `TypeError` for an invalid id and for
- * fields of a zod version other than 4.
+ * Returns a tool with this id for an export of a file or plugin: either `Tool.define(…)` or a plain object `{
+ * description, args, execute }`. Returns undefined for any other value. Throws `TypeError` if the id is invalid or a
+ * field is from a zod version other than 4.
  */
 export function readTool(id: string, value: unknown): Info | undefined {
   if (isTool(value)) return define(id, (ctx) => value.init(ctx))
@@ -20,8 +20,9 @@ export function readTool(id: string, value: unknown): Info | undefined {
 }
 
 /**
- * Returns the missing fields of a value that looks like a plain tool: it has two of a tool's fields, or one and is
- * the only export (`alone`). Returns undefined for a tool and for other values. No full stop.
+ * Returns what is wrong with a value that looks like a plain tool, without a full stop. The value looks like one if it
+ * has two of a tool's fields, or one field and is the only export (`alone`). Returns undefined for tools and other
+ * values.
  */
 export function problemOfTool(value: unknown, { alone = false } = {}): string | undefined {
   if (!isRecord(value) || isTool(value)) return undefined
@@ -62,7 +63,8 @@ function isPlainTool(value: unknown): value is PlainTool {
 }
 
 /**
- * Fields that are not zod's are JSON Schema: the model receives them unchanged, and its arguments are not validated.
+ * Returns the parameters of a plain tool. Fields that are not zod schemas are JSON Schema: the model receives them
+ * unchanged, and its arguments are not validated.
  */
 function parametersOf(args: Record<string, unknown>): Pick<Definition, "parameters" | "jsonSchema"> {
   const fields = Object.entries(args)

@@ -13,15 +13,15 @@ export interface ReadyTool<P extends z.ZodType = z.ZodType> {
   definition: Definition<P>
 }
 
-/** Output limits of a run, besides those of the tool. */
+/** Options of a tool run. */
 export interface RunOptions {
-  /** Replaces the default limits. The tool's own limits take precedence. */
+  /** Override the default limits. The tool's own limits take precedence. */
   limits?: Partial<OutputLimits>
-  /** True if the agent may use `task`: the notice of a truncated output then says so. */
+  /** True if the agent may use `task`. The notice of a truncated output then suggests it. */
   canDelegate?: boolean
 }
 
-/** A tool returned an invalid result: a bug in the tool. The message says what to fix. */
+/** Thrown if a tool returns an invalid result, which is a bug in the tool. The message says what to fix. */
 export class ToolResultError extends TackleError {
   constructor(tool: string, problem: string) {
     super(
@@ -31,7 +31,7 @@ export class ToolResultError extends TackleError {
   }
 }
 
-/** A result with metadata. */
+/** A result that always has metadata. */
 export type CompleteResult = ToolResult & { metadata: Record<string, unknown> }
 
 /** Validates the arguments, executes the tool and truncates its output. */
@@ -44,7 +44,7 @@ export async function runTool<P extends z.ZodType>(
   return executeValidated(tool, await validateArguments(tool, args), ctx, options)
 }
 
-/** Does what {@link runTool} does, with arguments that are already validated. */
+/** Runs a tool like {@link runTool}, but with arguments that are already validated. */
 export async function executeValidated<P extends z.ZodType>(
   tool: ReadyTool<P>,
   args: z.output<P>,
@@ -62,7 +62,7 @@ export async function executeValidated<P extends z.ZodType>(
   return { ...result, output: cut.output, metadata: { ...result.metadata, ...cut.metadata } }
 }
 
-/** Checks the types of a result: custom tools are untrusted code. */
+/** Checks the types of a result, because custom tools are untrusted code. */
 function checked(id: string, result: unknown): CompleteResult {
   if (!isRecord(result))
     throw new ToolResultError(id, `expected an object, got ${result === null ? "null" : typeof result}`)
@@ -79,7 +79,10 @@ function checked(id: string, result: unknown): CompleteResult {
   return complete
 }
 
-/** A malformed attachment would break every later request of the session, which resends the history. */
+/**
+ * Checks the attachments. A malformed attachment would break every later request of the session, because each request
+ * resends the history.
+ */
 function checkedAttachments(id: string, attachments: unknown): Attachment[] {
   const parsed = z.array(Attachment).safeParse(attachments, { reportInput: true })
   if (parsed.success) return parsed.data

@@ -1,35 +1,35 @@
 import { isRecord } from "../util/json.ts"
 
-/** A value to hide, and the name to show instead. */
+/** A value to mask, and the name that replaces it. */
 export interface Secret {
   name: string
   value: string
 }
 
-/** Replaces every secret with `[secret NAME]`. Without secrets, values are returned unchanged. */
+/** Replaces every secret with `[secret NAME]`. Values without secrets do not change. */
 export interface SecretMask {
-  /** True without secrets. */
+  /** True if there are no secrets. */
   readonly empty: boolean
-  /** Adds secrets, also to open streams. Secrets are never removed. */
+  /** Adds secrets. Streams that are already open also mask them. Secrets are never removed. */
   add(secrets: readonly Secret[]): void
   text(text: string): string
-  /** Masks every string in a plain value at any depth, except keys. */
+  /** Masks every string in a plain value, at any depth. Does not mask keys. */
   value<T>(value: T): T
-  /** Returns a mask for output that arrives in chunks, which may split a secret. */
+  /** Returns a mask for output that arrives in chunks. A secret may span several chunks. */
   stream(): MaskedStream
-  /** For streamed text: `held` is an end of the text that could be the beginning of a secret. */
+  /** Masks streamed text. `held` is the end of the text, if it could be the beginning of a secret. */
   split(text: string): { shown: string; held: string }
 }
 
-/** Masks output in chunks. Holds back an end that could be the beginning of a secret. */
+/** Masks output in chunks. Holds back the end of the output while it could be the beginning of a secret. */
 export interface MaskedStream {
-  /** Returns masked output: all but at most the length of the longest secret. May return the chunk itself. */
+  /** Returns masked output. Holds back less than the length of the longest secret. May return the chunk itself. */
   push(chunk: Uint8Array): Uint8Array
-  /** Returns the rest. */
+  /** Returns the output that was held back, masked. */
   end(): Uint8Array
 }
 
-/** Minimum length in characters. Shorter values, such as `yes` or a port, are common in other text. */
+/** Minimum length of a secret, in characters. Shorter values, such as `yes` or a port, are common in other text. */
 export const shortestSecret = 8
 
 /** Creates a mask. Ignores values shorter than `shortestSecret`. If two names share a value, the first is shown. */
@@ -46,7 +46,7 @@ export function createSecretMask(secrets: readonly Secret[] = []): SecretMask {
         added.push({ value: spelling, mark: `[secret ${name}]` })
       }
     }
-    // Longest first: one secret may be the beginning of another.
+    // Longest first, because one secret may be the beginning of another.
     if (added.length > 0) hidden = [...hidden, ...added].sort((a, b) => b.value.length - a.value.length)
   }
 
@@ -74,7 +74,7 @@ export function createSecretMask(secrets: readonly Secret[] = []): SecretMask {
   }
 }
 
-/** Returns the value as it is and as escaped in JSON, such as in the arguments of a call. */
+/** Returns the value unchanged and as escaped in JSON, such as in the arguments of a call. */
 function spellings(value: string): Set<string> {
   return new Set([value, JSON.stringify(value).slice(1, -1)])
 }
@@ -84,7 +84,7 @@ interface Hidden {
   mark: string
 }
 
-/** `hidden`: the longest first. */
+/** Masks streamed text. `hidden` is sorted, longest first. */
 function splitText(text: string, hidden: readonly Hidden[]): { shown: string; held: string } {
   if (hidden.length === 0) return { shown: text, held: "" }
   let shown = ""
@@ -104,7 +104,7 @@ function splitText(text: string, hidden: readonly Hidden[]): { shown: string; he
 
 type HiddenBytes = readonly [value: Buffer, mark: Buffer]
 
-/** `current` may return more secrets while the stream is open. */
+/** Creates a stream mask. `current` may return more secrets while the stream is open. */
 function maskStream(current: () => readonly Hidden[]): MaskedStream {
   let known: readonly Hidden[] = []
   let hidden: readonly HiddenBytes[] = []
@@ -136,7 +136,7 @@ function maskStream(current: () => readonly Hidden[]): MaskedStream {
   }
 }
 
-/** Masks every secret that begins before `limit`. `next` is the first byte after the result. */
+/** Masks every secret that begins before `limit`. `next` is the index of the first byte after the result. */
 function maskUntil(
   bytes: Buffer,
   limit: number,

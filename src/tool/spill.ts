@@ -4,20 +4,22 @@ import { openWriteBehind } from "../files/write-behind.ts"
 import { errorMessage } from "../util/errors.ts"
 import type { MaskedStream, SecretMask } from "./secrets.ts"
 
-/** Maximum size of a spill file, 1 GB, so that a runaway command cannot fill the disk. */
+/** Maximum size of a spill file: 1 GB, so that a runaway command cannot fill the disk. */
 export const maxSpillBytes = 1_000_000_000
 
-/** File for the full output of a call. At most one block is not written yet, see {@link openWriteBehind}. */
+/** File for the full output of a call. At most one block is not written yet (see {@link openWriteBehind}). */
 export interface SpillFile {
   /** Absolute path: `<data>/truncate/<sessionID>/tool_<id>_<n>.txt`. */
   readonly path: string
-  /** Bytes accepted. */
+  /** Number of bytes accepted. */
   readonly bytes: number
-  /** True once the file has reached its limit. Its last line then says so. */
+  /** True if the file has reached its size limit. The last line of the file then says so. */
   readonly capped: boolean
-  /** Appends; past the limit does nothing. Throws if writing fails (disk full, read-only). */
+  /**
+   * Appends a chunk, or does nothing if the file has reached its limit. Throws if writing fails (disk full, read-only).
+   */
   write(chunk: Uint8Array | string): void
-  /** Returns when everything is written, except an end that could be part of a secret. Throws like `write`. */
+  /** Writes everything except an end that could be part of a secret. Throws like `write`. */
   settle(): void
   /** Writes everything and closes the file. Throws like `write`. */
   close(): void
@@ -26,7 +28,7 @@ export interface SpillFile {
 /** Opens the next spill file of a call. Throws if the file cannot be created. */
 export type SpillOpener = () => SpillFile
 
-/** Creates an opener for the spill files of one call, numbered from 1. Creates the directory for the first file. */
+/** Creates an opener for the spill files of one call, numbered from 1. Creates the directory when it opens a file. */
 export function createSpillOpener(options: {
   directory: string
   name: string
@@ -44,7 +46,7 @@ export function createSpillOpener(options: {
   }
 }
 
-/** Masks secrets in the file. The last bytes are written when it is closed. */
+/** Masks secrets in the file. The last bytes are written when the file is closed. */
 function masked(file: SpillFile, stream: MaskedStream): SpillFile {
   let open = true
   return {
@@ -104,25 +106,25 @@ function openSpillFile(path: string, maxBytes: number): SpillFile {
   }
 }
 
-/** The full text of an output, on disk as far as it could be written. */
+/** The full text of an output, stored on disk as far as possible. */
 export interface FullText {
-  /** Undefined until something is written. */
+  /** Path of the spill file. Undefined until something is written. */
   readonly path: string | undefined
-  /** Bytes on disk, once settled. */
+  /** Number of bytes on disk after `settle`. */
   readonly bytes: number
-  /** True once the file has reached its limit and misses the end of the output. */
+  /** True if the file has reached its limit and lacks the end of the output. */
   readonly capped: boolean
   /** System error that made the file incomplete. */
   readonly problem: string | undefined
-  /** Appends. Never throws: a full disk must not lose the output for the model. */
+  /** Appends a chunk. Never throws, because a full disk must not lose the output for the model. */
   write(chunk: Uint8Array | string): void
-  /** Returns when everything is written, or `problem` says why it is not. */
+  /** Writes everything. If that fails, `problem` contains the reason. */
   settle(): void
-  /** Settles and closes the file. */
+  /** Writes everything and closes the file. Never throws. */
   close(): void
 }
 
-/** Opens the spill file at the first write. Writes nothing after an error. */
+/** Returns a full text that opens the spill file at the first write and writes nothing after an error. */
 export function createFullText(open: SpillOpener): FullText {
   let file: SpillFile | undefined
   let problem: string | undefined

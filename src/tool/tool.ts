@@ -2,46 +2,49 @@ import type * as z from "zod"
 import type { Attachment } from "../schema/tool-state.ts"
 import type { ToolContext } from "./context.ts"
 
-/** The most a tool can do. Read by the scheduler, the sandbox and plan mode; declarations of third parties loosen nothing. */
+/**
+ * The most that a tool can do. The scheduler, the sandbox and plan mode use it. The declaration of a third-party tool
+ * does not relax any restriction.
+ */
 export type Access = "read" | "write" | "execute" | "network" | "meta"
 
-/** Limits of the output that the model reads. The first limit reached applies. */
+/** Limits of the output that the model reads. The limit that is reached first applies. */
 export interface OutputLimits {
   maxLines: number
   maxBytes: number
-  /** `head` keeps the beginning, `head-tail` beginning and end. */
+  /** `head` keeps the beginning. `head-tail` keeps the beginning and the end. */
   keep: "head" | "head-tail"
 }
 
-/** The agent that a tool is prepared for, so that descriptions can differ. */
+/** The agent for which a tool is prepared. Descriptions can differ between agents. */
 export interface InitContext {
   agent?: { name: string }
 }
 
 /** A tool that is ready to run. */
 export interface Definition<P extends z.ZodType = z.ZodType> {
-  /** For the model: what the tool does, when to use it, and when not. */
+  /** Text for the model: what the tool does, when to use it, and when not to. */
   description: string
   parameters: P
-  /** Replaces the JSON Schema of `parameters` in requests, for tools that bring their own JSON Schema. */
+  /** Replaces the JSON Schema of `parameters` in requests, for tools that have their own JSON Schema. */
   jsonSchema?: Readonly<Record<string, unknown>>
-  /** Receives the parsed arguments. Errors tell the model what to do next. */
+  /** Runs the tool with the parsed arguments. Error messages tell the model what to do next. */
   execute(args: z.output<P>, ctx: ToolContext): Promise<ToolResult>
-  /** Replaces the whole message about invalid arguments. */
+  /** Returns a message that replaces the default message about invalid arguments. */
   formatValidationError?(error: z.ZodError): string
-  /** Offered only to models of these providers. */
+  /** Providers whose models are offered the tool. Default: all providers. */
   providers?: readonly string[]
   access?: Access
   /**
-   * Changes nothing before its first `ctx.ask` resolves: a call that is cut off earlier had no effect. Ignored for
-   * third-party tools.
+   * True if the tool changes nothing before its first `ctx.ask` resolves. A call that is interrupted earlier then has
+   * no effect. Ignored for third-party tools.
    */
   asksFirst?: boolean
-  /** Never runs in parallel with another call of the same step. */
+  /** True if the tool must not run in parallel with another call of the same step. */
   serial?: boolean
-  /** Milliseconds after which the call is aborted. Default: none. */
+  /** Time in milliseconds after which the call is aborted. Default: no limit. */
   timeout?: number
-  /** Permission to request before `execute`, for tools that do not ask themselves. */
+  /** Returns the permission to request before `execute`, for tools that do not call `ctx.ask`. */
   ask?(args: z.output<P>): { patterns: string[]; always?: string[] }
   /** Overrides the default output limits. */
   limits?: Partial<OutputLimits>
@@ -49,33 +52,33 @@ export interface Definition<P extends z.ZodType = z.ZodType> {
 
 /** Result of a call. */
 export interface ToolResult {
-  /** For the user: a short line, such as the path or the command. */
+  /** A short line for the user, such as the path or the command. */
   title: string
-  /** For the model. */
+  /** Output for the model. */
   output: string
-  /** For programs and interfaces. With `truncated` set, the output is not truncated again. */
+  /** Data for programs and user interfaces. If `truncated` is set, the output is not truncated again. */
   metadata?: Record<string, unknown>
   attachments?: Attachment[]
-  /** Hands the session over to another agent. Ignored unless the tool is built in. */
+  /** Hands the session over to another agent. Ignored for tools that are not built in. */
   handover?: Handover
 }
 
-/** The agent that continues from the next step on, and a message from the engine to it. */
+/** The agent that continues from the next step on, and the engine's message to it. */
 export interface Handover {
   /** Name of the agent. */
   agent: string
   message: string
 }
 
-/** A tool by its id. Nothing happens before `init`, and each `init` returns a new definition. */
+/** A tool with its id. The tool does nothing before `init`, which returns a new definition each time. */
 export interface Info<P extends z.ZodType = z.ZodType> {
   readonly id: string
   init(ctx?: InitContext): Promise<Definition<P>>
 }
 
 /**
- * Creates a tool from a definition, or from a function that returns a definition for an agent. Throws `TypeError` for an
- * id that providers reject (allowed: letters, digits, `_` and `-`, at most 64).
+ * Creates a tool from a definition, or from a function that returns a definition for an agent. Throws `TypeError` if
+ * providers would reject the id (allowed: 1 to 64 letters, digits, `_` or `-`).
  */
 export function define<P extends z.ZodType>(
   id: string,
@@ -92,7 +95,7 @@ export function define<P extends z.ZodType>(
   }
 }
 
-/** Returns true for a tool made by {@link define}, also by another copy of this module. */
+/** Returns true for a tool created by {@link define}, even in another copy of this module. */
 export function isTool(value: unknown): value is Info {
   if (typeof value !== "object" || value === null) return false
   return "id" in value && typeof value.id === "string" && "init" in value && typeof value.init === "function"

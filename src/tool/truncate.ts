@@ -1,10 +1,13 @@
 import { createFullText, type FullText, type SpillOpener } from "./spill.ts"
 import type { OutputLimits } from "./tool.ts"
 
-/** Limits of tools without their own: the first 2,000 lines or 50 KB. */
+/** Default output limits: the first 2,000 lines or 50 KB. */
 export const defaultLimits: OutputLimits = { maxLines: 2_000, maxBytes: 51_200, keep: "head" }
 
-/** How an output was truncated. Sizes in bytes of UTF-8; present with the path only if it was truncated. */
+/**
+ * Describes how an output was truncated. Sizes are in bytes of UTF-8. Sizes and path are absent if it was not
+ * truncated.
+ */
 export interface Truncation {
   truncated: boolean
   /** Path of the full text. Absent if it could not be written. */
@@ -13,17 +16,17 @@ export interface Truncation {
   truncatedSize?: number
 }
 
-/** Size of a text. Bytes of UTF-8. */
+/** Size of a text, in lines and bytes of UTF-8. */
 export interface TextSize {
   lines: number
   bytes: number
 }
 
 /**
- * Limits an output for the model. An output within the limits is returned unchanged. Otherwise the full text goes to a
- * spill file, and the result is a notice with size and path, followed by whole lines of the text. Notice and lines
- * together keep the limits, unless these are so low that the notice would take more than half. If the file cannot be
- * written, the notice says so.
+ * Limits an output for the model. Returns an output within the limits unchanged. Otherwise writes the full text to a
+ * spill file and returns a notice with size and path, followed by whole lines of the text. The result stays within the
+ * limits, unless they are so low that the notice would take more than half. If the file cannot be written, the notice
+ * says so.
  */
 export function truncateOutput(
   text: string,
@@ -45,7 +48,7 @@ export function fits(size: TextSize, limits: OutputLimits): boolean {
   return size.lines <= limits.maxLines && size.bytes <= limits.maxBytes
 }
 
-/** Returns the number of lines. A newline at the end starts no further line. */
+/** Returns the number of lines. A final newline does not start another line. */
 export function lineCount(text: string): number {
   let count = text.length > 0 && !text.endsWith("\n") ? 1 : 0
   for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) count += 1
@@ -63,11 +66,11 @@ export function describeCut(output: string, size: TextSize, full: FullText): Tru
   return metadata
 }
 
-/** An output that exceeds the limits, or the parts of it that are in memory. */
+/** An output that exceeds the limits. If it is long, only its beginning and end are in memory. */
 export interface CutSource {
-  /** The beginning, or the whole text. */
+  /** The beginning of the text, or the whole text. */
   head: string
-  /** The end, if `head` is not the whole text. */
+  /** The end of the text, if `head` is not the whole text. */
   tail?: string
   /** Size of the whole text. */
   size: TextSize
@@ -76,10 +79,10 @@ export interface CutSource {
   canDelegate?: boolean
 }
 
-/** Bytes reserved for the mark between beginning and end, with its newlines. */
+/** Bytes reserved for the mark between the beginning and the end, including its newlines. */
 const markBytes = 100
 
-/** Returns the notice and the lines that are kept. The notice is first so that later truncation cannot lose it. */
+/** Returns the notice and the lines to keep. The notice comes first, so that later truncation does not remove it. */
 export function renderCut(source: CutSource): string {
   const { limits, size } = source
   const notice = `${noticeOf(source)}\n\n`
@@ -115,14 +118,14 @@ function locationOf(full: FullText, canDelegate = false): string {
   return `${full.capped ? "The part up to the file size limit" : "Full text"}: ${full.path}. ${use}`
 }
 
-/** Returns the first whole lines that fit, or the beginning of the first line if it alone is too long. */
+/** Returns the first whole lines that fit. If the first line alone is too long, returns its beginning. */
 function cutHead(text: string, room: TextSize): string {
   let end = 0
   let bytes = 0
   for (let lines = 0; lines < room.lines && end < text.length; lines += 1) {
     const newline = text.indexOf("\n", end)
     const next = newline === -1 ? text.length : newline + 1
-    // A character has at least one byte: longer slices need not be measured.
+    // A character has at least one byte, so longer slices need not be measured.
     const size = next - end > room.bytes ? Number.POSITIVE_INFINITY : Buffer.byteLength(text.slice(end, next))
     if (bytes + size > room.bytes) break
     bytes += size
@@ -131,7 +134,7 @@ function cutHead(text: string, room: TextSize): string {
   return end > 0 || room.lines < 1 ? text.slice(0, end) : firstBytes(text, room.bytes)
 }
 
-/** Returns the last whole lines that fit, or the end of the last line if it alone is too long. */
+/** Returns the last whole lines that fit. If the last line alone is too long, returns its end. */
 function cutTail(text: string, room: TextSize): string {
   let start = text.length
   let bytes = 0

@@ -2,7 +2,7 @@ import type * as z from "zod"
 import { errorMessage, TackleError } from "../util/errors.ts"
 import type { Definition } from "./tool.ts"
 
-/** The arguments do not match the tool's schema. The model reads the message. */
+/** Thrown if the arguments do not match the tool's schema. The message is for the model. */
 export class InvalidArgumentsError extends TackleError {
   readonly tool: string
   constructor(tool: string, message: string, cause: unknown) {
@@ -12,9 +12,9 @@ export class InvalidArgumentsError extends TackleError {
 }
 
 /**
- * Returns the parsed arguments, with defaults and coercions applied. Throws {@link InvalidArgumentsError}, which names
- * every invalid field with expected and actual value; the tool's `formatValidationError` replaces the whole message. If
- * the schema's own code throws, the message says so.
+ * Returns the parsed arguments with defaults and coercions applied. Throws {@link InvalidArgumentsError}, whose message
+ * lists every invalid field with the expected and actual values, or is the result of the tool's
+ * `formatValidationError`. If the code of the schema throws, the message says so.
  */
 export async function validateArguments<P extends z.ZodType>(
   tool: { id: string; definition: Definition<P> },
@@ -55,8 +55,8 @@ function describeFailure(
 }
 
 /**
- * Describes all issues in one line: `filePath: expected string, got nothing; limit: expected number, got "two"`. With
- * `given`, the values before coercion are shown: a failed coercion to a number reports NaN.
+ * Describes all issues in one line: `filePath: expected string, got nothing; limit: expected number, got "two"`.
+ * `given`: the values before coercion, which are shown where a coercion to a number failed and reports only NaN.
  */
 export function describeIssues(error: z.ZodError, given?: unknown): string {
   return error.issues

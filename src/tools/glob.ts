@@ -20,7 +20,7 @@ const parameters = z.lazy(() =>
 /** Finds files by name. */
 export const globTool = createGlobTool(defaultSearchEngine)
 
-/** Creates the tool with a search engine. */
+/** Creates the glob tool with a search engine. */
 export function createGlobTool(engine: SearchEngine): Info<typeof parameters> {
   return define("glob", {
     description: readText(new URL("./glob.md", import.meta.url)),

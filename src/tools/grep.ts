@@ -17,17 +17,17 @@ import {
   type TextQuery,
 } from "./search/search-engine.ts"
 
-/** Lines shown of all files. */
+/** Maximum number of lines shown, for all files together. */
 const maxShownLines = 100
 
-/** Characters shown of a line. */
+/** Maximum number of characters shown of a line. */
 const maxLineLength = 2000
 
-/** Matching lines counted, per file and in total. */
+/** Maximum number of matching lines counted, per file and in total. */
 const maxFileCount = 10_000
 const maxTotalCount = 100_000
 
-/** Bytes of text kept until the newest files are known. */
+/** Bytes of text to buffer until the newest files are known. The search stops above this size. */
 const maxBufferBytes = 10 * 1024 * 1024
 
 const parameters = z.lazy(() =>
@@ -41,7 +41,7 @@ const parameters = z.lazy(() =>
 /** Searches file contents. */
 export const grepTool = createGrepTool(defaultSearchEngine)
 
-/** Creates the tool with a search engine. */
+/** Creates the grep tool with a search engine. */
 export function createGrepTool(engine: SearchEngine): Info<typeof parameters> {
   return define("grep", {
     description: readText(new URL("./grep.md", import.meta.url)),
@@ -91,7 +91,10 @@ export function createGrepTool(engine: SearchEngine): Info<typeof parameters> {
   })
 }
 
-/** Removes files that may not be read: silently if reading is denied, counted if reading needs permission. */
+/**
+ * Removes files that must not be read. If reading needs permission, counts them. If reading is denied, removes them
+ * silently.
+ */
 async function readable(
   found: readonly FileMatches[],
   ctx: ToolContext,
@@ -118,13 +121,14 @@ function notes({ unreadable, hidden }: { unreadable: boolean; hidden: number }):
   return notes
 }
 
-/** Asks as `read` does: a search must not show what `read` would ask for. */
+/** Requests the same permission as `read`, because a search must not show content that `read` would ask for. */
 async function askToRead(path: string, ctx: ToolContext): Promise<void> {
   await ctx.ask({ permission: "read", patterns: [path], always: ["*"], metadata: { filePath: path } })
 }
 
 /**
- * Silently excludes files that usually contain secrets: reporting a match would let a search guess their content.
+ * Selects the files to search. Silently excludes files that usually contain secrets, because even the report of a match
+ * would let a search guess their content.
  */
 function filesToSearch(
   root: SearchRoot,
@@ -136,7 +140,7 @@ function filesToSearch(
   return { accepts: (path) => wanted(path) && !isSecretFile(path), nameGlob: nameGlob(include) }
 }
 
-/** Collects results up to the limits. */
+/** Collects results until a limit is reached. */
 async function collect(
   found: AsyncIterable<FileMatches>,
 ): Promise<{ files: FileMatches[]; complete: boolean }> {
@@ -154,7 +158,7 @@ async function collect(
   return { files, complete }
 }
 
-/** Output for the model, with the number of lines shown and found. */
+/** Output for the model, and the numbers of matching lines shown and found. */
 interface RenderedMatches {
   output: string
   shown: number
@@ -162,8 +166,8 @@ interface RenderedMatches {
 }
 
 /**
- * Groups matches by file, newest first, up to `maxLines` or the bytes of a page. `complete`: the totals are exact, not
- * lower bounds.
+ * Groups matches by file, newest first, up to `maxLines` lines or the bytes of a page. `complete`: the totals are
+ * exact, not lower bounds.
  */
 async function renderMatches(
   files: readonly FileMatches[],

@@ -3,7 +3,7 @@ import { define } from "../tool/tool.ts"
 import { TackleError } from "../util/errors.ts"
 import { readText } from "../util/file-system.ts"
 
-/** Returns the message about an invalid call. `available`: the offered tools, for an unknown name. */
+/** Returns the message for an invalid call. `available`: the offered tools, if the tool name is unknown. */
 export function invalidCallMessage(call: {
   tool: string
   error: string
@@ -15,8 +15,8 @@ export function invalidCallMessage(call: {
 }
 
 /**
- * Receives invalid calls: an unknown tool name, or arguments that are not JSON. Never offered to a model; always throws
- * an error (`invalid-call`).
+ * Receives invalid calls: calls with an unknown tool name, or with arguments that are not JSON. Never offered to a
+ * model. Always throws an `invalid-call` error.
  */
 export const invalidTool = define("invalid", {
   description: readText(new URL("./invalid.md", import.meta.url)),

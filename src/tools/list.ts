@@ -12,10 +12,10 @@ import { readText } from "../util/file-system.ts"
 import { displayPath, resolvePath } from "../util/paths.ts"
 import { compileGlob } from "./search/glob-pattern.ts"
 
-/** Entries shown. */
+/** Maximum number of entries shown. */
 const maxShown = 100
 
-/** Entries counted, to report how many are not shown. */
+/** Maximum number of entries counted to report how many are not shown. */
 const maxCounted = 10_000
 
 const parameters = z.lazy(() =>
@@ -76,8 +76,7 @@ function isHeavy(path: string, directory: boolean): boolean {
 }
 
 /**
- * Renders `shown` as lines indented by depth. A further line reports how many entries of a directory in `all` are not
- * shown.
+ * Renders `shown` as lines indented by depth. Adds a line for each directory with entries in `all` that are not shown.
  */
 async function renderTree(
   root: string,
@@ -109,7 +108,7 @@ async function label(root: string, entry: WalkEntry): Promise<string> {
   return `${showName(entry.name)} -> ${showName(await target(join(root, entry.path)))}`
 }
 
-/** Returns the target of a symlink, or `?` if it was deleted. */
+/** Returns the target of a symlink, or `?` if it cannot be read. */
 async function target(link: string): Promise<string> {
   try {
     return await readlink(link)

@@ -10,7 +10,7 @@ const parameters = z.lazy(() =>
   }),
 )
 
-/** Asks the user. A dismissal is a result. */
+/** Asks the user questions. If the user dismisses them, the call still succeeds. */
 export const questionTool = define("question", {
   description: readText(new URL("./question.md", import.meta.url)),
   parameters,

@@ -15,7 +15,7 @@ import { identityAt } from "../util/pinned-path.ts"
 
 const defaultLimit = 2000
 
-/** Lines of the preview in interfaces. */
+/** Number of lines in the preview that user interfaces show. */
 const previewLines = 20
 
 const parameters = z.lazy(() =>
@@ -29,7 +29,7 @@ const parameters = z.lazy(() =>
 /** A file or directory to read. */
 interface Target {
   path: string
-  /** Path with links resolved before permission was requested. */
+  /** Path with links resolved, determined before permission is requested. */
   real: string
   title: string
   offset: number
@@ -137,7 +137,7 @@ async function readLines(
   }
 }
 
-/** Adds the instructions of the file's directories that the model has not received yet. */
+/** Adds the instructions of the file's directories that the session has not received yet. */
 async function withInstructions(result: ToolResult, file: string, ctx: ToolContext): Promise<ToolResult> {
   const found = (await ctx.instructions?.near(file)) ?? []
   if (found.length === 0) return result
@@ -161,7 +161,9 @@ function footer(page: TextPage, offset: number, encoding: TextEncoding): string 
   return notes.join("\n")
 }
 
-/** Returns the resolved path, or the path itself if resolving fails: opening it then reports the error. */
+/**
+ * Returns the path with links resolved. If that fails, returns the path unchanged, and opening it reports the error.
+ */
 function resolved(path: string): string {
   try {
     return realPath(path)

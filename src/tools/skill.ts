@@ -12,14 +12,14 @@ const parameters = z.lazy(() =>
   z.object({ name: z.string().min(1).describe("Name of the skill, as listed") }),
 )
 
-/** The skills of the host. */
+/** Access to the skills of the host. */
 export interface SkillOptions {
-  /** Returns the skills that the agent may load, by name. */
+  /** Returns the skills that the agent may load, sorted by name. */
   offered(agent: string): readonly Skill[]
   find(name: string): Skill | undefined
 }
 
-/** The model named a skill that does not exist. */
+/** Thrown if the model names a skill that does not exist. */
 export class UnknownSkillError extends TackleError {
   constructor(name: string, offered: readonly Skill[]) {
     const names = offered.map((skill) => skill.name).slice(0, maxNames)
@@ -34,7 +34,7 @@ export class UnknownSkillError extends TackleError {
 
 const maxNames = 50
 
-/** Creates the skill tool, which returns the instructions of a skill with its directory and files. */
+/** Creates the skill tool, which returns the instructions of a skill, its directory and its files. */
 export function createSkillTool(skills: SkillOptions): Info<typeof parameters> {
   return define("skill", async (init) => ({
     description: describe(skills.offered(init?.agent?.name ?? "")),
@@ -54,7 +54,7 @@ export function createSkillTool(skills: SkillOptions): Info<typeof parameters> {
       const files = await filesLine(directory, ctx.abort)
       return {
         title: skill.name,
-        // The files come first: truncation keeps the beginning.
+        // The files come first, because truncation keeps the beginning.
         output: `Skill ${skill.name}\nDirectory: ${directory}\n${files}\n\n${body}`,
         metadata: { name: skill.name, directory },
       }
@@ -69,13 +69,17 @@ function describe(offered: readonly Skill[]): string {
     : `${text}\nSkills:\n${listSkills(offered)}`
 }
 
-/** Characters listed of a description. The format allows 1024, which is too much for every request. */
+/**
+ * Maximum length of a listed description, in characters. The format allows 1024, which is too much for every request.
+ */
 const maxDescription = 300
-/** Length of the list up to which descriptions are included, and up to which names are included. */
+/** Length of the list, in characters, up to which descriptions are included, and up to which names are included. */
 const maxDescribed = 6_000
 const maxNamed = 8_000
 
-/** Lists the skills, one per line. Beyond the limits skills are only named, then only counted. */
+/**
+ * Lists the skills, one per line. Beyond the first limit it lists only names. Beyond the second, it only counts skills.
+ */
 export function listSkills(skills: readonly Skill[]): string {
   const lines: string[] = []
   let length = 0
@@ -95,12 +99,12 @@ function cut(text: string): string {
   return text.length > maxDescription ? `${text.slice(0, maxDescription - 1).toWellFormed()}…` : text
 }
 
-/** Number of files listed. */
+/** Maximum number of files listed. */
 const maxFiles = 50
-/** Number of directory entries visited. */
+/** Maximum number of directory entries visited. */
 const maxEntries = 1_000
 
-/** Returns the files of a skill besides `SKILL.md`, in one line. */
+/** Returns a line that lists the files of a skill other than `SKILL.md`. */
 async function filesLine(directory: string, signal: AbortSignal): Promise<string> {
   try {
     const files = await listFiles(directory, signal)
@@ -114,7 +118,7 @@ async function filesLine(directory: string, signal: AbortSignal): Promise<string
   }
 }
 
-/** Visits upper levels first. */
+/** Lists files, upper directory levels first. */
 async function listFiles(root: string, signal: AbortSignal): Promise<string[]> {
   const files: string[] = []
   const directories = [root]

@@ -15,19 +15,19 @@ const parameters = z.lazy(() =>
   }),
 )
 
-/** A subagent in the tool's description. */
+/** A subagent that the tool's description lists. */
 export interface SubagentChoice {
   name: string
   description: string
 }
 
-/** The subagents of the host. */
+/** Access to the subagents of the host. */
 export interface TaskOptions {
   /** Returns the subagents that the agent may start. */
   subagents(agent: string): readonly SubagentChoice[]
 }
 
-/** A subagent failed or was interrupted. The message contains its session, the cause and its last message. */
+/** Thrown if a subagent fails or is interrupted. The message contains its session, the cause and its last message. */
 export class TaskFailedError extends TackleError {
   readonly sessionID: string
   constructor(agent: string, { sessionID, status, cause, text }: SubagentResult) {
@@ -41,7 +41,10 @@ export class TaskFailedError extends TackleError {
   }
 }
 
-/** Creates the task tool, which runs a subagent and returns its last message. Reaching a limit is a result. */
+/**
+ * Creates the task tool, which runs a subagent and returns its last message. If the subagent reaches a limit, the call
+ * still succeeds.
+ */
 export function createTaskTool({ subagents }: TaskOptions): Info<typeof parameters> {
   return define("task", async (init) => ({
     description: describe(subagents(init?.agent?.name ?? "")),
@@ -98,7 +101,7 @@ interface Task {
 
 function report(progress: SubagentProgress, { description, agent }: Task, ctx: ToolContext): void {
   const { sessionID, count, calls } = progress
-  // Not awaited: the engine joins reports and shows a failed one with the result.
+  // Not awaited: the engine merges progress reports, and shows a failed report with the result.
   void ctx.metadata({ title: description, metadata: { sessionID, agent, count, calls } })
 }
 

@@ -19,7 +19,9 @@ const parameters = z.lazy(() =>
   }),
 )
 
-/** Characters shown of a description. The full description is in the definition that follows. */
+/**
+ * Maximum number of characters shown of a description. The tool definition that follows contains the full description.
+ */
 const shownLength = 160
 
 /** Searches the tools that are not offered yet. The session offers the tools in `found` from the next step on. */
@@ -68,9 +70,9 @@ function describe({ id, description }: CatalogueEntry): string {
 }
 
 /**
- * Returns the entries that match words of the query, best first. A match counts more for rare words, so that "for" and
- * "list" decide little, and more in a name than in a description. Ties keep the order of the catalogue. A word that is a
- * tool's whole name ranks that tool first.
+ * Returns the entries that match words of the query, best match first. Rare words weigh more, so that "for" and "list"
+ * decide little. A match in a name weighs more than one in a description. A word that equals a tool's whole name ranks
+ * that tool first. Ties keep the order of the catalogue.
  */
 export function rankTools(query: string, catalogue: readonly CatalogueEntry[]): CatalogueEntry[] {
   const names = new Set(query.toLowerCase().split(/[\s,]+/))
@@ -91,7 +93,7 @@ export function rankTools(query: string, catalogue: readonly CatalogueEntry[]): 
     .map(({ entry }) => entry)
 }
 
-/** The words of an entry. */
+/** The words of a catalogue entry. */
 interface EntryWords {
   name: string[]
   description: string[]
@@ -102,7 +104,10 @@ function textsOf({ id, description, parameters }: CatalogueEntry): EntryWords {
   return { name: wordsOf(id), description: wordsOf(description), parameters: parameters.flatMap(wordsOf) }
 }
 
-/** Returns the weight of a word by the place of its match; 0 without a match. */
+/**
+ * Returns the weight of the best match of a word: highest in the name, lower in the description, lowest in the
+ * parameters, and 0 without a match.
+ */
 function weightOf(word: string, { name, description, parameters }: EntryWords): number {
   if (name.includes(word)) return 4
   if (word.length < minWordLength) return 0
@@ -112,10 +117,10 @@ function weightOf(word: string, { name, description, parameters }: EntryWords): 
   return parameters.some(matches) ? 1 : 0
 }
 
-/** Shorter words, such as "a" and "to", match only whole words of a name. */
+/** Minimum length for partial matches. Shorter words, such as "a" and "to", match only whole words of a name. */
 const minWordLength = 3
 
-/** Returns the words in lower case. `createIssue` and `create_issue` have two. */
+/** Splits a text into lowercase words. `createIssue` and `create_issue` each have two. */
 function wordsOf(text: string): string[] {
   return text
     .replaceAll(/(\p{Ll})(\p{Lu})/gu, "$1 $2")

@@ -6,25 +6,25 @@ import type { ToolContext } from "../../tool/context.ts"
 import { systemCode } from "../../util/errors.ts"
 import { displayPath, isInside, realPath } from "../../util/paths.ts"
 
-/** A position in a file, found by a language server. */
+/** A position in a file that a language server reported. */
 export interface Finding {
   /** Absolute path. */
   path: string
-  /** Line and character from 1. */
+  /** Line and character, from 1. */
   line: number
   character: number
-  /** Default: the text of the line. */
+  /** Text to show. Default: the line in the file. */
   text?: string
   /** Nesting depth in an outline. */
   depth?: number
 }
 
-/** Returns the start of a range. */
+/** Returns the line and character, from 1, at which a range starts. */
 export function startOf(range: Range): Pick<Finding, "line" | "character"> {
   return { line: range.start.line + 1, character: range.start.character + 1 }
 }
 
-/** Converts a diagnostic; its text is one line. */
+/** Converts a diagnostic to a finding with a text of one line. */
 export function diagnosticFinding(path: string, diagnostic: Diagnostic): Finding {
   const { severity = 1, code, range } = diagnostic
   const named = code === undefined ? "" : ` ${code}`
@@ -42,29 +42,29 @@ function diagnosticMessage({ message }: Diagnostic): string {
 /** Findings as text for the model. */
 export interface RenderedFindings {
   output: string
-  /** Findings in readable files, including those beyond the limit. */
+  /** Number of findings in readable files, including those beyond the limit. */
   count: number
-  /** Findings in files that need permission to read. */
+  /** Number of findings in files that need permission to read. */
   hidden: number
 }
 
 /** Maximum number of findings shown, as in grep. */
 const maxShown = 100
 
-/** Characters shown of a line. */
+/** Maximum number of characters shown of a line. */
 const maxLine = 200
 
-/** Files larger than this are shown without the text of the line. */
+/** Maximum size in bytes of a file whose lines are shown. */
 const maxFileBytes = 1024 * 1024
 
 /**
- * Renders one line per finding. Leaves out findings in files that may not be read: silently if reading is denied, counted
- * if reading needs permission.
+ * Renders one line per finding. Omits findings in files that must not be read: counts them if reading needs permission,
+ * and omits them silently if reading is denied.
  */
 export async function renderFindings(
   findings: readonly Finding[],
   options: Pick<ToolContext, "directory" | "worktree" | "mayRead"> & {
-    /** Output without findings. */
+    /** Output if there are no findings. */
     nothing: string
   },
 ): Promise<RenderedFindings> {
@@ -100,7 +100,10 @@ async function readable(
   }
 }
 
-/** Returns the lines of files inside the worktree. For other files no permission was requested. */
+/**
+ * Returns a function that reads the lines of a file inside the worktree. For other files it returns no lines, because
+ * permission to read them was not requested.
+ */
 function createLineReader(worktree: string): (path: string) => readonly string[] {
   const known = new Map<string, readonly string[]>()
   return (path) => {
@@ -117,7 +120,7 @@ function readLines(path: string, worktree: string): readonly string[] {
     if (!found.isFile() || found.size > maxFileBytes) return []
     return readFileSync(path, "utf8").split(/\r?\n/)
   } catch (error) {
-    // Deleted or unreadable: only the position is shown.
+    // The file is deleted or unreadable. Only the position is shown.
     if (systemCode(error) === undefined) throw error
     return []
   }
@@ -131,8 +134,9 @@ function cut(text: string): string {
 const maxErrors = 20
 
 /**
- * Returns the errors that running language servers report in changed files, as the end of a result; empty without errors.
- * Waits at most `LanguageLimits.editMs`, and not at all if no server for such a file runs.
+ * Returns text to append to a result: the errors that running language servers report in changed files, or an empty
+ * string without errors. Waits at most `LanguageLimits.editMs`, and does not wait if no server for these files is
+ * running.
  */
 export async function errorsAfterEdit(
   ctx: Pick<ToolContext, "lsp" | "abort" | "directory">,

@@ -30,7 +30,7 @@ import {
   startOf,
 } from "./findings.ts"
 
-/** The names are those of other agents, which models know. */
+/** Names of the queries. Models know them from other agents. */
 const operations = [
   "goToDefinition",
   "findReferences",
@@ -58,7 +58,7 @@ const parameters = z.lazy(() =>
 export const lspTool = define("lsp", {
   description: readText(new URL("./lsp.md", import.meta.url)),
   parameters,
-  // May start a program, and must not query files while they are being changed.
+  // The tool may start a program, and must not query files while they are being changed.
   access: "execute",
   asksFirst: true,
   async execute(args, ctx) {
@@ -105,7 +105,7 @@ export const lspTool = define("lsp", {
 const startNote =
   "The server runs outside the sandbox and may run code of the project, such as its build and plugins."
 
-/** A query. Line and character from 1; the path is absolute with links resolved. */
+/** A query. `path` is absolute with links resolved. `line` and `character` count from 1. */
 interface LanguageCall {
   operation: (typeof operations)[number]
   path: string
@@ -118,7 +118,7 @@ type Context = Pick<ToolContext, "abort" | "directory" | "worktree" | "mayRead">
   lsp: NonNullable<ToolContext["lsp"]>
 }
 
-/** Sends the query to the server and renders its answer. Throws the server's errors. */
+/** Sends the query to the server and renders its answer. Rejects with the server's errors. */
 async function runOperation(call: LanguageCall, ctx: Context): Promise<RenderedFindings> {
   const ask = <T>(method: string, needs: keyof ServerCapabilities, params: object) =>
     ctx.lsp.ask<T | null>({ path: call.path, method, params, needs, signal: ctx.abort })
@@ -210,7 +210,7 @@ function positionOf({ operation, line, character }: LanguageCall) {
   })
 }
 
-/** Returns the server's text as Markdown; may be empty. */
+/** Returns the server's text as Markdown, or an empty string if the server has none. */
 function hoverText(hover: Hover | null): string {
   if (!hover) return ""
   const contents = Array.isArray(hover.contents) ? hover.contents : [hover.contents]
@@ -231,7 +231,7 @@ function locationFindings(found: Location | (Location | LocationLink)[] | null):
   )
 }
 
-/** Sorts by file, then by position. */
+/** Sorts findings by file, then by position. */
 function byPosition(findings: readonly Finding[]): Finding[] {
   return findings.toSorted((a, b) => {
     if (a.path !== b.path) return a.path < b.path ? -1 : 1
@@ -239,7 +239,7 @@ function byPosition(findings: readonly Finding[]): Finding[] {
   })
 }
 
-/** Returns nothing for a URI that is not a file, such as the contents of an archive. */
+/** Returns a finding, or none for a URI that is not a file, such as an entry of an archive. */
 function at(uri: string, range: Location["range"], text?: string): Finding[] {
   const path = pathOfUri(uri)
   return path === undefined ? [] : [{ path, ...startOf(range), text }]
@@ -252,7 +252,7 @@ function outline(symbol: DocumentSymbol | SymbolInformation, path: string, depth
   return [own, ...inOrder(symbol.children ?? []).flatMap((child) => outline(child, path, depth + 1))]
 }
 
-/** Sorts by position: some servers sort by name. */
+/** Sorts symbols by position, because some servers sort them by name. */
 function inOrder<T extends DocumentSymbol | SymbolInformation>(symbols: readonly T[]): T[] {
   const start = (symbol: T) => ("location" in symbol ? symbol.location.range : symbol.range).start
   return symbols.toSorted((a, b) => start(a).line - start(b).line || start(a).character - start(b).character)
@@ -269,14 +269,14 @@ function symbolFinding({
   return at(location.uri, range, `${symbolKind(kind)} ${name}${inside}`)
 }
 
-/** For servers that omit the range of a symbol. */
+/** Used if the server omits the range of a symbol. */
 const startOfFile = { start: { line: 0, character: 0 }, end: { line: 0, character: 0 } }
 
 function itemFinding({ uri, kind, name, selectionRange }: CallHierarchyItem): Finding[] {
   return at(uri, selectionRange, `${symbolKind(kind)} ${name}`)
 }
 
-/** Returns a finding per call, with the calling function as text. */
+/** Returns one finding per call. Its text is the calling function. */
 function callerFindings({ from, fromRanges }: CallHierarchyIncomingCall): Finding[] {
   return fromRanges.flatMap((range) => at(from.uri, range, `in ${symbolKind(from.kind)} ${from.name}`))
 }
@@ -285,7 +285,7 @@ function symbolKind(kind: number): string {
   return symbolKinds[kind - 1] ?? "symbol"
 }
 
-/** Symbol kinds in the protocol's order, from 1. */
+/** Symbol kinds in the order of the protocol, which counts from 1. */
 const symbolKinds =
   "file module namespace package class method property field constructor enum interface function variable constant string number boolean array object key null enum-member struct event operator type-parameter".split(
     " ",

@@ -75,7 +75,9 @@ export const planExitTool = define("plan_exit", {
   },
 })
 
-/** The user's answer. `said`: their own words, if they did not choose an option. `file`: the session's plan file. */
+/**
+ * The user's answer. `said`: the user's own words, if they chose none of the options. `file`: the session's plan file.
+ */
 interface ModeAnswer {
   agreed: boolean
   said?: string
@@ -83,8 +85,9 @@ interface ModeAnswer {
 }
 
 /**
- * Asks a yes-or-no question. Only the first option means yes; other words and a dismissal mean no. `show` returns the
- * text to show first for the path of the plan. Throws without plan mode or user.
+ * Asks a yes-or-no question. Only the first option means yes. Any other answer or a dismissal means no. `show` receives
+ * the path of the plan and returns a document to show before the question. Throws if plan mode is off or no user can
+ * answer.
  */
 async function askForMode(
   ctx: ToolContext,
@@ -112,10 +115,10 @@ function notAgreed(said: string | undefined, next: string): ToolResult {
   }
 }
 
-/** Bytes of a plan that are shown. */
+/** Maximum number of bytes of a plan that are shown. */
 const maxBytes = 64 * 1024
 
-/** Returns the plan for the user; a longer one is cut, with a note. Throws without a plan. */
+/** Returns the plan for the user. Cuts a longer plan and adds a note. Throws if the plan is missing or empty. */
 async function readPlan(file: string, signal: AbortSignal): Promise<string> {
   throwIfAborted(signal)
   const { bytes, size } = await readStart(file)

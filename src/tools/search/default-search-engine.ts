@@ -2,7 +2,7 @@ import { createFallbackEngine } from "./fallback-engine.ts"
 import { createRipgrepEngine } from "./ripgrep-engine.ts"
 import { EngineUnavailableError, type SearchEngine } from "./search-engine.ts"
 
-/** Uses the first engine, or the second if the first is unavailable. */
+/** Returns an engine that uses the first engine, or the second if the first is unavailable. */
 export function withFallback(first: SearchEngine, second: SearchEngine): SearchEngine {
   async function* either<T>(run: (engine: SearchEngine) => AsyncIterable<T>): AsyncGenerator<T> {
     try {
@@ -19,5 +19,5 @@ export function withFallback(first: SearchEngine, second: SearchEngine): SearchE
   }
 }
 
-/** Uses ripgrep, or the fallback if its binary is missing or does not start. */
+/** Uses ripgrep, or the fallback engine if ripgrep is missing or does not start. */
 export const defaultSearchEngine: SearchEngine = withFallback(createRipgrepEngine(), createFallbackEngine())

@@ -16,10 +16,12 @@ import {
   type TextQuery,
 } from "./search-engine.ts"
 
-/** Characters of a line that are matched. */
+/** Maximum number of characters of a line that are searched. */
 const maxSearchedLength = 10_000
 
-/** Searches in this process: slower than ripgrep, with JavaScript regular expressions. */
+/**
+ * Creates an engine that searches in this process. It is slower than ripgrep and uses JavaScript regular expressions.
+ */
 export function createFallbackEngine(): SearchEngine {
   return {
     files,
@@ -87,7 +89,7 @@ async function searchFile(
   }
 }
 
-/** Returns undefined for a deleted or unreadable file, so that the search continues. */
+/** Opens a file. Returns undefined if it is deleted or unreadable, so that the search continues. */
 async function openIfPossible(path: string, query: TextQuery): Promise<OpenFile | undefined> {
   try {
     return await openFile(path, realPath(path))
@@ -98,7 +100,7 @@ async function openIfPossible(path: string, query: TextQuery): Promise<OpenFile 
   }
 }
 
-/** The pattern takes too long on a line. */
+/** Thrown if matching a batch of lines takes too long. */
 class SlowPatternError extends TackleError {
   constructor(pattern: string) {
     super(`The pattern takes too long to match: ${pattern}\nAvoid nested repetition such as (a+)+.`, {
@@ -108,10 +110,10 @@ class SlowPatternError extends TackleError {
   }
 }
 
-/** Milliseconds for a batch of lines. A reasonable pattern needs less than one. */
+/** Time limit for a batch of lines, in milliseconds. A reasonable pattern needs less than 1 ms. */
 const batchTimeout = 2000
 
-/** POSIX character classes, written `[[:name:]]` in other dialects. */
+/** POSIX character classes, which other regular expression dialects write as `[[:name:]]`. */
 const namedClasses: Record<string, string> = {
   alnum: "A-Za-z0-9",
   alpha: "A-Za-z",
@@ -127,15 +129,16 @@ const namedClasses: Record<string, string> = {
 }
 
 /**
- * Compiles a pattern to a function that returns the indexes of matching lines. Supports a leading `(?i)` and
- * `[[:alpha:]]`, but no other differences of dialect. Runs with a timeout, because a pattern could block the process
- * forever. Throws {@link InvalidPatternError}; the function throws {@link SlowPatternError}.
+ * Compiles a pattern to a function that returns the indexes of matching lines. Of the syntax of other dialects,
+ * supports only leading flags such as `(?i)` and classes such as `[[:alpha:]]`. The function has a timeout, because a
+ * pattern could block the process forever. Throws {@link InvalidPatternError}. The function throws {@link
+ * SlowPatternError}.
  */
 function createLineMatcher(pattern: string): (lines: readonly string[]) => number[] {
   const context = vm.createContext(
     Object.assign(Object.create(null), { lines: [], expression: compile(pattern) }),
   )
-  // A function, because access to globals of the context is slow.
+  // The script is a function, because access to globals of the context is slow.
   const script = new vm.Script(`((lines, expression) => {
     const hits = []
     for (let index = 0; index < lines.length; index++) if (expression.test(lines[index])) hits.push(index)
@@ -174,7 +177,7 @@ function compileLoosely(pattern: string, source: string, flags: string): RegExp 
   }
 }
 
-/** Runs the expression once: one that is too large throws only then. */
+/** Runs the expression once, because an expression that is too large does not throw before. */
 function tried(expression: RegExp): RegExp {
   expression.test("")
   return expression

@@ -3,15 +3,15 @@ import picomatch from "picomatch"
 import { resolvePath } from "../../util/paths.ts"
 
 /**
- * Compiles a glob to a test of paths relative to the searched directory. `*` matches within a name, `**` across
- * directories; `{a,b}` and `[a-z]` work; hidden names match like others. A pattern without `/` matches names at any depth.
- * A leading `/` anchors the pattern to the searched directory, a trailing one matches everything below. Brackets and
- * parentheses also match literally, for paths such as `app/[id]/(group)`.
+ * Compiles a glob to a function that tests paths relative to the searched directory. `*` matches within a name, and
+ * `**` matches across directories. Supports `{a,b}` and `[a-z]`. Also matches hidden names. A pattern without `/`
+ * matches names at any depth. A leading `/` anchors the pattern to the searched directory, and a trailing `/` matches
+ * everything below. Brackets and parentheses also match literally, for paths such as `app/[id]/(group)`.
  */
 export function compileGlob(glob: string): (path: string) => boolean {
   const anchored = glob.startsWith("/") || glob.startsWith("./")
   let pattern = glob.replace(/^\.?\/+/, "").replace(/\/$/, "/**")
-  // Most matchers take braces around a single word literally; the word is meant.
+  // Most matchers treat braces around a single word literally, but the pattern means the word.
   pattern = pattern.replace(/\{([^{},.]+)\}/g, "$1")
   const literal = pattern.replace(/[()[\]]/g, "\\$&")
   const matches = picomatch(literal === pattern ? pattern : [pattern, literal], {
@@ -23,8 +23,8 @@ export function compileGlob(glob: string): (path: string) => boolean {
 }
 
 /**
- * Splits a pattern outside the directory (`/etc/*.conf`, `../lib/**`, `~/x/*`) into the directory it names and a pattern
- * anchored to it. Returns other patterns unchanged, with the given directory.
+ * Splits a pattern outside the directory (`/etc/*.conf`, `../lib/**`, `~/x/*`) into the directory it names and a
+ * pattern anchored to that directory. Returns other patterns unchanged, with the given directory.
  */
 export function anchorGlob(glob: string, directory: string): { directory: string; glob: string } {
   if (!/^(\/|\.\.(\/|$)|~(\/|$))/.test(glob)) return { directory, glob }
@@ -35,8 +35,9 @@ export function anchorGlob(glob: string, directory: string): { directory: string
 }
 
 /**
- * Returns a glob that the file name of every match matches, in the plain syntax of ripgrep's file types, or undefined. An
- * optimization: {@link compileGlob} decides.
+ * Returns a glob that matches the file name of every path that `glob` matches, in the plain syntax of ripgrep's file
+ * types. Returns undefined if that syntax cannot express one. The result only speeds up the search:
+ * {@link compileGlob} decides.
  */
 export function nameGlob(glob: string): string | undefined {
   const name = glob.slice(glob.lastIndexOf("/") + 1)

@@ -1,10 +1,13 @@
 import { stat } from "node:fs/promises"
 import { systemCode } from "../../util/errors.ts"
 
-/** Number of parallel `stat` calls. */
+/** Maximum number of parallel `stat` calls. */
 const batchSize = 64
 
-/** Returns the `max` most recently modified files, newest first (ties by name), and the total number. */
+/**
+ * Returns the `max` most recently modified files and the total number of files. Sorts the newest first, and files of
+ * the same age by path.
+ */
 export async function newestFirst(
   paths: AsyncIterable<string>,
   max: number,
@@ -42,7 +45,7 @@ interface DatedPath {
   mtimeMs: number
 }
 
-/** A deleted file counts as the oldest. */
+/** Returns the path with its modification time. A deleted file counts as the oldest. */
 async function dated(path: string): Promise<DatedPath> {
   try {
     return { path, mtimeMs: (await stat(path)).mtimeMs }

@@ -16,7 +16,7 @@ import {
   type TextQuery,
 } from "./search-engine.ts"
 
-/** Results must not depend on the machine: only the project's ignore files apply. */
+/** These flags make results independent of the machine: only the project's ignore files apply. */
 const commonFlags = [
   "--no-config",
   "--no-messages",
@@ -26,15 +26,15 @@ const commonFlags = [
   "--glob=!.git",
 ]
 
-/** Characters kept of standard error. */
+/** Approximate number of characters of standard error to keep. */
 const maxErrorLength = 2000
 
-/** ripgrep's exit code for any error: an invalid pattern or an unreadable file. */
+/** ripgrep's exit code for any error, such as an invalid pattern or an unreadable file. */
 const failedCode = 2
 
 /**
- * Runs ripgrep, one process per call. The process is killed when the loop ends early or the signal fires. If `binary`
- * fails to find the program or it does not start, the calls throw {@link EngineUnavailableError}.
+ * Creates an engine that runs one ripgrep process per call. The process is killed if the loop ends early or the signal
+ * fires. If `binary` rejects or the program does not start, the calls throw {@link EngineUnavailableError}.
  */
 export function createRipgrepEngine(binary: () => Promise<string> = packagedBinary): SearchEngine {
   return {
@@ -73,15 +73,19 @@ export function createRipgrepEngine(binary: () => Promise<string> = packagedBina
   }
 }
 
-/** Imported lazily: the package throws on import if it has no binary for the platform. */
+/**
+ * Returns the path of the packaged program. Imports the package lazily, because it throws on import if it has no binary
+ * for the platform.
+ */
 async function packagedBinary(): Promise<string> {
   const { rgPath } = await import("@vscode/ripgrep")
   return rgPath
 }
 
 /**
- * The search runs inside the directory and includes a named path that ignore files exclude. Inside a git repository
- * ripgrep collects rules up to its root; outside it needs a flag to read any.
+ * Returns the arguments that select what to search. ripgrep runs inside the directory, so that it searches a named
+ * directory even if ignore files exclude it. Inside a git repository, ripgrep collects rules up to the repository root.
+ * Outside a repository, it needs a flag to apply ignore files.
  */
 async function rootArguments(root: SearchRoot): Promise<string[]> {
   if (root.kind === "file") return [...commonFlags, "--", `./${basename(root.path)}`]
@@ -111,7 +115,7 @@ function absolute(root: SearchRoot, name: string): string {
   return root.kind === "file" ? root.path : join(root.path, name)
 }
 
-/** Yields standard output. `pattern`: set if the search can fail because of it. */
+/** Yields chunks of standard output. `pattern`: set if an invalid pattern can make the search fail. */
 async function* run(
   binary: () => Promise<string>,
   args: string[],
@@ -176,7 +180,7 @@ function checkEnd(end: End, complaint: string, query: FileQuery, pattern: string
   else throw new SearchFailedError(`The search failed: ${complaint}`)
 }
 
-/** Returns the message of the default regex engine; a second engine repeats it. */
+/** Returns the error of the default regex engine. ripgrep repeats it for the second engine. */
 function reason(complaint: string): string {
   const rules = complaint.split(/^~+$/m)
   return (rules[1] ?? complaint).replace(/^rg: /, "").trim()

@@ -10,26 +10,26 @@ export interface RipgrepMatch {
   text: string
 }
 
-/** End of a file, after its matches. */
+/** The end of a file, which follows its matches. */
 export interface RipgrepEnd {
   type: "end"
   path: string
-  /** The file contains a NUL byte. */
+  /** True if the file contains a NUL byte. */
   binary: boolean
   /** False if reading stopped in an oversized record. */
   whole: boolean
 }
 
-/** Longer records, from huge lines or lines with very many matches, are cut. */
+/** Maximum size of a record in bytes. Longer records, from huge lines or lines with very many matches, are cut. */
 const maxRecordBytes = 256 * 1024
 
 /**
- * Reading stops when a record exceeds this after its text. Each match adds about sixty bytes, which means minutes of
- * output for a line of a gigabyte.
+ * Size of a record in bytes above which reading stops, once its text has been read. Each match adds about 60 bytes to
+ * the record, so a line of 1 GB would mean minutes of output.
  */
 const maxSkippedBytes = 64 * 1024 * 1024
 
-/** Created at the first search: creation takes longer than many searches. */
+/** Created at the first search, because creating it takes longer than many searches. */
 let recordSchema: ReturnType<typeof createRecordSchema> | undefined
 
 function createRecordSchema() {
@@ -51,8 +51,8 @@ function createRecordSchema() {
 }
 
 /**
- * Parses the output of `rg --json`: one JSON object per line. Keeps the first `maxLength` characters of a matching line.
- * Uses a few hundred kilobytes of memory for records of any length. Throws `ZodError` for invalid records.
+ * Parses the output of `rg --json`, one JSON object per line. Keeps the first `maxLength` characters of a matching
+ * line. Uses a few hundred kilobytes of memory for records of any length. Throws `ZodError` for invalid records.
  */
 export async function* readRecords(
   chunks: AsyncIterable<Buffer>,
@@ -93,14 +93,16 @@ function interpret(json: string, maxLength: number): RipgrepMatch | RipgrepEnd |
   }
 }
 
-/** Collects one record. A match beyond the limit keeps the start of its text and its line number. */
+/** Collects one record. For a match above the size limit, keeps the beginning of its text and its line number. */
 function createRecord() {
   const pieces: Buffer[] = []
   let bytes = 0
   let window = ""
   let line: string | undefined
 
-  /** Finds the line number after the text. Quotes in the text are escaped, so the quote before the brace ends it. */
+  /**
+   * Finds the line number after the text. Quotes within the text are escaped, so a quote before a brace ends the text.
+   */
   function seek(piece: Buffer): void {
     if (line !== undefined) return
     window += piece.toString("latin1")
@@ -125,11 +127,11 @@ function createRecord() {
   }
 }
 
-/** Completes the JSON of a match that was cut off. */
+/** Completes the JSON of a truncated match. */
 function closed(head: string, line: string): string {
   const opening = /"lines":\{"(text|bytes)":"/.exec(head)
   if (!opening) return head
-  // 20,000 characters or escapes are more than is shown, and a whole number of base64 groups.
+  // 20,000 characters or escapes are more than the tools show, and form a whole number of base64 groups.
   const start = opening.index + opening[0].length
   const text = /^(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u]){0,20000}/.exec(head.slice(start))?.[0] ?? ""
   return `${head.slice(0, start)}${text}"},"line_number":${line}}}`

@@ -11,7 +11,7 @@ export interface SearchBackend {
 
 const names = ["exa", "brave", "tavily", "searxng"] as const
 
-/** `search` of the config. */
+/** Schema of `search` in the config. */
 export const SearchConfig = z.lazy(() =>
   z.strictObject({
     backend: z.enum(names).describe("Search service for websearch and codesearch"),
@@ -28,7 +28,7 @@ interface BackendEntry {
   urlVariable?: string
 }
 
-/** Backends in order of preference, for services that are configured by environment variables. */
+/** Backends in order of preference. A backend is chosen if its environment variable is set. */
 const backends: readonly BackendEntry[] = [
   { name: "exa", keyVariable: "EXA_API_KEY", url: "https://api.exa.ai" },
   { name: "brave", keyVariable: "BRAVE_API_KEY", url: "https://api.search.brave.com/res/v1" },
@@ -36,15 +36,15 @@ const backends: readonly BackendEntry[] = [
   { name: "searxng", urlVariable: "SEARXNG_URL" },
 ]
 
-/** Exa's MCP server, which needs no key. */
+/** URL of Exa's MCP server, which needs no key. */
 const keylessUrl = "https://mcp.exa.ai/mcp"
 
-/** Variables that contain keys. Commands do not receive them. */
+/** Environment variables that contain keys. They are not passed to commands. */
 export const searchKeyVariables: readonly string[] = backends.flatMap(({ keyVariable }) => keyVariable ?? [])
 
 /**
- * Returns the search service of the config or the environment (`configured`), otherwise Exa without a key, which is
- * available only in some cases (`availability.ts`).
+ * Returns the search service set in the config or the environment. If neither sets one, returns Exa without a key and
+ * `configured: false`. Exa without a key is available only in some cases (`availability.ts`).
  */
 export function chooseSearch(
   environment: Readonly<Record<string, string | undefined>>,
@@ -67,7 +67,7 @@ export function chooseSearch(
   return { backend: open(entry.name, entry.name, { url, key }), configured: true }
 }
 
-/** Loads the code of the services at the first search. */
+/** Returns a service whose code is loaded at the first search. */
 function open(
   name: string,
   service: BackendEntry["name"] | "exaKeyless",

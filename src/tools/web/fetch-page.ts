@@ -12,38 +12,38 @@ const maxBodyBytes = 5 * 1024 * 1024
 
 const maxRedirects = 10
 
-/** Identifies the client honestly: it does not imitate a browser. */
+/** User agent that identifies the client and does not imitate a browser. */
 const userAgent = "Mozilla/5.0 (compatible; Tackle)"
 
 /** A fetched page. */
 export interface Page {
-  /** The final URL. */
+  /** URL of the page after redirects. */
   url: URL
-  /** Value of `content-type`; may be empty. */
+  /** Value of the `content-type` header. May be empty. */
   contentType: string
   body: Buffer
-  /** URLs that permission was requested for, starting with the first. */
+  /** URLs for which permission was requested, in order. The first is the requested URL. */
   asked: URL[]
   cacheable: boolean
 }
 
-/** A page to fetch, and the permissions to request. */
+/** A page to fetch, and functions that request permission. */
 export interface PageRequest {
   url: URL
   accept: string
-  /** Limit for all network activity. Time spent waiting for the user does not count. */
+  /** Time limit in milliseconds for all network activity. Time spent waiting for the user does not count. */
   timeoutMs: number
   signal: AbortSignal
-  /** Resolves if the URL may be fetched. Called once per URL, since rules can match paths of one host. */
+  /** Resolves if the URL may be fetched. Called once per URL, because rules can match single paths of a host. */
   askUrl(url: URL): Promise<void>
   /** Resolves if a host with non-public addresses may be contacted. */
   askPrivate(url: URL, host: string, addresses: readonly string[]): Promise<void>
 }
 
 /**
- * Fetches a page and follows redirects; each is checked like the first URL. A name is resolved once, and the connection
- * uses the checked addresses. Throws {@link WebfetchError} for everything but success, `TimeoutError`, errors of the
- * permission requests, and the signal's reason.
+ * Fetches a page and follows redirects. Each redirect is checked like the first URL. Each host name is resolved once
+ * per request, and the connection uses the checked addresses. Throws {@link WebfetchError} for any unsuccessful
+ * response, `TimeoutError`, errors of the permission requests, and the signal's reason.
  */
 export async function fetchPage(request: PageRequest): Promise<Page> {
   const clock = createClock(request.timeoutMs, request.signal)
@@ -78,7 +78,10 @@ export async function fetchPage(request: PageRequest): Promise<Page> {
   throw new WebfetchError("redirect", `${request.url} redirects more than ${maxRedirects} times.`)
 }
 
-/** Parses a URL that may be fetched, in canonical form and without fragment. `base`: the URL that redirected to it. */
+/**
+ * Parses a URL and returns it in canonical form and without a fragment. `base`: the URL that redirected to it. Throws
+ * {@link WebfetchError} if the URL is invalid or cannot be fetched.
+ */
 export function parseUrl(text: string, base?: URL): URL {
   const from = base ? ` (redirect from ${base})` : ""
   if (!URL.canParse(text, base?.href)) {
@@ -104,7 +107,7 @@ export function parseUrl(text: string, base?: URL): URL {
   return canonical(url)
 }
 
-/** Returns one spelling for equivalent URLs, so that another spelling cannot evade a rule. */
+/** Returns one spelling for equivalent URLs, so that a different spelling cannot evade a rule. */
 function canonical(url: URL): URL {
   const plain = new URL(url)
   plain.hostname = plain.hostname.replace(/\.+$/, "")
@@ -127,16 +130,16 @@ function statusError(url: URL, status: number): WebfetchError {
   return new WebfetchError("status", `${url} returned HTTP ${status}. ${advice}`)
 }
 
-/** A host and its addresses. */
+/** A host and its resolved addresses. */
 export interface ResolvedHost {
-  /** Host without the brackets of an IPv6 address, as in rules for `private_network`. */
+  /** Host name or IP address, without the brackets of an IPv6 address, as in rules for `private_network`. */
   host: string
   addresses: LookupAddress[]
-  /** Addresses outside the public internet. If any, permission is requested before the host is contacted. */
+  /** Addresses outside the public internet. If there are any, permission is requested before the host is contacted. */
   inside: string[]
 }
 
-/** Resolves the URL's host. Throws {@link WebfetchError} if that fails, and the signal's reason. */
+/** Resolves the URL's host. Throws {@link WebfetchError} if the host cannot be resolved, and the signal's reason. */
 export async function resolveHost(url: URL, signal: AbortSignal): Promise<ResolvedHost> {
   const host = url.hostname.replace(/^\[|\]$/g, "")
   const addresses = await addressesOf(host, signal)
@@ -156,7 +159,7 @@ async function addressesOf(host: string, signal: AbortSignal): Promise<LookupAdd
   }
 }
 
-/** Creates a time budget that is used up only while work runs. */
+/** Creates a time budget that decreases only while `run` executes work. */
 function createClock(budgetMs: number, signal: AbortSignal) {
   let leftMs = budgetMs
   return {

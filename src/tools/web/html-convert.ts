@@ -1,15 +1,15 @@
 import TurndownService from "turndown"
 
-/** Output format. `text`: without markup for emphasis, headings and links. */
+/** Output format. `text` has no markup for emphasis, headings and links. */
 export type HtmlForm = "markdown" | "text"
 
-/** Elements without text of the page: code, styles, embedded documents. */
+/** Elements that contain no text of the page, such as code, styles and embedded documents. */
 const invisible = ["script", "style", "noscript", "template", "iframe", "object", "embed", "canvas"] as const
 
 /**
- * Converts a page to Markdown or plain text. URLs of links and images become absolute; embedded images and elements
- * without text are left out. Takes seconds for large or badly nested pages and throws `RangeError` for deeply nested
- * ones: call it through `html-to-text.ts`.
+ * Converts a page to Markdown or plain text. Makes URLs of links and images absolute. Omits embedded images and
+ * elements without text. Takes seconds for large or badly nested pages, and throws `RangeError` for deeply nested
+ * pages, so call it through `html-to-text.ts`.
  */
 export function convertHtml(html: string, base: string, form: HtmlForm): string {
   const service = new TurndownService({
@@ -60,7 +60,7 @@ function plainRules(service: TurndownService): void {
   service.addRule("image", { filter: "img", replacement: (_, node) => attribute(node, "alt") })
 }
 
-/** The used members of a DOM node. */
+/** The members of a DOM node that the conversion uses. */
 interface PageNode {
   nodeName: string
   textContent: string | null
@@ -74,7 +74,7 @@ function attribute(node: PageNode, name: string): string {
   return node.getAttribute?.(name) ?? ""
 }
 
-/** Returns undefined for links within the page and for embedded data. */
+/** Returns the absolute URL, or undefined for links within the page and embedded data. */
 function absolute(url: string, base: string): string | undefined {
   if (url === "" || url.startsWith("#") || !URL.canParse(url, base)) return undefined
   const { protocol, href } = new URL(url, base)
@@ -83,7 +83,7 @@ function absolute(url: string, base: string): string | undefined {
     : undefined
 }
 
-/** Returns false for layout tables, which contain other tables or a single column. */
+/** Returns true for a table of data. Layout tables contain other tables or a single column. */
 function isDataTable(node: PageNode): boolean {
   if (node.nodeName !== "TABLE") return false
   return !node.querySelector?.("table") && all(node, "tr").some((row) => all(row, "td, th").length > 1)

@@ -5,16 +5,15 @@ import { errorMessage } from "../../util/errors.ts"
 import type { HtmlForm } from "./html-convert.ts"
 import { WebfetchError } from "./webfetch-error.ts"
 
-/** Milliseconds. A page of 5 MB takes 5 s; a hostile page would take hours. */
+/** Time limit in milliseconds. A page of 5 MB takes 5 s, but a hostile page would take hours. */
 const defaultTimeLimitMs = 20_000
 
-/** Megabytes. A page of 5 MB needs about 200. */
+/** Memory limit in megabytes. A page of 5 MB needs about 200 MB. */
 const memoryLimitMb = 1024
 
 /**
- * Converts a page to Markdown or text in a worker thread, with limits of time and memory, because pages are untrusted
- * and the engine must not block. Throws {@link WebfetchError} for a page that cannot be converted, and the signal's
- * reason.
+ * Converts a page to Markdown or text in a worker thread with time and memory limits, because pages are untrusted and
+ * the engine must not block. Throws {@link WebfetchError} if the page cannot be converted, and the signal's reason.
  */
 export async function htmlToText(
   html: string,
@@ -23,7 +22,7 @@ export async function htmlToText(
   const { base, form, signal, timeLimitMs = defaultTimeLimitMs } = options
   const worker = new Worker(new URL(`./html-worker${extname(import.meta.filename)}`, import.meta.url), {
     workerData: { html, base, form },
-    // Not the options of this process: threads reject some of them.
+    // Does not inherit the options of this process, because threads reject some of them.
     execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: memoryLimitMb },
   })

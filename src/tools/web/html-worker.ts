@@ -1,4 +1,4 @@
-/** Worker thread of `html-to-text.ts`. */
+/** Worker thread that converts a page for `html-to-text.ts`. */
 import { parentPort, workerData } from "node:worker_threads"
 import { convertHtml } from "./html-convert.ts"
 

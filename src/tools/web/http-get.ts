@@ -9,10 +9,10 @@ import { WebfetchError } from "./webfetch-error.ts"
 /** A request for a page. */
 export interface GetRequest {
   url: URL
-  /** Addresses to connect to; the host name is not resolved again. Not empty. */
+  /** Addresses to connect to. Must not be empty. The host name is not resolved again. */
   addresses: readonly LookupAddress[]
   headers: Record<string, string>
-  /** Limit of the body after decompression. */
+  /** Maximum size of the body after decompression, in bytes. */
   maxBytes: number
   signal: AbortSignal
 }
@@ -25,9 +25,9 @@ export interface GetAnswer {
 }
 
 /**
- * Sends a GET request over a new connection to one of the given addresses. Certificates are checked against the host
- * name. Returns redirects. Throws {@link WebfetchError} if the host is unreachable and for a body above `maxBytes`, and
- * the signal's reason.
+ * Sends a GET request over a new connection to one of the given addresses. Checks certificates against the host name.
+ * Does not follow redirects. Throws {@link WebfetchError} if the host is unreachable or the body exceeds `maxBytes`,
+ * and the signal's reason.
  */
 export async function httpGet(request: GetRequest): Promise<GetAnswer> {
   const { url, signal } = request
@@ -49,7 +49,7 @@ export async function httpGet(request: GetRequest): Promise<GetAnswer> {
 async function send({ url, addresses, headers, signal }: GetRequest): Promise<IncomingMessage> {
   const start = url.protocol === "https:" ? (await import("node:https")).request : plainRequest
   return new Promise((resolve, reject) => {
-    // No agent: a shared connection could lead to an address that was not checked.
+    // No agent, because a shared connection could lead to an address that was not checked.
     start(url, { agent: false, lookup: lookupIn(addresses), headers, signal })
       .once("response", resolve)
       .on("error", reject)
@@ -57,7 +57,7 @@ async function send({ url, addresses, headers, signal }: GetRequest): Promise<In
   })
 }
 
-/** Returns the checked addresses, so that the connection cannot go elsewhere. */
+/** Returns a lookup function that yields only the checked addresses. */
 function lookupIn(addresses: readonly LookupAddress[]): LookupFunction {
   return (_, { all }, callback) => {
     const [first] = addresses
@@ -88,7 +88,7 @@ async function readBody(
   return Buffer.concat(chunks)
 }
 
-/** Value of `accept-encoding`: the encodings that {@link decoded} supports. */
+/** Value of the `accept-encoding` header: the encodings that {@link decoded} supports. */
 export const acceptedEncodings = "gzip, deflate, br"
 
 async function decoded(response: IncomingMessage, url: URL): Promise<Readable> {

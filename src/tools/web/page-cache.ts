@@ -1,20 +1,23 @@
 import type { Page } from "./fetch-page.ts"
 
-/** Milliseconds. */
+/** Time in milliseconds that a page stays cached. */
 const lifetimeMs = 15 * 60 * 1000
 
-/** Total size of the cached pages. */
+/** Maximum total size of the cached pages, in bytes. */
 const maxBytes = 50 * 1024 * 1024
 
-/** Recently fetched pages. */
+/** A cache of recently fetched pages. */
 export interface PageCache {
   get(key: string): Page | undefined
   set(key: string, page: Page): void
 }
 
-/** Creates a cache that keeps pages for 15 minutes, up to 50 MB; the oldest are dropped first. `now`: milliseconds. */
+/**
+ * Creates a cache that keeps pages for 15 minutes, up to 50 MB in total. The oldest pages are dropped first. `now`
+ * returns the time in milliseconds.
+ */
 export function createPageCache(now: () => number = Date.now): PageCache {
-  /** Oldest first. */
+  /** Ordered by age, oldest first. */
   const pages = new Map<string, { page: Page; until: number }>()
   let bytes = 0
 

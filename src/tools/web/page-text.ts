@@ -1,9 +1,9 @@
-/** Number of bytes at the start of a page that can declare its encoding, as in browsers. */
+/** Number of bytes at the start of a page in which it can declare its encoding. Browsers use the same limit. */
 const metaBytes = 1024
 
 /**
- * Decodes a body. Takes the encoding from the byte order mark, the server or the page, in this order; default UTF-8.
- * Invalid bytes become replacement characters.
+ * Decodes a body. Takes the encoding from the byte order mark, the `content-type` header or the page, in this order.
+ * Defaults to UTF-8. Replaces invalid bytes with U+FFFD.
  */
 export function pageText(body: Buffer, contentType: string): string {
   const label = markOf(body) ?? parameter(contentType) ?? metaOf(body) ?? "utf-8"
@@ -21,11 +21,14 @@ function parameter(contentType: string): string | undefined {
   return /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(contentType)?.[1]
 }
 
-/** `<meta charset="…">`, `<meta … content="text/html; charset=…">`, `<?xml … encoding="…"?>`. */
+/**
+ * Returns the encoding that the page declares: `<meta charset="…">`, `<meta … content="text/html; charset=…">` or
+ * `<?xml … encoding="…"?>`.
+ */
 function metaOf(body: Buffer): string | undefined {
   const start = body.subarray(0, metaBytes).toString("latin1")
   const found = /<meta[^>]*?charset\s*=\s*["']?\s*([\w:.-]+)/i.exec(start)?.[1]
-  // The declaration was read as ASCII, so the page is not UTF-16.
+  // The declaration is readable as ASCII, so the page is not UTF-16.
   if (found !== undefined) return /^utf-16/i.test(found) ? "utf-8" : found
   return /^\s*<\?xml[^>]*?encoding\s*=\s*["']([\w:.-]+)/i.exec(start)?.[1]
 }
@@ -34,7 +37,7 @@ function decode(body: Buffer, label: string): string {
   try {
     return new TextDecoder(label).decode(body)
   } catch {
-    // Unknown encoding.
+    // The encoding is unknown.
     return new TextDecoder().decode(body)
   }
 }

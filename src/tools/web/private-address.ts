@@ -2,8 +2,8 @@ import { BlockList, isIPv4, isIPv6 } from "node:net"
 
 /**
  * IPv4 ranges outside the public internet, from the IANA registry of special-purpose addresses: this host, private
- * networks, carrier networks, loopback, link-local (with the metadata services of clouds), documentation, benchmarks,
- * multicast, reserved.
+ * networks, carrier networks, loopback, link-local (which includes cloud metadata services), documentation, benchmarks,
+ * multicast and reserved ranges.
  */
 const special4 = `0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24
   192.0.2.0/24 192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24 198.18.0.0/15
@@ -13,10 +13,10 @@ const special4 = `0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 
 const public6 = "2000::/3"
 const special6 = "2001::/23 2001:db8::/32 2002::/16 2620:4f:8000::/48 3fff::/20"
 
-/** IPv6 ranges with an IPv4 address in the last 32 bits: mapped and translated (NAT64). */
+/** IPv6 ranges whose last 32 bits are an IPv4 address: mapped and translated (NAT64) addresses. */
 const carriers6 = "::ffff:0:0/96 64:ff9b::/96"
 
-/** Returns false only for addresses of the public internet. Unknown addresses count as private. */
+/** Returns false only for addresses of the public internet. Unrecognized addresses count as private. */
 export function isPrivateAddress(address: string): boolean {
   if (isIPv4(address)) return lists.special4.check(address, "ipv4")
   // A "%" precedes the zone of a link-local address.
@@ -44,7 +44,7 @@ function listOf(ranges: string, family: "ipv4" | "ipv6"): BlockList {
 
 function carriedIPv4(address: string): string | undefined {
   if (!lists.carriers6.check(address, "ipv6")) return undefined
-  // URL normalizes IPv6 addresses to hexadecimal groups.
+  // `URL` normalizes IPv6 addresses to hexadecimal groups.
   const groups = new URL(`http://[${address}]`).hostname.slice(1, -1).split(":")
   const [high = 0, low = 0] = groups.slice(-2).map((group) => Number.parseInt(group || "0", 16))
   return [high >> 8, high & 255, low >> 8, low & 255].join(".")

@@ -2,37 +2,37 @@ import * as z from "zod"
 import { orAbort, TimeoutError } from "../../util/abort.ts"
 import { errorMessage, TackleError } from "../../util/errors.ts"
 
-/** A search. */
+/** A search of the web or for code. */
 export interface SearchRequest {
-  /** `code`: examples and documentation of libraries. */
+  /** `code` searches examples and documentation of libraries. */
   kind: "web" | "code"
   query: string
   /** Maximum number of results. */
   results: number
-  /** Maximum length of all texts, in characters. A service may return less. */
+  /** Maximum total length of all texts, in characters. A service may return less. */
   maxCharacters: number
 }
 
-/** A page with an excerpt. */
+/** A page and an excerpt of its text. */
 export interface SearchResult {
   title: string
   url: string
   text: string
-  /** Date in the format of the service. */
+  /** Publication date in the format of the service. */
   published?: string
 }
 
-/** Pages, or a text that the service made of them. */
+/** Pages, or a text that the service compiled from them. */
 export type SearchAnswer = { kind: "results"; results: SearchResult[] } | { kind: "text"; text: string }
 
-/** Address of a service. */
+/** URL and key of a service. */
 export interface SearchAccess {
   key?: string
   /** URL without a trailing slash. */
   url: string
 }
 
-/** A failed search. The message says why and what to do; it never contains the key. */
+/** Thrown if a search fails. The message contains the cause and never contains the key. */
 export class SearchError extends TackleError {
   constructor(message: string, cause?: unknown) {
     super(message, { code: "websearch.failed", recoverable: true, cause })
@@ -41,7 +41,7 @@ export class SearchError extends TackleError {
 
 type Search = (request: SearchRequest, access: SearchAccess, signal: AbortSignal) => Promise<SearchAnswer>
 
-/** The services by name. */
+/** The search functions by service name. */
 export const services = {
   exa: searchExa,
   exaKeyless: searchExaKeyless,
@@ -50,7 +50,7 @@ export const services = {
   searxng: searchSearxng,
 } satisfies Record<string, Search>
 
-/** Approximate characters per token of English or code. */
+/** Approximate number of characters per token of English or code. */
 const charactersPerToken = 4
 
 const ExaPages = z.object({
@@ -66,7 +66,7 @@ const ExaPages = z.object({
 
 const ExaContext = z.object({ response: z.string() })
 
-/** Exa: pages with their text, and for code a text compiled from many sources. */
+/** Searches with Exa. Returns pages with their text or, for code, a text compiled from many sources. */
 async function searchExa(
   { kind, query, results, maxCharacters }: SearchRequest,
   { url, key = "" }: SearchAccess,
@@ -102,7 +102,7 @@ const McpReply = z.object({
     .optional(),
 })
 
-/** Exa without a key: one tool call to its public MCP server. */
+/** Searches with Exa without a key, by one tool call to its public MCP server. */
 async function searchExaKeyless(
   request: SearchRequest,
   { url }: SearchAccess,
@@ -134,13 +134,13 @@ function mcpToolCall({ kind, query, results, maxCharacters }: SearchRequest) {
   return { name: "get_code_context_exa", arguments: { query, tokensNum } }
 }
 
-/** Returns the JSON of a response, which is plain JSON or an event stream with one message. */
+/** Returns the JSON of a response that is either plain JSON or an event stream with one message. */
 function messageOf(text: string): string {
   const data = text.split(/\r?\n/).flatMap((line) => (line.startsWith("data:") ? [line.slice(5).trim()] : []))
   return data.findLast((message) => message !== "") ?? text
 }
 
-/** Brave's limit of results per request. */
+/** Maximum number of results per request that Brave allows. */
 const maxBraveResults = 20
 
 const BraveAnswer = z.object({
@@ -159,7 +159,7 @@ const BraveAnswer = z.object({
     .nullish(),
 })
 
-/** Brave. Has no separate search for code. */
+/** Searches with Brave, which has no separate search for code. */
 async function searchBrave(
   { query, results }: SearchRequest,
   { url, key = "" }: SearchAccess,
@@ -169,7 +169,7 @@ async function searchBrave(
   const headers = { "x-subscription-token": key }
   const request = { name: "brave", url: `${url}/web/search?${parameters}`, headers, signal }
   const { web } = await requestJson(request, BraveAnswer)
-  // Brave marks the search terms.
+  // Brave highlights the search terms.
   const plain = (text: string) => text.replace(/<\/?strong>/g, "")
   return {
     kind: "results",
@@ -193,7 +193,7 @@ const TavilyAnswer = z.object({
   ),
 })
 
-/** Tavily. Has no separate search for code. */
+/** Searches with Tavily, which has no separate search for code. */
 async function searchTavily(
   { query, results }: SearchRequest,
   { url, key = "" }: SearchAccess,
@@ -227,7 +227,9 @@ const SearxngAnswer = z.object({
   ),
 })
 
-/** A SearXNG server. Its settings must allow the format `json`. Code is searched in the category `it`. */
+/**
+ * Searches with a SearXNG server, whose settings must allow the `json` format. Searches for code use the `it` category.
+ */
 async function searchSearxng(
   { kind, query, results }: SearchRequest,
   { url }: SearchAccess,
@@ -250,13 +252,13 @@ async function searchSearxng(
   }
 }
 
-/** Milliseconds. */
+/** Time limit of a request, in milliseconds. */
 const timeoutMs = 25_000
 
-/** Maximum size of a response. */
+/** Maximum size of a response, in bytes. */
 const maxBytes = 5 * 1024 * 1024
 
-/** A request to a service: POST with `body`, otherwise GET. */
+/** A request to a service. Requests with a `body` use POST, others use GET. */
 interface BackendRequest {
   /** Name of the service, for messages. */
   name: string
@@ -266,14 +268,15 @@ interface BackendRequest {
   signal: AbortSignal
 }
 
-/** Like {@link requestText}; parses the response. */
+/** Sends a request like {@link requestText} and parses the response. */
 async function requestJson<S extends z.ZodType>(request: BackendRequest, shape: S): Promise<z.output<S>> {
   return parseAnswer(await requestText(request), shape, request.name)
 }
 
 /**
- * Returns the response text. Does not follow redirects, so that the key goes only to the configured server. Throws
- * {@link SearchError} for HTTP errors and responses above 5 MB, `TimeoutError` after 25 s, and the signal's reason.
+ * Sends a request and returns the response text. Does not follow redirects, so that the key goes only to the configured
+ * server. Throws {@link SearchError} for HTTP errors and responses above 5 MB, `TimeoutError` after 25 s, and the
+ * signal's reason.
  */
 async function requestText({ name, url, headers, body, signal }: BackendRequest): Promise<string> {
   const timeout = new AbortController()

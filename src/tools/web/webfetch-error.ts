@@ -1,13 +1,14 @@
 import { TackleError } from "../../util/errors.ts"
 
 /**
- * A page that could not be fetched. The message contains the reason and the next step. Codes: `webfetch.url`,
+ * Thrown if a page cannot be fetched. The message contains the reason and the next step. Codes: `webfetch.url`,
  * `webfetch.status`…
  */
 export class WebfetchError extends TackleError {
   /**
-   * `url`: invalid or unsupported URL. `network`: host unknown or unreachable. `redirect`: too many redirects. `status`:
-   * HTTP error. `size`: too large. `content`: not text, image or PDF, or not convertible.
+   * `url`: the URL is invalid or unsupported. `network`: the host is unknown or unreachable. `redirect`: there are too
+   * many redirects. `status`: the server returned an HTTP error. `size`: the page is too large. `content`: the page is
+   * not text, an image or a PDF, or cannot be converted.
    */
   constructor(
     why: "url" | "network" | "redirect" | "status" | "size" | "content",

@@ -5,7 +5,10 @@ import { readText } from "../../util/file-system.ts"
 import type { SearchBackend } from "./choose-search.ts"
 import type { SearchRequest, SearchResult } from "./search-backends.ts"
 
-/** Characters of all excerpts. With titles and URLs the output stays within the default limits. */
+/**
+ * Maximum total length of all excerpts, in characters. With titles and URLs, the output stays within the default
+ * limits.
+ */
 const maxWebCharacters = 24_000
 
 const tokenCharacters = 4
