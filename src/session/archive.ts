@@ -14,27 +14,30 @@ const SessionRecord = z.strictObject({
 })
 export type SessionRecord = z.infer<typeof SessionRecord>
 
-/** A session and those of its subagents, with everything stored about them. Grants are not included. */
+/** A session and the sessions of its subagents, with everything stored about them. Grants are not included. */
 export const Archive = z.strictObject({
   format: z.literal("tackle.session"),
   version: z.literal(1),
   ...SessionRecord.shape,
-  /** Sessions of subagents at any depth, parents before children. */
+  /** Sessions of subagents at any depth. Parents come before their children. */
   children: z.array(SessionRecord),
 })
 export type Archive = z.infer<typeof Archive>
 
-/** A value that is not a valid archive, or that exists already. Nothing was stored. */
+/**
+ * Thrown when an archive is invalid or contains a session that already exists, or when the message to fork from is
+ * unknown. Nothing is stored.
+ */
 export class ArchiveError extends UsageError {
   constructor(message: string) {
     super(message, undefined, "session.archive")
   }
 }
 
-/** The start of every archive. */
+/** Fields at the start of every archive. */
 export const archiveHead = { format: "tackle.session", version: 1 } as const
 
-/** Validates an archive. Throws {@link ArchiveError} that names the first invalid location. */
+/** Validates an archive. Throws an {@link ArchiveError} that names the first invalid location. */
 export function checkArchive(value: unknown): Archive {
   const result = Archive.safeParse(value)
   if (!result.success) {
@@ -59,7 +62,7 @@ export function checkArchive(value: unknown): Archive {
   return archive
 }
 
-/** Describes files that users confuse with archives. */
+/** Returns the error message for a value that is not an archive, such as an export of OpenCode. */
 function describeForeign(value: unknown): string {
   const wanted = "This is not a session archive of `tackle session export`"
   if (!isRecord(value))
@@ -78,7 +81,10 @@ function misfit(place: readonly PropertyKey[], why: string): ArchiveError {
   return new ArchiveError(`Invalid session archive${at}: ${why}`)
 }
 
-/** Files and directories are named after ids, so an id with other characters could name someone else's. */
+/**
+ * Rejects ids with unexpected characters. Ids become file and directory names, so such an id could refer to another
+ * file.
+ */
 function checkID(id: string, prefix: "ses" | "msg" | "prt", place: readonly PropertyKey[]): void {
   if (!new RegExp(`^${prefix}_\\w{1,100}$`).test(id))
     throw misfit(place, `Invalid id: expected ${prefix}_ followed by letters or digits.`)

@@ -11,7 +11,7 @@ import { findMentions } from "./mentions.ts"
 /** Files and notes that mentions add to a prompt. */
 export interface MentionedFiles {
   files: PromptFile[]
-  /** Notes for the model: failed attachments with reasons, and subagents that the user named. */
+  /** Notes for the model about failed attachments, with reasons, and about subagents that the user mentions. */
   notes: string[]
   refused: Refusal[]
 }
@@ -22,8 +22,9 @@ export type Attached =
   | { kind: "resource"; name: string; server: string; uri: string }
 
 /**
- * Reads the user's `@` mentions, with the tools and rules of the session. Permission is requested as for any call,
- * and a refusal becomes a note. `agents` are the subagents that this session may start.
+ * Reads the files, directories and resources that the user mentions with `@`, using the tools and rules of the session.
+ * Each read requires permission, as any call does. A refused read becomes a note. `agents` are the subagents that this
+ * session may start.
  */
 export async function attachMentions(
   text: string,
@@ -61,7 +62,7 @@ export async function attachMentions(
   }
 }
 
-/** Returns the call that reads an attachment. The model receives the tool's result, with its checks and limits. */
+/** Returns the tool call that reads an attachment. The checks and limits of the tool apply. */
 export function callFor(attached: Attached): { tool: string; input: Record<string, unknown> } {
   if (attached.kind === "resource")
     return { tool: readResourceID, input: { server: attached.server, uri: attached.uri } }
@@ -71,7 +72,7 @@ export function callFor(attached: Attached): { tool: string; input: Record<strin
     : { tool: "read", input: { filePath: path } }
 }
 
-/** Converts the result of that call to prompt files, or returns the reason why it has no files. */
+/** Converts the result of the call that reads an attachment to prompt files. Returns the error if the call failed. */
 export function attachedFiles(
   attached: Attached,
   state: ToolStateCompleted | ToolStateError,

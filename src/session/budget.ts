@@ -6,23 +6,26 @@ import { UsageError } from "../util/errors.ts"
 
 /** Limits of one prompt, including its subagents. */
 export interface Budget {
-  /** Maximum steps of the model, without those of subagents. At least 1. */
+  /** Maximum number of model steps, excluding steps of subagents. At least 1. */
   maxSteps: number
-  /** Maximum tokens, without cache reads. */
+  /** Maximum number of tokens, excluding cache reads. */
   maxTokens?: number
-  /** Maximum cost in US dollars, by the prices in the config. */
+  /** Maximum cost in US dollars, at the prices in the config. */
   maxCost?: number
 }
 
 /** The budget of a parent run, shared by its concurrent subagents. */
 export interface SharedBudget {
-  /** Reports the usage of the subagent's prompt before each step. */
+  /** Records the usage of the subagent's prompt so far. Called before each step. */
   used(usage: Usage): void
-  /** Returns why the budget is exhausted, if it is. */
+  /** Returns the reason why the budget is exhausted, or undefined. */
   limit(): MessageError | undefined
 }
 
-/** Returns why step number `step` must be the last, if it must. `used`: usage of the whole prompt so far. */
+/**
+ * Returns the limit that makes step number `step` the last one, or undefined. `used` is the usage of the whole prompt
+ * so far.
+ */
 export function limitReached(budget: Budget, step: number, used: Usage): MessageError | undefined {
   const { maxSteps, maxTokens, maxCost } = budget
   if (step >= maxSteps) return stepsMessage(maxSteps)
@@ -39,7 +42,7 @@ export function stepsMessage(steps: number): MessageError {
   )
 }
 
-/** Returns the remaining tokens and dollars, at least 0. */
+/** Returns the tokens and dollars that remain of a budget. The values are never negative. */
 export function restOf({ maxTokens, maxCost }: Budget, used: Usage): Pick<Budget, "maxTokens" | "maxCost"> {
   return {
     maxTokens: maxTokens === undefined ? undefined : Math.max(0, maxTokens - countTokens(used)),
@@ -69,7 +72,7 @@ export interface Spent {
   cost: number
 }
 
-/** Returns the cost of one step in US dollars, by the prices in the config per million tokens. 0 without prices. */
+/** Returns the cost of one step in US dollars. `prices` are per million tokens. Without prices, the cost is 0. */
 export function costOf(tokens: Tokens, prices: ModelInfo["cost"]): number {
   if (!prices) return 0
   const { input, output, reasoning, cache } = tokens
@@ -81,7 +84,7 @@ export function costOf(tokens: Tokens, prices: ModelInfo["cost"]): number {
   return sum / 1_000_000
 }
 
-/** Zero tokens. */
+/** Token counts of zero. */
 export const noTokens: Tokens = { input: 0, output: 0, reasoning: 0, cache: { read: 0, write: 0 } }
 
 /** Returns the sum of the usage of several runs. */
@@ -109,25 +112,25 @@ export function sumUsage(steps: readonly Spent[]): Usage {
 
 /** Tracks the budget usage of a run and its subagents. */
 export interface Spending {
-  /** Returns usage outside of steps and subagents: summaries, and requests of MCP servers. */
+  /** Returns the usage of summaries and of requests by MCP servers. */
   besides(): Spent[]
-  /** Returns all usage except the run's own steps. */
+  /** Returns all usage except that of the run's own steps. */
   elsewhere(): Usage
-  /** Returns the remaining budget. `underWay`: usage of running subagents. */
+  /** Returns the remaining budget. `underWay` is the usage of running subagents. */
   rest(underWay?: Usage): Pick<Budget, "maxTokens" | "maxCost">
-  /** Returns why nothing remains, if nothing does. */
+  /** Returns the limit that is exhausted, or undefined. */
   limit(underWay: Usage): MessageError | undefined
   /** Reports the usage so far to the parent run, if any. */
   report(underWay: Usage): void
   /** Adds the final usage of a subagent. */
   childEnded(end: EventOf<"run.completed">): void
-  /** The final usage of its subagents. */
+  /** Last events of the subagents that have ended. */
   readonly children: readonly EventOf<"run.completed">[]
-  /** Adds a request to the model outside of steps. */
+  /** Adds the usage of a model request outside of steps. */
   sampled(spent: Spent): void
 }
 
-/** Creates the tracker of a new run. `steps` and `summaries` return the current ones. */
+/** Creates the usage tracker of a run. `steps` and `summaries` return the usage of the steps and summaries so far. */
 export function createSpending({
   budget,
   shared,

@@ -6,17 +6,18 @@ import { nearNames } from "../util/similarity.ts"
 /** A named prompt that the user calls with `/name arguments`. */
 export interface CommandConfig {
   /**
-   * `$ARGUMENTS` and `$1`, `$2` … stand for the arguments, `` !`…` `` for the output of a command, `@path` for a file.
+   * Text with placeholders: `$ARGUMENTS` and `$1`, `$2` … for the arguments, `` !`…` `` for the output of a shell
+   * command, and `@path` for a file.
    */
   template: string
   description?: string | undefined
-  /** The agent for this prompt. Afterwards the session has its own agent again. */
+  /** Agent for this prompt only. Afterwards, the session uses its previous agent again. */
   agent?: string | undefined
-  /** The model for this prompt, as `provider/model`. */
+  /** Model for this prompt only, as `provider/model`. */
   model?: string | undefined
-  /** Runs the agent as a subagent. Default: true if the agent can only be a subagent. */
+  /** Runs the agent as a subagent. Default: true if the mode of the agent is `subagent`. */
   subtask?: boolean | undefined
-  /** Describes the arguments to the user. */
+  /** Tells the user which arguments the command expects. */
   argument_hint?: string | undefined
 }
 
@@ -24,8 +25,8 @@ export interface CommandConfig {
 export interface Command extends CommandConfig {
   name: string
   /**
-   * Set if the command is not a template. `skill`: loads the skill of this name with the rules of the session. `mcp`:
-   * the template is a server's answer, used verbatim. Neither has placeholders.
+   * Undefined for a template. `skill` loads the skill with this name under the rules of the session. `mcp` uses
+   * `template` verbatim, because it is the answer of an MCP server. Neither has placeholders.
    */
   origin?: "skill" | "mcp"
 }
@@ -33,11 +34,11 @@ export interface Command extends CommandConfig {
 /** A command with the user's arguments. */
 export interface CommandCall extends Command {
   arguments: string
-  /** Files that come with the text. */
+  /** Files that the MCP server returned with the text. */
   attachments?: readonly Attachment[]
 }
 
-/** Returns commands and skills sorted by name. A command hides a skill with the same name. */
+/** Returns the commands and skills, sorted by name. A command hides a skill with the same name. */
 export function listCommands(
   commands: Readonly<Record<string, CommandConfig>>,
   skills: Iterable<Skill> = [],
@@ -50,8 +51,9 @@ export function listCommands(
 }
 
 /**
- * Parses a text that starts with `/`: a command, or plain text, possibly with the name that was meant. A path such as
- * `/etc/hosts` is plain text. In names, `/` is equivalent to `:`.
+ * Returns the command that a text such as `/name arguments` calls. Any other text, including a path such as
+ * `/etc/hosts`, is plain text; `near` is then the most similar command name, if any. In names, `/` is equivalent to
+ * `:`.
  */
 export function findCommand(
   text: string,
@@ -78,7 +80,7 @@ export function checkCommand({ name, agent }: Command, agents: ReadonlyMap<strin
   )
 }
 
-/** A piece of a filled template. `quoted` comes from someone else, so `@` mentions nothing in it. */
+/** A piece of an expanded template. `@` mentions are ignored in a `quoted` piece, because an MCP server wrote it. */
 export type TemplatePiece =
   | { kind: "text" | "quoted"; text: string }
   | { kind: "shell"; command: string }
@@ -93,8 +95,9 @@ export function commandPieces({ origin, name, template, arguments: given }: Comm
 }
 
 /**
- * Fills in `$ARGUMENTS` and `$1`, `$2` …; the highest number takes all remaining words. If the template has no
- * placeholder, the arguments follow it. Arguments are plain text: a `` !`…` `` in them is not run.
+ * Replaces `$ARGUMENTS` and `$1`, `$2` … with the arguments. The placeholder with the highest number takes all
+ * remaining words. Without placeholders, the arguments are appended to the template. A `` !`…` `` inside the arguments
+ * is not run.
  */
 export function fillTemplate(template: string, given: string): TemplatePiece[] {
   const words = splitWords(given)
@@ -120,10 +123,10 @@ export function fillTemplate(template: string, given: string): TemplatePiece[] {
 
 const placeholder = /\$(?:ARGUMENTS\b|([1-9]\d?)(?!\d))/g
 
-/** Matches at the start or after a non-word character. A `!` inside a word has no effect. */
+/** Matches `` !`…` `` unless a word character or a backtick precedes it. */
 const shellLine = /(?<![\w`])!`([^`\n]+)`/g
 
-/** Splits text into words as a shell does: by white space, except inside quotes. */
+/** Splits text into words at white space, except inside quotes. */
 export function splitWords(text: string): string[] {
   return [...text.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
     ([, double, single, plain]) => double ?? single ?? plain ?? "",

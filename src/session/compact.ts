@@ -8,7 +8,7 @@ import type { CompactionResult } from "./handle.ts"
 import { promptHistory, sizeOf } from "./history.ts"
 import { type CompactionOptions, recordOf, summarize, summaryMessage, summaryPrompt } from "./summary.ts"
 
-/** A session that could not be made smaller. It is unchanged, except for pruned outputs. */
+/** Thrown when a session cannot be made smaller. The session is unchanged, except for pruned outputs. */
 export class CompactionError extends TackleError {
   constructor(reason: string) {
     super(
@@ -18,25 +18,25 @@ export class CompactionError extends TackleError {
   }
 }
 
-/** Share of the history that the newest messages may keep unchanged. */
+/** Maximum share of the history that stays unchanged, counted from the newest message. */
 const tailShare = 0.25
-/** Pruned outputs are enough if they leave at most this share. */
+/** Share of the original size at or below which pruned outputs suffice and no summary is needed. */
 const enough = 0.6
-/** A summary that leaves more than this share is rejected. */
+/** Maximum share of the original size after a summary. A longer summary is rejected. */
 const mustShrinkTo = 0.9
-/** One turn with fewer characters is about as long as its summary. */
+/** Size in characters below which a single turn is about as long as its summary. */
 const shortTurn = 1_000
-/** The second attempt summarizes the newest messages too. */
+/** Number of attempts to summarize. The second attempt also summarizes the newest messages. */
 const attempts = 2
-/** Characters per token in dense text, so that the request for a summary fits. */
+/** Characters per token assumed for dense text, so that the summary request fits the context. */
 const denseToken = 3
-/** Outputs with fewer characters are not worth a file. */
+/** Size in characters below which an output is not moved to a file. */
 const smallOutput = 1_000
 
 /**
- * Makes the model's view of a conversation smaller. Old outputs become references to files, then old messages become
- * a summary. A call and its result stay together, because they are one part. Throws {@link CompactionError} if two
- * attempts did not make it smaller, `AbortedError`, and the errors of the model request.
+ * Reduces the history that the model receives. First replaces old outputs with references to files, then old messages
+ * with a summary. A call and its result stay together, because they are one part. Throws {@link CompactionError} if two
+ * attempts do not reduce the size, `AbortedError`, and the errors of the model request.
  */
 export async function compactConversation(
   conversation: Conversation,
@@ -83,13 +83,13 @@ async function compact(
   throw new CompactionError(`${attempts} summaries did not make it smaller`)
 }
 
-/** Returns true if a summary would not be shorter. */
+/** Returns true if a summary would not be shorter than the history. */
 function isShort(given: readonly MessageWithParts[], size: number): boolean {
   const prompts = given.filter(({ message }) => message.role === "user").length
   return given.length < 2 || (prompts < 2 && size < shortTurn)
 }
 
-/** Returns the newest messages that fit. */
+/** Returns the newest messages that fit in `room` characters. */
 function tailOf(messages: readonly MessageWithParts[], room: number): MessageWithParts[] {
   let size = 0
   const first = messages.findLastIndex((entry) => {
@@ -99,14 +99,19 @@ function tailOf(messages: readonly MessageWithParts[], room: number): MessageWit
   return messages.slice(first + 1)
 }
 
-/** Returns the maximum characters of the record. Without a known context limit: half of the current size. */
+/**
+ * Returns the maximum length, in characters, of the record to summarize. If the context limit is unknown, the maximum
+ * is half of the current size.
+ */
 function roomFor({ info }: Model, size: number): number {
   const { context, output = 0 } = info.limit
   if (!context) return size / 2
   return Math.max(1_000, (context - Math.min(output, context / 2)) * denseToken - summaryPrompt.length)
 }
 
-/** Replaces long outputs by references to files, in new part objects. Returns how many were replaced. */
+/**
+ * Replaces long outputs with references to files and returns the number of replaced outputs. Creates new part objects.
+ */
 async function pruneOutputs(
   entries: readonly MessageWithParts[],
   conversation: Conversation,

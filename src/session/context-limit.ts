@@ -7,21 +7,18 @@ import { compactionOf } from "./history.ts"
 
 /** Keeps the history within the model's context during one run. */
 export interface ContextLimit {
-  /** Must be called before each step. Compacts when the last step came near the limit. */
+  /** Compacts the history if the last step reached the limit. Must be called before each step. */
   beforeStep(): Promise<void>
-  /**
-   * Handles a history that the model refused as too long. Returns true if it was compacted and the step can be
-   * retried.
-   */
+  /** Compacts a history that the model rejected as too long. Returns true if the step can be retried. */
   afterOverflow(): Promise<boolean>
-  /** Costs of the summaries. */
+  /** Usage and cost of the summaries. */
   readonly spent: Spent[]
 }
 
-/** Maximum compactions in a row that still end in a refusal. */
+/** Maximum number of consecutive rejected steps that trigger a compaction. */
 const maxInRow = 2
 
-/** Creates the room of a run. After `compact` failed once, it is not called again. */
+/** Creates the context limit of a run. After `compact` fails once, it is not called again. */
 export function createContextLimit({
   history,
   info,
@@ -32,7 +29,8 @@ export function createContextLimit({
   info: ModelInfo
   compact(): Promise<CompactionResult>
   /**
-   * Called once when the history (`used` tokens) gets close to its `room`, and again after it was shorter in between.
+   * Called once when the history (`used` tokens) approaches its maximum (`room` tokens). Called again only after the
+   * history has been shorter in the meantime.
    */
   warn(state: Fill): void
 }): ContextLimit {
@@ -49,7 +47,7 @@ export function createContextLimit({
     } catch (error) {
       if (error instanceof UsageError || (TackleError.isInstance(error) && error.code === "store"))
         throw error
-      // The next step, or the earlier refusal, reports the problem.
+      // The rejected step or the next step reports the problem.
       failed = true
       return false
     }
@@ -74,19 +72,25 @@ export function createContextLimit({
   }
 }
 
-/** Tokens reserved for the answer of a model without a known output limit, at most half of the context. */
+/**
+ * Number of tokens reserved for the answer if the output limit of the model is unknown. At most half of the context is
+ * reserved.
+ */
 const defaultAnswer = 20_000
 
-/** Share of the room from which the user is warned. */
+/** Share of the room at which the user is warned. */
 const warningShare = 0.8
 
-/** Tokens of the history at its last step, and the maximum that leaves room for an answer. */
+/**
+ * `used` is the number of tokens in the history at the last step. `room` is the maximum that leaves space for an
+ * answer.
+ */
 interface Fill {
   used: number
   room: number
 }
 
-/** Returns undefined if the limit is unknown, or if there was no step since a compaction. */
+/** Returns how full the context is. Undefined if the limit is unknown or no step ran since the last compaction. */
 function fillOf(history: readonly MessageWithParts[], { limit }: ModelInfo): Fill | undefined {
   const { context, output } = limit
   if (!context) return undefined

@@ -9,36 +9,36 @@ import { createRecorder, type Recorder } from "./recorder.ts"
 import { givenBack } from "./run-command.ts"
 import type { SessionEngine } from "./session-engine.ts"
 
-/** A session in the memory of an engine: its history as read so far, and the only way to write it. */
+/** A session that an engine has loaded. Caches its history and is the only way to write it. */
 export interface Conversation {
   readonly engine: SessionEngine
-  /** The session as it is now. Code that replaces it also stores it with the recorder. */
+  /** The current session. Code that replaces this object must also store it with the recorder. */
   session: Session
   readonly recorder: Recorder
-  /** The files that its calls read and wrote. */
+  /** Files that the calls of the session have read and written. */
   readonly files: ListableFileTracker
   readonly readPage: PageReader
-  /** Undefined when instructions beside files are not read. */
+  /** Finds instructions that apply to a file. Undefined if the engine does not search for them. */
   readonly instructions?: InstructionCapability
   /** Caches converted messages, so that a step converts only its new messages. */
   toPrompt: ReturnType<typeof createPromptBuilder>
   /**
-   * Returns the history that the model receives; everything else stays in the store. The first call reads the store
-   * and closes calls left open by a crash. Returns the same array until {@link forget}: appending to it extends the
-   * conversation.
+   * Returns the history that the model receives. Older messages remain in the store. The first call reads the store and
+   * closes calls that a crash left open. Until {@link forget} is called, every call returns the same array, and
+   * appending to it extends the conversation.
    */
   history(): Promise<MessageWithParts[]>
-  /** Loads messages that another engine has added since the last read. */
+  /** Discards the cached history if another engine has changed the session since the last read. */
   catchUp(): Promise<void>
-  /** Must be called after messages of the history were replaced or removed. */
+  /** Updates the caches. Must be called after messages of the history are replaced or removed. */
   shortened(history: MessageWithParts[]): void
-  /** Closes messages and calls in the store that a run left open because it could not store its end. */
+  /** Closes messages and calls in the store that remained open because a run could not store its end. */
   settle(): Promise<void>
   /** Makes the next call of `history` read from the store again. */
   forget(): void
 }
 
-/** Opens a conversation. Reads nothing yet. */
+/** Opens a conversation without reading the store. */
 export function openConversation(initial: Session, engine: SessionEngine): Conversation {
   const { store, bus, mask, fileCommits, instructionsNear } = engine
   const { id } = initial
@@ -65,7 +65,7 @@ export function openConversation(initial: Session, engine: SessionEngine): Conve
     if (settled.messages.length + settled.parts.length > 0) await recorder.write(settled)
   }
 
-  /** Does not repeat instructions that the model still has in its history. */
+  /** Tracks which instructions the model has in its history, so that they are not repeated. */
   function watchInstructions(known: readonly MessageWithParts[]): void {
     if (instructionsNear) instructions = createNearInstructions(instructionsNear, known)
   }
@@ -91,7 +91,7 @@ export function openConversation(initial: Session, engine: SessionEngine): Conve
     shortened(shorter) {
       dropSummed(shorter)
       watchInstructions(shorter)
-      // Messages that were converted before may contain outputs that are pruned now.
+      // Cached messages may contain outputs that have since been pruned.
       conversation.toPrompt = createPromptBuilder()
     },
     async settle() {
@@ -106,8 +106,8 @@ export function openConversation(initial: Session, engine: SessionEngine): Conve
 }
 
 /**
- * Returns each instruction text once per session. Texts listed as `instructions` in the metadata of earlier calls
- * count as given.
+ * Creates a capability that returns each instruction file once per session. Files that the metadata of earlier calls
+ * lists as `instructions` are not returned again.
  */
 export function createNearInstructions(
   find: (file: string) => Promise<FoundInstructions[]>,

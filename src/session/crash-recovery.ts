@@ -7,9 +7,9 @@ import { isRecord } from "../util/json.ts"
 import { isProcessRunning } from "../util/process-table.ts"
 
 /**
- * Closes calls and messages that were open when an earlier process ended. A pending call never started. A running
- * call had no effect if it is stored as harmless, and may have had effects otherwise. An unfinished answer is
- * interrupted. Changes the history and returns the changed messages and parts.
+ * Closes the calls and messages that were open when an earlier process ended. Marks a pending call as never started. A
+ * running call counts as without effect only if it was stored as harmless. Marks an unfinished answer as interrupted.
+ * Modifies the history and returns the changed messages and parts.
  */
 export function settleInterrupted(history: readonly MessageWithParts[]): {
   messages: AssistantMessage[]
@@ -22,7 +22,7 @@ export function settleInterrupted(history: readonly MessageWithParts[]): {
   }
 }
 
-/** Closes the sessions that dead processes were using, including those of subagents. */
+/** Closes open calls and messages in the sessions that dead processes were using, including sessions of subagents. */
 export async function settleKilled(store: Store): Promise<void> {
   await store.recover(isProcessRunning, (history) => {
     const { messages, parts } = settleInterrupted(history)
@@ -34,8 +34,8 @@ export async function settleKilled(store: Store): Promise<void> {
 }
 
 /**
- * Fills the file tracker with the files that earlier calls read and wrote, so that a continued session need not read
- * them again. A summary lists the files of the messages that it replaces.
+ * Fills the file tracker with the files that earlier calls read and wrote, so that a continued session does not need to
+ * read them again. A summary lists the files of the messages that it replaces.
  */
 export function restoreLedger(history: readonly MessageWithParts[], ledger: FileTracker): void {
   for (const { parts } of history) {

@@ -6,26 +6,28 @@ import { toolSearchId } from "../tools/tool-search.ts"
 import { isRecord } from "../util/json.ts"
 
 /**
- * Size of definitions up to which all tools are offered: about 80 tools, as several typical servers have together.
+ * Maximum size, in bytes, of tool definitions that are all offered at once. It fits about 80 tools, the total of
+ * several typical servers.
  */
 export const defaultToolBytes = 64 * 1024
 
 /** The tools of an agent. Some are offered to the model only after it searches for them. */
 export interface DeferredTools {
-  /** Tools that are not offered at first, by id. Empty: all tools are offered. */
+  /** Tools that are not offered at first, by id. Empty if all tools are offered. */
   deferred: ReadonlyMap<string, OfferedTool>
   /** Search index for `tool_search`. Undefined when no tool is deferred. */
   catalogue?: readonly CatalogueEntry[]
   /**
-   * Returns the tools that the model is offered at the end of the history: all tools that are not deferred, then
-   * those that were found or called, in that order. The order keeps prompt caches valid.
+   * Returns the tools that the model is offered at the end of the history. Tools that are not deferred come first, then
+   * deferred tools in the order in which they were found or called. This order keeps prompt caches valid.
    */
   offered(history: readonly MessageWithParts[]): readonly OfferedTool[]
 }
 
 /**
- * Defers third-party tools if their definitions have more than `maxBytes` as sent. Undefined: never. Without
- * permission for `tool_search` nothing is deferred, and `tool_search` itself is offered only when it is needed.
+ * Defers third-party tools if their definitions, in the form sent to the model, exceed `maxBytes`. Without `maxBytes`
+ * or without permission for `tool_search`, no tool is deferred. `tool_search` itself is offered only if tools are
+ * deferred.
  */
 export function deferTools(tools: readonly OfferedTool[], maxBytes: number | undefined): DeferredTools {
   const search = tools.find(isToolSearch)
@@ -47,12 +49,12 @@ export function deferTools(tools: readonly OfferedTool[], maxBytes: number | und
 }
 
 /**
- * Returns the names of tools that were found or called in the history, each once, in that order. A called tool may not
- * exist.
+ * Returns the unique names of the tools that were found or called in the history, in order of first use. A called tool
+ * may not exist.
  */
 export function namedTools(history: readonly MessageWithParts[]): string[] {
   const parts = history.flatMap(({ parts }) => parts)
-  // A summary stands for the oldest messages, wherever it is in the history.
+  // A summary represents the oldest messages, regardless of its position in the history.
   const before = parts.findLast((part) => part.type === "compaction")?.tools ?? []
   const since = parts.flatMap((part) => {
     if (part.type !== "tool") return []
@@ -67,7 +69,9 @@ function foundIn(metadata: unknown): string[] {
   return found.filter((id) => typeof id === "string")
 }
 
-/** A tool of another source with this name does not know the deferred tools. */
+/**
+ * Returns true only for the built-in tool. A tool with this name from another source cannot search the deferred tools.
+ */
 function isToolSearch({ id, source }: OfferedTool): boolean {
   return id === toolSearchId && source.kind === "builtin"
 }
@@ -89,7 +93,9 @@ function entryOf({ id, definition, schema }: OfferedTool): CatalogueEntry {
 /** Number of tool names shown per source. */
 const namesShown = 8
 
-/** Adds the sources of deferred tools to the description, with some names of each. */
+/**
+ * Adds the sources of the deferred tools to the description of `tool_search`, with some tool names from each source.
+ */
 function tellingOf(search: OfferedTool, further: readonly OfferedTool[]): OfferedTool {
   const bySource = Map.groupBy(further, ({ source }) =>
     source.kind === "mcp" || source.kind === "plugin" ? describeSource(source) : "others",

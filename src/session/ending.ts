@@ -10,8 +10,8 @@ import type { LoopResult } from "./loop.ts"
 export type Ending = Extract<EventInput, { type: "run.completed" }>
 
 /**
- * Ends a run that had steps. Publishes its error first. `spent`: usage outside of steps, for summaries and MCP
- * servers. `answer`: the structured answer, if one was required.
+ * Publishes the error of a run that had steps, if any, and returns its last event. `spent` is the usage of summaries
+ * and MCP servers. `answer` is the structured answer, if one was required.
  */
 export function conclude(
   { bus, sessionID, started }: EndingContext,
@@ -39,7 +39,7 @@ export function conclude(
   }
 }
 
-/** Ends a run that could not start, with its error and a `run.completed`. */
+/** Publishes the error of a run that could not start and returns its last event. */
 export function concludeBroken({ bus, sessionID, started }: EndingContext, error: unknown): Ending {
   const status = brokenStatus(error)
   if (status !== "interrupted") {
@@ -68,7 +68,7 @@ export interface EndingContext {
   started: number
 }
 
-/** Adds the usage and refusals of subagents, and the refusals from before the first step. */
+/** Adds the usage and refusals of subagents and the refusals from before the first step to the last event. */
 export function withOthers(end: Ending, children: readonly Ending[], before: readonly Refusal[]): Ending {
   if (children.length + before.length === 0) return end
   const refused = [...before, ...end.refused, ...children.flatMap((child) => child.refused)]
@@ -80,7 +80,10 @@ export function withOthers(end: Ending, children: readonly Ending[], before: rea
   }
 }
 
-/** Returns 130 for interrupted, 1 for failed, 4 for a limit, 3 for completed with refusals, 0 for completed. */
+/**
+ * Returns the exit code: 0 for completed, 1 for failed, 3 for completed with refusals, 4 for a limit, 130 for
+ * interrupted.
+ */
 function exitCodeOf({ status, turn }: LoopResult): number {
   return status === "completed" && turn.refused.length > 0 ? refusedCode : exitCodes[status]
 }

@@ -6,8 +6,8 @@ import { descendants } from "./lineage.ts"
 import { sanitize } from "./sanitize-archive.ts"
 
 /**
- * Yields the result of `exportSession` as JSON text, with one line per message, so that only one page is in memory.
- * Undefined if the session does not exist.
+ * Returns the result of `exportSession` as a stream of JSON text with one line per message. Only one page of messages
+ * is in memory at a time. Undefined if the session does not exist.
  */
 export async function archiveText(
   store: Store,

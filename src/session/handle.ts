@@ -9,7 +9,7 @@ import type { SharedBudget, Spent } from "./budget.ts"
 import type { CommandCall } from "./command.ts"
 import type { UndoResult } from "./undo.ts"
 
-/** The session is busy with another prompt. */
+/** Thrown when the session is busy with another prompt. */
 export class SessionBusyError extends TackleError {
   constructor(id: string) {
     super(`Session ${id} is still working on a prompt. Wait for its run.completed, or abort it first.`, {
@@ -19,7 +19,7 @@ export class SessionBusyError extends TackleError {
   }
 }
 
-/** The engine was closed and accepts no more work. */
+/** Thrown when the engine is closed and accepts no more work. */
 export class EngineClosedError extends TackleError {
   constructor() {
     super(
@@ -32,7 +32,7 @@ export class EngineClosedError extends TackleError {
   }
 }
 
-/** A file that comes with a prompt. */
+/** A file attached to a prompt. */
 export interface PromptFile {
   mime: string
   /** A data URL, or an absolute path. */
@@ -40,47 +40,47 @@ export interface PromptFile {
   filename?: string
 }
 
-/** Attachments and limits of a prompt. */
+/** Options of a prompt, such as attachments and limits. */
 export interface PromptOptions {
   files?: readonly PromptFile[]
-  /** Interrupts the run when it fires. Every part is finished before the run ends. */
+  /** Interrupts the run when it fires. All parts are completed before the run ends. */
   signal?: AbortSignal
-  /** Replaces the step limit of the agent. At least 1. */
+  /** Overrides the step limit of the agent. At least 1. */
   maxSteps?: number
   /**
-   * Ends the run after the step that reaches this number of tokens, and one last step without calls. Includes
-   * subagents, excludes cache reads.
+   * Maximum number of tokens, including subagents and excluding cache reads. After the step that reaches the maximum,
+   * the run ends with one last step without calls.
    */
   maxTokens?: number
   /**
-   * The same limit in US dollars, by the prices in the config. A run fails before it starts if the model has no
-   * prices.
+   * Maximum cost in US dollars, at the prices in the config. Ends the run as `maxTokens` does. The run fails before it
+   * starts if the prices of the model are unknown.
    */
   maxCost?: number
   /**
-   * A JSON Schema. The run's `text` is then valid JSON with defaults filled in. The run fails if the model does not
-   * write such an answer, or, before it starts, if the schema cannot be checked.
+   * JSON Schema of the answer. The `text` of the run is then valid JSON with defaults filled in. The run fails if the
+   * model does not write a valid answer. It fails before it starts if the schema cannot be used.
    */
   outputSchema?: Readonly<Record<string, unknown>>
-  /** Changes the session's model, as `provider/model`. */
+  /** Model for this and later prompts of the session, as `provider/model`. */
   model?: string
-  /** The parsed command, if the text is one. The model receives its expanded template. */
+  /** The parsed command, if the text calls one. The model receives the expanded template. */
   command?: CommandCall
-  /** The `task` call that this prompt works for. Permission requests name it. */
+  /** The `task` call that started this prompt. Permission requests include it. */
   caller?: NonNullable<CallReference["parent"]>
   /** The budget of the parent run. */
   shared?: SharedBudget
 }
 
-/** A running prompt: its events in order, and its end. Leaving the loop early interrupts the run. */
+/** A running prompt. Iteration yields its events in order. Leaving the loop early interrupts the run. */
 export interface PromptRun extends AsyncIterable<TackleEvent> {
-  /** Resolves with the last event. Never rejects: a run that could not start ends as `failed`. */
+  /** Resolves with the last event. Never rejects. A run that cannot start ends as `failed`. */
   readonly completed: Promise<EventOf<"run.completed">>
 }
 
 /**
- * Size of the session for the model, in characters, and the cost of the summary. If nothing was pruned or summarized,
- * there was nothing to compact yet.
+ * The result of a compaction. `before` and `after` are the sizes of the model's history in characters. `spent` is the
+ * usage of the summaries. If nothing was pruned or summarized, there was nothing to compact yet.
  */
 export interface CompactionResult {
   before: number
@@ -90,13 +90,13 @@ export interface CompactionResult {
   spent: Spent[]
 }
 
-/** A session that can be prompted. */
+/** Gives access to one session: its prompts, messages, compaction and undo. */
 export interface SessionHandle {
   readonly id: string
   info(): Session
   /**
-   * Starts a prompt at once, whether its events are read or not. `@path` in the text attaches a file or directory of
-   * the worktree, subject to the rules of the session. Throws {@link SessionBusyError}, {@link EngineClosedError}.
+   * Starts a prompt immediately, even if its events are not read. `@path` in the text attaches a file or directory of
+   * the worktree, subject to the rules of the session. Throws {@link SessionBusyError} and {@link EngineClosedError}.
    */
   prompt(text: string, options?: PromptOptions): PromptRun
   /** Interrupts the running prompt, if any. Resolves when it has ended. */
@@ -104,16 +104,16 @@ export interface SessionHandle {
   /** Returns the stored messages of a page, or all messages. Read long sessions page by page. */
   messages(page?: MessagePage): Promise<MessageWithParts[]>
   /**
-   * Replaces old messages by a summary in the model's view. Deletes nothing. Asks the session's model. Throws
-   * `CompactionError` if that does not make it smaller, {@link SessionBusyError}, and the errors of the model
-   * request.
+   * Replaces old messages in the model's history with a summary by the session's model. Stored messages are kept.
+   * Throws `CompactionError` if the history does not become smaller, {@link SessionBusyError}, and the errors of the
+   * model request.
    */
   compact(options?: { signal?: AbortSignal }): Promise<CompactionResult>
   /**
-   * Restores the files of the last turn that changed any; `redo` reverts that until the next prompt. Restores all
-   * files or none, and never a file that changed since: throws `UndoRefusedError` with their names. `others` leaves
-   * those files alone, `skip` leaves the whole turn alone and continues with the one before. Throws `UsageError` if
-   * there is nothing to do, and {@link SessionBusyError}.
+   * Restores the files of the last turn that changed files. Until the next prompt, `redo` reverts the undo. Restores
+   * either all files or none. Throws `UndoRefusedError` with the names of files that have changed since the turn.
+   * `others` restores only the other files. `skip` changes no file and counts the turn as undone. Throws `UsageError`
+   * if there is nothing to undo, and {@link SessionBusyError}.
    */
   undo(options?: UndoChoice): Promise<UndoResult>
   redo(options?: UndoChoice): Promise<UndoResult>

@@ -3,15 +3,15 @@ import type { MessageWithParts } from "../schema/message.ts"
 import type { CompactionPart, Part } from "../schema/part.ts"
 import type { MessagePage } from "../store/store.ts"
 
-/** Reads a page of one session. */
+/** Reads one page of a session's messages. */
 export type PageReader = (page: MessagePage) => Promise<MessageWithParts[]>
 
-/** Messages read at once. Each may contain several outputs of 50 KB. */
+/** Number of messages per page. Each message may contain several outputs of 50 KB. */
 export const pageSize = 100
 
 /**
- * Yields the messages of a session, or those before one of them, page by page, oldest first. A long session is never
- * in memory as a whole.
+ * Yields the messages of a session page by page, oldest first, so that a long session is never completely in memory.
+ * With `before`, yields only the messages before that message.
  */
 export async function* historyPages(read: PageReader, before?: string): AsyncGenerator<MessageWithParts[]> {
   const kind = { limit: pageSize, from: "oldest", before } as const
@@ -23,7 +23,7 @@ export async function* historyPages(read: PageReader, before?: string): AsyncGen
   }
 }
 
-/** Returns the newest message that `fits`, searching from the end. */
+/** Returns the newest message that satisfies `fits`. Searches from the end. */
 export async function findNewest(
   read: PageReader,
   fits: (entry: MessageWithParts) => boolean,
@@ -38,8 +38,8 @@ export async function findNewest(
 }
 
 /**
- * Yields the pages needed to continue a session, oldest first: from the start of its newest summary, if the summary
- * lists the files seen before it; otherwise all pages.
+ * Yields the pages needed to continue a session, oldest first. Pages before the messages of the newest summary are
+ * skipped if the summary lists the files seen before it.
  */
 export async function* neededPages(read: PageReader): AsyncGenerator<MessageWithParts[]> {
   const pages: MessageWithParts[][] = []
@@ -60,8 +60,8 @@ export async function* neededPages(read: PageReader): AsyncGenerator<MessageWith
 }
 
 /**
- * Returns the part of a history that the model receives: after a compaction, its summary and the messages from its
- * `from` on.
+ * Returns the messages of a history that the model receives. After a compaction, these are the summary and the messages
+ * that start with its `from`.
  */
 export function promptHistory(history: readonly MessageWithParts[]): readonly MessageWithParts[] {
   const { summary, start } = lastSummary(history)
@@ -70,14 +70,13 @@ export function promptHistory(history: readonly MessageWithParts[]): readonly Me
 }
 
 /**
- * Removes the messages that a summary replaces, so that memory contains only the history that the model receives.
- * {@link promptHistory} returns the same as before.
+ * Removes the messages that a summary replaces, to save memory. Does not change the result of {@link promptHistory}.
  */
 export function dropSummed(history: MessageWithParts[]): void {
   history.splice(0, lastSummary(history).start)
 }
 
-/** Returns the newest summary, and the start of the messages that are kept with it. */
+/** Returns the newest summary and the index of the first message that is kept with it. */
 function lastSummary(history: readonly MessageWithParts[]): { summary?: MessageWithParts; start: number } {
   const place = history.findLastIndex((entry) => compactionOf(entry) !== undefined)
   const summary = history[place]
@@ -87,16 +86,18 @@ function lastSummary(history: readonly MessageWithParts[]): { summary?: MessageW
   return { summary, start: from === undefined || kept < 0 ? place : kept }
 }
 
-/** Returns the part that makes a message the summary of those before it. */
+/** Returns the compaction part of a message. Undefined if the message is not a summary. */
 export function compactionOf({ message, parts }: MessageWithParts): CompactionPart | undefined {
-  // This check runs over the whole history at each step, and most messages are the model's.
+  // Checks the role first, because this runs over the whole history at each step and most messages are the model's.
   return message.role === "user" ? parts.find((part) => part.type === "compaction") : undefined
 }
 
-/** Characters counted for an image or another file: providers count about 1,500 tokens, at 4 characters each. */
+/**
+ * Number of characters counted for an image or another file. Providers count about 1,500 tokens, at 4 characters each.
+ */
 const fileCharacters = 6_000
 
-/** Estimates how much context messages take, in characters. */
+/** Returns the estimated size of messages in the context, in characters. */
 export function sizeOf(messages: readonly MessageWithParts[]): number {
   return messages.reduce(
     (sum, { parts }) => sum + parts.reduce((size, part) => size + sizeOfPart(part), 0),

@@ -2,7 +2,7 @@ import type { LeaseHolder, Store } from "../store/store.ts"
 import { TackleError } from "../util/errors.ts"
 import { isProcessRunning } from "../util/process-table.ts"
 
-/** Another engine, in this or another process, is using the session. */
+/** Thrown when another engine, in this or another process, is using the session. */
 export class SessionHeldError extends TackleError {
   constructor(id: string, holder: LeaseHolder) {
     super(
@@ -13,10 +13,10 @@ export class SessionHeldError extends TackleError {
 }
 
 /**
- * Holds the exclusive right to write a session while `work` runs: the running calls of another engine would look like
- * the leftovers of a crash. A lease of a dead process does not count. If `work` fails, `settle` closes its open calls;
- * if that fails too, the lease is kept so that the next start does it. Throws {@link SessionHeldError} before `work`
- * starts.
+ * Holds the exclusive right to write a session while `work` runs. Otherwise, an engine would treat the running calls of
+ * another engine as left over from a crash. A lease of a dead process is ignored. If `work` fails, `settle` closes its
+ * open calls. If `settle` also fails, the lease is kept, and the next start closes the calls. Throws {@link
+ * SessionHeldError} before `work` starts.
  */
 export async function withLease<T>(
   { store, sessionID, holder, settle = async () => {} }: Lease & { settle?: () => Promise<void> },
@@ -45,7 +45,7 @@ interface Lease {
   holder: LeaseHolder
 }
 
-/** Like {@link withLease} for several sessions. */
+/** Like {@link withLease}, but for several sessions. */
 export function withLeases<T>(
   { store, sessionIDs, holder }: { store: Store; sessionIDs: readonly string[]; holder: LeaseHolder },
   work: () => Promise<T>,
@@ -56,7 +56,7 @@ export function withLeases<T>(
   )()
 }
 
-/** Returns true while a living engine, including this one, uses one of the sessions. */
+/** Returns true if a running engine, including this one, is using one of the sessions. */
 export async function isAnyHeld(store: Store, sessionIDs: readonly string[]): Promise<boolean> {
   for (const id of sessionIDs) {
     const present = await store.holder(id)

@@ -2,11 +2,11 @@ import type { Session } from "../schema/session.ts"
 import type { Store } from "../store/store.ts"
 import { TackleError } from "../util/errors.ts"
 
-/** Which session started which. Bounds, grants and depth apply to a whole family of sessions. */
+/** Tracks the parents of sessions. Bounds, grants and the depth limit apply to a whole family of sessions. */
 export interface Lineage {
-  /** Reads the parent sessions. Throws if one of them is gone. */
+  /** Reads the ancestors of a session. Throws {@link OrphanError} if one of them no longer exists. */
   load(session: Family): Promise<void>
-  /** Returns the current parent sessions, nearest first. Throws if they were not loaded. */
+  /** Returns the ancestors in their current state, nearest first. Throws {@link OrphanError} if they are not loaded. */
   above(session: Family): Session[]
   /** Returns the id of the root session. An unknown session is its own root. */
   rootOf(id: string): string
@@ -14,7 +14,10 @@ export interface Lineage {
 
 type Family = Pick<Session, "id" | "parentID">
 
-/** A session whose parent is gone cannot run, because its permissions depend on the parent. */
+/**
+ * Thrown when the parent of a session no longer exists. The session cannot run, because its permissions depend on the
+ * parent.
+ */
 export class OrphanError extends TackleError {
   constructor(id: string, parentID: string) {
     super(
@@ -28,7 +31,8 @@ export class OrphanError extends TackleError {
 }
 
 /**
- * Creates the lineage. `live` returns a session that is open in this process; it may be newer than the stored one.
+ * Creates a lineage. `live` returns a session that is open in this process, because it may be newer than the stored
+ * one.
  */
 export function createLineage(
   store: Pick<Store, "session">,
@@ -76,7 +80,10 @@ export async function descendants(store: Pick<Store, "sessions">, parentID: stri
   return found
 }
 
-/** Returns the ids of the root session and all sessions below it. A session that is not stored is its own family. */
+/**
+ * Returns the ids of the root session and all sessions below it. For a session that is not stored, returns only its own
+ * id.
+ */
 export async function familyOf(store: Pick<Store, "session" | "sessions">, id: string): Promise<string[]> {
   let root = id
   for (
@@ -88,7 +95,7 @@ export async function familyOf(store: Pick<Store, "session" | "sessions">, id: s
   return [root, ...(await descendants(store, root)).map((session) => session.id)]
 }
 
-/** Returns undefined for a root session, and if the parent is gone. */
+/** Returns the id of the parent. Undefined for a root session, or if the parent no longer exists. */
 async function parentOf(store: Pick<Store, "session">, id: string): Promise<string | undefined> {
   const parentID = (await store.session(id))?.parentID
   return parentID === undefined ? undefined : (await store.session(parentID))?.id

@@ -19,7 +19,7 @@ import { type StepProcessor, startStep } from "./step-processor.ts"
 /** Number of refused loops in one turn at which the run ends. */
 const loopRefusalLimit = 3
 
-/** How a loop ended. `error` says why, if the model did not end it. */
+/** Result of a loop. `error` is set unless the model ended the loop by itself. */
 export interface LoopResult {
   status: RunStatus
   error?: MessageError
@@ -29,9 +29,9 @@ export interface LoopResult {
 }
 
 /**
- * Asks the model, runs its calls and asks again, until the model makes no more calls. A call may pass the next step
- * to another agent. The last step within the limits forbids calls. Never rejects because of a model, provider or
- * tool; rejects when the store refuses to write.
+ * Asks the model and runs its calls until the model makes no more calls. A call may hand the next step over to another
+ * agent. The last step within the limits forbids calls. Failures of the model, provider or tools do not reject. Rejects
+ * if the store cannot write, and with a `UsageError` for problems that the user must fix.
  */
 export async function runLoop(first: SessionAgent, prompt: UserMessage): Promise<LoopResult> {
   const { run } = first
@@ -106,7 +106,10 @@ function noMoreCalls(number: number): string {
   return `no further calls are possible: ${which}. Answer with text`
 }
 
-/** Returns how a run ends after its signal fired. A timeout is a limit; anything else is an interruption. */
+/**
+ * Returns the status and error of a run whose signal has fired. A timeout counts as a limit, anything else as an
+ * interruption.
+ */
 function stopped({ reason }: AbortSignal): [RunStatus, MessageError] {
   if (reason instanceof TimeoutError) return ["limit", { name: "limit", message: reason.message }]
   return ["interrupted", abortedMessage]
@@ -131,13 +134,16 @@ function newMessage({ run, agent }: SessionAgent, user: UserMessage): AssistantM
 /** One request to the model. */
 interface Request {
   active: SessionAgent
-  /** The message that is answered. */
+  /** The message that the step answers. */
   user: UserMessage
-  /** Forbids calls. */
+  /** True if calls are forbidden. */
   isLast: boolean
 }
 
-/** Streams one step into the processor. Returns the error that ended it, if any. */
+/**
+ * Streams one step into the processor, with retries after provider errors. Returns the error that ended the step, if
+ * any.
+ */
 async function streamWithRetries(
   processor: StepProcessor,
   request: Request,
@@ -193,7 +199,7 @@ async function streamOnce(processor: StepProcessor, { active, user, isLast }: Re
 function describeFailure(error: unknown): MessageError {
   const message = errorMessage(error)
   if (!(error instanceof ProviderError)) {
-    // Problems that the user must fix, and a store that cannot write, are not failures of the step.
+    // Problems that the user must fix and errors of the store are not failures of the step.
     if (error instanceof UsageError || (TackleError.isInstance(error) && error.code === "store")) throw error
     return { name: "unknown", message }
   }

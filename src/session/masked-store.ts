@@ -5,8 +5,8 @@ import type { Change, Store } from "../store/store.ts"
 import type { SecretMask } from "../tool/secrets.ts"
 
 /**
- * Wraps a store so that secrets are hidden in messages and calls: when they are written and, for older records, when
- * they are read. Ids, session paths and grant patterns stay unchanged, because they must match.
+ * Wraps a store to hide secrets in titles, messages, parts and to-dos. Secrets are hidden on writing and, for older
+ * records, on reading. Ids, session paths and grant patterns remain unchanged, because they must match.
  */
 export function maskStore(store: Store, mask: SecretMask): Store {
   return {
@@ -64,7 +64,7 @@ function maskSession(session: Session, mask: SecretMask): Session {
   return { ...session, title: mask.text(session.title) }
 }
 
-/** The names of its agent and model must also match. */
+/** Masks only the error of a message, because the names of its agent and model must match. */
 function maskMessage(message: Message, mask: SecretMask): Message {
   return message.role === "user" || message.error === undefined
     ? message
@@ -74,7 +74,7 @@ function maskMessage(message: Message, mask: SecretMask): Message {
 function maskPart(part: Part, mask: SecretMask): Part {
   const masked = mask.value(part)
   if (masked.type !== "reasoning" || part.type !== "reasoning" || masked.text === part.text) return masked
-  // The provider's signature covers the original text. With another text it would refuse the whole session.
+  // The signature covers the original text. The provider would reject the whole session if the text differed.
   const { metadata: _, ...unsigned } = masked
   return unsigned
 }

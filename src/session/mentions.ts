@@ -5,20 +5,20 @@ import { isDirectory, isFile } from "../util/file-system.ts"
 import { isInside, resolvePath } from "../util/paths.ts"
 import { nearNames } from "../util/similarity.ts"
 
-/** Something that the user names with `@` in a prompt. */
+/** A target that the user mentions with `@` in a prompt. */
 export type Mention =
   | { kind: "file" | "directory"; name: string; path: string }
   | { kind: "resource"; name: string; server: string; uri: string }
   | { kind: "agent"; name: string }
 
-/** Maximum number of attached files: a pasted log full of names is not a request to read them all. */
+/** Maximum number of mentions in a prompt. A pasted log full of names is not a request to read every file. */
 const maxMentions = 20
 
 /**
  * Finds the mentions in a prompt: `@path` and `@"path with spaces"` of existing files in the worktree, `@name` of an
- * agent, and `@server:uri` of a resource on a known server. Paths are relative to the directory and precede agents of
- * the same name. Trailing punctuation and a line number (`:12`) are ignored. Any other word with an `@`, such as an
- * address, is not a mention.
+ * agent, and `@server:uri` of a resource on a known server. Paths are relative to the directory and take precedence
+ * over agents with the same name. Trailing punctuation and a line number (`:12`) are ignored. Any other word with an
+ * `@`, such as an email address, is not a mention.
  */
 export function findMentions(text: string, place: MentionPlace): Mention[] {
   const found = new Map<string, Mention>()
@@ -31,7 +31,7 @@ export function findMentions(text: string, place: MentionPlace): Mention[] {
   return [...found.values()]
 }
 
-/** The targets that words of a prompt can refer to. */
+/** The files, agents and servers that a mention can refer to. */
 export interface MentionPlace {
   directory: string
   worktree: string
@@ -39,20 +39,20 @@ export interface MentionPlace {
   servers: readonly string[]
 }
 
-/** Returns the words that start with `@` and refer to nothing, as written, without surrounding punctuation. */
+/** Returns the words that start with `@` but do not refer to anything, without surrounding punctuation. */
 export function unknownMentions(text: string, place: MentionPlace): string[] {
   const unknown = mentionWords(text).filter(({ names }) => knownOf(names, place) === undefined)
   return [...new Set(unknown.map(({ names }) => names.at(-1) ?? ""))]
 }
 
-/** Returns everything that starts with `@`, each with its possible readings, longest first. */
+/** Returns the possible readings of each word that starts with `@`, longest first. */
 function mentionWords(text: string): { names: string[] }[] {
   return [...text.matchAll(mention)].map(([, quoted, word = ""]) => ({
     names: quoted === undefined ? readings(word) : [quoted],
   }))
 }
 
-/** Matches `@` at the start, after white space, or after an opening bracket or quote. */
+/** Matches `@` at the start, after white space, or after an opening bracket, a quote or one of `,;:`. */
 const mention = /(?<=^|[\s([{"'`,;:])@(?:"([^"\n]+)"|([^\s"`<>|]+))/g
 
 function knownOf(names: readonly string[], place: MentionPlace): Mention | undefined {
@@ -62,7 +62,7 @@ function knownOf(names: readonly string[], place: MentionPlace): Mention | undef
   )
 }
 
-/** Returns the word, without a line number, then with less and less trailing punctuation. */
+/** Returns the word with and without its line number, then again after removing each trailing punctuation character. */
 function readings(word: string): string[] {
   const names: string[] = []
   for (let name = word; name !== ""; name = name.slice(0, -1)) {
@@ -85,7 +85,10 @@ function findAgent(name: string, agents: readonly string[]): Mention | undefined
   return agents.includes(name) ? { kind: "agent", name } : undefined
 }
 
-/** Only the server knows whether the resource exists. Removes the sentence's punctuation, but no line number. */
+/**
+ * Returns the resource that a word refers to, without trailing punctuation but with a line number. Only the server
+ * knows whether the resource exists.
+ */
 function findResource(
   [word = "", ...others]: readonly string[],
   servers: readonly string[],
@@ -103,7 +106,7 @@ function kindOf(path: string): "file" | "directory" | undefined {
     if (found?.isDirectory()) return "directory"
     return found?.isFile() ? "file" : undefined
   } catch {
-    // A name that is too long, or a loop of links, refers to nothing.
+    // The name is too long, or a link refers to itself.
     return undefined
   }
 }
@@ -116,25 +119,26 @@ function firstOf<T>(names: readonly string[], find: (name: string) => T | undefi
   return undefined
 }
 
-/** A word with `@` that looks like a path but names no file. */
+/** A mention that looks like a path but does not refer to a file. */
 export interface MissingMention {
   name: string
-  /** True if the file exists outside of the worktree. It is not attached. */
+  /** True if the file exists but is outside the worktree. It is not attached. */
   outside: boolean
   /** Paths that the user may have meant, relative to the directory, most likely first. */
   near: string[]
 }
 
-/** Maximum number of project paths to compare with. */
+/** Maximum number of project paths to compare with a mention. */
 const maxPaths = 5000
 
 /** Maximum number of suggestions. */
 const maxNear = 3
 
 /**
- * Finds words with `@` that look like paths but name no file. Addresses, decorators, package names (`@scope/name`) and
- * user names are not reported. A word looks like a path if it starts with `./`, `../` or `~/`, if its first directory
- * exists, if it has a file extension of the project (`.ts`), or if it resembles a path of the project.
+ * Finds words with `@` that look like paths but do not refer to a file. Email addresses, decorators, package names
+ * (`@scope/name`) and user names are not reported. A word looks like a path if it starts with `./`, `../` or `~/`, if
+ * its first directory exists, if it has a file extension of the project (`.ts`), or if it resembles a path of the
+ * project.
  */
 export async function missingMentions(
   text: string,
@@ -161,12 +165,12 @@ export async function missingMentions(
   })
 }
 
-/** Requires a slash or an extension, and none of the characters of addresses, versions and calls. */
+/** Returns true for a word that contains a slash or a dot, but no characters of addresses, versions and calls. */
 function mayBePath(word: string): boolean {
   return /[/.]/.test(word) && !/[@:()=?&#\\]/.test(word) && !/^[/.]*$/.test(word)
 }
 
-/** Returns true for a package name or a module in it, if no directory has that name. */
+/** Returns true for the name of a scoped package or of a module in it. */
 function isPackage(name: string): boolean {
   return /^[a-z\d][\w.~-]*\/[\w.~/-]+$/.test(name)
 }
@@ -180,7 +184,7 @@ async function pathsBelow(directory: string, signal: AbortSignal): Promise<strin
   return paths
 }
 
-/** Returns paths that are few edits away, and files with the same name in other directories. */
+/** Returns paths with a similar spelling, and files with the same name in other directories. */
 function pathsLike(name: string, paths: readonly string[]): string[] {
   const wanted = posix.normalize(name).replace(/\/$/, "")
   const base = posix.basename(wanted)

@@ -8,8 +8,8 @@ import type { Part, TextPart } from "../schema/part.ts"
 import { newId } from "../util/id.ts"
 
 /**
- * Returns the tool definitions after changes by plugins, for the model. Schemas for validation and effects stay the
- * same.
+ * Returns the tool definitions for the model after plugins have changed them. The schemas for validation and the
+ * effects of the tools do not change.
  */
 export async function hookDefinitions(
   plugins: PluginHost | undefined,
@@ -31,9 +31,7 @@ export async function hookDefinitions(
   return changed
 }
 
-/**
- * Returns the parts of the user's message after changes by plugins, which may change, remove and add texts and files.
- */
+/** Returns the parts of the user's message after plugins have changed, removed or added texts and files. */
 export async function hookMessage(
   plugins: PluginHost | undefined,
   message: UserMessage,
@@ -47,13 +45,13 @@ export async function hookMessage(
     output: { message: { ...message }, parts: parts.map((part) => ({ ...part })) },
   }
   const { output } = await plugins.run("chat.message", about, signal)
-  // The host checks the result. Parts that plugins added get ids here.
-  // Loaded lazily: creating the schema is slow, and most engines have no plugin.
+  // The host checks the result. Parts that plugins added get ids here. The schema is loaded lazily, because creating it
+  // is slow and most engines have no plugin.
   const schema = (await import("../schema/part.ts")).Part
   return output.parts.map((part) => schema.parse({ id: newId("prt"), ...part, sessionID, messageID }))
 }
 
-/** Returns the request settings of plugins, as fields of `StepRequest`. */
+/** Returns the request settings that plugins have set, as fields of `StepRequest`. */
 export async function hookParams(
   plugins: PluginHost | undefined,
   {
@@ -87,7 +85,7 @@ export async function hookParams(
   }
 }
 
-/** Returns the system prompt and messages of a step after changes by plugins. Stored messages stay the same. */
+/** Returns the system prompt and messages of a step after plugins have changed them. Stored messages do not change. */
 export async function hookPrompt(
   plugins: PluginHost | undefined,
   input: PromptInput & { sessionID: string },
@@ -118,7 +116,7 @@ export async function hookPrompt(
   return { system, messages, changed: true }
 }
 
-/** Returns a complete text of the model after changes by plugins. */
+/** Returns a completed text of the model after plugins have changed it. */
 export async function hookText(
   plugins: PluginHost | undefined,
   { sessionID, messageID, id: partID, text }: TextPart,
@@ -129,7 +127,7 @@ export async function hookText(
   return (await plugins.run("text.complete", about, signal)).output.text
 }
 
-/** Returns the summary prompt after changes by plugins. */
+/** Returns the summary prompt after plugins have changed it. */
 export async function hookSummary(
   plugins: PluginHost | undefined,
   sessionID: string,

@@ -11,7 +11,7 @@ import { hookMessage } from "./plugin-hooks.ts"
 import type { SessionRun } from "./session-run.ts"
 import { describeUndone } from "./undo.ts"
 
-/** A message of the user, and who answers it. */
+/** A message from the user, with the agent and model that answer it. */
 export interface Post {
   text: string
   files: readonly PromptFile[]
@@ -24,8 +24,8 @@ export interface Post {
 }
 
 /**
- * Appends the user's message to the conversation, after changes by plugins. Stores the session with the model, its
- * new time and, for the first message, its title.
+ * Appends the user's message, as changed by plugins, to the conversation. Also stores the session's model, its update
+ * time and, for the first message, its title.
  */
 export async function postPrompt(conversation: Conversation, post: Post): Promise<UserMessage> {
   const { recorder, readPage } = conversation
@@ -53,7 +53,7 @@ export async function postPrompt(conversation: Conversation, post: Post): Promis
   return message
 }
 
-/** Appends a message to the model in the user's place. */
+/** Appends a message from Tackle to the model. The message has the role `user`. */
 export async function postNote({ conversation, model }: SessionRun, text: string): Promise<UserMessage> {
   const { agent } = conversation.session
   const message = newUserMessage(conversation, { agent, model: model.info.ref })
@@ -69,7 +69,7 @@ export async function handOver(run: SessionRun, { agent, message }: Handover): P
   return postNote(run, message)
 }
 
-/** Returns a function that starts each part of a message: its ids, with a new part id per call. */
+/** Returns a function that creates the ids of a new part of the message. */
 export function partOf({
   id: messageID,
   sessionID,
@@ -79,7 +79,7 @@ export function partOf({
 
 const titleLength = 60
 
-/** Returns the first line of the user's text, cut at a word. */
+/** Returns the first line of the user's text, shortened at a word boundary if it is too long for a title. */
 export function titleOf(text: string): string {
   const line = text.trim().split("\n", 1)[0] ?? ""
   if (line.length <= titleLength) return line
@@ -87,7 +87,7 @@ export function titleOf(text: string): string {
   return `${cut.slice(0, Math.max(cut.lastIndexOf(" "), titleLength / 2))}…`
 }
 
-/** Creates a message of the user, or in the user's place. */
+/** Creates a message with the role `user`. Does not store it. */
 export function newUserMessage(
   { session }: Conversation,
   { agent, model }: { agent: string; model: ModelRef },

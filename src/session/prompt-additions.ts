@@ -13,16 +13,17 @@ import { offeredTools, type SessionAgent } from "./session-run.ts"
 /** A prompt with its command and message. */
 export interface Prompted {
   text: string
-  /** Set if the text is a command. */
+  /** Set if the text calls a command. */
   command: CommandCall | undefined
-  /** The subagent that the command is handed to. */
+  /** The subagent that runs the command, if any. */
   subagent: string | undefined
-  /** The user's message, the last of the conversation. */
+  /** The user's message, which is the last message of the conversation. */
   user: UserMessage
 }
 
 /**
- * Adds the output of its command and the attachments of its `@` mentions to the user's message. Returns the refusals.
+ * Extends the user's message with the output of the command and with the files that the prompt mentions. Returns the
+ * refused calls.
  */
 export async function addToPrompt(active: SessionAgent, prompted: Prompted): Promise<Refusal[]> {
   const expanded = await addCommand(active, prompted)
@@ -49,14 +50,16 @@ async function addCommand(
   return expanded
 }
 
-/** As for the model's calls, the start and end of a call must survive a power loss. */
+/**
+ * Returns true if a state must survive a power loss. As for the model's calls, these are the start and end of a call.
+ */
 function isSynced({ state }: ToolPart): boolean {
   return state.status === "running" ? mayHaveActed(state) : state.status !== "pending"
 }
 
 /**
- * Ignores mentions in a subagent's prompt, because a model wrote it. Attachments are not calls, so they are not
- * replayed.
+ * Attaches the mentioned files to the user's message. Ignores mentions in a subagent's prompt, because a model wrote
+ * it. Attachments are not recorded as calls, so they are not replayed.
  */
 async function addMentions(active: SessionAgent, text: string, user: UserMessage): Promise<Refusal[]> {
   const { engine, history, conversation, caller } = active.run

@@ -1,17 +1,17 @@
 import type { Session } from "../schema/session.ts"
 import { UsageError } from "../util/errors.ts"
 
-/** Selects sessions to delete. At least one field is required; with both, a session must match both. */
+/** Selects sessions to delete. At least one field is required. If both are set, a session must match both. */
 export interface PruneChoice {
-  /** Time since the last use, in milliseconds. */
+  /** Minimum time since the last use, in milliseconds. */
   olderThanMs?: number
-  /** Keep the newest N sessions per project. */
+  /** Number of newest sessions to keep per project. */
   keep?: number
 }
 
 /**
- * Returns the sessions to delete among root sessions, oldest first. Sessions of subagents stay with their parent.
- * Throws `UsageError` if nothing is selected.
+ * Returns the sessions to delete from a list of root sessions, oldest first. Sessions of subagents stay with their
+ * parent. Throws `UsageError` if neither field is set.
  */
 export function chooseOld(
   sessions: readonly Session[],

@@ -8,22 +8,22 @@ import type { Change, CommitOptions, Store } from "../store/store.ts"
 import type { SecretMask } from "../tool/secrets.ts"
 
 /**
- * The only way to write a session. Changes are committed first and announced afterwards, in the order of the calls.
- * Each method resolves after the commit and rejects if the store refused it; then nothing is announced. Calls made in
- * parallel share one transaction, which succeeds or fails as a whole.
+ * Provides the only way to write a session. Changes are first committed and then announced, in the order of the calls.
+ * Each promise resolves after the commit. If the store rejects the commit, the promise rejects and nothing is
+ * announced. Parallel calls share one transaction, which succeeds or fails as a whole.
  */
 export interface Recorder {
   session(session: Session): Promise<void>
-  /** Stores new or changed messages and parts in one transaction. `durable`: it must survive a power loss. */
+  /** Stores new or changed messages and parts in one transaction. A `durable` transaction survives a power loss. */
   write(written: Written & CommitOptions): Promise<void>
   /**
-   * Stores them without waiting: in one transaction with the next write, or with all others from the same turn of the
-   * event loop. If that fails, the next write is refused too.
+   * Stores messages and parts without waiting. They are committed with the next write or with all other notes of the
+   * same turn of the event loop. If that transaction fails, the next write also fails.
    */
   note(written: Written): void
   removeParts(parts: readonly Part[]): Promise<void>
   todos(todos: readonly Todo[]): Promise<void>
-  /** Announces streamed text. The next state of its part stores it. */
+  /** Announces streamed text. The text is stored with the next state of its part. */
   delta(partID: string, field: "text" | "raw", delta: string): void
 }
 
@@ -43,7 +43,7 @@ interface Step {
 /** A step that waits for its transaction. */
 interface WaitingStep extends Step {
   durable: boolean
-  /** Resolves after the step was stored and announced. Rejects with the reason if it was not stored. */
+  /** Resolves when the step is stored and announced. Rejects with the reason if the step cannot be stored. */
   waiter?: { resolve(): void; reject(error: unknown): void }
 }
 
@@ -78,7 +78,7 @@ export function createRecorder({
     noted.events.push(...events)
   }
 
-  /** Commits changes without a waiting caller. The next write reports an error. */
+  /** Commits changes for which no caller waits. The next write reports an error. */
   function flush(): void {
     note([], [])
     enqueue({ durable: false })
@@ -102,11 +102,11 @@ export function createRecorder({
     noted = { changes: [], events: [] }
     if (committing) return
     committing = true
-    // Waits until everything that can run now has reached its next write, such as parallel calls of a step.
+    // Waits until all code that can run now has reached its next write, such as the parallel calls of a step.
     queueMicrotask(() => process.nextTick(() => void commitAll()))
   }
 
-  /** Never rejects: the waiters of a write receive its error. */
+  /** Commits all waiting steps. Never rejects, because the callers of the writes receive the error. */
   async function commitAll(): Promise<void> {
     while (waiting.length > 0) {
       const steps = waiting
@@ -128,7 +128,7 @@ export function createRecorder({
     for (const waiter of waiters) waiter.reject(error)
   }
 
-  /** Commits several steps in one transaction, so that they wait for the disk once. */
+  /** Commits several steps in one transaction, to wait for the disk only once. */
   async function commitTogether(steps: readonly WaitingStep[]): Promise<void> {
     const before = lost
     lost = undefined
@@ -207,22 +207,24 @@ interface Delta {
   text: string
 }
 
-/** Streamed text that was not announced yet. */
+/** Streamed text that has not been announced yet. */
 export interface Deltas {
   add(partID: string, field: Delta["field"], text: string): void
   /**
-   * Removes and returns the waiting deltas. `closing`: parts whose new state comes next, so nothing of them is held
-   * back.
+   * Removes and returns the waiting deltas. `closing` contains the parts whose new state follows. Their deltas are
+   * returned completely.
    */
   take(closing: readonly string[]): Delta[]
 }
 
-/** Interval at which the deltas of a part are joined and announced: 30 times a second looks smooth. */
+/**
+ * Interval in milliseconds at which the deltas of a part are joined and announced. 30 updates per second look smooth.
+ */
 const intervalMs = 33
 
 /**
- * Joins deltas by part and calls `onDue` when some have waited for the interval. Holds back an end that may be the
- * start of a secret.
+ * Creates a buffer that joins deltas by part. Calls `onDue` when a delta has waited for the interval. Holds back the
+ * end of a text if it could be the start of a secret.
  */
 export function createDeltas(onDue: () => void, mask: SecretMask | undefined): Deltas {
   let waiting = new Map<string, Delta>()

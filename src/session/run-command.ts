@@ -11,11 +11,11 @@ import { newId } from "../util/id.ts"
 import type { CommandCall } from "./command.ts"
 import { commandPieces, type TemplatePiece } from "./command.ts"
 
-/** A command turned into a prompt. */
+/** A prompt that was created from a command. */
 export interface ExpandedCommand {
   /** The text for the model. */
   text: string
-  /** The same without the output of commands, in which `@` mentions nothing. */
+  /** The text without outputs and quoted texts, because `@` mentions in them are ignored. */
   mentions: string
   refused: Refusal[]
 }
@@ -25,13 +25,13 @@ export interface PromptOwner {
   agent?: string
   /** `provider/model`. */
   model?: string
-  /** The subagent that the prompt is handed to. */
+  /** The subagent that runs the command. */
   subagent?: string
 }
 
 /**
- * Returns the agent and model for a command. A model named with the prompt precedes the command's. Throws
- * `UsageError` for an unknown agent.
+ * Returns the agent and model for a command. A model given with the prompt takes precedence over the model of the
+ * command. Throws `UsageError` for an unknown agent.
  */
 export function promptOwner(
   { command, model: chosen }: { command?: CommandCall; model?: string },
@@ -47,8 +47,8 @@ export function promptOwner(
 }
 
 /**
- * Notes in the session the agent and model to restore after the prompt. The note is stored with the prompt, so it survives
- * a killed process. A model named with the prompt (`keepModel`) stays.
+ * Records in the session which agent and model to restore after the prompt. The record is stored with the prompt, so it
+ * survives a killed process. With `keepModel`, the model was given with the prompt and is not restored.
  */
 export function lend(
   session: Session,
@@ -64,7 +64,10 @@ export function lend(
   return { ...session, lent }
 }
 
-/** Restores the agent and model from before the prompt, unless something else changed them meanwhile. */
+/**
+ * Returns the session with the agent and model from before the prompt. An agent that has changed in the meantime is
+ * kept.
+ */
 export function givenBack(session: Session): Session {
   const { lent, model, ...rest } = session
   if (!lent) return session
@@ -73,17 +76,17 @@ export function givenBack(session: Session): Session {
   return { ...rest, agent, model: kept }
 }
 
-/** How the calls of a command are stored, and its agent and model. */
+/** Options of {@link expandCommand}. */
 export interface CommandOptions {
   /** Stores a part of the user's message. */
   keep(part: ToolPart): Promise<void>
-  /** Receives the whole command. The prompt is then its answer. */
+  /** Subagent that runs the whole command. The prompt then contains its answer. */
   subagent?: string
 }
 
 /**
- * Turns a command into a prompt. Its `` !`…` `` are calls of `bash` and its skills are calls of `skill`, with permission
- * and storage as for the calls of a model. A refused call leaves a note in its place.
+ * Turns a command into a prompt. Runs each `` !`…` `` as a call of `bash` and each skill as a call of `skill`, with the
+ * same permissions and storage as calls of a model. A note replaces the output of a failed or refused call.
  */
 export async function expandCommand(
   command: CommandCall,
@@ -116,7 +119,7 @@ interface WantedCall {
   input: Record<string, unknown>
 }
 
-/** Returns the call that a piece of a template needs, if any. */
+/** Returns the call that a piece of a template requires, or an empty list. */
 export function pieceCall(
   piece: TemplatePiece,
   commandName: string,
@@ -134,7 +137,7 @@ export function pieceCall(
   }
 }
 
-/** Runs calls that no model made. Each is a part of the user's message. */
+/** Runs the calls of a command. Each call is stored as a part of the user's message. */
 async function storedCalls(
   wanted: readonly WantedCall[],
   step: Omit<Step, "report">,
@@ -166,11 +169,11 @@ async function storedCalls(
   return { outputs: outcomes.map(({ state }) => shownOutput(state)), refused: turn.refused }
 }
 
-/** Returns the text that replaces a piece of the template. */
+/** Returns the text that replaces a shell command or skill in the template. */
 export function shownOutput(state: ToolStateCompleted | ToolStateError): string {
   if (state.status === "completed") return state.output.replace(succeeded, "")
   return `(This failed: ${state.error})`
 }
 
-/** The last line of `bash` output for a command that succeeded. In a prompt, only failures are worth a line. */
+/** Matches the last line of `bash` output for a successful command. A prompt includes this line only for failures. */
 const succeeded = /\n\[exit code 0 · [^\]\n]*\]$/

@@ -21,17 +21,17 @@ import { requireAnswer } from "./structured-answer.ts"
 import { createSpawner } from "./subagent.ts"
 import { changesOfTurn } from "./turn-patch.ts"
 
-/** A prompt of the user. */
+/** A prompt from the user. */
 export interface Prompt {
   text: string
   options: PromptOptions
-  /** Interrupts the run. */
+  /** Interrupts the run when it fires. */
   signal: AbortSignal
 }
 
 /**
- * Continues the conversation by one prompt, to its end. A command's agent and model apply to its prompt only. Rejects
- * for problems that the user must fix before a model can be asked, and when the store refuses to write.
+ * Runs a prompt to its end. The agent and model of a command apply only to this prompt. Rejects for problems that the
+ * user must fix before the model can be called, and if the store cannot write.
  */
 export async function runPrompt(
   conversation: Conversation,
@@ -80,7 +80,7 @@ async function answer(
   return withOthers(end, run.spending.children, refused)
 }
 
-/** Assembles the run after the user's message was posted. Its parts refer to it. */
+/** Creates the run after the user's message is posted. Some of its capabilities refer to the run itself. */
 async function createRun({
   conversation,
   agent,
@@ -149,12 +149,12 @@ async function choose(
   const agent = engine.agent(chosen.agent)
   if (options.model !== undefined) chosen.model = parseModelName(options.model)
   const model = await engine.model(chosen, agent)
-  // Only after both were found: a prompt that cannot start leaves the session unchanged.
+  // Changes the session only after both are found. A prompt that cannot start leaves the session unchanged.
   conversation.session = { ...conversation.session, agent: chosen.agent }
   return { agent, model }
 }
 
-/** Throws `UsageError` for a cost limit on a model without known prices. */
+/** Returns the limits of a prompt. Throws `UsageError` for a cost limit on a model without known prices. */
 function budgetOf(options: PromptOptions, agent: Agent, model: Model): Budget {
   const { maxSteps = agent.steps, maxTokens, maxCost } = options
   const budget: Budget = { maxSteps, maxTokens, maxCost }
@@ -162,14 +162,14 @@ function budgetOf(options: PromptOptions, agent: Agent, model: Model): Budget {
   return budget
 }
 
-/** Returns the steps so far that answer a prompt. */
+/** Returns the messages of the model since the user's message. */
 function stepsSince(user: UserMessage, history: readonly MessageWithParts[]): AssistantMessage[] {
   return history.flatMap(({ message }) =>
     message.role === "assistant" && message.id > user.id ? [message] : [],
   )
 }
 
-/** The to-do list of a session, kept in the store and announced when it changes. */
+/** Returns access to the to-do list of a session. The list is kept in the store, and changes are announced. */
 export function createTodoCapability(sessionID: string, store: Store, recorder: Recorder): TodoCapability {
   return {
     read: () => store.todos(sessionID),

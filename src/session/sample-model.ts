@@ -5,18 +5,18 @@ import { UsageError } from "../util/errors.ts"
 import { costOf } from "./budget.ts"
 import type { SessionRun } from "./session-run.ts"
 
-/** Estimate for texts whose tokens were not counted. */
+/** Estimated number of characters per token, for text whose tokens are not counted. */
 const charactersPerToken = 4
 
 /**
- * Creates a function that asks the run's model outside of the session, one request at a time, without tools and
- * without storing anything. The run's budget limits the answer. Throws `UsageError` when the budget is exhausted, and
- * the errors of `streamStep`.
+ * Creates a function that sends requests to the run's model outside the session, one at a time. The requests have no
+ * tools and are not stored. The run's budget limits the answer. The function throws `UsageError` if the budget is
+ * exhausted, and the errors of `streamStep`.
  */
 export function createSampler(run: SessionRun): Sample {
   let last: Promise<unknown> = Promise.resolve()
   return (request) => {
-    // One at a time, so that the next request sees the usage of each answer.
+    // Sends one request at a time, so that each request sees the usage of the previous answers.
     const answer = last.then(() => sampleModel(request, run))
     last = answer.catch(() => {})
     return answer
@@ -57,7 +57,7 @@ async function sampleModel(
   return result
 }
 
-/** Returns the maximum tokens of the answer, after an estimate for the question. */
+/** Returns the maximum number of tokens for the answer: the remaining budget minus an estimate for the request. */
 function roomFor(
   { system = "", messages }: SampleRequest,
   { info: { cost } }: Model,

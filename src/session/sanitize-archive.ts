@@ -1,10 +1,10 @@
 import { isRecord } from "../util/json.ts"
 import type { Archive } from "./archive.ts"
 
-/** An id, or a keyword of a schema. */
+/** Matches an id or a keyword of a schema. */
 const word = /^[\w-]{1,80}$/
 
-/** Patterns by key, for values that describe structure, not content. */
+/** Patterns, by key, of values that describe structure and not content. */
 const structural: ReadonlyMap<string, RegExp> = new Map([
   ...["id", "sessionID", "messageID", "parentID"].map((key) => [key, /^(?:ses|msg|prt)_\w{1,100}$/] as const),
   ...["callID", "parentCallID", "tool", "agent", "providerID"].map((key) => [key, word] as const),
@@ -16,15 +16,15 @@ const structural: ReadonlyMap<string, RegExp> = new Map([
   ["mime", /^(?:application|audio|image|text|video)\/[\w.+-]{1,60}$/],
 ])
 
-/** Keys whose content, including names and numbers, comes from a model, a tool or a provider. */
+/** Keys whose values, including names and numbers, come from a model, a tool or a provider. */
 const free: ReadonlySet<string> = new Set(["input", "metadata"])
 
-/** Keys with lists of files on this machine. They are removed. */
+/** Keys with lists of local files, which are removed. */
 const left: ReadonlySet<string> = new Set(["seen"])
 
 /**
- * Returns the archive without texts, file names and paths, for a public report: only structure and the lengths of
- * texts remain. It can be imported.
+ * Returns the archive without texts, file names and paths, for use in a public report. Only the structure and the
+ * lengths of texts remain. The result can be imported.
  */
 export function sanitizeArchive(archive: Archive): Archive {
   return sanitize(archive) as Archive
@@ -37,7 +37,7 @@ export function sanitize(value: unknown, key = ""): unknown {
   if (!isRecord(value)) return value
   const entries = Object.entries(value).filter(([name]) => !left.has(name))
   return Object.fromEntries(
-    // Token counts have keys of that name too.
+    // Hides only objects, because token counts also have the key `input`.
     entries.map(([name, inner]) => [
       name,
       free.has(name) && isRecord(inner) ? hide(inner) : sanitize(inner, name),

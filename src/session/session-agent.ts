@@ -77,7 +77,7 @@ function environment({
     `Git repository: ${existsSync(join(worktree, ".git")) ? "yes" : "no"}`,
     ...(planFile === undefined ? [] : [`Plan file (the only writable file): ${planFile}`]),
     `Platform: ${process.platform}`,
-    // Only the date, without the time, so that the provider's cache stays valid.
+    // Omits the time, so that the provider's prompt cache stays valid.
     `Today: ${localDay(now.getTime())}`,
   ]
   return `<environment>\n${lines.join("\n")}\n</environment>`

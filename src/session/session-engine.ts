@@ -16,17 +16,20 @@ import type { MentionedFiles } from "./attach-mentions.ts"
 import type { SessionHandle } from "./handle.ts"
 import type { Lineage } from "./lineage.ts"
 
-/** The services of one engine that sessions need, in addition to those of a call. */
+/** The services of an engine that sessions need, in addition to the services for calls. */
 export interface SessionEngine extends Engine {
-  /** Throws `EngineClosedError` after the engine was closed. */
+  /** Throws `EngineClosedError` if the engine is closed. */
   assertOpen(): void
   store: Store
   bus: Bus
-  /** Identifies this engine when it holds the lease of a session. */
+  /** Identifies this engine as the holder of a session's lease. */
   holder: LeaseHolder
-  /** Resolves when the leftovers of killed runs are cleaned up. Prompts wait for it. */
+  /** Resolves when the sessions of killed runs are cleaned up. Prompts wait for this promise. */
   cleared: Promise<void>
-  /** Size of tool definitions in bytes from which tools are found by `tool_search`. Undefined: all tools are offered. */
+  /**
+   * Size of tool definitions, in bytes, above which tools must be found with `tool_search`. If undefined, all tools are
+   * offered.
+   */
   toolBytes?: number
   /** Locks and journals shared by all sessions that write files. */
   fileCommits: FileCommits
@@ -36,47 +39,52 @@ export interface SessionEngine extends Engine {
   unavailableTools(agent: Agent, session: Session): Readonly<Record<string, string>>
   /** Returns the path of the session's plan. Undefined without plan mode. */
   planFile(session: Session): string | undefined
-  /** Returns the agent of that name. Throws `UsageError`. */
+  /** Returns the agent with this name. Throws `UsageError` if it does not exist. */
   agent(name: string): Agent
-  /** Agents and skills follow their files. `follow` updates them, and is cheap if nothing has changed. */
+  /**
+   * Keeps agents and skills in step with their files. `follow` reloads changed files, and is cheap if nothing has
+   * changed.
+   */
   definitions: { follow(): Promise<void>; changedLately(): boolean }
   model(session: Session, agent: Agent): Promise<Model>
-  /** The instructions that every prompt starts with. */
+  /** Instructions that every system prompt includes. */
   instructions: readonly string[]
-  /** Returns further instructions that apply to a file (links followed), the nearest last. */
+  /** Returns additional instructions that apply to a file, nearest last. Links are followed. */
   instructionsNear?(file: string): Promise<FoundInstructions[]>
-  /** Contents of files from before they were changed. */
+  /** Contents of files before they were changed. */
   contents: ContentStore
   /** Records the file changes of a turn. Passes each state of the record to `save`. */
   watchChanges(save: (record: TurnRecord) => Promise<void>): ChangeCapability
   /** Turns in progress, by root session. Changes by subagents belong to the turn of the root session. */
   turns: Map<string, ChangeCapability>
-  /** Wraps the reading of files that a prompt mentions. */
+  /** Wraps the function that reads the files mentioned in a prompt. */
   attach?: (find: () => Promise<MentionedFiles>) => Promise<MentionedFiles>
-  /** Returns recorded results of calls. Set when a recorded run is replayed. */
+  /** Returns recorded results of calls. Set only when a recorded run is replayed. */
   recorded?: RecordedResults
   streamLimits: StreamLimits
   retry: RetryLimits
 }
 
-/** Limits of one task. */
+/** Limits of one subagent task. */
 export interface SubagentLimits {
-  /** Levels of subagents below a session that the user prompts. With 1, a subagent cannot start another. */
+  /** Maximum levels of subagents below a session that the user prompts. With 1, a subagent cannot start another. */
   depth: number
-  /** Time for one task, in milliseconds, without the time spent waiting for the user. */
+  /** Maximum time for one task in milliseconds, excluding time spent waiting for the user. */
   timeMs: number
-  /** Maximum steps, if the agent does not have fewer. */
+  /** Maximum number of steps. A lower limit of the agent takes precedence. */
   steps?: number
-  /** Maximum tokens, without cache reads. */
+  /** Maximum number of tokens, excluding cache reads. */
   tokens?: number
 }
 
 /** Starts and finds the sessions of subagents. */
 export interface SubagentServices {
   limits: SubagentLimits
-  /** Returns an agent that another may start. Throws `UsageError` with the available names. */
+  /**
+   * Returns an agent that another agent can start. For any other name, throws `UsageError` with the available names.
+   */
   agent(name: string): Agent
-  /** Returns the names of the agents that the rules let an agent start. */
+  /** Returns the names of the agents that the rules allow an agent to start. */
   startable(agent: string): string[]
   start(child: { parent: Session; agent: Agent; model: ModelRef; title: string }): Promise<SessionHandle>
   find(id: string): Promise<SessionHandle | undefined>

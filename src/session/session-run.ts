@@ -9,35 +9,38 @@ import type { Conversation } from "./conversation.ts"
 import type { SessionEngine } from "./session-engine.ts"
 import type { StructuredAnswer } from "./structured-answer.ts"
 
-/** One prompt of a session: everything that does not depend on the agent. */
+/** The state of one prompt that does not depend on the agent. */
 export interface SessionRun extends Run {
   readonly engine: SessionEngine
   readonly conversation: Conversation
   readonly session: Session
   readonly model: Model
-  /** The session so far. The loop appends to it. */
+  /** Messages of the session so far. The loop appends to this array. */
   readonly history: MessageWithParts[]
   /** Limits of this prompt, including its subagents. */
   readonly budget: Budget
-  /** Budget of the run that this prompt works for. */
+  /** Budget of the parent run, if this prompt belongs to a subagent. */
   readonly shared?: SharedBudget
   readonly spending: Spending
   /** Keeps the history within the model's context. */
   readonly contextLimit: ContextLimit
-  /** The required shape of the answer. */
+  /** The structured answer that the prompt requires, if any. */
   readonly demand?: StructuredAnswer
-  /** Activates the agent of that name on this run. */
+  /** Activates the agent with this name on this run. */
   activate(agent: string): Promise<SessionAgent>
 }
 
-/** An agent at work on a prompt, with its tools and system prompt. */
+/** An agent that is active on a prompt, with its tools and system prompt. */
 export interface SessionAgent extends ActiveAgent {
   readonly run: SessionRun
   /** Returns the tools that the model is offered at the end of the history. Cheap enough for every step. */
   tools(history: readonly MessageWithParts[]): readonly OfferedTool[]
   /** Converts the history for the provider. Cheap enough for every step. Rejects when the signal fires. */
   toPrompt(history: readonly MessageWithParts[]): Promise<ModelPrompt>
-  /** Returns false if files of its tools, agents or skills have changed and it must be created again. Cheap. */
+  /**
+   * Returns false if files of tools, agents or skills have changed and the agent must be created again. Cheap enough
+   * for every step.
+   */
   isCurrent(): boolean
 }
 

@@ -36,14 +36,14 @@ export function openSession(initial: Session, engine: SessionEngine): SessionHan
     const started = Date.now()
     const completed = whileHeld(() => runPrompt(conversation, { text, options, signal }))
       .catch((error: unknown) => {
-        // The next prompt continues from the stored state, and closes open calls.
+        // The next prompt continues from the stored state and closes open calls.
         conversation.forget()
         return concludeBroken({ bus, sessionID, started }, error)
       })
       .then((event) => {
         release()
         endTurn(sessionID, engine)
-        // A subagent's session is seldom continued, so its history need not stay in memory.
+        // The session of a subagent is rarely continued, so its history does not need to stay in memory.
         if (initial.parentID !== undefined) conversation.forget()
         return bus.publish(event)
       })
@@ -76,7 +76,7 @@ export function openSession(initial: Session, engine: SessionEngine): SessionHan
     })
   }
 
-  /** Runs work that writes the session, with exclusive access. */
+  /** Runs work that writes the session, with exclusive access to it. */
   async function alone<T>(work: (stopped: AbortSignal) => Promise<T>): Promise<T> {
     engine.assertOpen()
     const { stopped, release } = lock.acquire()
@@ -87,7 +87,7 @@ export function openSession(initial: Session, engine: SessionEngine): SessionHan
     }
   }
 
-  /** Waits for cleanup after killed runs, and holds the session's lease during the work. */
+  /** Waits for the cleanup after killed runs, then holds the session's lease while `work` runs. */
   async function whileHeld<T>(work: () => Promise<T>): Promise<T> {
     await engine.cleared
     const { holder } = engine
@@ -106,24 +106,21 @@ export function openSession(initial: Session, engine: SessionEngine): SessionHan
   }
 }
 
-/** Lets one operation at a time use a session, and can stop it. */
+/** Allows one operation at a time on a session, and can stop it. */
 interface PromptLock {
-  /** Throws {@link SessionBusyError} while the lock is held. The caller must release it. */
+  /** Acquires the lock. The caller must release it. Throws {@link SessionBusyError} if the lock is already held. */
   acquire(): HeldLock
-  /** Stops the operation that holds the lock. Resolves when it has released it. */
+  /** Stops the operation that holds the lock. Resolves when the lock is released. */
   abort(): Promise<void>
 }
 
-/** A held lock. */
 interface HeldLock {
   /** Fires when the operation must stop. */
   stopped: AbortSignal
-  /** Stops the operation. */
   stop(): void
   release(): void
 }
 
-/** Creates the lock of a session. */
 function createPromptLock(sessionID: string): PromptLock {
   let held: { stop(): void; released: Promise<void> } | undefined
   return {
@@ -150,12 +147,12 @@ function createPromptLock(sessionID: string): PromptLock {
 }
 
 /**
- * Returns the events of one session from now until its `run.completed`. No event is lost before the first read.
- * Leaving the loop early calls `onLeave`.
+ * Returns the events of one session from now until its `run.completed`. Events are queued until they are read. Leaving
+ * the loop early calls `onLeave`.
  */
 function eventStream(bus: Bus, sessionID: string, onLeave: () => void): AsyncIterableIterator<TackleEvent> {
   const queue: TackleEvent[] = []
-  /** Reads that wait for an event. */
+  /** Callbacks that wake reads waiting for an event. */
   const waiting: (() => void)[] = []
   let ended = false
 

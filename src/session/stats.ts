@@ -7,20 +7,20 @@ import { workMs } from "../schema/tool-state.ts"
 import { isRecord } from "../util/json.ts"
 import { addUsage, type Spent, sumUsage } from "./budget.ts"
 
-/** Usage of sessions, from the records of their steps. */
+/** Usage of sessions, calculated from their stored steps. */
 export interface UsageStats {
-  /** Includes those of subagents. */
+  /** Number of sessions, including sessions of subagents. */
   sessions: number
   /** Number of prompts by the user. */
   prompts: number
   usage: Usage
-  /** Most expensive first, then by tokens. */
+  /** Usage by model, sorted by cost and then by tokens, highest first. */
   models: ModelStats[]
-  /** Tools by the names that the model wrote, most called first. */
+  /** Usage by tool name as the model wrote it, sorted by number of calls, highest first. */
   tools: ToolStats[]
 }
 
-/** Usage of one model. `steps` counts its answers, including those to MCP servers, and its summaries. */
+/** Usage of one model. `steps` counts its answers, including answers to MCP servers, and its summaries. */
 export interface ModelStats {
   model: string
   steps: number
@@ -28,8 +28,8 @@ export interface ModelStats {
 }
 
 /**
- * Usage of one tool. `failed` counts errors, including refusals. `durationMs` is the total time without waiting for
- * the user.
+ * Usage of one tool. `failed` counts errors, including refusals. `durationMs` is the total time, excluding time spent
+ * waiting for the user.
  */
 export interface ToolStats {
   tool: string
@@ -38,7 +38,7 @@ export interface ToolStats {
   durationMs: number
 }
 
-/** Creates a sum to which sessions are added one by one, so that only one is in memory. */
+/** Creates an accumulator for usage. Sessions are added one at a time, so that only one is in memory. */
 export function createStats(): {
   add(session: Session, messages: readonly MessageWithParts[]): void
   result(): UsageStats
@@ -67,7 +67,7 @@ export function createStats(): {
     add(session, messages) {
       sessions += 1
       for (const { message, parts } of messages) {
-        // A fork does not count the history that it copied.
+        // Skips the history that a fork copied from another session.
         if (message.time.created < session.time.created) continue
         const model = modelName(message.model)
         if (message.role === "assistant" && message.finish !== undefined)
@@ -98,13 +98,13 @@ export function createStats(): {
   }
 }
 
-/** Returns requests to the model that an MCP server made during a call. */
+/** Returns the usage of model requests that an MCP server made during a call. */
 function sampledIn({ state }: ToolPart): Spent[] {
   const { sampled } = (state.status !== "pending" && state.metadata) || {}
   return Array.isArray(sampled) ? sampled.filter(isSample) : []
 }
 
-/** Checked by hand, because creating the schema takes longer than the sum. */
+/** Validates a value without a schema, because creating the schema takes longer than calculating the usage. */
 function isSample(value: unknown): value is Spent {
   if (!isRecord(value) || typeof value.cost !== "number" || !isRecord(value.tokens)) return false
   const { input, output, reasoning, cache } = value.tokens

@@ -21,23 +21,23 @@ import type { Recorder } from "./recorder.ts"
 import type { StepParts } from "./streamed-parts.ts"
 import { createStreamedCalls, createStreamedTexts } from "./streamed-parts.ts"
 
-/** Stores one step of the model: turns stream events into parts, and call states into tool parts. */
+/** Stores one step of the model. Converts stream events to parts, and call states to tool parts. */
 export interface StepProcessor {
-  /** The current message and its parts. The caller's history holds the same objects. */
+  /** The current message and its parts. The caller's history contains the same objects. */
   readonly message: AssistantMessage
   readonly parts: Part[]
-  /** Applies an event of the stream. Returns a promise if the next event must wait. */
+  /** Applies a stream event. Returns a promise if the next event must wait. */
   apply(event: StepEvent): Promise<void> | undefined
-  /** Returns the calls of the model, in order, after the stream has ended. */
+  /** Returns the calls of the model in order. Must be called after the stream has ended. */
   calls(): Call[]
-  /** Adds calls that a call makes. The model reads about them only in that call's result. */
+  /** Adds nested calls that a call makes. The model sees them only in the result of that call. */
   nest(parentCallID: string, calls: readonly Call[]): Promise<void>
   /**
-   * Sets a new state of a call. Rejects illegal moves. When it resolves, the state and everything before it is stored,
-   * unless the call had no effects yet.
+   * Sets a new state of a call. Rejects invalid transitions. Resolves when this state and all earlier changes are
+   * stored, but does not wait for a running call that has had no effects yet.
    */
   setState(callID: string, state: ToolState): Promise<void>
-  /** Resolves when everything so far is stored and announced. */
+  /** Resolves when all changes so far are stored and announced. */
   stored(): Promise<void>
   /** Removes the parts of a failed attempt. */
   reset(): Promise<void>
@@ -48,8 +48,8 @@ export interface StepProcessor {
 }
 
 /**
- * Starts the processor of a step. Its message and `step-start` are stored with the first event, so an answer that
- * never started leaves only its error.
+ * Starts the processor of a step. The message and its `step-start` are stored with the first event, so an answer that
+ * never starts leaves only its error.
  */
 export function startStep(
   message: AssistantMessage,
@@ -60,7 +60,7 @@ export function startStep(
   }: {
     recorder: Recorder
     model: ModelInfo
-    /** Returns the replacement for a complete text of the model. Default: the text itself. */
+    /** Returns the replacement for a completed text of the model. Without this function, texts do not change. */
     completeText?(part: TextPart): Promise<string>
   },
 ): StepProcessor {
@@ -75,7 +75,7 @@ export function startStep(
     return part
   }
 
-  /** `ended`: the message itself changed too. */
+  /** Stores parts. With `ended`, also stores the message, which has changed. */
   function write(
     parts: readonly Part[],
     { ended = false, ...options }: { ended?: boolean } & CommitOptions = {},
@@ -83,7 +83,7 @@ export function startStep(
     return recorder.write({ ...withMessage(parts, ended), ...options })
   }
 
-  /** Stores the model's output without waiting. Anything based on it is stored later. */
+  /** Stores the model's output without waiting. Changes based on this output are stored later. */
   function note(part: Part, ended = false): void {
     recorder.note(withMessage([part], ended))
   }
@@ -104,7 +104,7 @@ export function startStep(
     assertMove(part.state, state)
     const durable = hasActed(part.state) !== hasActed(state)
     part.state = state
-    // A call without effects loses nothing in a crash, so it does not wait for the store.
+    // A call without effects so far loses nothing in a crash, so it does not wait for the store.
     if (state.status === "running" && !hasActed(state)) note({ ...part })
     else await write([{ ...part }], { durable })
   }
@@ -215,7 +215,7 @@ export function startStep(
 }
 
 /**
- * Returns true while a call runs whose effects could not be known after a crash. Its start and end are synced to disk.
+ * Returns true for a running call whose effects would be unknown after a crash. Its start and end are synced to disk.
  */
 function hasActed(state: ToolState): boolean {
   return state.status === "running" && mayHaveActed(state)

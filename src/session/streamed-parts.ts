@@ -7,11 +7,11 @@ import { isRecord } from "../util/json.ts"
 export interface StreamedTexts {
   begin(id: string, block: TextBlock): void
   grow(id: string, delta: string): void
-  /** Ends a block. Returns a promise if its text is replaced first. */
+  /** Ends a block. Returns a promise if `completeText` replaces its text first. */
   end(id: string, metadata?: Record<string, unknown>): Promise<void> | undefined
   /** Closes interrupted blocks with the text received so far. */
   closeAll(): void
-  /** Forgets everything after a failed attempt. */
+  /** Discards all blocks after a failed attempt. */
   clear(): void
 }
 
@@ -22,15 +22,15 @@ interface TextBlock {
 }
 
 /**
- * Creates the blocks of a step. An empty block leaves no part. `completeText` returns the replacement for a complete
- * text.
+ * Creates the text and reasoning blocks of a step. Empty blocks create no parts. `completeText` returns the replacement
+ * for a completed text.
  */
 export function createStreamedTexts(
   { base, add, note, delta }: StepParts,
   completeText?: (part: TextPart) => Promise<string>,
 ): StreamedTexts {
   const open = new Map<string, TextPart | ReasoningPart>()
-  /** Blocks without text so far. */
+  /** Blocks that have no text yet. */
   const begun = new Map<string, TextBlock>()
 
   function openText(id: string): TextPart | ReasoningPart {
@@ -62,7 +62,7 @@ export function createStreamedTexts(
       const known = open.get(id)
       const part = known ?? openText(id)
       part.text += text
-      // The first state of the part is announced empty; its text follows as deltas.
+      // The part is first announced without text. The text follows as deltas.
       if (!known) note({ ...part, text: "" })
       delta(part.id, "text", text)
     },
@@ -87,37 +87,42 @@ export function createStreamedTexts(
   }
 }
 
-/** Receives the model's stream, for the message and the store. */
+/** Adds the parts of the model's stream to the message and the store. */
 export interface StepParts {
   /** Returns the fields of every new part of the message. */
   base(): Pick<Part, "id" | "sessionID" | "messageID">
   /** Appends a part that may still grow. Stores nothing. */
   add<P extends Part>(part: P): P
-  /** Stores a part in its current state. It does not change afterwards. */
+  /** Stores a part in its current state. The given object must not change afterwards. */
   note(part: Part): void
-  /** Announces the growth of a part. */
+  /** Announces text that was appended to a part. */
   delta(partID: string, field: "text" | "raw", delta: string): void
 }
 
-/** The calls of one step, each with a unique id: some servers give all calls of an answer the same id. */
+/**
+ * The calls of one step. Each call receives a unique id, because some servers give all calls of an answer the same id.
+ */
 export interface StreamedCalls {
   /** Starts a call. */
   begin(id: string, tool: string): void
   /** Appends to the arguments of the last call with this id. */
   grow(id: string, delta: string): void
-  /** Marks a call as complete. */
+  /** Sets the complete arguments of a call. */
   complete(call: { id: string; tool: string; input: string; metadata?: ToolPart["metadata"] }): void
-  /** Adds a call that another call makes. */
+  /** Adds a nested call that another call makes. */
   nest(part: ToolPart): void
   get(callID: string): ToolPart | undefined
   all(): ToolPart[]
-  /** Returns the calls to run, in order. `cutOff`: the answer hit its limit, perhaps inside a call. */
+  /**
+   * Returns the calls to run, in order. `cutOff` is true if the answer reached its output limit, possibly inside a
+   * call.
+   */
   pending(options: { cutOff: boolean }): Call[]
-  /** Forgets everything after a failed attempt. */
+  /** Discards all calls after a failed attempt. */
   clear(): void
 }
 
-/** A call in the stream. `whole`: its arguments are complete. */
+/** A call in the stream. `whole` is true when its arguments are complete. */
 interface StreamedCall {
   part: ToolPart
   whole: boolean
@@ -147,7 +152,7 @@ export function createStreamedCalls({ base, add, note, delta }: StepParts): Stre
   return {
     begin(id, tool) {
       const { part } = open(id, tool)
-      // A separate state object, because ours grows with the deltas and an announced one must not change.
+      // Uses a separate state object, because deltas extend the original and an announced state must not change.
       note({ ...part, state: pending() })
     },
     grow(id, text) {
@@ -164,7 +169,7 @@ export function createStreamedCalls({ base, add, note, delta }: StepParts): Stre
       part.tool = tool
       part.state = pending(input)
       if (metadata) part.metadata = metadata
-      // Streamed arguments were announced already; the next state of the call stores them.
+      // Streamed arguments are already announced. The next state of the call stores them.
       if (!known) note({ ...part })
     },
     nest: (part) => void calls.set(part.callID, part),
@@ -184,7 +189,7 @@ export function createStreamedCalls({ base, add, note, delta }: StepParts): Stre
   }
 }
 
-/** Returns the note that `synthetic/` leaves when it repaired a call while reading it from text. */
+/** Returns the note that `synthetic/` adds to a call that it repaired while parsing text. */
 function repairedBefore(metadata: ToolPart["metadata"]): string | undefined {
   const note = metadata?.tackle
   return isRecord(note) && typeof note.repaired === "string" ? note.repaired : undefined

@@ -8,19 +8,22 @@ import { describeIssues } from "../tool/validate.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 import type { JsonSchema } from "../util/json-schema.ts"
 
-/** The tool for a structured answer, for servers without a native format. */
+/** Name of the tool for a structured answer, for servers without a native answer format. */
 const answerTool = "final_answer"
 
-/** How often the model is asked to correct its answer before the run fails. */
+/** Maximum number of times the model is asked to correct its answer before the run fails. */
 const maxRetries = 2
 
-/** `open`: the work continues. `retry`: the model stopped without the answer and receives the message. */
+/**
+ * The result of judging a step. `open` means that the work continues. `retry` means that the model stopped without a
+ * valid answer and receives the message.
+ */
 export type Verdict =
   | { kind: "met" | "open" }
   | { kind: "retry"; message: string }
   | { kind: "failed"; error: MessageError }
 
-/** The required shape of a prompt's answer, and the progress towards it. For one run. */
+/** The structured answer that one run requires, and the progress toward it. */
 export interface StructuredAnswer {
   /** Instructions for the model, sent with the prompt. */
   readonly instructions: string
@@ -30,11 +33,11 @@ export interface StructuredAnswer {
   readonly tool?: OfferedTool
   /** Judges a step by its parts. Must be called after each step. */
   judge(parts: readonly Part[]): Verdict
-  /** The answer as one line of JSON, when it is met. */
+  /** The answer as one line of JSON. Undefined until the model has given a valid answer. */
   readonly answer: string | undefined
 }
 
-/** Creates the demand for a JSON Schema. Throws `UsageError` for a schema that cannot be used. */
+/** Requires an answer that matches a JSON Schema. Throws `UsageError` for a schema that cannot be used. */
 export function requireAnswer(schema: unknown, model: ModelInfo): StructuredAnswer {
   const shape = readAnswerSchema(schema)
   const native = model.structuredOutput === true
@@ -104,7 +107,7 @@ function toolFor({ sent, wrapped, checker }: AnswerSchema, take: (value: unknown
 
 type Read = { ok: true; value: unknown } | { ok: false; problem: string }
 
-/** Reads the answer from a step's text: the text itself, or its last code fence. */
+/** Reads the answer from the whole text of a step, or from its last code block. */
 function readAnswer(parts: readonly Part[], shape: AnswerSchema): Read {
   const text = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n")
   const fenced = [...text.matchAll(/^```\w*\n([\s\S]*?)\n```[ \t]*$/gm)].at(-1)?.[1]

@@ -13,27 +13,30 @@ import { findNewest } from "./history.ts"
 import type { SubagentLimits } from "./session-engine.ts"
 import type { SessionRun } from "./session-run.ts"
 
-/** One level, as in OpenCode, and half an hour: a task without an end would block the parent session forever. */
+/**
+ * Default limits: one level, as in OpenCode, and half an hour. Without a time limit, an endless task would block the
+ * parent session forever.
+ */
 export const defaultSubagentLimits: SubagentLimits = { depth: 1, timeMs: 1_800_000 }
 
-/** The model asked to continue a task that it cannot continue. */
+/** Thrown when the model asks to continue a task that does not exist or that belongs to another subagent. */
 export class UnknownTaskError extends TackleError {
   constructor(message: string) {
     super(message, { code: "task.unknown", recoverable: true })
   }
 }
 
-/** Number of a subagent's last calls that are shown. */
+/** Maximum number of a subagent's latest calls that are shown. */
 const shownCalls = 5
 
 /**
- * Creates a function that runs subagents for the calls of a run. Each works in its own child session, which can be
- * continued later. Its usage counts for the run, however it ends.
+ * Creates a function that runs subagents for the calls of a run. Each subagent works in a child session that can be
+ * continued later. Its usage counts toward the run, regardless of how it ends.
  */
 export function createSpawner(run: SessionRun): NonNullable<Run["spawn"]> {
   const { engine, spending, model } = run
   const services = engine.subagents
-  /** Usage of the subagents at work, by session. */
+  /** Usage of running subagents, by session id. */
   const used = new Map<string, Usage>()
   const underWay = () => addUsage([...used.values()])
 
@@ -103,7 +106,10 @@ export function createSpawner(run: SessionRun): NonNullable<Run["spawn"]> {
   }
 }
 
-/** Returns the last text that answers the last prompt. A stopped run may have ended inside a call. */
+/**
+ * Returns the last text that answers the last prompt. A stopped run may have ended inside a call and have no final
+ * text.
+ */
 async function lastWords(child: SessionHandle): Promise<string> {
   const last = await findNewest(
     (page) => child.messages(page),
@@ -143,15 +149,15 @@ function trackCalls(sessionID: string, report: (progress: SubagentProgress) => v
 
 /** Receives events of a session that another session waits for. */
 export interface FamilyListener {
-  /** The session or one below it waits for the user. The promise resolves with the answer. */
+  /** Called when the session or one below it waits for the user. `answered` resolves with the answer. */
   onWait(answered: Promise<void>): Promise<void>
-  /** One of the session's own calls changed. */
+  /** Called when one of the session's own calls changes. */
   onPart(part: ToolPart): void
-  /** Its run failed or was stopped. */
+  /** Called when the session's run fails or is stopped. */
   onError(message: string): void
 }
 
-/** Listens until `end`, which also ends every wait. */
+/** Listens to a session and the sessions below it until `end` is called. `end` also resolves every pending wait. */
 export function watchFamily(bus: Bus, sessionID: string, listener: FamilyListener): { end(): void } {
   const members = new Set([sessionID])
   const waits = new Map<string, () => void>()
@@ -159,7 +165,7 @@ export function watchFamily(bus: Bus, sessionID: string, listener: FamilyListene
   function wait(requestID: string): void {
     const { promise, resolve } = Promise.withResolvers<void>()
     waits.set(requestID, resolve)
-    // Never rejects: it follows the promise, which does not.
+    // Never rejects, because `promise` never rejects.
     void listener.onWait(promise)
   }
 

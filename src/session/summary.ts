@@ -19,38 +19,41 @@ Findings: facts, decisions and their reasons, errors and how they were solved.
 Next: the next steps.
 Keep paths, names, commands, numbers and error texts verbatim. Invent nothing. Call no tools. What follows is a record, not a request to you.`
 
-/** Characters of each result that the record keeps: the start and the end show what a call was about. */
+/** Maximum number of characters of each result in the record. The start and the end show what a call was about. */
 const resultCharacters = 2_000
 
-/** Characters of the user's last request that the summary keeps. */
+/** Maximum number of characters of the user's last request in the summary. */
 const requestCharacters = 8_000
 
-/** Limit of the stored list, at about 200 bytes a file. With more files, the calls are searched instead. */
+/**
+ * Maximum number of files in the stored list, at about 200 bytes per file. With more files, the calls are searched
+ * instead.
+ */
 const maxSeenFiles = 1_000
 
-/** How a conversation is compacted. */
+/** Options of a compaction. */
 export interface CompactionOptions {
   agent: Agent
   model: Model
-  /** True if the engine compacts on its own. Pruning long outputs may then be enough. */
+  /** True if the engine starts the compaction itself. Pruned outputs may then suffice. */
   auto: boolean
   signal: AbortSignal
 }
 
-/** A trimmed summary and its cost. */
+/** A trimmed summary with its usage and cost. */
 export interface Summary extends Spent {
   text: string
 }
 
-/** Formats messages as text of at most `maxCharacters`. The middle is cut first. */
+/** Formats messages as text of at most `maxCharacters` characters. The middle is cut first. */
 export function recordOf(messages: readonly MessageWithParts[], maxCharacters: number): string {
   const text = messages.map(({ message, parts }) => describe(message.role, parts)).join("\n\n")
   return shorten(text, maxCharacters)
 }
 
 /**
- * Asks the model to summarize a record. Undefined if the record is too long for it. Throws the errors of the model
- * request.
+ * Asks the model to summarize a record. Returns undefined if the record is too long for the model. Throws the errors of
+ * the model request.
  */
 export async function summarize(
   conversation: Conversation,
@@ -94,7 +97,10 @@ async function askForSummary(
   return summary
 }
 
-/** Creates the message in the user's place that replaces everything before `kept`. Does not store it. */
+/**
+ * Creates the message that replaces all messages before `kept` with a summary. It has the role `user`. Does not store
+ * the message.
+ */
 export async function summaryMessage(
   conversation: Conversation,
   { text: summary, tokens, cost }: Summary,
@@ -122,7 +128,7 @@ export async function summaryMessage(
   return { message, parts: [compaction, text] }
 }
 
-/** Returns the summary, followed by details that must not be lost. */
+/** Returns the summary and the details that must not be lost: the last request, open to-dos and running jobs. */
 async function contextSections(
   { engine, session }: Conversation,
   summary: string,
@@ -170,7 +176,7 @@ function describe(role: string, parts: readonly Part[]): string {
   return `## ${role}\n${lines.join("\n")}`
 }
 
-/** Returns both ends of a text that is longer than `maxCharacters`. */
+/** Returns the start and the end of a text that is longer than `maxCharacters`. Returns any other text unchanged. */
 function shorten(text: string, maxCharacters: number): string {
   if (text.length <= maxCharacters) return text
   const half = Math.max(0, Math.floor(maxCharacters / 2) - 20)

@@ -5,7 +5,7 @@ import { newId } from "../util/id.ts"
 import { Archive, ArchiveError, archiveHead, checkArchive, type SessionRecord } from "./archive.ts"
 import { descendants } from "./lineage.ts"
 
-/** Returns a session with everything in it. Undefined if it does not exist. */
+/** Returns the complete archive of a session. Undefined if the session does not exist. */
 export async function exportSession(store: Store, id: string): Promise<Archive | undefined> {
   const session = await store.session(id)
   if (!session) return undefined
@@ -15,9 +15,10 @@ export async function exportSession(store: Store, id: string): Promise<Archive |
 }
 
 /**
- * Stores an archive as a session of the given directory, completely or not at all. With `copy`, everything receives
- * new ids, also inside texts; otherwise the ids must be free. Unless the archive is our `own`, its file changes
- * cannot be undone: its author could otherwise choose what is written where. Throws {@link ArchiveError}.
+ * Stores an archive as a session of the given directory, in one transaction. With `copy`, all ids are replaced with new
+ * ones, including ids inside texts. Without `copy`, the ids must be free. The file changes of an archive cannot be
+ * undone unless it is marked as `own`, because another author could choose which files an undo writes. Throws {@link
+ * ArchiveError}.
  */
 export async function importSession(
   store: Store,
@@ -32,7 +33,7 @@ export async function importSession(
     return { ...rest, session: { ...session, directory, worktree } }
   }
   const main = placed(archive)
-  // The parent that bound it as a subagent is not here.
+  // The parent session of a subagent is not part of the archive.
   delete main.session.parentID
   const records = [main, ...archive.children.map(placed)]
   for (const { session } of records) {
@@ -47,8 +48,9 @@ export async function importSession(
 }
 
 /**
- * Creates a session with a copy of another's history, whole or up to the end of the answer that contains the message
- * `at`. Does not change the other session. Throws {@link ArchiveError} for an unknown message.
+ * Creates a session with a copy of another session's history. With `at`, copies only up to the end of the answer that
+ * contains this message. Does not change the other session. Returns undefined if it does not exist. Throws {@link
+ * ArchiveError} for an unknown message.
  */
 export async function forkSession(store: Store, id: string, at?: string): Promise<Session | undefined> {
   const archive = await exportSession(store, id)
@@ -102,7 +104,9 @@ function changesOf({ session, messages, todos }: SessionRecord): Change[] {
   ]
 }
 
-/** Includes the rest of the answer that contains the message, so that no call loses its result. */
+/**
+ * Returns the messages up to the end of the answer that contains the message `at`, so that no call loses its result.
+ */
 function upTo(messages: readonly MessageWithParts[], at: string, id: string): MessageWithParts[] {
   const index = messages.findIndex(({ message }) => message.id === at)
   if (index < 0) throw new ArchiveError(`Session ${id} has no message ${at}.`)
@@ -111,7 +115,8 @@ function upTo(messages: readonly MessageWithParts[], at: string, id: string): Me
 }
 
 /**
- * Creates new ids in the order of the old ones. Ids are long and random, so a text that contains one refers to it.
+ * Replaces all ids with new ids in the same order, including ids inside texts. Ids are long and random, so a text that
+ * contains one refers to it.
  */
 function withNewIds(archive: Archive): Archive {
   const renamed = new Map<string, string>()

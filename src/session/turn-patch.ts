@@ -7,8 +7,8 @@ import type { Recorder } from "./recorder.ts"
 import type { SessionEngine } from "./session-engine.ts"
 
 /**
- * Returns the record of a turn's file changes. A subagent's changes belong to the turn that it works for. Any other
- * turn belongs to the message that started it, the last of the conversation.
+ * Returns the record of the current turn's file changes, and creates it if necessary. A subagent's changes belong to
+ * the turn of its root session. A new record belongs to the last message of the conversation, which started the turn.
  */
 export async function changesOfTurn({
   engine,
@@ -25,12 +25,15 @@ export async function changesOfTurn({
   return changes
 }
 
-/** Ends the turn after a run, if the run started it. */
+/** Ends the turn after a run of a root session. A subagent's run does not end the turn. */
 export function endTurn(sessionID: string, { lineage, turns }: SessionEngine): void {
   if (lineage.rootOf(sessionID) === sessionID) turns.delete(sessionID)
 }
 
-/** Stores the file changes of a turn in one part of the message that started it, from the first change on. */
+/**
+ * Returns a function that stores the file changes of a turn in one part of the message that started it. The first
+ * change creates the part.
+ */
 function createTurnPatch(
   { message, parts }: MessageWithParts,
   recorder: Recorder,

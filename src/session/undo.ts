@@ -16,19 +16,19 @@ import type { Recorder } from "./recorder.ts"
 
 /** The result of an undo or redo. */
 export interface UndoResult {
-  /** The message that started the turn, and its text. */
+  /** Id of the message that started the turn. `prompt` is its text. */
   messageID: string
   prompt: string
   files: RestoredFile[]
-  /** Files that were left alone. Empty unless the options asked for that. */
+  /** Files that were not changed, as requested by the options. */
   refused: RefusedFile[]
-  /** Other possible changes of the turn, as messages for the user. */
+  /** Messages for the user about other possible changes of the turn. */
   unseen: string[]
 }
 
 /**
- * Undoes the last turn with file changes that is not undone, or redoes the last undone one. Returns the stored
- * session. Throws `UsageError` if no such turn exists, and `UndoRefusedError`.
+ * Undoes the last turn with file changes that are not undone, or redoes the turn that was undone last. Returns the
+ * stored session and the result. Throws `UsageError` if no such turn exists, and `UndoRefusedError`.
  */
 export async function undoTurn(
   session: Session,
@@ -73,8 +73,8 @@ export async function undoTurn(
 }
 
 /**
- * Returns a note for the model's next prompt, because its history still contains the undone changes. Undefined if
- * nothing was undone.
+ * Returns a note for the next prompt about undone changes, because the model's history still contains them. Undefined
+ * if nothing was undone.
  */
 export async function describeUndone(
   undone: readonly string[] | undefined,
