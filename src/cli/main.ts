@@ -1,4 +1,4 @@
-/** Entry point of the command. Prints the version at once and loads the program for everything else. */
+/** Entry point of the command. Prints the version without loading the rest of the program. */
 const args = process.argv.slice(2)
 
 if (args.length === 1 && (args[0] === "--version" || args[0] === "-V")) {

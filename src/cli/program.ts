@@ -12,7 +12,7 @@ export async function runProgram(args: readonly string[]): Promise<void> {
     await program.parseAsync(withInnerHelp(program, args), { from: "user" })
   } catch (error) {
     if (error instanceof CommanderError) {
-      // commander has printed the message. Help and version are not errors.
+      // commander has already printed the message. Help and version are not errors.
       process.exitCode = error.exitCode === 0 ? exitCode.finished : exitCode.usage
       return
     }
@@ -28,7 +28,7 @@ interface CommandEntry {
   load(): Promise<(command: Command) => void>
 }
 
-/** The commands in the order of the help. A command's file is loaded only when the command is used. */
+/** Commands in the order of the help text. A command's file is loaded only when the command is used. */
 const commands: Readonly<Record<string, CommandEntry>> = {
   run: {
     description: "run the agent with a prompt",
@@ -84,10 +84,12 @@ const commands: Readonly<Record<string, CommandEntry>> = {
   },
 }
 
-/** Columns of the help. Every terminal has them. */
+/** Width of the help text in columns, which fits every terminal. */
 const helpWidth = 80
 
-/** Defines every command by name and description, and the command in `args` completely. */
+/**
+ * Creates the program with the name and description of every command. Only the command in `args` is defined completely.
+ */
 async function createProgram(args: readonly string[]): Promise<Command> {
   const program = new Command("tackle")
     .description("A tool-calling engine for coding agents.")
@@ -96,7 +98,7 @@ async function createProgram(args: readonly string[]): Promise<Command> {
     .helpCommand("help [command]", "print help for a command")
     .exitOverride()
     .configureOutput({
-      // Creating the stream of stdout takes longer than parsing the command line, and help needs one write.
+      // Writes directly, because creating the stdout stream takes longer than parsing the command line.
       writeOut: (text) => writeSync(1, text),
       outputError: (text, write) => write(text.replace(/^error: /, "tackle: ").replace(/\n*$/, "\n")),
       getOutHelpWidth: () => helpWidth,
@@ -119,7 +121,7 @@ async function createProgram(args: readonly string[]): Promise<Command> {
 
 /**
  * Turns `help session export` into `session export --help`, and `help sesion` into `sesion`. commander's own `help`
- * reads one name, drops the others and does not report an unknown one.
+ * reads only the first name and does not report an unknown name.
  */
 function withInnerHelp(program: Command, args: readonly string[]): string[] {
   const [first, ...names] = args
@@ -136,7 +138,7 @@ function withInnerHelp(program: Command, args: readonly string[]): string[] {
   return [...names, "--help"]
 }
 
-/** Returns the correct spelling if a flag precedes its command. */
+/** Returns the corrected command if a flag precedes its command. */
 function misplacedFlag(command: Command, args: readonly string[]): string | undefined {
   const words = args.includes("--") ? args.slice(0, args.indexOf("--")) : args
   const flag = words.find((word) => word.startsWith("-"))
@@ -147,7 +149,7 @@ function misplacedFlag(command: Command, args: readonly string[]): string | unde
   return known ? `Write the flag after the command: ${nameOf(inner)} ${flag}` : undefined
 }
 
-/** Returns the full name: `tackle tool call`. */
+/** Returns the full name of a command, such as `tackle tool call`. */
 function nameOf(command: Command): string {
   return command.parent ? `${nameOf(command.parent)} ${command.name()}` : command.name()
 }

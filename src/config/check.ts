@@ -182,16 +182,15 @@ function expectations(issue: z.core.$ZodIssue): string[] {
     case "too_big":
       return [boundWords(issue.origin, issue.maximum, issue.inclusive === false ? "below" : "of at most")]
     case "invalid_format":
-      if (issue.format === "url") return ["an address with http:// or https://"]
+      if (issue.format === "url") return ["a URL that starts with http:// or https://"]
   }
   return [issue.message.replace(/^expected /, "")]
 }
 
 function boundWords(origin: string, bound: number | bigint, words: string): string {
   const items = Number(bound)
-  if (origin === "string")
-    return items === 1 ? "a string that is not empty" : `a string ${words} ${items} characters`
-  if (origin === "array") return items === 1 ? "a list that is not empty" : `a list ${words} ${items} items`
+  if (origin === "string") return items === 1 ? "a non-empty string" : `a string ${words} ${items} characters`
+  if (origin === "array") return items === 1 ? "a non-empty list" : `a list ${words} ${items} items`
   return `a number ${words} ${items}`
 }
 

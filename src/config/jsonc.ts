@@ -96,7 +96,7 @@ const syntaxTexts: typeof expectedTexts = {
 function syntaxText(name: keyof typeof expectedTexts, rest: string): string {
   const expected = expectedTexts[name]
   if (expected !== undefined) return `expected ${expected}, found ${foundText(rest)}.`
-  return syntaxTexts[name] ?? "this is not valid JSON."
+  return syntaxTexts[name] ?? "invalid JSON."
 }
 
 /** Names the kind of the next token. The text itself could be a secret. */

@@ -123,7 +123,7 @@ export function parseYaml(text: string, position: (offset: number) => Position):
     if (isSeq<Node>(node)) {
       return { kind: "array", position: here, items: node.items.map((item) => toNode(item, here)) }
     }
-    if (isAlias(node)) throw failure(node.range?.[0] ?? 0, "an alias (*name) cannot be used here.")
+    if (isAlias(node)) throw failure(node.range?.[0] ?? 0, "aliases (*name) are not supported.")
     return { kind: "scalar", position: here, value: isScalar(node) ? plain(node.value) : null }
   }
 
@@ -136,13 +136,13 @@ export function parseYaml(text: string, position: (offset: number) => Position):
   try {
     const document = parseDocument<Node>(text, { prettyErrors: false })
     const [first] = document.errors
-    if (first) throw failure(first.pos[0], `this is not valid YAML: ${first.message}.`)
+    if (first) throw failure(first.pos[0], `invalid YAML: ${first.message}.`)
     const tree = toNode(document.contents, position(0))
     if (tree.kind === "object") return tree
     if (tree.kind === "scalar" && tree.value === null) {
       return { kind: "object", position: position(0), entries: [] }
     }
-    throw failure(0, "expected fields such as `description: …` between the lines of ---.")
+    throw failure(0, "expected fields such as `description: …` between the --- lines.")
   } catch (error) {
     // The parser is recursive. A hostile file must not end the process.
     if (error instanceof RangeError) throw failure(0, "the fields are nested too deeply.")

@@ -186,7 +186,7 @@ function readAction({ value: node, position, path }: Written, orElse: string, pr
 /** A path that cannot exist, so that an example has the same meaning on every machine. */
 const nowhere = "/dev/null/project"
 
-const verdicts = { allow: "is allowed", ask: "asks", deny: "is denied" } as const
+const verdicts = { allow: "is allowed", ask: "needs permission", deny: "is denied" } as const
 
 /**
  * Returns the examples that do not hold. The file's rules apply above the defaults only; an agent's rules apply above
@@ -206,13 +206,13 @@ export async function brokenExamples(
     if (verdict === expected) continue
     const line = rule?.line === undefined ? "" : `:${rule.line}`
     const by = rule
-      ? `, because of the rule "${rule.permission}: ${rule.pattern}" (${rule.source}${line})`
+      ? ` because of the rule "${rule.permission}: ${rule.pattern}" (${rule.source}${line})`
       : ""
     // The example is a value of the file and is not shown: position and path lead to it.
     problems.push({
       position,
       section: example.agent === undefined ? "permission" : "agent",
-      text: `${path}: this ${verdicts[verdict]} where the example says ${expected}${by}. Fix the rule or the example. \`tackle permission check\` explains a decision.`,
+      text: `${path}: this pattern ${verdicts[verdict]}${by}, but the example expects "${expected}". Fix the rule or the example. Run \`tackle permission check\` to see why.`,
     })
   }
   return problems

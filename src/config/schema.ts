@@ -87,7 +87,9 @@ const SubagentSection = z.lazy(() =>
       .int()
       .nonnegative()
       .optional()
-      .describe("Levels of subagents: 0 for none, 1 if subagents cannot start others (default 1)"),
+      .describe(
+        "Maximum depth of subagents: 0 allows none, 1 stops subagents from starting others (default 1)",
+      ),
     timeoutSeconds: z
       .number()
       .positive()
@@ -147,11 +149,11 @@ const sections = {
   $schema: () => z.string().describe("URL of this schema, for editors"),
   model: () => ModelName.describe("Model to use, as provider/model"),
   small_model: () => ModelName.describe("Cheaper model for titles and summaries, as provider/model"),
-  default_agent: () => z.string().describe("Default agent (default build)"),
+  default_agent: () => z.string().describe("Agent to use if none is named (default build)"),
   provider: () => z.record(z.string(), ProviderConfig).describe("Model providers by id"),
   permission: () => PermissionSection,
   agent: () =>
-    z.record(z.string(), AgentSection).describe("Agents by name: changes to built-in agents, and new ones"),
+    z.record(z.string(), AgentSection).describe("Agents by name: changes to built-in agents, and new agents"),
   command: () =>
     z.record(z.string(), CommandSection).describe("Commands by name: prompts that users start with /name"),
   tools: () => z.record(z.string(), z.boolean()).describe("Tools by id: false removes a tool"),
@@ -177,22 +179,22 @@ const sections = {
   pass_environment: () =>
     z
       .array(z.string().min(1))
-      .describe("Environment variables that commands receive although they contain a key"),
+      .describe("Environment variables to pass to commands even though they contain a key"),
   shell: () => z.string().describe("Shell that runs commands (default: bash if installed, else sh)"),
   sandbox: () =>
     z
       .enum(["auto", "require", "off"])
       .describe(
-        "Run commands in a sandbox: if available (auto, the default), always or fail (require), never (off)",
+        "Sandbox for commands: auto uses it if available (default), require refuses to run commands without it, off never uses it",
       ),
   search: () => SearchConfig.describe("Search service of websearch and codesearch"),
   lsp: () =>
     LspConfig.describe(
-      "Language servers by id: changes to known servers, and new ones; false: none. For experimental.lsp_tool",
+      "Language servers by id, for experimental.lsp_tool: changes to known servers, and new servers. False disables all",
     ),
   formatter: () =>
     FormatterConfig.describe(
-      "Formatters that run after a file changes: true for known ones that the project configures, or by name (default false)",
+      "Formatters that run after a file changes: true for the known formatters that the project configures, or formatters by name (default false)",
     ),
   mcp: () => McpConfig.describe("MCP servers by id: their tools are offered as <id>_<tool>"),
   retry: () => RetrySection.describe("Retries after provider errors"),

@@ -44,7 +44,7 @@ test("lists every agent with its source and shows the settings that count", asyn
     expect(text.stdout).toContain(part)
   expect(await machine.run(["agent", "show", "keper"])).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('no agent "keper"'),
+    stderr: expect.stringContaining('agent "keper" does not exist'),
   })
 })
 
@@ -91,8 +91,8 @@ test("reports what is missing or wrong in agent create, and writes nothing", asy
     expect(code).toBe(2)
     return stderr
   }
-  expect(await told()).toContain("No terminal to ask at. Add name.")
-  expect(await told("a")).toContain("No terminal to ask at. Add --description.")
+  expect(await told()).toContain("Cannot ask without a terminal. Add name.")
+  expect(await told("a")).toContain("Cannot ask without a terminal. Add --description.")
   expect(await told("../a", "--description", "x")).toContain("Invalid agent name")
   expect(await told("a/../../b", "--description", "x")).toContain("Invalid agent name")
   expect(await told("build", "--description", "x")).toContain("built in")
@@ -141,7 +141,7 @@ test.skipIf(!hasTmux)("asks for missing values at a terminal", async () => {
   await terminal.press("asker", "Enter")
   await terminal.sees("What is its purpose?")
   await terminal.press("Asks", "Enter")
-  await terminal.sees("System prompt?")
+  await terminal.sees("System prompt")
   await terminal.press("You ask.", "Enter")
   await terminal.sees("[exit 0]")
   expect(readFileSync(machine.project.path(".tackle/agent/asker.md"), "utf8")).toBe(

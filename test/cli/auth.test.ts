@@ -42,7 +42,7 @@ test("rejects an unknown provider with near names, and knows providers of the co
   expect(await logIn("anthropc")).toMatchObject({
     code: 2,
     stdout: "",
-    stderr: expect.stringContaining('There is no provider "anthropc". Did you mean anthropic?'),
+    stderr: expect.stringContaining('The provider "anthropc" does not exist. Did you mean anthropic?'),
   })
   const unknown = await logIn("mine")
   expect(unknown.code).toBe(2)

@@ -45,7 +45,7 @@ test("sends a command of an untrusted project as plain text", async () => {
 test("sends text that is not a command unchanged, and suggests a near name", async () => {
   const machine = await createMachine({ files, script: [...script, ...script] })
   const near = await machine.run(["run", "--trust", "/shop it"])
-  expect(near).toMatchObject({ code: 0, stderr: expect.stringContaining("did you mean /ship?") })
+  expect(near).toMatchObject({ code: 0, stderr: expect.stringContaining("Did you mean /ship?") })
   expect(prompted(machine)).toContain("/shop it")
   expect((await machine.run(["run", "--trust", "/etc/hosts is wrong"])).stderr).not.toContain("did you mean")
 })

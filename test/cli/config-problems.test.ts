@@ -20,7 +20,7 @@ test("runs commands on sessions despite a config error, and reports it in one li
   await mkdir(dirname(user), { recursive: true })
   await writeFile(user, "{ nonsense")
   const line = expect.stringMatching(
-    new RegExp(`^tackle: the config has a problem[^\\n]*: ${user}:1:3: [^\\n]*\\n$`),
+    new RegExp(`^tackle: part of the config is invalid[^\\n]*: ${user}:1:3: [^\\n]*\\n$`),
   )
   for (const [args, says] of [
     [["session", "list"], first],
@@ -28,7 +28,7 @@ test("runs commands on sessions despite a config error, and reports it in one li
     [["session", "delete", first], `Deleted ${first}.`],
     [["session", "prune", "--keep", "1"], "Deleted 0 sessions."],
     [["stats"], "1 session"],
-    [["permission", "list"], "Nothing was granted"],
+    [["permission", "list"], "This project has no grants"],
     [["trust", "--list"], "tackle.json"],
     [["trust", "--revoke"], "no longer trusted"],
   ] as const) {

@@ -125,7 +125,7 @@ test("shows which rules of an untrusted project do not count, and why", async ()
     machine.run(["config", "show", "--format", "json"]),
     machine.run(["config", "show", "--trust"]),
   ])
-  expect(text.stdout).toMatch(/^ {2}allow edit: \* .* ignored: the file is not trusted/m)
+  expect(text.stdout).toMatch(/^ {2}allow edit: \* .* ignored: an untrusted file/m)
   expect(text.stdout).toMatch(/^ {2}deny {2}edit: notes<U\+001B>\[2J\.md {3}\(\S*tackle\.json:5\)$/m)
   expect(text.stdout).toContain("not trusted: tackle.json: allow rules")
   expect(JSON.parse(json.stdout).permission).toMatchObject({
@@ -135,7 +135,7 @@ test("shows which rules of an untrusted project do not count, and why", async ()
       { action: "deny", counts: true },
     ],
   })
-  expect(trusted.stdout).not.toContain("ignored: the file")
+  expect(trusted.stdout).not.toContain("ignored: an untrusted")
 })
 
 test("reports rules that never decide in config show and doctor", async () => {
@@ -152,15 +152,15 @@ test("reports rules that never decide in config show and doctor", async () => {
     machine.run(["doctor", "--trust"]),
   ])
   expect(show.stdout).toMatch(
-    /deny {2}bash: rm \* {3}\(.*tackle\.json:2\) {3}never decides: .*tackle\.json:3 does\n/,
+    /deny {2}bash: rm \* {3}\(.*tackle\.json:2\) {3}never applies: .*tackle\.json:3 takes precedence\n/,
   )
-  expect(show.stdout.match(/never decides/g)).toHaveLength(2)
+  expect(show.stdout.match(/never applies/g)).toHaveLength(2)
   expect(JSON.parse(json.stdout).shadowed).toMatchObject([
     { rule: { pattern: "rm *", source: { line: 2 } }, by: { pattern: "*", source: { line: 3 } } },
     { rule: { pattern: "make", source: { line: 5 } }, by: { source: { line: 6 } } },
   ])
   expect(doctor.code).toBe(0)
   expect(doctor.stdout).toMatch(
-    /^! rules .*tackle\.json:2 \(deny bash: rm \*\) never decides, .*tackle\.json:3 does; /m,
+    /^! rules .*tackle\.json:2 \(deny bash: rm \*\) never applies, because .*tackle\.json:3 takes precedence; /m,
   )
 })

@@ -24,7 +24,7 @@ test("reports tokens and cost at the end of a run, in the session and in the sta
 
   const shown = await machine.run(["session", "show"])
   expect(shown.stdout.match(/ {2}1000 \+ 50 tokens \(600 from the cache\) · \$0\.0021/g)).toHaveLength(2)
-  expect(shown.stdout).toMatch(/in all: 2000 \+ 100 tokens \(1200 from the cache\) · \$0\.0043\n$/)
+  expect(shown.stdout).toMatch(/total: 2000 \+ 100 tokens \(1200 from the cache\) · \$0\.0043\n$/)
 
   const stats = await machine.run(["stats"])
   expect(stats.stdout).toMatch(

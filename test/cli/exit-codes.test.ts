@@ -21,7 +21,7 @@ test("exits with 1 when the provider refuses the key or fails in all attempts", 
   const failing = await machine.run(["run", "hi"])
   expect(failing.code).toBe(1)
   expect(failing.stderr).toMatch(
-    /^↻ attempt 1 failed, trying again in 1 s: test\/m: 127\.0\.0\.1:\d+ answered 500: Broken/m,
+    /^↻ attempt 1 failed, retrying in 1 s: test\/m: 127\.0\.0\.1:\d+ answered 500: Broken/m,
   )
   expect(failing.stderr).toMatch(
     /^✗ test\/m: 127\.0\.0\.1:\d+ answered 500: Still broken\. The server asks to wait 1 s\.$/m,
@@ -43,14 +43,14 @@ test("exits with 2 on a wrong command line, reports it in a line or two and star
     [["run"], /^tackle: The message is empty: stdin contained no text\.\n$/],
     [
       ["run", "-s", "ses_none", "hi"],
-      /^tackle: There is no session ses_none\. `tackle session list --all` shows them\.\n$/,
+      /^tackle: The session ses_none does not exist\. Run `tackle session list --all` to list all sessions\.\n$/,
     ],
     [["run", "-c", "-s", "ses_x", "hi"], /'-c, --continue' cannot be used with option '-s, --session <id>'/],
     [["run", "-c", "hi"], /^tackle: This project has no session to continue\.\n$/],
     [["run", "--agent", "nobody", "hi"], /^tackle: Unknown agent "nobody"\. Available: build, plan/],
     [["run", "-m", "test/n", "hi"], /^tackle: Model test\/n does not exist\. Did you mean test\/m/],
     [["run", "-m", "nonsense", "hi"], /^tackle: "nonsense" is not a model name\. Use provider\/model/],
-    [["run", "--dir", "nowhere", "hi"], /^tackle: There is no directory \/.*\/nowhere \(--dir\)\.\n$/],
+    [["run", "--dir", "nowhere", "hi"], /^tackle: The directory \/.*\/nowhere does not exist \(--dir\)\.\n$/],
     [["run", "--allow", "", "hi"], /^tackle: .*--allow/],
   ]
   const runs = await Promise.all(cases.map(([args]) => machine.run(args)))

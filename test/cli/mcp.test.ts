@@ -54,7 +54,7 @@ describe("mcp add", () => {
     const machine = await createMachine()
     const added = await machine.run(["mcp", "add", "everything", "--env", "A=b=c", "--", command, "stdio"])
     expect(added).toMatchObject({ code: 0, stderr: "" })
-    expect(added.stdout).toContain("It takes effect when you trust the project")
+    expect(added.stdout).toContain("To use it, trust the project")
     expect(JSON.parse(await readFile(machine.project.path("tackle.json"), "utf8"))).toEqual({
       mcp: { everything: { type: "local", command: [command, "stdio"], environment: { A: "b=c" } } },
     })
@@ -137,9 +137,11 @@ test("prints the sign-in page and waits for the user; mcp logout removes the sto
   expect((await machine.run(["mcp", "list"])).stdout).toMatch(/^closed {2}connected, 1 tool$/m)
   expect((await machine.run(["mcp", "logout", "closed"])).stdout).toContain("Signed out of closed")
   expect((await machine.run(["mcp", "list"])).stdout).toMatch(/^closed {2}failed$/m)
-  expect((await machine.run(["mcp", "auth", "everything"])).stderr).toContain("which has no sign-in")
+  expect((await machine.run(["mcp", "auth", "everything"])).stderr).toContain(
+    "Only remote servers support signing in",
+  )
   const unknown = (await machine.run(["mcp", "auth", "none"])).stderr
-  expect(unknown).toContain("Configured servers: closed, everything (a local program, which has no sign-in).")
+  expect(unknown).toContain("Configured servers: closed, everything (a local program, without sign-in).")
   expect(unknown).toContain("tackle mcp add none https://")
 })
 

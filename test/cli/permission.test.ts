@@ -263,7 +263,7 @@ describe("grants", () => {
   test("are listed, applied and revoked", async () => {
     const machine = await createMachine({ config: null })
     const permission = (...args: string[]) => machine.run(["permission", ...args])
-    expect((await permission("list")).stdout).toBe("Nothing was granted in this project.\n")
+    expect((await permission("list")).stdout).toBe("This project has no grants.\n")
     const make = await grant(machine, "make", machine.project.directory)
     await grant(machine, "ninja", machine.project.directory)
     await grant(machine, "cargo", "/elsewhere")

@@ -46,7 +46,7 @@ test("runs a project's package only with the trusted content of all its files", 
 
   await machine.project.write(`${directory}/deep/own.js`, 'console.error("IT RAN OTHERWISE")')
   const after = await machine.run(["tool", "list"])
-  expect(after.stderr).toContain("not trusted in its installed form")
+  expect(after.stderr).toContain("the installed version of the package is not trusted")
   expect(after.stderr).not.toContain("IT RAN")
   const listed = JSON.parse((await machine.run(["trust", "--list", "--format", "json"])).stdout)
   expect(listed.items.map(({ path, state }: Record<string, string>) => [path, state])).toEqual([
@@ -82,13 +82,13 @@ test("checks the dependencies of a package against the trusted content, before a
   await write("two/package.json", '{ "name": "two", "main": "i.cjs" }')
   await write("two/i.cjs", 'console.error("TWO RAN")')
   const trusted = await machine.run(["trust", "--yes"])
-  expect(trusted.stdout).toContain("with 2 packages that it needs, as installed now")
+  expect(trusted.stdout).toContain("with 2 packages that it depends on, as currently installed")
   expect((await machine.run(["tool", "list"])).stderr).toContain("TWO RAN")
 
   await write("one/README.md", "no code")
   await write("two/i.cjs", 'console.error("TWO RAN OTHERWISE")')
   const after = await machine.run(["tool", "list"])
-  expect(after.stderr).toContain("not trusted in its installed form")
+  expect(after.stderr).toContain("the installed version of the package is not trusted")
   expect(after.stderr).not.toContain("TWO RAN")
   await write("two/i.cjs", 'console.error("TWO RAN")')
   expect((await machine.run(["tool", "list"])).stderr).toContain("TWO RAN")
@@ -107,7 +107,7 @@ test("does not run a plugin path that leads through a link back into the project
   await machine.project.write("lib/loud.js", loud)
   await machine.run(["trust", "--yes"])
   const { stderr } = await machine.run(["tool", "list"])
-  expect(stderr).toContain("trust covers only the folders plugin/ and plugins/")
+  expect(stderr).toContain("trust covers only the directories plugin/ and plugins/")
   expect(stderr).not.toContain("IT RAN")
 })
 
@@ -117,7 +117,7 @@ test("runs a path from the project's config only in a folder that trust covers",
   await machine.project.write("lib/loud.js", loud)
   await machine.run(["trust", "--yes"])
   const { stderr } = await machine.run(["tool", "list"])
-  expect(stderr).toContain("trust covers only the folders plugin/ and plugins/")
+  expect(stderr).toContain("trust covers only the directories plugin/ and plugins/")
   expect(stderr).not.toContain("IT RAN")
 })
 

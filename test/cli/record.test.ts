@@ -47,7 +47,7 @@ test("replays a recorded run elsewhere with the same calls and end, without a se
 
   const other = await elsewhere()
   const again = await other.run(["run", "--replay", file, "--format", "json"])
-  expect(again.stderr).toContain("as recorded: 3 requests, 3 calls.")
+  expect(again.stderr).toContain("the replay matches the recording: 3 requests, 3 calls.")
   expect(endOf(again)).toMatchObject({ exitCode: 0, text: "All done with [secret KEY_OF_SHOP]." })
   expect(callsOf(again).map(([tool, status]) => [tool, status])).toEqual(
     callsOf(run).map(([tool, status]) => [tool, status]),
@@ -119,7 +119,7 @@ test("names the first difference by its request and its place in the body, and e
   const differs = await other.run(["run", "--replay", file])
   expect(differs.code).toBe(1)
   expect(differs.stderr).toMatch(
-    /this run differs from the recording\. Request 3 differs: messages\[\d\]\.content: expected .*plum.*, got .*kiwi/,
+    /the replay differs from the recording\. Request 3 differs: messages\[\d\]\.content: expected .*plum.*, got .*kiwi/,
   )
 })
 
@@ -157,7 +157,7 @@ test("records broken connections and refused calls, and repeats them in the repl
   expect(run.code).toBe(3)
   const other = await elsewhere()
   const again = await other.run(["run", "--replay", file, "--format", "json"])
-  expect(again.stderr).toContain("as recorded")
+  expect(again.stderr).toContain("the replay matches the recording")
   expect(endOf(again)).toMatchObject({ exitCode: endOf(run).exitCode, text: "Well." })
   const { refused } = endOf(again)
   expect(refused.map(({ tool }) => tool)).toEqual(endOf(run).refused.map(({ tool }) => tool))
@@ -177,7 +177,7 @@ test("includes the requests of a subagent", async () => {
   const { file, run } = await recorded(machine)
   expect(run.code).toBe(0)
   const again = await (await elsewhere()).run(["run", "--replay", file])
-  expect(again.stderr).toContain("as recorded: 4 requests")
+  expect(again.stderr).toContain("the replay matches the recording: 4 requests")
   expect(again.code).toBe(0)
 })
 
@@ -208,7 +208,7 @@ test("includes the offers of MCP servers and the files of the prompt, and replay
   const again = await other.run(["run", "--replay", file], {
     env: { TACKLE_CONFIG_CONTENT: JSON.stringify(config) },
   })
-  expect(again.stderr).toContain("as recorded: 2 requests, 1 call.")
+  expect(again.stderr).toContain("the replay matches the recording: 2 requests, 1 call.")
   expect(again.code).toBe(0)
   await expect(stat(mark)).rejects.toThrow("ENOENT")
 })
@@ -222,7 +222,7 @@ test("includes the prompt of an MCP server as the server completed it", async ()
   const prompt = "/everything:args-prompt Oslo"
   expect(await machine.run(["run", "--record", file, prompt])).toMatchObject({ code: 0 })
   const again = await (await elsewhere()).run(["run", "--replay", file])
-  expect(again.stderr).toContain("as recorded: 1 request, 0 calls.")
+  expect(again.stderr).toContain("the replay matches the recording: 1 request, 0 calls.")
   expect(again.code).toBe(0)
 })
 

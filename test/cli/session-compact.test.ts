@@ -15,7 +15,9 @@ test("compacts a session of an earlier process, and reports the saving", async (
   await machine.run(["run", "say much"])
   const compacted = await machine.run(["session", "compact"])
   expect(compacted).toMatchObject({ code: 0, stderr: "" })
-  expect(compacted.stdout).toMatch(/^Compacted ses_\w+: the model reads \d+ instead of 4008 characters\.\n$/)
+  expect(compacted.stdout).toMatch(
+    /^Compacted ses_\w+: the model now reads \d+ characters instead of 4008\.\n$/,
+  )
   await machine.run(["run", "-c", "and now?"])
   const told = JSON.stringify(machine.server.requests.at(-1)?.body.messages)
   expect([told.includes("SUMMARY"), told.includes("x x x")]).toEqual([true, false])
@@ -28,7 +30,7 @@ test("reports that there is nothing to compact, without a request to the model",
   const { code, stdout, stderr } = await machine.run(["session", "compact"])
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
   expect(stdout).toMatch(
-    /^Nothing to compact in ses_\w+: a summary would not be shorter than its \d+ characters\.\n$/,
+    /^Nothing to compact in ses_\w+: a summary would not be shorter than the current \d+ characters\.\n$/,
   )
   expect(machine.server.requests).toHaveLength(asked)
   const json = await machine.run(["session", "compact", "--format", "json"])

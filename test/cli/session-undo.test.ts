@@ -53,7 +53,7 @@ test("does not suggest --others when the turn changed no other file, and names w
   expect(await machine.run(["session", "undo", "--skip"])).toMatchObject({
     code: 0,
     stdout:
-      "Skipped the changes of: change it\n  left unchanged: a.txt\nThe next undo continues with the turn before it.\n",
+      "Skipped the changes of: change it\n  left unchanged: a.txt\nThe next undo continues with the turn before this one.\n",
   })
   expect(await readFile(path, "utf8")).toBe("mine")
   expect(await machine.run(["session", "redo"])).toMatchObject({ code: 0 })

@@ -172,7 +172,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     await terminal.press("C-u")
     await terminal.press("-l", "s *")
     await terminal.press("Enter")
-    await terminal.sees("It must be part of factor *")
+    await terminal.sees("The rule must be covered by factor *")
     await terminal.press("C-u")
     await terminal.press("-l", "factor 1 *")
     await terminal.press("Enter")
@@ -180,7 +180,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     await terminal.press("Down", "Enter")
 
     // The second command needs no answer.
-    const cut = await terminal.sees(/… \d+ more lines[\s\S]*show all of it[\s\S]*give a reason/)
+    const cut = await terminal.sees(/… \d+ more lines[\s\S]*show everything[\s\S]*give a reason/)
     expect(cut).not.toContain("always, in this session")
     await terminal.press("Down", "Enter")
     expect(await terminal.sees(/\+line 89[\s\S]*always, in this session[\s\S]*give a reason/)).toContain(
@@ -257,7 +257,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     const terminal = await openTerminal(machine)
     await terminal.tackle("run", "hello")
     expect(await terminal.sees("do not ask again")).toMatch(
-      /Ollama answers\s.*at\s.*http:\/\/127\.0\.0\.1:11434\/v1/s,
+      /Ollama is\s.*running\s.*at\s.*http:\/\/127\.0\.0\.1:11434\/v1/s,
     )
     await terminal.press("C-c")
     await terminal.sees("[exit 130]")

@@ -37,7 +37,7 @@ test("lists the offered tools, with --all every tool with the reason, and prints
   expect(unknown).toMatchObject({
     code: 2,
     stdout: "",
-    stderr: expect.stringMatching(/no tool "reed".*read/),
+    stderr: expect.stringMatching(/tool "reed" does not exist.*read/),
   })
 })
 
@@ -89,7 +89,7 @@ test("exits from tool call with 0 completed, 1 error, 2 invalid, 3 refused", asy
   expect(unknown).toMatchObject({
     code: 2,
     stdout: "",
-    stderr: expect.stringContaining('no tool "raed". Did you mean read'),
+    stderr: expect.stringContaining('tool "raed" does not exist. Did you mean read'),
   })
   expect(refused.code).toBe(3)
   expect(JSON.parse(refused.stdout)).toMatchObject({ status: "error", metadata: { kind: "refused" } })
@@ -116,7 +116,7 @@ test("reports a script without execute permission with the command that sets it,
     },
   })
   const file = machine.project.path(".tackle/tool/it's")
-  const told = `${file}: the script is not executable, so that it is not offered as a tool. To fix this: chmod +x '${file.replace("'", "'\\''")}'`
+  const told = `${file}: the script is not executable, so it is not offered as a tool. To fix this: chmod +x '${file.replace("'", "'\\''")}'`
   const list = await machine.run(["tool", "list", "--trust"])
   expect(list).toMatchObject({ code: 0, stderr: `tackle: ${told}\n` })
   const doctor = await machine.run(["doctor", "--format", "json"])

@@ -91,9 +91,9 @@ describe("project trust", () => {
       },
     })
     expect((await machine.run(["run", "--format", "json", "hello"])).stderr).toBe(
-      "tackle: this project is not trusted in its current form, so that these are ignored: opencode.json: plu<U+000A>tackle: trusted, " +
+      "tackle: this project is not trusted in its current state. These items are ignored: opencode.json: plu<U+000A>tackle: trusted, " +
         "formatter; tackle.json: shell, some instructions, allow rules; .tackle/tool/a<U+001B>[2J<U+000A>.ts. " +
-        "`tackle trust` shows and enables them.\n",
+        "Run `tackle trust` to review and enable them.\n",
     )
   })
 
@@ -167,7 +167,7 @@ describe("project trust", () => {
     const machine = await createMachine({ files: { ".tackle/tool/hello.ts": hello } })
     expect(await machine.run(["trust"])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("`tackle trust --yes` trusts without asking"),
+      stderr: expect.stringContaining("Run `tackle trust --yes` to trust without being asked"),
     })
     expect((await call(machine, "hello", {}, "--auto")).code).toBe(2)
     expect((await machine.run(["trust", "--yes"])).code).toBe(0)

@@ -44,7 +44,7 @@ describe("a problem names its location and key, what was found and what to write
       '{"instructions": "A.md"}',
       `1:2: instructions: expected ${list}, found a string. Write it in brackets: ["…"].`,
     ],
-    ['{"secrets": [""]}', "1:14: secrets[0]: expected a string that is not empty, found an empty string."],
+    ['{"secrets": [""]}', "1:14: secrets[0]: expected a non-empty string, found an empty string."],
     [
       '{"tools": ["bash"]}',
       `1:2: tools: expected ${object}, found a list. Tools by id: false removes a tool.`,
@@ -87,7 +87,7 @@ describe("a problem names its location and key, what was found and what to write
     ],
     [
       '{"mcp": {"a": {"type": "remote", "url": "a.b"}}}',
-      "1:34: mcp.a.url: expected an address with http:// or https://, found a string. URL of the server.",
+      "1:34: mcp.a.url: expected a URL that starts with http:// or https://, found a string. URL of the server.",
     ],
     [
       '{"permission": {"bash": ["npm"]}}',

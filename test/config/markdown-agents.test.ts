@@ -106,8 +106,8 @@ describe("Tackle's own files are strict", () => {
     ],
     ["no model name", agent("model: sonnet"), /a\.md:2:1: agent\.a\.model: expected provider\/model/],
     ["no action", agent("permission:\n  bash: alow"), /a\.md:3:3: agent\.a\.permission\.bash: .*"allow"\?/],
-    ["bad YAML", agent("description: a: b"), /a\.md:2:14: this is not valid YAML/],
-    ["an alias", agent("description: &x a\nprompt: *x"), /a\.md:3:9: an alias/],
+    ["bad YAML", agent("description: a: b"), /a\.md:2:14: invalid YAML/],
+    ["an alias", agent("description: &x a\nprompt: *x"), /a\.md:3:9: aliases/],
     ["a list", agent("- a"), /a\.md:2:1: .*expected fields/],
     ["a name with a wildcard", agent('name: "*"'), /a\.md:2:1: name: it must consist of/],
     ["deep nesting", agent(`a: ${"[".repeat(60_000)}`), /a\.md:\d+:\d+: /],
@@ -141,7 +141,7 @@ describe("other programs' files", () => {
     place.write("project/.claude/agents/good.md", agent("name: good"))
     const { config, notes } = await place.load()
     expect(Object.keys(config.agent ?? {})).toEqual(["good"])
-    expect(notes).toEqual([{ file: bad, text: expect.stringMatching(/this is not valid YAML.*ignored\.$/) }])
+    expect(notes).toEqual([{ file: bad, text: expect.stringMatching(/invalid YAML.*ignored\.$/) }])
   })
 
   test("limits the tools to Claude's list, and allows the known ones", async () => {

@@ -30,7 +30,7 @@ test("rejects a failing example with its location and the rule that decided", as
   const file = place.write(user, gitRule({ ask: ["make", "git push"] }))
   const message = await place.failure()
   expect(message).toContain(`${file}:3:`)
-  expect(message).toContain("permission.bash.git *.examples.ask[1]: this is allowed")
+  expect(message).toContain("permission.bash.git *.examples.ask[1]: this pattern is allowed")
   expect(message).toContain(`because of the rule "bash: git *" (${file}:2)`)
   expect(message).not.toContain("git push")
 })
@@ -48,11 +48,13 @@ test("checks an agent's examples against its own rules and bounds", async () => 
   place.write("project/tackle.json", { agent: { plan: { permission: { edit: rule } } } })
   // A project's rules do not lift bounds.
   expect(await place.failure()).toContain(
-    "agent.plan.permission.edit.src/*.examples.allow[0]: this is denied",
+    "agent.plan.permission.edit.src/*.examples.allow[0]: this pattern is denied",
   )
   place.write("project/tackle.json", {})
   place.write(user, { agent: { build: { permission: { edit: rule } } } })
-  expect(await place.failure()).toContain("agent.build.permission.edit.src/*.examples.deny[0]: this asks")
+  expect(await place.failure()).toContain(
+    "agent.build.permission.edit.src/*.examples.deny[0]: this pattern needs permission",
+  )
 })
 
 test("accepts the same shape in TOML", async () => {
@@ -60,7 +62,7 @@ test("accepts the same shape in TOML", async () => {
     "home/.config/tackle/config.toml",
     '[permission.bash."git *"]\naction = "allow"\nexamples = { ask = ["git push"] }\n',
   )
-  expect(await place.failure()).toContain("examples.ask[0]: this is allowed")
+  expect(await place.failure()).toContain("examples.ask[0]: this pattern is allowed")
 })
 
 test.each([

@@ -43,7 +43,7 @@ export function defineAgent(agent: Command): void {
     .argument("[name]", "name of the agent")
     .option("--description <text>", "purpose of the agent; other agents choose it by this text")
     .option("--prompt <text>", 'system prompt; "-" reads stdin')
-    .addOption(new Option("--mode <mode>", "who can start it").choices(["primary", "subagent", "all"]))
+    .addOption(new Option("--mode <mode>", "who can start the agent").choices(["primary", "subagent", "all"]))
     .option("-m, --model <name>", "model to use, as provider/model")
     .option("--temperature <number>", "sampling temperature", number)
     .option("--steps <n>", "maximum model steps per prompt", positive)
@@ -59,7 +59,7 @@ function number(value: string): number {
   return read
 }
 
-/** `all`: includes hidden agents. */
+/** Flags of `tackle agent list`. `all` includes hidden agents. */
 export interface AgentListFlags extends FormatFlags {
   all?: boolean
 }
@@ -68,7 +68,7 @@ export interface AgentListFlags extends FormatFlags {
 interface ShownAgent {
   name: string
   builtin: boolean
-  /** The last file that configures it. */
+  /** Location of the last definition of the agent. Absent for an unchanged built-in agent. */
   source?: { file: string; line: number }
   description: string
   mode: Agent["mode"]
@@ -76,17 +76,17 @@ interface ShownAgent {
   temperature?: number
   steps: number
   hidden: boolean
-  /** Tools as configured. Absent: all. */
+  /** Configured tools by id. If absent, the agent has all tools. */
   tools?: Readonly<Record<string, boolean>>
   permission: Ruleset
-  /** Rules of the project, which cannot lift a deny. */
+  /** Rules of the project. They cannot lift a deny. */
   projectPermission: Ruleset
-  /** Rules of the environment, which take precedence over both. */
+  /** Rules of the environment. They take precedence over the user's and the project's rules. */
   environmentPermission: Ruleset
   prompt: string
 }
 
-/** `tackle agent list`. */
+/** Runs `tackle agent list`. */
 export async function listAgents(flags: AgentListFlags): Promise<void> {
   const { workspace, agents } = await shownAgents(flags)
   const listed = agents.filter(({ hidden }) => flags.all || !hidden)
@@ -107,16 +107,16 @@ function widest(texts: readonly string[]): number {
   return Math.max(0, ...texts.map((text) => text.length))
 }
 
-/** Minimum columns for a description on the same line. */
+/** Minimum width, in columns, of a description on the same line as the name. */
 const shortest = 30
 
-/** `tackle agent show <name>`. Throws `UsageError` for an unknown name. */
+/** Runs `tackle agent show <name>`. Throws `UsageError` for an unknown name. */
 export async function showAgent(name: string, flags: FormatFlags): Promise<void> {
   const { workspace, agents } = await shownAgents(flags)
   const agent = agents.find((each) => each.name === name)
   if (!agent) {
     const known = agents.map((each) => each.name).join(", ")
-    throw new UsageError(`There is no agent "${name}". Available agents: ${known}.`)
+    throw new UsageError(`The agent "${name}" does not exist. Available agents: ${known}.`)
   }
   if (flags.format === "json") return printJson(agent)
   const { tools = {}, model = "model of the run", temperature = "default of the model" } = agent
@@ -185,24 +185,27 @@ function describeRule(rule: Rule): string {
   return `${rule.action.padEnd(11)} ${what}${origin === "" ? "" : `   (${wholeName(origin)})`}`
 }
 
-/** Fields of the new file. Missing ones are omitted, or asked for. */
+/**
+ * Flags of `tackle agent create`, which set the fields of the new file. At a terminal, the command asks for a missing
+ * description and prompt. Other missing fields are omitted.
+ */
 export interface AgentCreateFlags extends FormatFlags {
   description?: string
-  /** `-` reads stdin. */
+  /** System prompt of the agent. `-` reads it from stdin. */
   prompt?: string
   mode?: Agent["mode"]
   model?: string
   temperature?: number
   steps?: number
-  /** Comma-separated ids. Default: all tools. */
+  /** Comma-separated ids of the tools. Default: all tools. */
   tools?: string
   /** Creates the file in the user's directory instead of the project's. */
   user?: boolean
 }
 
 /**
- * `tackle agent create [name]`: writes the file of a new agent and changes no existing file. At a terminal, asks for
- * missing name, description and prompt. Throws `UsageError` for invalid or missing values.
+ * Runs `tackle agent create [name]`, which writes the file of a new agent and never changes an existing file. At a
+ * terminal, asks for a missing name, description or prompt. Throws `UsageError` for invalid or missing values.
  */
 export async function createAgent(given: string | undefined, flags: AgentCreateFlags): Promise<void> {
   const workspace = await openWorkspace(flags)
@@ -223,7 +226,7 @@ export async function createAgent(given: string | undefined, flags: AgentCreateF
   )
   const file = join(directory, `${name}.md`)
   const scope = flags.user ? "user" : "project"
-  // Rejects a file that could not be read back.
+  // Parses the new text before writing it, so that Tackle can load the file.
   const source = { path: file, kind: "tackle", scope, text: content, hash: "", trusted: true } as const
   const { problems } = await readLayer(source, workspace)
   if (problems.length > 0) throw new ConfigError(problems)
@@ -233,7 +236,7 @@ export async function createAgent(given: string | undefined, flags: AgentCreateF
   if (flags.format === "json") return printJson({ name, file, scope })
   const shown = wholeName(displayPath(file, workspace.worktree))
   printLine(`Wrote ${shown}.`)
-  if (!flags.user) printLine(`It takes effect when you trust it: tackle trust ${shown}`)
+  if (!flags.user) printLine(`To use it, trust it: tackle trust ${shown}`)
 }
 
 function checkName(name: string, { config }: Workspace): void {
@@ -246,12 +249,12 @@ function checkName(name: string, { config }: Workspace): void {
   if (source)
     throw new UsageError(`The agent ${name} already exists: ${source.file}:${source.line}. Edit it there.`)
   if (builtinAgents().some((agent) => agent.name === name)) {
-    throw new UsageError(`The agent ${name} is built in. To change it, write the file yourself.`)
+    throw new UsageError(`The agent ${name} is built in. To change it, create its file yourself.`)
   }
 }
 
 async function ask(missing: string, message: string): Promise<string> {
-  if (!atTerminal()) throw new UsageError(`No terminal to ask at. Add ${missing}.`)
+  if (!atTerminal()) throw new UsageError(`Cannot ask without a terminal. Add ${missing}.`)
   const validate = (value: string | undefined) => (value?.trim() ? undefined : "It cannot be empty.")
   const answer = await question(({ text }, signal) =>
     text({ message, validate, output: process.stderr, signal }),
@@ -260,12 +263,12 @@ async function ask(missing: string, message: string): Promise<string> {
   return answer
 }
 
-/** Asks for the agent's prompt. An agent without one uses the prompt of `build`. */
+/** Asks for the agent's prompt. If the user enters none, the agent uses the prompt of `build`. */
 async function askPrompt(): Promise<string> {
   if (!atTerminal()) return ""
   const answer = await question(({ text }, signal) =>
     text({
-      message: "System prompt? (Empty: that of build. You can edit the file later.)",
+      message: "System prompt (leave empty to use the prompt of build; you can edit the file later)",
       output: process.stderr,
       signal,
     }),
@@ -281,7 +284,7 @@ function toolIDs(list: string | undefined): string[] | undefined {
     .filter((id) => id !== "")
 }
 
-/** Loads the tools of plugins and servers only for names that are not known otherwise. */
+/** Rejects unknown tool ids. Loads the tools of plugins and servers only if an id is not a built-in tool. */
 async function checkTools(ids: readonly string[], workspace: Workspace): Promise<void> {
   const isCustom = customTools(workspace)
   const isKnown = (id: string) => knownPermissions.includes(permissionType(id)) || isCustom(id)
@@ -307,7 +310,7 @@ function offeredTools(workspace: Workspace): Promise<string[]> {
   })
 }
 
-/** A link in the project must not place the file elsewhere. */
+/** Rejects a directory outside the project, which a link in the project can cause. */
 function checkInside(directory: string, worktree: string): void {
   if (isInside(realPath(directory), realPath(worktree))) return
   throw new UsageError(`${wholeName(directory)} is outside this project. Nothing was written.`)

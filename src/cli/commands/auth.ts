@@ -33,17 +33,21 @@ export function defineAuth(auth: Command): void {
     .action(logOut)
 }
 
-/** `method`: label of a plugin's method. Default: asks if there are several. */
+/**
+ * Flags of `tackle auth login`. `method` is the label of a plugin's sign-in method. By default, the user chooses if
+ * there are several.
+ */
 export interface LoginFlags extends WorkspaceFlags {
   method?: string
 }
 
-/** The method without a plugin. */
+/** Sign-in method of a provider for which no plugin has one. */
 const plainKey: AuthMethod = { type: "api", label: "API key", prompts: [] }
 
 /**
- * `tackle auth login <provider>`: asks for a key, or runs the method of a plugin, and stores the credentials. Without a
- * terminal, reads the key from stdin. Throws `UsageError` for an unknown provider and if nothing was stored.
+ * Runs `tackle auth login <provider>`, which asks for a key or runs the sign-in method of a plugin, and stores the
+ * credentials. Without a terminal, reads the key from stdin. Throws `UsageError` for an unknown provider, or if nothing
+ * was stored.
  */
 export async function logIn(provider: string, flags: LoginFlags): Promise<void> {
   await withTackle(flags, async (tackle, workspace) => {
@@ -56,7 +60,10 @@ export async function logIn(provider: string, flags: LoginFlags): Promise<void> 
   printLine(`Signed in to ${visible(provider)}.`)
 }
 
-/** `tackle auth list`: shows providers with credentials, and the methods of plugins. Shows no keys. */
+/**
+ * Runs `tackle auth list`, which shows the providers with credentials and the sign-in methods of plugins. Never shows
+ * keys.
+ */
 export async function listLogins(flags: FormatFlags): Promise<void> {
   const { kept, offered } = await withTackle(flags, async (tackle) => ({
     kept: await tackle.credentials.providers(),
@@ -71,7 +78,7 @@ export async function listLogins(flags: FormatFlags): Promise<void> {
   if (kept.length === 0) printLine("No credentials are stored. To sign in: tackle auth login <provider>")
 }
 
-/** `tackle auth logout <provider>`: deletes the stored credentials. Does not notify the provider. */
+/** Runs `tackle auth logout <provider>`, which deletes the stored credentials. The provider is not notified. */
 export async function logOut(provider: string, flags: WorkspaceFlags): Promise<void> {
   await withStore(flags, async ({ credentials }) => {
     const kept = await credentials.providers()
@@ -97,7 +104,7 @@ async function withTackle<T>(
   }
 }
 
-/** Rejects unknown providers: a key under a wrong name would never be used. */
+/** Rejects an unknown provider, because a key stored under a wrong name is never used. */
 function assertKnown(provider: string, tackle: Tackle, { config }: Workspace): void {
   const known = [...new Set([...tackle.providers(), ...tackle.signIns().map((each) => each.provider)])]
   if (known.includes(provider)) return
@@ -105,9 +112,9 @@ function assertKnown(provider: string, tackle: Tackle, { config }: Workspace): v
   const hint =
     near.length > 0 ? `Did you mean ${near.join(" or ")}?` : `Available providers: ${known.join(", ")}.`
   const untrusted =
-    config.ignored.length > 0 ? " The project's own take effect when you trust it (--trust)." : ""
+    config.ignored.length > 0 ? " Providers of the project are available only if you trust it (--trust)." : ""
   throw new UsageError(
-    `There is no provider "${provider}". ${hint} Declare others in the config under "provider".${untrusted}`,
+    `The provider "${provider}" does not exist. ${hint} Define other providers in the config under "provider".${untrusted}`,
   )
 }
 
@@ -147,13 +154,14 @@ async function askForKey(): Promise<string> {
       ),
     ).trim()
   const key = (await readAll(process.stdin)).trim()
-  if (key === "") throw new UsageError("No terminal to ask at, and stdin contained no key.")
+  if (key === "")
+    throw new UsageError("stdin contained no key. To enter a key, run the command at a terminal.")
   const problem = keyProblem(key)
   if (problem !== undefined) throw new UsageError(`stdin contained no valid key. ${problem}`)
   return key
 }
 
-/** Returns the problem of a key, if any. A key must be one word, because it is sent in a header. */
+/** Returns the problem with a key, or undefined. A key must be one word because it is sent in a header. */
 function keyProblem(key: string | undefined): string | undefined {
   const word = key?.trim() ?? ""
   if (word === "") return "It cannot be empty."
@@ -161,7 +169,7 @@ function keyProblem(key: string | undefined): string | undefined {
 }
 
 async function askFor(message: string): Promise<string> {
-  if (!atTerminal()) throw new UsageError(`No terminal to ask at: "${message}".`)
+  if (!atTerminal()) throw new UsageError(`Cannot ask without a terminal: "${message}".`)
   return given(
     await question(({ text }, signal) => text({ message, validate: filled, output: process.stderr, signal })),
   ).trim()

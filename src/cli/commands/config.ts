@@ -27,7 +27,9 @@ export function defineConfig(config: Command): void {
     .action(showSchema)
 }
 
-/** `tackle config show`: prints the effective config and its files. Masks keys and headers of providers. */
+/**
+ * Runs `tackle config show`, which prints the effective config and its files. Masks the keys and headers of providers.
+ */
 export async function showConfig(flags: FormatFlags): Promise<void> {
   const workspace = await openWorkspace(flags)
   const { config: loaded } = workspace
@@ -65,10 +67,10 @@ export async function showConfig(flags: FormatFlags): Promise<void> {
   if (skills.length > 0) printLine("Skills, in rising precedence:")
   for (const { name, path, counts } of skills)
     printLine(
-      `  ${wholeName(path)} (${wholeName(name)}${counts ? "" : ", ignored: a later one has the same name"})`,
+      `  ${wholeName(path)} (${wholeName(name)}${counts ? "" : ", ignored: a later skill has the same name"})`,
     )
   if (isRecord(config) && Object.keys(config).length > 0) printLine(`\n${JSON.stringify(config, null, 2)}`)
-  printLine("\nRules, the last match decides:")
+  printLine("\nRules (the last match decides):")
   for (const rule of [
     ...rules.defaults,
     ...permission.user,
@@ -79,12 +81,15 @@ export async function showConfig(flags: FormatFlags): Promise<void> {
   ]) {
     const by = shadowed.find((entry) => entry.rule === rule)?.by
     const { reason } = permission.untrusted.includes(rule) ? standing(rule) : {}
-    const note = reason ?? (by ? `never decides: ${ruleOrigin(by)} does` : undefined)
+    const note = reason ?? (by ? `never applies: ${ruleOrigin(by)} takes precedence` : undefined)
     printLine(`  ${describeRule(rule)}${note === undefined ? "" : `   ${note}`}`)
   }
 }
 
-/** Lists the usable skills in rising precedence. */
+/**
+ * Returns the skills of the user and the trusted skills of the project, in order of increasing precedence. `counts` is
+ * false for a skill that a later one with the same name replaces.
+ */
 async function skillsOf(workspace: Workspace): Promise<{ name: string; path: string; counts: boolean }[]> {
   const found: { name: string; path: string }[] = []
   for (const file of trustedSkillFiles(workspace)) {
@@ -95,15 +100,15 @@ async function skillsOf(workspace: Workspace): Promise<{ name: string; path: str
   return found.map(({ name, path }) => ({ name, path, counts: last.get(name) === path }))
 }
 
-/** `tackle config schema`. */
+/** Runs `tackle config schema`. */
 export async function showSchema(): Promise<void> {
   printLine(JSON.stringify(configJsonSchema(), null, 2))
 }
 
-/** Returns whether a rule of an untrusted project file is used. */
+/** Returns whether Tackle applies a rule of an untrusted project file, and if not, why. */
 function standing({ action }: Rule): { counts: boolean; reason?: string } {
   if (action !== "allow") return { counts: true }
-  return { counts: false, reason: "ignored: the file is not trusted, so that it can only restrict" }
+  return { counts: false, reason: "ignored: an untrusted file can only restrict" }
 }
 
 function describeRule(rule: Rule): string {

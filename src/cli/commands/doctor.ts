@@ -34,12 +34,12 @@ export function defineDoctor(doctor: Command): void {
 
 interface Finding {
   check: string
-  /** `warn`: works with limitations. */
+  /** `warn` means that the dependency works with limitations. */
   status: "ok" | "warn" | "fail"
   detail: string
 }
 
-/** `tackle doctor`: checks the dependencies of the engine. Exit code 1 if a check fails. */
+/** Runs `tackle doctor`, which checks the dependencies of the engine. Sets exit code 1 if a check fails. */
 export async function checkHealth(flags: FormatFlags): Promise<void> {
   const workspace = await openWorkspaceWithProblems(flags)
   const findings = [
@@ -75,7 +75,7 @@ export async function checkHealth(flags: FormatFlags): Promise<void> {
     const lines = detail.split("\n").map((line) => indent + line)
     printLine(`${marks[status]} ${name.padEnd(14)} ${foldedHere(lines.join("\n")).slice(indent.length)}`)
   }
-  if (probes.length > 0) printLine("\nSandbox checks, each attempted just now:")
+  if (probes.length > 0) printLine("\nSandbox checks, run just now:")
   for (const { attempt, outcome, detail } of probes)
     printLine(
       foldedHere(
@@ -84,7 +84,7 @@ export async function checkHealth(flags: FormatFlags): Promise<void> {
     )
 }
 
-/** Width of a mark and the name of a check. */
+/** As wide as the mark and the name of a check. */
 const indent = " ".repeat(17)
 
 function foldedHere(text: string): string {
@@ -109,7 +109,7 @@ function checkData({ dataDirectory }: Workspace): Outcome {
   return { detail: dataDirectory }
 }
 
-/** Lists each problem on its own line. */
+/** Checks the config files and lists each problem on its own line. */
 function checkConfig({ config, problems }: Workspace): Outcome {
   if (problems.length > 0)
     return {
@@ -119,7 +119,7 @@ function checkConfig({ config, problems }: Workspace): Outcome {
   if (config.typos.length > 0)
     return {
       status: "warn",
-      detail: [...config.typos, "This is ignored until you trust the project."].join("\n"),
+      detail: [...config.typos, "These settings are ignored until you trust the project."].join("\n"),
     }
   const files = config.files.filter(({ path }) => trustKind(path) === "config")
   const names = files.map(({ path }) => path)
@@ -130,7 +130,7 @@ function checkRules(workspace: Workspace): Outcome {
   const count = [...Object.values(workspace.config.permission), ...agentRulesets(workspace)].flat().length
   const told = shadowedConfigRules(workspace).map(
     ({ rule, by }) =>
-      `${ruleOrigin(rule)} (${rule.action} ${rule.permission}: ${rule.pattern}) never decides, ${ruleOrigin(by)} does`,
+      `${ruleOrigin(rule)} (${rule.action} ${rule.permission}: ${rule.pattern}) never applies, because ${ruleOrigin(by)} takes precedence`,
   )
   if (told.length > 0) return { status: "warn", detail: told.join("; ") }
   return { detail: count === 0 ? "defaults only" : `${count} in the config, above the defaults` }
@@ -152,7 +152,7 @@ async function checkSearch({ directory }: Workspace): Promise<Outcome> {
     signal: AbortSignal.timeout(5_000),
     onUnreadable: () => {},
   }
-  // One file shows that the engine works.
+  // Finding one file shows that the search engine works.
   for await (const _ of defaultSearchEngine.files(query)) break
   return existsSync(rgPath)
     ? { detail: "ripgrep" }
@@ -193,16 +193,16 @@ async function checkSkills(workspace: Workspace): Promise<Outcome> {
   return { detail: skills.size === 0 ? "none" : [...skills.keys()].join(", ") }
 }
 
-/** Lists the Markdown agents and commands in use, and notes on them. */
+/** Lists the Markdown agents or commands in use, with the notes about them. */
 function checkTexts({ config, worktree, home }: Workspace, kind: "agent" | "command"): Outcome {
   const shown = (path: string) => displayPath(path, isInside(path, worktree) ? worktree : home)
   const taken = config.files.filter(({ path }) => trustKind(path) === kind).map(({ path }) => shown(path))
   const notes = config.notes.filter(({ file }) => trustKind(file) === kind).map(({ text }) => text)
-  const detail = taken.length === 0 ? "none in Markdown" : taken.join(", ")
+  const detail = taken.length === 0 ? "no Markdown files" : taken.join(", ")
   return notes.length === 0 ? { detail } : { status: "warn", detail: [detail, ...notes].join("; ") }
 }
 
-/** Lists settings of other programs that are in use, and those that were not recognized. */
+/** Lists the settings of other programs that are in use and the settings that Tackle does not recognize. */
 function checkForeignConfig(workspace: Workspace): Outcome {
   const { notes, typos } = workspace.config
   const warnings = workspace.config.warnings.filter((warning) => !typos.includes(warning))
@@ -223,18 +223,19 @@ async function checkSandbox({ mode, state }: Sandbox): Promise<Outcome> {
   if (found.works && found.limitation)
     return { status: "warn", detail: `${found.kind} (${mode}); ${found.limitation}` }
   if (found.works) return { detail: `${found.kind} (${mode})` }
-  if (mode === "require") throw new Error(`required, but none works: commands are refused. ${found.reason}`)
+  if (mode === "require")
+    throw new Error(`a sandbox is required, but none works. Commands are refused. ${found.reason}`)
   return {
     status: "warn",
     detail: `commands run without a sandbox, protected by permission rules only. ${found.reason}`,
   }
 }
 
-/** Checks name, server URL and key of the model without a request. */
+/** Checks the name, server URL and key of the model without sending a request. */
 async function checkModel(workspace: Workspace): Promise<Outcome> {
   const { config, environment, dataDirectory } = workspace
   const { model: name, provider = {} } = config.config
-  if (name === undefined) return { status: "warn", detail: "none is configured; tackle/offline is used" }
+  if (name === undefined) return { status: "warn", detail: "no model is configured; tackle/offline is used" }
   const credentials = createCredentials({ environment, authFile: dataPaths(dataDirectory).auth })
   const ref = parseModelName(name)
   const model = await createModels({ config: provider, credentials, environment }).get(ref)
@@ -259,10 +260,10 @@ async function withTackle<T>(workspace: Workspace, work: (tackle: Tackle) => Pro
   }
 }
 
-/** Settings of other programs in use, by the program's directory and kind. */
+/** Settings of other programs that are in use, by the program's directory and the kind of setting. */
 export type ForeignConfig = Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>
 
-/** Path patterns of other programs' files. */
+/** Patterns that match the paths of other programs' files. */
 const programs: readonly (readonly [directory: string, pattern: RegExp])[] = [
   [".opencode", /\/(?:\.opencode|opencode)\/|\/opencode\.jsonc?$/],
   [".claude", /\/\.claude\/|\/CLAUDE\.md$|\/\.mcp\.json$/],
@@ -270,8 +271,8 @@ const programs: readonly (readonly [directory: string, pattern: RegExp])[] = [
 ]
 
 /**
- * Lists config files, agents, commands, skills and instructions of other programs that are in use. Paths as users write
- * them.
+ * Returns the config files, agents, commands, skills and instructions of other programs that are in use. The paths are
+ * formatted for display.
  */
 export function foreignConfig(workspace: Workspace): ForeignConfig {
   const { config, worktree, home } = workspace
@@ -283,7 +284,8 @@ export function foreignConfig(workspace: Workspace): ForeignConfig {
   const taken: Record<string, Record<string, string[]>> = {}
   for (const [what, path] of found) {
     const shown = isInside(path, worktree) ? displayPath(path, worktree) : path.replace(`${home}/`, "~/")
-    // Uses the path inside the project or home. The parent path does not identify the program.
+    // Matches the path relative to the project or home directory, because a parent directory does not identify the
+    // program.
     const program = programs.find(([, pattern]) => pattern.test(`/${shown}`))?.[0]
     if (program === undefined) continue
     taken[program] ??= {}
@@ -292,7 +294,7 @@ export function foreignConfig(workspace: Workspace): ForeignConfig {
   return taken
 }
 
-/** Formats them on one line. */
+/** Formats the settings on one line. */
 export function describeForeignConfig(taken: ForeignConfig): string {
   const parts = Object.entries(taken).map(
     ([program, kinds]) =>

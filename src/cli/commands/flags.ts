@@ -15,12 +15,12 @@ export function directoryFlag(command: Command): Command {
   return command.option("--dir <path>", "work in this directory (default: current directory)")
 }
 
-/** `--format text|json`. */
+/** Returns the flag `--format text|json`. */
 export function formatFlag(): Option {
   return new Option("--format <kind>", "output format").choices(["text", "json"]).default("text")
 }
 
-/** Parses a repeatable flag. */
+/** Appends a value of a repeatable flag to the earlier values. */
 export function collect(value: string, before: string[] = []): string[] {
   return [...before, value]
 }
@@ -32,7 +32,7 @@ export function names(value: string): string[] {
   return list
 }
 
-/** Parses a count. */
+/** Parses a whole number of at least 1. */
 export function positive(value: string): number {
   const number = Number(value)
   if (!Number.isSafeInteger(number) || number < 1)
@@ -40,7 +40,7 @@ export function positive(value: string): number {
   return number
 }
 
-/** Parses an amount of money. */
+/** Parses an amount of money above 0. */
 export function amount(value: string): number {
   const number = Number(value)
   if (value.trim() === "" || !Number.isFinite(number) || number <= 0)
@@ -48,7 +48,7 @@ export function amount(value: string): number {
   return number
 }
 
-/** Parses a duration such as `30d` into milliseconds. */
+/** Parses a duration such as `30d` and returns milliseconds. */
 export function duration(value: string): number {
   const [, count, unit = ""] = /^(\d{1,6})([hdw])$/.exec(value) ?? []
   const hours = { h: 1, d: 24, w: 7 * 24 }[unit]
@@ -57,7 +57,7 @@ export function duration(value: string): number {
   return Number(count) * hours * 3_600_000
 }
 
-/** Parses a port. */
+/** Parses a port number from 0 to 65535. */
 export function port(value: string): number {
   const number = Number(value)
   if (value.trim() === "" || !Number.isInteger(number) || number < 0 || number > 65_535)

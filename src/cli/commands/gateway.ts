@@ -25,31 +25,31 @@ export function defineGateway(gateway: Command): void {
       ]),
     )
     .option("--port <n>", "port to listen on; 0 selects a free port", port, 8484)
-    .option("--host <address>", "address to listen on; other than loopback requires a key", "127.0.0.1")
+    .option("--host <address>", "address to listen on; any except loopback requires a key", "127.0.0.1")
     .option("--key <key>", "key that clients must send (preferably set TACKLE_GATEWAY_KEY instead)")
     .option("--timeout <seconds>", "idle timeout of the upstream (default: 600)", positive)
     .option("--verbose", "report each failed request on stderr")
     .action(runGateway)
 }
 
-/** Missing keys come from the environment. */
+/** Flags of `tackle gateway`. Keys that are not given come from the environment. */
 export interface GatewayFlags {
   upstream: string
   policy: ToolCalling
   dialect?: DialectName
   host: string
   port: number
-  /** Key that clients must send. Default: `TACKLE_GATEWAY_KEY`, else none. */
+  /** Key that clients must send. Default: `TACKLE_GATEWAY_KEY`. If neither is set, no key is required. */
   key?: string
   /** Idle timeout of the upstream, in seconds. */
   timeout?: number
   verbose?: boolean
 }
 
-/** Time for running responses to end after the first Ctrl-C, in milliseconds. */
+/** Time in ms that responses have to finish after the first Ctrl-C. */
 const graceMs = 10_000
 
-/** `tackle gateway`: serves until SIGINT or SIGTERM. A second signal ends it at once. */
+/** Runs `tackle gateway`, which serves until SIGINT or SIGTERM. A second signal stops it immediately. */
 export async function runGateway(flags: GatewayFlags): Promise<void> {
   const { startGateway } = await import("../../gateway/server.ts")
   const { httpFetch } = await import("../../model/http-fetch.ts")
@@ -75,7 +75,7 @@ export async function runGateway(flags: GatewayFlags): Promise<void> {
   restoreNetwork()
 }
 
-/** Resolves at the first signal and calls `again` at the second. */
+/** Waits for the first signal. Calls `again` on the second. */
 async function interrupted(again: () => void): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   let asked = 0

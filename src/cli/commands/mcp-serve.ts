@@ -18,13 +18,15 @@ export interface ServeFlags extends WorkspaceFlags, RuleFlags {
   http?: boolean
   port?: number
   host?: string
-  /** Seconds until the stream of a call ends and the client reconnects. */
+  /** Time in seconds after which the stream of a call ends and the client reconnects. */
   stream?: number
-  /** Key that clients must send. Default: `TACKLE_MCP_KEY`, else none. */
+  /** Key that clients must send. Default: `TACKLE_MCP_KEY`. If neither is set, no key is required. */
   key?: string
 }
 
-/** `tackle mcp serve`: serves on stdin and stdout until stdin ends, or with `--http` until SIGINT or SIGTERM. */
+/**
+ * Runs `tackle mcp serve`, which serves on stdin and stdout until stdin ends, or with `--http` until SIGINT or SIGTERM.
+ */
 export async function serveMcp(flags: ServeFlags): Promise<void> {
   assertForHttp(flags)
   await interruptible(async (signal) => {
@@ -56,7 +58,7 @@ export async function serveMcp(flags: ServeFlags): Promise<void> {
   })
 }
 
-/** Shown to a user who runs it by hand. */
+/** Notice for a user who starts the command at a terminal. */
 const atTerminal =
   'this command speaks MCP on stdin and stdout. Configure your client to run "tackle" with the arguments "mcp", "serve", or use --http for a URL. Press Ctrl-D to stop.'
 
@@ -88,7 +90,7 @@ async function serveHttp(
 
 const defaultPort = 8485
 
-/** Returns stdout, which nothing else in this process writes to. */
+/** Returns a stream to stdout. Nothing else in this process writes to stdout. */
 function protocolOutput(): Writable {
   return new Writable({
     decodeStrings: false,

@@ -57,7 +57,7 @@ export function defineMcp(mcp: Command): void {
     .option("--port <n>", "with --http: port to listen on; 0 selects a free port (default: 8485)", port)
     .option(
       "--host <address>",
-      "with --http: address; other than loopback requires a key (default: 127.0.0.1)",
+      "with --http: address; any except loopback requires a key (default: 127.0.0.1)",
     )
     .option(
       "--stream <seconds>",
@@ -68,11 +68,12 @@ export function defineMcp(mcp: Command): void {
     .action(serveMcp)
 }
 
-/** Time limit for each server, in milliseconds. The `timeout` of a server takes precedence. */
+/** Time limit in ms for connecting to each server. The `timeout` of a server takes precedence. */
 const limitMs = 10_000
 
 /**
- * `tackle mcp list`: starts every MCP server, and shows its tools or why it is unavailable, as soon as that is known.
+ * Runs `tackle mcp list`, which starts every MCP server. Shows the tools of each server, or why it is unavailable, as
+ * soon as it responds or fails.
  */
 export async function listMcpServers(flags: FormatFlags): Promise<void> {
   const servers = await interruptible(async (signal) => {
@@ -116,17 +117,17 @@ function show({ id, status, tools, problem }: McpServerStatus): void {
   }
 }
 
-/** Minimum columns for a description. */
+/** Minimum width of a description, in columns. */
 const shortest = 20
 
-/** Reports problems other than those of servers, which are part of the list. */
+/** Returns a listener that reports problems except those of servers, which the list shows. */
 function tellOthers({ hide }: Workspace): NonNullable<TackleOptions["onProblem"]> {
   return (message, error) => {
     if (!(error instanceof McpServerError)) warn(hide(`${message}: ${errorMessage(error)}`))
   }
 }
 
-/** `env` is for a program, `header` for a URL; each as `name=value`. */
+/** Flags of `tackle mcp add`. `env` is for a program and `header` for a URL. Each value has the form `name=value`. */
 export interface AddServerFlags extends WorkspaceFlags {
   /** Writes to the user's config instead of the project's. */
   user?: boolean
@@ -134,15 +135,15 @@ export interface AddServerFlags extends WorkspaceFlags {
   header?: string[]
 }
 
-/** `browser` is false with `--no-browser`: only prints the URL. */
+/** Flags of `tackle mcp auth`. With `--no-browser`, `browser` is false and the command only prints the URL. */
 export interface AuthFlags extends WorkspaceFlags {
   browser: boolean
 }
 
-/** Time limit for signing in, in milliseconds. */
+/** Time limit in ms for signing in. */
 const signInMs = 10 * 60_000
 
-/** `tackle mcp add <id> <command…>`: adds a server to a config file, which is created if needed. */
+/** Runs `tackle mcp add <id> <command…>`, which adds a server to a config file. Creates the file if needed. */
 export async function addMcpServer(id: string, command: string[], flags: AddServerFlags): Promise<void> {
   const workspace = await openWorkspace(flags)
   const [first = ""] = command
@@ -154,10 +155,10 @@ export async function addMcpServer(id: string, command: string[], flags: AddServ
   if (!parsed.success) throw new UsageError(`Invalid MCP server: ${parsed.error.issues[0]?.message}`)
   const path = await addServer(workspace, flags.user ? "user" : "project", [id, server])
   printLine(`Added ${visible(id)} to ${path}.`)
-  if (!flags.user) printLine("It takes effect when you trust the project: tackle trust")
+  if (!flags.user) printLine("To use it, trust the project: tackle trust")
 }
 
-/** `tackle mcp auth <id>`: signs in on the server's page and stores the tokens. */
+/** Runs `tackle mcp auth <id>`, which signs in on the server's page and stores the tokens. */
 export async function signInToServer(id: string, flags: AuthFlags): Promise<void> {
   const workspace = await openWorkspace(flags)
   const server = remoteServerNamed(id, workspace)
@@ -173,7 +174,7 @@ export async function signInToServer(id: string, flags: AuthFlags): Promise<void
   printLine(`Signed in to ${visible(id)}.`)
 }
 
-/** The server is unreachable or does not support signing in, so that this is a usage error. */
+/** Returns a usage error, because the server is unreachable or does not support signing in. */
 function signInFailed(id: string, error: unknown): UsageError {
   const cause = error instanceof Error && error.cause !== undefined ? ` (${errorMessage(error.cause)})` : ""
   return new UsageError(
@@ -182,7 +183,7 @@ function signInFailed(id: string, error: unknown): UsageError {
   )
 }
 
-/** `tackle mcp logout <id>`: deletes the tokens that `mcp auth` stored. */
+/** Runs `tackle mcp logout <id>`, which deletes the tokens that `mcp auth` stored. */
 export async function signOutOfServer(id: string, flags: WorkspaceFlags): Promise<void> {
   const workspace = await openWorkspace(flags)
   const server = remoteServerNamed(id, workspace)
@@ -195,8 +196,8 @@ export async function signOutOfServer(id: string, flags: WorkspaceFlags): Promis
 }
 
 /**
- * Recognizes `tickets.example.com/mcp` and `ws://…`. A program with such a name is improbable, and would be started by
- * mistake.
+ * Returns whether a word looks like a URL without http:// or https://, such as `tickets.example.com/mcp` or `ws://…`. A
+ * program is unlikely to have such a name, and Tackle would start it by mistake.
  */
 function looksLikeAddress(word: string): boolean {
   return !/^https?:\/\//.test(word) && /^(?:[\w+.-]+:\/\/|[\w-]+(?:\.[\w-]+)+(?::\d+)?\/)/.test(word)
@@ -228,15 +229,15 @@ function remoteServerNamed(id: string, { config }: Workspace): RemoteServer {
   const servers = enabledServers(config.config.mcp)
   const found = servers.find((server) => server.id === id)
   if (found?.settings.type === "remote") return found.settings
-  if (found) throw new UsageError(`"${id}" is a local program, which has no sign-in.`)
+  if (found) throw new UsageError(`"${id}" is a local program. Only remote servers support signing in.`)
   const names = servers.map(({ id: name, settings }) =>
-    settings.type === "remote" ? name : `${name} (a local program, which has no sign-in)`,
+    settings.type === "remote" ? name : `${name} (a local program, without sign-in)`,
   )
-  const known = names.length > 0 ? `Configured servers: ${names.join(", ")}.` : "The config contains none."
+  const known = names.length > 0 ? `Configured servers: ${names.join(", ")}.` : "No servers are configured."
   const untrusted =
-    config.ignored.length > 0 ? " The project's own take effect when you trust it (--trust)." : ""
+    config.ignored.length > 0 ? " Servers of the project are available only if you trust it (--trust)." : ""
   throw new UsageError(
-    `There is no enabled MCP server "${id}". ${known}${untrusted} To add one: tackle mcp add ${id} https://…`,
+    `The MCP server "${id}" does not exist or is disabled. ${known}${untrusted} To add one: tackle mcp add ${id} https://…`,
   )
 }
 
@@ -245,7 +246,7 @@ async function tokensOf({ dataDirectory }: Workspace) {
   return openTokenStore(dataPaths(dataDirectory).mcpTokens)
 }
 
-/** If the browser does not open, the user has the URL. */
+/** Opens the page in a browser. Errors are ignored, because the URL is also printed. */
 function showPage(url: URL, { worktree, environment }: Workspace): void {
   const name = process.platform === "darwin" ? "open" : "xdg-open"
   const program = findProgram(name, { worktree, trusted: false, searchPath: environment.PATH ?? "" })

@@ -21,7 +21,7 @@ import { formatFlag, projectFlags } from "./flags.ts"
 export function defineModels(models: Command): void {
   projectFlags(models)
     .addOption(formatFlag())
-    .option("--forget-tools <model>", "offer tools again to a model whose server refused them (or: all)")
+    .option("--forget-tools <model>", 'offer tools again to a model whose server rejected them, or to "all"')
     .action(listModels)
   models
     .command("check")
@@ -30,13 +30,13 @@ export function defineModels(models: Command): void {
     .action((name: string, _flags: object, command: Command) => checkModel(name, command.optsWithGlobals()))
 }
 
-/** With `forgetTools`, no models are listed. */
+/** Flags of `tackle models`. With `forgetTools`, the command lists no models. */
 export interface ModelsFlags extends FormatFlags {
-  /** A model's name, or `all`. */
+  /** Name of a model, or `all`. */
   forgetTools?: string
 }
 
-/** `tackle models`: lists configured models and servers on the usual local ports. */
+/** Runs `tackle models`, which lists the configured models and the model servers on common local ports. */
 export async function listModels(flags: ModelsFlags): Promise<void> {
   const workspace = await openWorkspace(flags)
   if (flags.forgetTools !== undefined) return forgetTools(workspace, flags.forgetTools)
@@ -57,26 +57,26 @@ export async function listModels(flags: ModelsFlags): Promise<void> {
       printLine(`${name} at ${baseURL}: ${found.length > 0 ? found.join(", ") : "no models"}`)
     }
     printLine(
-      "\nopenai/…, anthropic/… and google/… accept any of their models, with a key in the environment.",
+      "\nAny model of openai/…, anthropic/… or google/… also works with an API key in the environment.",
     )
   } finally {
     await tackle.close()
   }
 }
 
-/** A server may support tools after an update or restart. */
+/** Deletes the record that a server rejected tools. The server may support them after an update or restart. */
 function forgetTools(workspace: Workspace, name: string): void {
   const forgotten = openToolSupport(workspace.dataDirectory).forget(name === "all" ? undefined : name)
   if (forgotten.length === 0) printLine(`Nothing is stored about ${name === "all" ? "any model" : name}.`)
   for (const model of forgotten) printLine(`Tools will be offered to ${model} again.`)
 }
 
-/** Time limit for all requests: a local model may have to be loaded first. */
+/** Time limit in ms for all requests. A local server may have to load the model first. */
 const limitMs = 300_000
 
 /**
- * `tackle models check`: tests how a server handles tools, and shows how Tackle offers them. Exit code 1 if a test
- * fails. Sends at most four requests, which may cost money.
+ * Runs `tackle models check`, which tests how a server handles tools and shows how Tackle offers them. Sets exit code 1
+ * if a test fails. Sends at most four requests, which may cost money.
  */
 export async function checkModel(name: string, flags: FormatFlags): Promise<void> {
   const ref = parseModelName(name)
@@ -87,7 +87,7 @@ export async function checkModel(name: string, flags: FormatFlags): Promise<void
   const credentials = createCredentials({ environment, authFile: dataPaths(dataDirectory).auth })
   const shared = { credentials, environment, fetch: httpFetch }
   try {
-    // Throws for a name that is not in the config.
+    // Throws if the config does not contain the model.
     await createModels({ ...shared, config }).get(ref)
     const model = await createModels({ ...shared, config: withoutPolicy(config, ref) }).get(ref)
     const language = await model.language()
@@ -108,7 +108,7 @@ export async function checkModel(name: string, flags: FormatFlags): Promise<void
   }
 }
 
-/** Returns the config with native tools for this model. */
+/** Returns the config with the policy for this model set to native tools. */
 function withoutPolicy(
   config: Readonly<Record<string, ProviderConfig>>,
   { providerID, modelID }: ModelRef,
@@ -118,7 +118,7 @@ function withoutPolicy(
   return { ...config, [providerID]: { ...provider, models: { ...provider.models, [modelID]: model } } }
 }
 
-/** Returns the effective policy with this server. */
+/** Returns the policy that takes effect with this server. */
 function usedPolicy(policy: ToolCalling, findings: readonly ToolFinding[], refused: boolean): ToolCalling {
   if (policy !== "auto") return policy
   return refused || findings[0]?.holds === false ? "synthetic" : "native"

@@ -51,14 +51,14 @@ export function definePermission(permission: Command): void {
     .action(revokeGrants)
 }
 
-/** `agent`: agent whose rules apply. Default: the default agent. */
+/** Flags of `tackle permission check`. `agent` names the agent whose rules apply. Default: the default agent. */
 export interface CheckFlags extends FormatFlags, RuleFlags {
   agent?: string
   /** Older form of `--format json`. */
   json?: boolean
 }
 
-/** `tackle permission check <permission> <pattern…>`: shows the decision and its reasons. */
+/** Runs `tackle permission check <permission> <pattern…>`, which shows the decision and the reasons for it. */
 export async function checkPermission(
   permission: string,
   patterns: string[],
@@ -95,7 +95,7 @@ async function explainAll(
   return joinExplanations(explanations)
 }
 
-/** `tackle permission test <file…>`: compares the decisions of rules with the expected ones. */
+/** Runs `tackle permission test <file…>`, which compares the decisions of rules with the expected decisions. */
 export async function testPermissions(files: string[], flags: WorkspaceFlags): Promise<void> {
   const otherwise = directoryOf(flags.dir)
   let [passed, failed] = [0, 0]
@@ -115,16 +115,16 @@ export async function testPermissions(files: string[], flags: WorkspaceFlags): P
   if (failed > 0) process.exitCode = exitCode.failed
 }
 
-/** `tackle permission list`: lists the grants made with "always" in this project. */
+/** Runs `tackle permission list`, which lists the "always" grants of this project. */
 export async function listGrants(flags: FormatFlags): Promise<void> {
   const grants = await withStore(flags, (tackle) => tackle.grants())
   if (flags.format === "json") return printJson({ grants })
-  if (grants.length === 0) return printLine("Nothing was granted in this project.")
+  if (grants.length === 0) return printLine("This project has no grants.")
   const { isTTY, columns } = process.stdout
   for (const line of grants.map(describeGrant)) printLine(isTTY ? folded(line, columns) : line)
 }
 
-/** `tackle permission revoke <id…>`, or all with `--all`. */
+/** Runs `tackle permission revoke <id…>`. With `--all`, revokes every grant of the project. */
 export async function revokeGrants(ids: string[], flags: WorkspaceFlags & { all?: boolean }): Promise<void> {
   if ((flags.all === true) === ids.length > 0)
     throw new UsageError("Give the ids of the grants to revoke, or --all.")
@@ -174,16 +174,16 @@ function describeGrant({ id, scope, sessionID, permission, pattern, time }: Gran
   return `${id}  ${permission}: ${oneLine(pattern, 60)}  (${where}, ${localDay(time.created)})`
 }
 
-/** Time limit for looking up a host name, in milliseconds. */
+/** Time limit in ms for looking up a host name. */
 const lookupMs = 5000
 
-/** The requests of a tool in sequence. Nothing after a refusal is requested or looked up. */
+/** Requests of a tool in order. After a refusal, no further request is made and no further host name is looked up. */
 export type AskSequence = AsyncGenerator<PermissionAsk, void, void>
 
 /**
- * Returns the requests of a tool that needs `permission` for the names that the user gave: a path for `list`, which may
- * be outside the project or protected; for `webfetch` the normalized URL, then each private host. `note` receives a
- * message about anything that could not be determined.
+ * Yields the requests of a tool that needs `permission` for the given names. For `list`, a name is a path, which may be
+ * outside the project or protected. For `webfetch`, yields the normalized URL, then each private host. Calls `note`
+ * with a message about anything that cannot be determined.
  */
 export async function* askedBy(
   { permission, patterns }: { permission: string; patterns: readonly string[] },
@@ -215,7 +215,7 @@ async function* askedByWebfetch(patterns: readonly string[], note: (text: string
   }
 }
 
-/** Returns undefined for a rule pattern, and for a URL that `webfetch` rejects. */
+/** Returns the URL, or undefined for a rule pattern and for a URL that `webfetch` rejects. */
 function plainAddress(text: string, parse: (text: string) => URL): URL | undefined {
   if (text.includes("*") || !URL.canParse(text)) return undefined
   try {
@@ -225,7 +225,7 @@ function plainAddress(text: string, parse: (text: string) => URL): URL | undefin
   }
 }
 
-/** Describes a verdict: a line for each check and a line for the rule that decided it. */
+/** Formats an explanation with a line for each check and for the rule that decided it. */
 export function describeExplanation({ checks, shadowed }: Explanation, worktree: string): string[] {
   const lines = checks.flatMap(({ verdict, permission, pattern, rule, reason, resolved }) => {
     const [first = "", ...more] = visible(pattern).split("\n")
@@ -257,5 +257,5 @@ export function describeRule(
 }
 
 function possibleMatch(verdict: string, rule: ExplainedRule): string {
-  return verdict === "ask" && rule.action === "deny" ? ", which it could match at run time" : ""
+  return verdict === "ask" && rule.action === "deny" ? ", which could match at run time" : ""
 }

@@ -55,24 +55,26 @@ export function defineRun(run: Command): void {
     .action(runPrompt)
 }
 
-/** Flags of `tackle run`. Conflicts between flags are part of their definition. */
+/** Flags of `tackle run`. The flag definitions specify which flags conflict. */
 export interface RunFlags extends WorkspaceFlags, TaskFlags {
-  /** Continues the session with this id, `continue` the last one of the project, and `fork` a copy of either. */
+  /**
+   * Id of the session to continue. `continue` selects the last session of the project. `fork` continues a copy instead.
+   */
   session?: string
   continue?: boolean
   fork?: boolean
   format: "text" | "json"
   auto?: boolean
-  /** Paths to attach. */
+  /** Paths of files to attach. */
   file?: string[]
   /** Time limit in seconds. */
   timeout?: number
-  /** Paths of recordings: one to write, one to replay. */
+  /** Path of the recording to write. `replay` is the path of the recording to replay. */
   record?: string
   replay?: string
 }
 
-/** `tackle run`: runs one prompt to its end and sets the exit code. */
+/** Runs `tackle run`: runs one prompt to completion and sets the exit code. */
 export async function runPrompt(message: readonly string[], flags: RunFlags): Promise<void> {
   if (flags.replay !== undefined && message.length > 0)
     throw new UsageError("The recording contains the message. Omit it with --replay.")
@@ -102,7 +104,7 @@ export async function runPrompt(message: readonly string[], flags: RunFlags): Pr
   }
 }
 
-/** Returns the exit code. */
+/** Runs the task and returns the exit code. */
 async function runTask(
   task: RunTask,
   { tackle, flags, recording }: { tackle: Tackle; flags: RunFlags; recording: StartedRecording | undefined },
@@ -112,7 +114,7 @@ async function runTask(
     flags.format === "json"
       ? createJsonView(stdout)
       : createTextView({
-          // If the answer is JSON, stdout contains nothing else.
+          // With a schema, stdout contains only the JSON answer.
           output: outputSchema ? process.stderr : stdout,
           notes: process.stderr,
           worktree: tackle.worktree,
@@ -147,7 +149,7 @@ async function runTask(
   })
 }
 
-/** Interrupts the run when its time is over. The caller clears the timer. */
+/** Starts a timer that interrupts the run at its time limit. The caller clears the timer. */
 function startTimeLimit(
   seconds: number | undefined,
   { signal, interrupt }: { signal: AbortSignal; interrupt(reason: unknown): void },
@@ -155,12 +157,12 @@ function startTimeLimit(
   if (seconds === undefined) return undefined
   const text = `The run was stopped: it reached its limit of ${seconds} s (--timeout).`
   return setTimeout(() => {
-    // A second interrupt would end the process at once.
+    // A second interrupt would end the process immediately.
     if (!signal.aborted) interrupt(new TimeoutError(text, seconds * 1000))
   }, seconds * 1000)
 }
 
-/** Resolves a command. Flags take precedence over the command's own settings. */
+/** Resolves a command in the prompt. Flags take precedence over the settings of the command. */
 async function commandOf(
   { prompt, agent }: RunTask,
   tackle: Tackle,
@@ -170,7 +172,7 @@ async function commandOf(
   if (!("call" in found)) {
     if (found.near !== undefined)
       warn(
-        `there is no command ${shownName(prompt.split(/\s/, 1)[0] ?? "")}; did you mean /${found.near}? The text is sent unchanged.`,
+        `the command ${shownName(prompt.split(/\s/, 1)[0] ?? "")} does not exist. Did you mean /${found.near}? The text is sent unchanged.`,
       )
     return undefined
   }
@@ -179,7 +181,7 @@ async function commandOf(
   return agent === undefined || found.call.subtask ? found.call : call
 }
 
-/** Returns the values that only the server can provide, for the recording. */
+/** Returns the prompt that an MCP server filled in, which a replay cannot request again. */
 function serverPrompt(command: CommandCall | undefined): Pick<RunLine, "command"> {
   if (command?.origin !== "mcp") return {}
   const { name, template, arguments: given, origin, description, attachments } = command
@@ -208,8 +210,10 @@ async function findSession(tackle: Tackle, task: RunTask, flags: RunFlags): Prom
   if (flags.session !== undefined) {
     const session = await tackle.sessions.get(flags.session)
     if (!session)
-      throw new UsageError(`There is no session ${flags.session}. \`tackle session list --all\` shows them.`)
-    // Its tools work in its directory, so that config, rules and trust must be those of that directory.
+      throw new UsageError(
+        `The session ${flags.session} does not exist. Run \`tackle session list --all\` to list all sessions.`,
+      )
+    // The session's tools work in its directory, so the config, rules and trust of that directory must apply.
     const { directory, worktree } = session.info()
     if (worktree !== tackle.worktree) {
       throw new UsageError(

@@ -26,7 +26,7 @@ export function defineSession(session: Command): void {
   const lastSession = "session id (default: last session of this project)"
   locationFlags(session.command("list"))
     .description("list the sessions of this project, newest first")
-    .option("--all", "sessions of all projects")
+    .option("--all", "include the sessions of all projects")
     .addOption(formatFlag())
     .action(listSessions)
   locationFlags(session.command("show"))
@@ -67,10 +67,10 @@ export function defineSession(session: Command): void {
   }
   locationFlags(session.command("prune"))
     .description("delete old sessions with all their data")
-    .option("--older-than <time>", "sessions unused for this long: 30d, 12h, 6w", duration)
+    .option("--older-than <time>", "delete sessions unused for this long, such as 30d, 12h or 6w", duration)
     .option("--keep <number>", "keep the newest N sessions per project", positive)
-    .option("--all", "sessions of all projects")
-    .option("--dry-run", "only list them")
+    .option("--all", "include the sessions of all projects")
+    .option("--dry-run", "list the sessions without deleting them")
     .addOption(formatFlag())
     .action(pruneSessions)
   locationFlags(session.command("delete"))
@@ -79,27 +79,30 @@ export function defineSession(session: Command): void {
     .action(deleteSessions)
 }
 
-/** `all`: sessions of all projects. */
+/** Flags of `tackle session list`. `all` includes the sessions of all projects. */
 export interface SessionListFlags extends FormatFlags {
   all?: boolean
 }
 
-/** `sanitize`: omits texts, file contents, commands and paths. */
+/** Flags of `tackle session export`. `sanitize` omits texts, file contents, commands and paths. */
 export interface SessionExportFlags extends WorkspaceFlags {
   sanitize?: boolean
 }
 
-/** `copy`: uses new ids, to import a session that already exists. */
+/** Flags of `tackle session import`. `copy` assigns new ids, so that a session that already exists can be imported. */
 export interface SessionImportFlags extends WorkspaceFlags {
   copy?: boolean
 }
 
-/** `at`: id of the last message to copy, with its turn. Default: the whole history. */
+/**
+ * Flags of `tackle session fork`. `at` is the id of a message. The copy ends with the turn of this message. Default:
+ * the whole history.
+ */
 export interface SessionForkFlags extends WorkspaceFlags {
   at?: string
 }
 
-/** `tackle session list`. */
+/** Runs `tackle session list`. */
 export async function listSessions(flags: SessionListFlags): Promise<void> {
   await withStore(flags, async (tackle) => {
     const sessions = await tackle.sessions.list({ everywhere: flags.all ?? false })
@@ -116,7 +119,7 @@ export async function listSessions(flags: SessionListFlags): Promise<void> {
   })
 }
 
-/** `tackle session show [id]`. */
+/** Runs `tackle session show [id]`. */
 export async function showSession(id: string | undefined, flags: FormatFlags): Promise<void> {
   await withStore(flags, async (tackle) => {
     const sessionID = await namedOrLast(tackle, id)
@@ -128,11 +131,13 @@ export async function showSession(id: string | undefined, flags: FormatFlags): P
     for await (const page of pages) for (const message of page) printMessage(message, tackle.worktree)
     const { usage } = await tackle.sessions.stats({ session: handle.id })
     const words = usageWords(usage)
-    if (words.length > 0) printLine(style.dim(`in all: ${words.join(" · ")}`))
+    if (words.length > 0) printLine(style.dim(`total: ${words.join(" · ")}`))
   })
 }
 
-/** `tackle session export [id]`: prints everything stored, for `session import` and bug reports. */
+/**
+ * Runs `tackle session export [id]`, which prints all stored data of a session for `session import` and bug reports.
+ */
 export async function exportSession(id: string | undefined, flags: SessionExportFlags): Promise<void> {
   const write = async (tackle: Tackle) => {
     const { archiveText } = await archives()
@@ -144,7 +149,7 @@ export async function exportSession(id: string | undefined, flags: SessionExport
   await withStore(flags, write, openWorkspace)
 }
 
-/** `tackle session import <file>`; `-` reads stdin. */
+/** Runs `tackle session import <file>`. `-` reads stdin. */
 export async function importSession(file: string, flags: SessionImportFlags): Promise<void> {
   await withTackle(flags, async (tackle) => {
     const archive = await readArchive(file)
@@ -153,7 +158,7 @@ export async function importSession(file: string, flags: SessionImportFlags): Pr
   })
 }
 
-/** `tackle session fork [id]`. */
+/** Runs `tackle session fork [id]`. */
 export async function forkSession(id: string | undefined, flags: SessionForkFlags): Promise<void> {
   await withStore(flags, async (tackle) => {
     const from = await namedOrLast(tackle, id)
@@ -163,7 +168,7 @@ export async function forkSession(id: string | undefined, flags: SessionForkFlag
   })
 }
 
-/** `tackle session delete <id...>`. Deletes the existing ones even if another is missing. */
+/** Runs `tackle session delete <id...>`. Deletes the sessions that exist even if another id is unknown. */
 export async function deleteSessions(ids: readonly string[], flags: WorkspaceFlags): Promise<void> {
   await withStore(flags, async (tackle) => {
     const missing: string[] = []
@@ -175,7 +180,7 @@ export async function deleteSessions(ids: readonly string[], flags: WorkspaceFla
   })
 }
 
-/** Opens an engine, runs the work, and closes it. */
+/** Opens an engine, calls the callback with it, and closes it. */
 export async function withTackle(
   flags: WorkspaceFlags,
   work: (tackle: Tackle) => Promise<void>,
@@ -195,7 +200,7 @@ export async function namedOrLast(tackle: Tackle, id: string | undefined): Promi
   return found
 }
 
-/** Adds the file name to an error of an archive. */
+/** Returns a function that adds the file name to an error about an archive and throws it. */
 function naming(file: string): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof UsageError)) throw error
@@ -218,9 +223,11 @@ async function readInput(file: string): Promise<string> {
   }
 }
 
-/** The error for an unknown id. */
+/** Returns the error for an unknown session id. */
 export function noSession(id: string): UsageError {
-  return new UsageError(`There is no session ${id}. \`tackle session list --all\` shows them.`)
+  return new UsageError(
+    `The session ${id} does not exist. Run \`tackle session list --all\` to list all sessions.`,
+  )
 }
 
 function describeSession({ id, title, agent, directory, model }: Session): string {
@@ -228,7 +235,7 @@ function describeSession({ id, title, agent, directory, model }: Session): strin
   return `${prose(`${id} · ${agent}${asked} · ${directory}\n${title}`)}\n`
 }
 
-/** Formats text for users, with a mark before each line, wrapped at a terminal. */
+/** Formats text with a mark before each line. Wraps the lines at a terminal. */
 function prose(text: string, mark = ""): string {
   const whole = visible(text)
   const { isTTY, columns } = process.stdout
@@ -254,12 +261,12 @@ function printMessage({ message, parts }: MessageWithParts, worktree: string): v
   if (message.role === "assistant" && message.error) printLine(prose(`✗ ${message.error.message}`))
 }
 
-/** Loaded on demand: most commands do not export. */
+/** Loads the archive module on demand, because most commands do not use it. */
 function archives() {
   return import("../../session/export-archive.ts")
 }
 
-/** `tackle session compact [id]`. */
+/** Runs `tackle session compact [id]`. */
 export async function compactSession(id: string | undefined, flags: FormatFlags): Promise<void> {
   await withTackle(flags, async (tackle) => {
     const sessionID = await namedOrLast(tackle, id)
@@ -269,24 +276,26 @@ export async function compactSession(id: string | undefined, flags: FormatFlags)
     const { before, after, pruned, summarized } = result
     if (pruned === 0 && !summarized)
       return printLine(
-        `Nothing to compact in ${sessionID}: a summary would not be shorter than its ${before} characters.`,
+        `Nothing to compact in ${sessionID}: a summary would not be shorter than the current ${before} characters.`,
       )
     const outputs =
       pruned === 0 ? "" : `, with ${pruned} old ${pruned === 1 ? "output" : "outputs"} moved to files`
-    printLine(`Compacted ${sessionID}: the model reads ${after} instead of ${before} characters${outputs}.`)
+    printLine(
+      `Compacted ${sessionID}: the model now reads ${after} characters instead of ${before}${outputs}.`,
+    )
   })
 }
 
-/** Which sessions to delete. If both limits are given, both must apply. */
+/** Flags of `tackle session prune`. If both limits are set, only sessions that exceed both are deleted. */
 export interface SessionPruneFlags extends FormatFlags {
-  /** Minimum age in milliseconds. */
+  /** Minimum time in ms since the last use. */
   olderThan?: number
   keep?: number
   all?: boolean
   dryRun?: boolean
 }
 
-/** `tackle session prune`. */
+/** Runs `tackle session prune`. */
 export async function pruneSessions(flags: SessionPruneFlags): Promise<void> {
   const { dryRun = false, all: everywhere = false } = flags
   const choice: PruneChoice = {
@@ -305,13 +314,16 @@ export async function pruneSessions(flags: SessionPruneFlags): Promise<void> {
   })
 }
 
-/** `others`: skips files that were changed since; otherwise such a file refuses everything. */
+/**
+ * Flags of `tackle session undo` and `redo`. `others` skips files that were changed since the turn. Without it, one
+ * such file prevents the whole operation.
+ */
 export interface SessionUndoFlags extends FormatFlags {
   others?: boolean
   skip?: boolean
 }
 
-/** `tackle session undo [id]` and `tackle session redo [id]`. */
+/** Runs `tackle session undo [id]` or `tackle session redo [id]`. */
 export async function undoSession(
   way: "undo" | "redo",
   id: string | undefined,
@@ -332,6 +344,7 @@ export async function undoSession(
     if (result.files.length === 0 && !skip) printLine("  No file needed to be restored.")
     for (const { path } of result.refused) printLine(`  left unchanged: ${show(path)}`)
     for (const note of result.unseen) printLine(`  not fully tracked: ${visible(note)}`)
-    if (skip) printLine(`The next ${way} continues with the turn ${way === "undo" ? "before" : "after"} it.`)
+    if (skip)
+      printLine(`The next ${way} continues with the turn ${way === "undo" ? "before" : "after"} this one.`)
   })
 }

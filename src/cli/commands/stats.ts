@@ -9,15 +9,18 @@ import { formatFlag, locationFlags } from "./flags.ts"
 
 /** Defines `tackle stats`. */
 export function defineStats(stats: Command): void {
-  locationFlags(stats).option("--all", "sessions of all projects").addOption(formatFlag()).action(showStats)
+  locationFlags(stats)
+    .option("--all", "include the sessions of all projects")
+    .addOption(formatFlag())
+    .action(showStats)
 }
 
-/** `all`: sessions of all projects. */
+/** Flags of `tackle stats`. `all` includes the sessions of all projects. */
 export interface StatsFlags extends FormatFlags {
   all?: boolean
 }
 
-/** `tackle stats`: shows the usage of this project's sessions, or of all. */
+/** Runs `tackle stats`, which shows the usage of this project's sessions or of all sessions. */
 export async function showStats(flags: StatsFlags): Promise<void> {
   await withStore(flags, async (tackle) => {
     const stats = await tackle.sessions.stats({ everywhere: flags.all ?? false })

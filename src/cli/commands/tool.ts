@@ -44,20 +44,20 @@ export function defineTool(tool: Command): void {
     .action(callTool)
 }
 
-/** `all`: includes unavailable tools. `model` and `agent`: default to the values in the config. */
+/** Flags of `tackle tool list`. `all` includes unavailable tools. `model` and `agent` default to the config. */
 export interface ToolListFlags extends FormatFlags {
   all?: boolean
   model?: string
   agent?: string
 }
 
-/** `agent`: agent whose rules apply. `auto`: allows every request once. */
+/** Flags of `tackle tool call`. `agent` names the agent whose rules apply. `auto` allows every request once. */
 export interface ToolCallFlags extends FormatFlags, RuleFlags {
   agent?: string
   auto?: boolean
 }
 
-/** `tackle tool list`. */
+/** Runs `tackle tool list`. */
 export async function listTools(flags: ToolListFlags): Promise<void> {
   const tools = (await readTools(flags)).filter((tool) => flags.all || tool.offered)
   if (flags.format === "json") return printJson({ tools })
@@ -68,7 +68,10 @@ export async function listTools(flags: ToolListFlags): Promise<void> {
       printLine(`${(index === 0 ? tool.id : "").padEnd(width)}  ${line}`)
 }
 
-/** A description is cut to one line; the reason why a tool is unavailable is shown completely. */
+/**
+ * Returns the text after the tool's name. Cuts a description to one line, but shows the full reason why a tool is
+ * unavailable.
+ */
 function textOf({ description, offered, reason, source }: ToolListing, room: number): string[] {
   const origin = source === "builtin" ? "" : ` [${source}]`
   return offered
@@ -76,7 +79,7 @@ function textOf({ description, offered, reason, source }: ToolListing, room: num
     : wrapped(`unavailable: ${reason}${origin}`, room)
 }
 
-/** `tackle tool schema <id>`. */
+/** Runs `tackle tool schema <id>`. */
 export async function showSchema(id: string, flags: WorkspaceFlags): Promise<void> {
   const tools = await readTools(flags)
   const tool = tools.find((entry) => entry.id === id)
@@ -84,7 +87,7 @@ export async function showSchema(id: string, flags: WorkspaceFlags): Promise<voi
   printJson({ name: tool.id, description: tool.description, parameters: tool.parameters })
 }
 
-/** `tackle tool call <id> <json>`: calls a tool without a model. `-` reads the arguments from stdin. */
+/** Runs `tackle tool call <id> <json>`, which calls a tool without a model. `-` reads the arguments from stdin. */
 export async function callTool(id: string, input: string, flags: ToolCallFlags): Promise<void> {
   await interruptible(async (stopped, interrupt) => {
     const workspace = await openWorkspace(flags)
@@ -118,7 +121,7 @@ export async function callTool(id: string, input: string, flags: ToolCallFlags):
   })
 }
 
-/** Does not report invalid text, which the call reports. */
+/** Warns about unknown arguments. Ignores invalid JSON, because the call reports it. */
 function reportUnknownKeys({ id, parameters }: ToolListing, text: string): void {
   const read = repairArguments(text)
   if (!read.ok) return
@@ -129,7 +132,9 @@ function noTool(id: string, tools: readonly ToolListing[]): UsageError {
   const ids = tools.map((tool) => tool.id)
   const near = nearNames(id, ids, Math.max(2, Math.floor(id.length / 3))).slice(0, 3)
   const hint = near.length > 0 ? ` Did you mean ${near.join(" or ")}?` : ""
-  return new UsageError(`There is no tool "${id}".${hint} \`tackle tool list --all\` shows them.`)
+  return new UsageError(
+    `The tool "${id}" does not exist.${hint} Run \`tackle tool list --all\` to list all tools.`,
+  )
 }
 
 function firstSentence(text: string): string {
@@ -169,9 +174,9 @@ function readTools(flags: WorkspaceFlags & { model?: string; agent?: string }): 
 }
 
 /**
- * Describes each argument that the tool does not have, with the one probably meant. Tools ignore them and models are
- * not stopped by them, but for a user they are typos. Reports nothing if the schema allows other keys or has
- * alternatives.
+ * Describes each argument that is not in the schema and suggests a similar one. Tools ignore unknown arguments from
+ * models, but an unknown argument from a user is probably a typo. Returns an empty list if the schema allows other keys
+ * or has alternatives.
  */
 export function unknownKeys(schema: JsonSchema, input: unknown, path = ""): string[] {
   if (Array.isArray(input)) {

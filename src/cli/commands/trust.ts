@@ -24,16 +24,16 @@ import { formatFlag, locationFlags } from "./flags.ts"
 /** Defines `tackle trust`. */
 export function defineTrust(trust: Command): void {
   locationFlags(trust)
-    .argument("[item...]", "only these items, as named by --list")
+    .argument("[item...]", "items, as named by --list (default: all)")
     .option("--yes", "do not ask")
     .option("--list", "show the items, what they enable and what is trusted")
-    .option("--revoke", "remove the trust")
+    .option("--revoke", "stop trusting the items")
     .addOption(formatFlag())
     .option("--json", "same as --format json")
     .action(trustProject)
 }
 
-/** `yes`: does not ask. `list`: changes nothing. */
+/** Flags of `tackle trust`. `yes` skips the question. `list` changes nothing. */
 export interface TrustFlags extends FormatFlags {
   yes?: boolean
   list?: boolean
@@ -43,8 +43,8 @@ export interface TrustFlags extends FormatFlags {
 }
 
 /**
- * `tackle trust [item...]`: shows what each item enables, asks, and pins the chosen items by hash. With names, only
- * these. `--list`, and JSON without `--yes`, change nothing.
+ * Runs `tackle trust [item...]`: shows what each item enables, asks the user, and pins the chosen items by hash. Names
+ * limit the command to those items. `--list`, or JSON output without `--yes`, changes nothing.
  */
 export async function trustProject(names: readonly string[], flags: TrustFlags): Promise<void> {
   // Config problems do not stop revoking or listing.
@@ -59,15 +59,13 @@ export async function trustProject(names: readonly string[], flags: TrustFlags):
     if (json) return list(workspace, known, json)
     return printLine(
       known.length === 0
-        ? `${nothing(workspace)}: there is nothing to trust.`
+        ? `Nothing to trust: ${nothing(workspace)}.`
         : `${root(workspace)} is already trusted.`,
     )
   }
 
   if (!json) {
-    printLine(
-      `These items of ${root(workspace)} would take effect. After a change they must be trusted again.`,
-    )
+    printLine(`Trusting ${root(workspace)} enables these items. If an item changes, you must trust it again.`)
     for (const item of known) printLine(`\n${shown(item)}`)
     printLine("")
   }
@@ -87,7 +85,7 @@ function list(workspace: Workspace, items: readonly ShownItem[], json: boolean):
   else printLine(items.map(shown).join("\n\n"))
 }
 
-/** Wraps the text for a terminal. */
+/** Formats the item, and wraps the text at a terminal. */
 function shown(item: ShownItem): string {
   const text = describeItem(item)
   return process.stdout.isTTY ? folded(text, process.stdout.columns) : text
@@ -113,7 +111,7 @@ function revoke(
   else for (const line of lines) printLine(line)
 }
 
-/** Returns the current items, and those that were trusted and no longer exist. */
+/** Returns the current items and the formerly trusted items that no longer exist. */
 async function shownItems(workspace: Workspace): Promise<ShownItem[]> {
   const { trust, worktree, items } = workspace
   const found: ShownItem[] = []
@@ -131,7 +129,7 @@ async function describe(
   if (hash === "") return { kind, path, hash }
   if (kind === "config" || kind === "agent" || kind === "command") {
     const read = readSmallFile(file)
-    // The shown content must be the pinned content.
+    // Only the content that the user saw may be pinned.
     if (read === undefined || (await readTrustContent({ path: file, ...read }, workspace)).hash !== hash)
       throw new UsageError(`${wholeName(path)} has just changed. Run \`tackle trust\` again.`)
     return { kind, path, hash, settings: await settingsOf(file, read.text, kind) }
@@ -148,7 +146,10 @@ async function describe(
   }
 }
 
-/** Returns an empty list for an agent or command of another program that cannot be read: it is ignored. */
+/**
+ * Returns the settings in a file. Returns an empty list for an unreadable agent or command of another program, because
+ * Tackle ignores such a file.
+ */
 async function settingsOf(file: string, text: string, kind: FoundItem["kind"]): Promise<EnabledSetting[]> {
   try {
     return await enabledSettings(file, text)
@@ -163,7 +164,7 @@ function chosen(items: readonly ShownItem[], names: readonly string[]): ShownIte
   const unknown = names.find((name) => !items.some(({ path }) => path === name))
   if (unknown !== undefined) {
     throw new UsageError(
-      `This project has no item ${wholeName(unknown)}. \`tackle trust --list\` shows its items.`,
+      `This project has no item ${wholeName(unknown)}. Run \`tackle trust --list\` to list its items.`,
     )
   }
   return items.filter(({ path }) => names.length === 0 || names.includes(path))
@@ -171,7 +172,9 @@ function chosen(items: readonly ShownItem[], names: readonly string[]): ShownIte
 
 async function choose(items: readonly ShownItem[]): Promise<readonly ShownItem[]> {
   if (!atTerminal()) {
-    throw new UsageError("There is no terminal to ask. `tackle trust --yes` trusts without asking.")
+    throw new UsageError(
+      "Cannot ask without a terminal. Run `tackle trust --yes` to trust without being asked.",
+    )
   }
   return chooseItems(items)
 }
@@ -184,7 +187,7 @@ function root({ worktree }: Workspace): string {
   return wholeName(worktree)
 }
 
-/** Asks which items to trust: all, one by one, or none. Escape is none. */
+/** Asks which items to trust: all, one by one, or none. Escape selects none. */
 export async function chooseItems(items: readonly ShownItem[]): Promise<readonly ShownItem[]> {
   const [only] = items
   if (items.length === 1 && only) return (await wants(only)) ? items : []

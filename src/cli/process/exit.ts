@@ -2,15 +2,13 @@ import { AbortedError } from "../../util/abort.ts"
 import { errorMessage, TackleError, UsageError } from "../../util/errors.ts"
 import { warn } from "./notice.ts"
 
-/** Exit codes. If several apply: interrupted, usage, failed, limit, refused. */
+/** Exit codes of the command. If several apply, the order is: interrupted, usage, failed, limit, refused. */
 export const exitCode = { finished: 0, failed: 1, usage: 2, refused: 3, limit: 4, interrupted: 130 } as const
 
 /** Exit codes of `permission check`. */
 export const verdictCode = { allow: 0, ask: 10, deny: 11 } as const
 
-/**
- * Reports an error on stderr and sets the exit code. Unexpected errors are shown with their stack under `--verbose`.
- */
+/** Reports an error on stderr and sets the exit code. With `verbose`, shows the stack of an unexpected error. */
 export function reportError(error: unknown, options: { verbose: boolean }): void {
   if (error instanceof AbortedError) {
     process.exitCode = exitCode.interrupted
@@ -20,7 +18,7 @@ export function reportError(error: unknown, options: { verbose: boolean }): void
   const stack = error instanceof Error ? error.stack : undefined
   const text = known || !options.verbose ? errorMessage(error) : (stack ?? errorMessage(error))
   warn(text)
-  if (!known && !options.verbose) warn("this is a bug in Tackle. --verbose shows where it happened.")
+  if (!known && !options.verbose) warn("this is a bug in Tackle. Use --verbose to see the stack trace.")
   process.exitCode = error instanceof UsageError ? exitCode.usage : exitCode.failed
 }
 
@@ -28,9 +26,9 @@ export function reportError(error: unknown, options: { verbose: boolean }): void
 const names = ["SIGINT", "SIGTERM", "SIGHUP"] as const
 
 /**
- * Runs work that can be interrupted. The first signal fires the abort signal instead of ending the process, so that
- * everything the work started ends with it. A second one ends the process at once. `interrupt` does the same, with an
- * optional reason. Settles like the work.
+ * Runs work that can be interrupted, and settles like the work. The first signal fires the abort signal instead of
+ * ending the process, so that everything the work started also ends. A second signal ends the process immediately.
+ * `interrupt` does the same as a signal, with an optional reason.
  */
 export async function interruptible<T>(
   work: (signal: AbortSignal, interrupt: (reason?: unknown) => void) => Promise<T>,

@@ -2,8 +2,8 @@ import { showInvisible } from "../../permission/invisible.ts"
 import { folded } from "../view/visible.ts"
 
 /**
- * Prints a notice on stderr. It may contain file names and text of others: they cannot move the cursor or look like a
- * line of Tackle's.
+ * Prints a notice on stderr. Makes hidden characters visible, because file names or other untrusted text could
+ * otherwise move the cursor or imitate Tackle's output.
  */
 export function warn(message: string): void {
   outliveStderr()
@@ -12,8 +12,8 @@ export function warn(message: string): void {
 }
 
 /**
- * Ignores errors of stderr from now on. If the terminal closes, SIGHUP ends the processes that should end with it; a
- * process that was started apart from it continues, and its session is stored completely.
+ * Ignores errors of stderr from now on. When the terminal closes, SIGHUP ends the processes that belong to it. A
+ * detached process continues, and its session is stored completely.
  */
 export function outliveStderr(): void {
   if (process.stderr.listenerCount("error", onLost) === 0) process.stderr.on("error", onLost)

@@ -1,6 +1,9 @@
 import { AbortedError } from "../../util/abort.ts"
 
-/** Loaded for the first question: most runs ask none, and loading opens the terminal. */
+/**
+ * Type of the prompt library. The module is loaded for the first question, because most runs ask none and loading it
+ * opens the terminal.
+ */
 export type Clack = typeof import("@clack/prompts")
 
 interface Key {
@@ -9,8 +12,8 @@ interface Key {
 }
 
 /**
- * Asks a question with clack. Returns undefined for Escape. Throws `AbortedError` for Ctrl-C, which ends everything,
- * and when the signal fires. Restores the terminal in every case.
+ * Asks a question with clack. Returns undefined for Escape. Throws `AbortedError` for Ctrl-C and when the signal fires.
+ * Always restores the terminal.
  */
 export async function question<T>(
   ask: (clack: Clack, signal: AbortSignal) => Promise<T>,
@@ -18,11 +21,12 @@ export async function question<T>(
 ): Promise<Exclude<T, symbol> | undefined> {
   const clack = await import("@clack/prompts")
   let interrupted = false
-  // During a question the terminal is in raw mode: Ctrl-C is a key instead of a signal, and clack treats it as Escape.
+  // During a question, the terminal is in raw mode. Ctrl-C is then a key instead of a signal, and clack treats it like
+  // Escape.
   const onKey = (_text: unknown, key?: Key) => {
     if (key?.ctrl && key.name === "c") interrupted = true
   }
-  // clack never stops listening to its signal, and would write over the screen later.
+  // clack never removes its listener from the signal, and would write to the screen when the signal fires later.
   const open = new AbortController()
   const withdraw = () => open.abort(signal.reason)
   if (signal.aborted) withdraw()
@@ -39,15 +43,15 @@ export async function question<T>(
   }
 }
 
-/** Clients with a user who answers questions, by OpenCode's names. */
+/** Clients whose user can answer questions. The names are OpenCode's. */
 const clients: readonly string[] = ["app", "cli", "desktop"]
 
-/** Returns whether this process can ask the user: it has a terminal, and its client shows questions. */
+/** Returns whether this process can ask the user. This requires a terminal and a client that shows questions. */
 export function canAskHere(environment: Readonly<Record<string, string | undefined>>): boolean {
   return atTerminal() && clients.includes(environment.TACKLE_CLIENT ?? "cli")
 }
 
-/** Returns whether the client in `TACKLE_CLIENT` can ask the user, to list its tools. */
+/** Returns whether the client in `TACKLE_CLIENT` can ask the user. Decides which tools are listed. */
 export function clientCanAsk(environment: Readonly<Record<string, string | undefined>>): boolean {
   const { TACKLE_CLIENT: client } = environment
   return client === undefined ? atTerminal() : clients.includes(client)

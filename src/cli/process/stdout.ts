@@ -11,7 +11,7 @@ export function printJson(value: unknown): void {
   printLine(JSON.stringify(value, null, stdout.isTTY ? 2 : undefined))
 }
 
-/** A destination for text. */
+/** Destination for text output. */
 export interface Output {
   write(text: string): unknown
   isTTY?: boolean
@@ -19,10 +19,10 @@ export interface Output {
 
 const write = process.stdout.write.bind(process.stdout)
 
-/** Stdout. Only Tackle writes to it after `reserveStdout`. */
+/** Stdout of the process. After `reserveStdout`, only Tackle writes to it. */
 export const stdout: Output = { write: (text) => write(text), isTTY: process.stdout.isTTY === true }
 
-/** Writes pieces one at a time, waiting for each, so that memory stays low. */
+/** Writes pieces of text one at a time. Waits for each write, so that memory usage stays low. */
 export async function writePieces(pieces: AsyncIterable<string>): Promise<void> {
   for await (const piece of pieces) await new Promise<unknown>((resolve) => write(piece, resolve))
 }
@@ -31,10 +31,11 @@ let isRead = true
 
 process.stdout.on("error", (error) => {
   const code = systemCode(error)
-  // The terminal is closed: see `outliveStderr`.
+  // The terminal was closed. See `outliveStderr`.
   if (code === "EIO") return
   if (code !== "EPIPE") throw error
-  // If the reader of a pipe ends (`tackle session show | head`), this process ends too, and a run ends in order.
+  // If the reader of a pipe ends (`tackle session show | head`), this process stops too. SIGTERM lets a run stop
+  // cleanly.
   if (isRead) process.kill(process.pid, "SIGTERM")
   isRead = false
 })
@@ -49,8 +50,8 @@ export function reserveStdout(): void {
 }
 
 /**
- * Ends the process with its exit code after all output is written. Timers and sockets left by custom tools do not delay
- * it.
+ * Ends the process with its exit code after all output is written. Does not wait for timers and sockets that custom
+ * tools left open.
  */
 export async function exitAfterOutput(): Promise<never> {
   await new Promise<unknown>((resolve) => write("", resolve))

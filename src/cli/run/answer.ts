@@ -5,23 +5,26 @@ import { errorMessage } from "../../util/errors.ts"
 import { warn } from "../process/notice.ts"
 import { atTerminal } from "../process/question.ts"
 
-/** Ways to answer the permission requests and questions of a run. */
+/** Options that determine how requests and questions of a run are answered. */
 export interface AnswerOptions {
-  /** `--auto`: allows every request once, except loops, leaving the sandbox and protected files. */
+  /**
+   * True with `--auto`, which allows every request once, except for loops, protected files and commands outside the
+   * sandbox.
+   */
   auto: boolean
-  /** Whether the model may ask questions: see `canAskHere`. False without a user, and under `--auto`. */
+  /** Whether the model may ask questions. See `canAskHere`. False under `--auto` or if no user can answer. */
   questions: boolean
-  /** Clears the screen for a question. Returns the function that restores it. */
+  /** Clears the screen for a question. Returns a function that restores the screen. */
   pause(): () => void
-  /** Fires at the end of the run, which closes an open question. */
+  /** Fires when the run ends, which closes an open question. */
   signal: AbortSignal
-  /** Called for Ctrl-C at a question. */
+  /** Called when the user presses Ctrl-C at a question. */
   interrupt(): void
 }
 
 /**
- * Answers every request of the engine: by `--auto`, at the terminal, or by refusing without a terminal. Shows one
- * question at a time.
+ * Answers every request of the engine: according to `--auto`, by asking at the terminal, or by refusing if there is no
+ * terminal. Shows one question at a time.
  */
 export function answerRequests(tackle: Tackle, options: AnswerOptions): void {
   const terminal = atTerminal()
@@ -32,7 +35,7 @@ export function answerRequests(tackle: Tackle, options: AnswerOptions): void {
     if (!terminal) return give(request, { reply: "reject" }, "no-terminal")
     const { askAtTerminal } = await import("./ask.ts")
     await onScreen(async () => {
-      // It was withdrawn while another question was on the screen.
+      // The request was withdrawn while another question was on the screen.
       if (!tackle.pendingRequests(request.sessionID).some(({ id }) => id === request.id)) return
       const { worktree } = tackle
       await give(request, await askAtTerminal(request, { worktree, signal: options.signal }), "user")
@@ -87,7 +90,9 @@ export function answerRequests(tackle: Tackle, options: AnswerOptions): void {
   })
 }
 
-/** Returns the reply of `--auto`, which refuses loops, leaving the sandbox, and files that no rule names. */
+/**
+ * Returns the reply of `--auto`. Refuses loops, protected files that no rule names, and commands outside the sandbox.
+ */
 export function autoReply(request: PermissionRequest): PermissionReply {
   const guarded =
     request.permission === "doom_loop" ||

@@ -6,7 +6,7 @@ import { describeRequest, isShownWhole } from "../view/request.ts"
 import { style } from "../view/style.ts"
 import { visible } from "../view/visible.ts"
 
-/** Asks for permission at the terminal. Escape refuses; Ctrl-C or the signal throws `AbortedError`. */
+/** Asks for permission at the terminal. Escape refuses the request. Ctrl-C or the signal throws `AbortedError`. */
 export async function askAtTerminal(
   request: PermissionRequest,
   { worktree, signal }: { worktree: string; signal: AbortSignal },
@@ -24,7 +24,7 @@ export async function askAtTerminal(
     if (choice === "session" || choice === "project") return { reply: "always", scope: choice }
     if (choice === "narrow") {
       const reply = await askNarrower(request, { worktree, signal })
-      // Escape returns to the choice.
+      // After Escape, the loop asks again.
       if (reply) return reply
       continue
     }
@@ -34,13 +34,13 @@ export async function askAtTerminal(
 
 type Choice = "once" | "session" | "project" | "narrow" | "show" | "reject" | "feedback"
 
-/** "Always" is offered only if the whole request was shown. */
+/** Asks for the reply. Offers "always" only if the whole request was shown. */
 function choose(
   { always }: PermissionRequest,
   { worktree, whole, signal }: { worktree: string; whole: boolean; signal: AbortSignal },
 ): Promise<Choice | undefined> {
   const options: { value: Choice; label: string; hint?: string }[] = [{ value: "once", label: "yes, once" }]
-  if (!whole) options.push({ value: "show", label: "show all of it" })
+  if (!whole) options.push({ value: "show", label: "show everything" })
   else if (always.length > 0) {
     options.push(
       { value: "session", label: "always, in this session" },
@@ -54,7 +54,7 @@ function choose(
   return question(ask, signal)
 }
 
-/** Asks for narrower rules than the proposed ones. Returns undefined for Escape. */
+/** Asks for rules that are narrower than the proposed rules. Returns undefined for Escape. */
 async function askNarrower(
   { permission, always }: PermissionRequest,
   { worktree, signal }: { worktree: string; signal: AbortSignal },
@@ -68,7 +68,7 @@ async function askNarrower(
         output: process.stderr,
         signal: stop,
         validate: (given) =>
-          !given || wildcardCovers(offered, given) ? undefined : `It must be part of ${offered}`,
+          !given || wildcardCovers(offered, given) ? undefined : `The rule must be covered by ${offered}`,
       })
     const pattern = await question(ask, signal)
     if (pattern === undefined) return undefined
@@ -96,12 +96,12 @@ async function refuseWithWords(signal: AbortSignal): Promise<PermissionReply> {
   return message ? { reply: "reject", message } : { reply: "reject" }
 }
 
-/** Marks an answer in the user's own words. Labels cannot be numbers. */
+/** Marks an answer in the user's own words. A number cannot be mistaken for a label. */
 const other = 0
 
 /**
- * Asks questions in sequence. Returns undefined if the user dismisses one by Escape. Ctrl-C or the signal throws
- * `AbortedError`.
+ * Asks questions one after another. Returns undefined if the user dismisses a question with Escape. Ctrl-C or the
+ * signal throws `AbortedError`.
  */
 export async function askQuestions(
   { questions, document, tool }: QuestionRequest,
@@ -118,7 +118,7 @@ export async function askQuestions(
   return answers
 }
 
-/** Shows the text between lines that mark its beginning and end. */
+/** Formats the document between lines that mark its beginning and end. */
 function showDocument({ title, path, text }: QuestionDocument): string {
   const head = style.dim(`── ${visible(title)} (${visible(path)})`)
   return `${head}\n${visible(text)}\n${style.dim("──")}`

@@ -9,9 +9,9 @@ import { resolvePath } from "../../util/paths.ts"
 import { warn } from "../process/notice.ts"
 
 /**
- * Returns the content of the files named with `--file` for the model: the result of `read` or, for a directory,
- * `list`, with the same limits. Naming a file allows reading it; a rule may still deny it. Throws `UsageError` for a
- * file that cannot be attached.
+ * Returns the content of the files named with `--file`: the result of `read`, or of `list` for a directory, with the
+ * limits of these tools. Naming a file allows reading it, but a rule may still deny it. Throws `UsageError` for a file
+ * that cannot be attached.
  */
 export async function attachFiles(
   tackle: Tackle,
@@ -39,10 +39,10 @@ async function attach(tackle: Tackle, given: string, signal: AbortSignal): Promi
   throw new UsageError(`${given} cannot be attached (--file): ${shown.problem}`)
 }
 
-/** Maximum number of reports per prompt. A pasted text may contain many `@`. */
+/** Maximum number of reports per prompt. Pasted text may contain many `@` characters. */
 const maxReported = 5
 
-/** Reports paths with `@` in the prompt that do not exist and are not attached. */
+/** Reports `@path` mentions in the prompt that do not match a file, so nothing is attached. */
 export async function reportMissingMentions(
   prompt: string,
   { directory, worktree, agents }: Tackle,

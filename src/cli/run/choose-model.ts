@@ -4,13 +4,13 @@ import type { LocalServer } from "../../model/local.ts"
 import { isRecord, parseJson } from "../../util/json.ts"
 import type { Workspace } from "../workspace/workspace.ts"
 
-/** The built-in model, which is always available. */
+/** Name of the built-in model, which is always available. */
 const offline = "tackle/offline"
 
 /**
- * Chooses the model of a run without a configured one. At a terminal, offers each local model server once: a yes is
- * written to the user's config, and a no is remembered. Never uses a local server unasked, since any local program
- * could be listening. Otherwise returns the built-in model.
+ * Chooses the model of a run if none is configured. At a terminal, offers each local model server once. Saves an
+ * accepted model in the user's config and remembers a refusal. Never uses a local server without asking, because any
+ * local program could listen on its port. Otherwise returns the built-in model.
  */
 export async function chooseModel(workspace: Workspace): Promise<string> {
   const remembered = join(workspace.dataDirectory, "local-servers.json")
@@ -32,7 +32,7 @@ async function offer(server: LocalServer): Promise<string | undefined> {
   const { question } = await import("../process/question.ts")
   const choice = await question(({ select }, signal) =>
     select({
-      message: `No model is configured, and ${server.name} answers at ${server.baseURL}. Use one of its models?`,
+      message: `No model is configured, but ${server.name} is running at ${server.baseURL}. Use one of its models?`,
       output: process.stderr,
       signal,
       options: [
@@ -44,7 +44,7 @@ async function offer(server: LocalServer): Promise<string | undefined> {
   return choice === "" ? undefined : choice
 }
 
-/** Writes a new config file in the user's directory. An existing file is not changed; the user is shown what to add. */
+/** Saves the model in a new config file of the user. If the file exists, shows the user what to add instead. */
 function remember(workspace: Workspace, server: LocalServer, model: string): string {
   const id = server.name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-")
   const config = {
@@ -55,7 +55,7 @@ function remember(workspace: Workspace, server: LocalServer, model: string): str
   const path = join(home, "tackle", "tackle.json")
   const text = JSON.stringify(config, null, 2)
   if (existsSync(path)) {
-    process.stderr.write(`To keep this choice, add to ${path}:\n${text}\n`)
+    process.stderr.write(`To keep this choice, add these lines to ${path}:\n${text}\n`)
   } else {
     write(path, config)
     process.stderr.write(`Saved in ${path}.\n`)

@@ -31,19 +31,19 @@ import { warn } from "../process/notice.ts"
 import type { Workspace } from "../workspace/workspace.ts"
 import type { RunTask } from "./task.ts"
 
-/** A run that is recorded, for `--record`. */
+/** Recording of a run in progress, for `--record`. */
 export interface StartedRecording {
-  /** Options for the engine. */
+  /** Engine options that record requests and results. */
   options: Pick<TackleOptions, "aroundFetch" | "attach" | "openMcp">
-  /** Must be called with the task before the run starts. */
+  /** Records the task. Must be called before the run starts. */
   begin(run: RunTask & Pick<RunLine, "questions" | "command"> & { files: readonly PromptFile[] }): void
-  /** A subscriber that records the results of calls. */
+  /** Records the results of calls. Subscribe it to the engine's events. */
   take(event: TackleEvent): void
   end(): void
 }
 
 /**
- * Starts a recording. Overwrites an existing file and makes it readable by this user only. Throws `UsageError` if the
+ * Starts a recording. Overwrites an existing file and makes it readable only by this user. Throws `UsageError` if the
  * file cannot be written.
  */
 export function startRecording(file: string, workspace: Workspace): StartedRecording {
@@ -51,7 +51,7 @@ export function startRecording(file: string, workspace: Workspace): StartedRecor
   const places = placesOf(workspace)
   const descriptor = openForWriting(file)
 
-  /** Lines before the line of the run. */
+  /** Lines to write after the line that describes the run. */
   let early: RecordingLine[] | undefined = []
 
   function write(line: RecordingLine): void {
@@ -95,16 +95,16 @@ export function startRecording(file: string, workspace: Workspace): StartedRecor
   }
 }
 
-/** A recorded run that is replayed, for `--replay`. */
+/** Replay of a recorded run, for `--replay`. */
 export interface StartedReplay {
   /** The recorded task. */
   run: RunLine
   options: Pick<TackleOptions, "aroundFetch" | "recorded" | "providers" | "questions" | "attach" | "openMcp">
-  /** Reports the result. Returns whether the run was as recorded. */
+  /** Reports the result. Returns whether the run matched the recording. */
   end(): boolean
 }
 
-/** Opens a recording. Throws `UsageError` for any other file. */
+/** Opens a recording. Throws `UsageError` if the file is not a recording. */
 export function openReplay(file: string, workspace: Workspace): StartedReplay {
   const recording = parseRecording(withPlaces(readText(file), placesOf(workspace)), file)
   const { run, exchanges, tools, mentions = { files: [], notes: [], refused: [] }, mcp } = recording
@@ -123,8 +123,8 @@ export function openReplay(file: string, workspace: Workspace): StartedReplay {
     end() {
       const difference = replay.end()
       const counts = `${counted(exchanges.length, "request")}, ${counted(tools.length, "call")}`
-      if (difference === undefined) warn(`as recorded: ${counts}.`)
-      else warn(`this run differs from the recording. ${difference}`)
+      if (difference === undefined) warn(`the replay matches the recording: ${counts}.`)
+      else warn(`the replay differs from the recording. ${difference}`)
       return difference === undefined
     },
   }
@@ -134,7 +134,7 @@ function placesOf({ dataDirectory, directory, worktree, home }: Workspace): Plac
   return { data: dataDirectory, directory, worktree, home, today: localDay(Date.now()) }
 }
 
-/** Keeps the parts that a replay needs, including the provider of the model if the config does not name it. */
+/** Keeps only the settings that a replay needs. Includes the provider of the model if the config does not define it. */
 function withoutKeys(
   providers: Readonly<Record<string, ProviderConfig>>,
   model: string,
@@ -154,8 +154,8 @@ function counted(count: number, noun: string): string {
 }
 
 /**
- * Rejects unknown provider packages: a recording may come from a stranger, and importing a package runs it. Throws
- * `UsageError`.
+ * Rejects unknown provider packages. A recording may come from an untrusted source, and importing a package runs its
+ * code. Throws `UsageError`.
  */
 function checkPackages(recorded: RunLine["providers"], own: Readonly<Record<string, ProviderConfig>>): void {
   const known = new Set(Object.values(own).map(({ npm }) => npm))
@@ -171,7 +171,7 @@ function openForWriting(file: string): number {
   let descriptor: number | undefined
   try {
     descriptor = openSync(file, constants.O_WRONLY | constants.O_CREAT, 0o600)
-    // An existing file may be readable by others. The mode of a pipe or device stays unchanged.
+    // Other users may be able to read an existing file. The mode of a pipe or device is not changed.
     if (fstatSync(descriptor).isFile()) {
       fchmodSync(descriptor, 0o600)
       ftruncateSync(descriptor)

@@ -9,7 +9,7 @@ import type { RuleFlags } from "../workspace/rules.ts"
 import type { Workspace } from "../workspace/workspace.ts"
 import { chooseModel } from "./choose-model.ts"
 
-/** Flags of a run that define its task. */
+/** Flags that define the task of a run. */
 export interface TaskFlags extends RuleFlags {
   model?: string
   agent?: string
@@ -19,23 +19,25 @@ export interface TaskFlags extends RuleFlags {
   outputSchema?: string
 }
 
-/** The task of a run. */
+/** Task of a run. */
 export interface RunTask extends Required<RuleFlags> {
   prompt: string
-  /** `provider/model`, for everything without its own model. */
+  /** Model as `provider/model`, for agents and sessions without their own model. */
   model: string
-  /** Whether the model was named for this run, so that it takes precedence over the model of the agent or session. */
+  /**
+   * Whether the user named the model for this run. If true, it takes precedence over the model of the agent or session.
+   */
   named: boolean
   agent?: string
   limits: Pick<PromptOptions, "maxSteps" | "maxTokens" | "maxCost">
   outputSchema?: Record<string, unknown>
-  /** Files attached when the run was recorded. */
+  /** Files that were attached when the run was recorded. */
   files?: readonly PromptFile[]
-  /** Prompt that a server filled in when the run was recorded. */
+  /** Prompt that an MCP server filled in when the run was recorded. */
   command?: NonNullable<RunLine["command"]>
 }
 
-/** Returns the task of a command line. Throws `UsageError` if it is invalid. */
+/** Returns the task from a command line. Throws `UsageError` if it is invalid. */
 export async function readTask(
   message: readonly string[],
   flags: TaskFlags,
@@ -54,7 +56,7 @@ export async function readTask(
   }
 }
 
-/** Returns the task of a recording. */
+/** Returns the task from a recording. */
 export function recordedTask({ limits, files, ...run }: RunLine): RunTask {
   const { prompt, model, named, agent, allow, deny, outputSchema, command } = run
   return {
@@ -71,7 +73,7 @@ export function recordedTask({ limits, files, ...run }: RunLine): RunTask {
   }
 }
 
-/** Takes the limits from flags or from a line of a recording. */
+/** Returns the limits from flags or from a recording. */
 function limitsOf({
   maxSteps,
   maxTokens,
@@ -108,7 +110,7 @@ async function readSchema(file: string): Promise<Record<string, unknown>> {
   throw new UsageError(`Invalid JSON Schema in ${file} (--output-schema): ${problem}.`)
 }
 
-/** Checks the schema before a session is created. */
+/** Checks that the schema is usable, before a session is created. */
 async function usable(schema: Record<string, unknown>, file: string): Promise<Record<string, unknown>> {
   const { readAnswerSchema } = await import("../../model/answer-schema.ts")
   try {

@@ -1,6 +1,6 @@
 import { visible } from "./visible.ts"
 
-/** A permission with patterns that was requested. */
+/** Permission that was requested, with its patterns. */
 interface Asked {
   permission: string
   patterns: readonly string[]
@@ -11,15 +11,15 @@ const maxRules = 3
 const maxPattern = 60
 
 /**
- * Returns the flags that would have allowed the requests, as typed in a shell. Undefined if nothing was requested, or
- * no pattern is short enough.
+ * Returns the shell flags that would have allowed the requests. Returns undefined if nothing was requested or no
+ * pattern is short enough.
  */
 export function allowHint(asked: readonly Asked[]): string | undefined {
   const rules = asked.flatMap(({ permission, patterns }) =>
     patterns.filter(isShort).map((pattern) => `--allow ${quoted(`${permission}:${pattern}`)}`),
   )
   const flags = [...new Set(rules)].slice(0, maxRules)
-  return flags.length === 0 ? undefined : `no user could be asked; to allow it: ${flags.join(" ")}`
+  return flags.length === 0 ? undefined : `no user could be asked; to allow this, add: ${flags.join(" ")}`
 }
 
 function isShort(pattern: string): boolean {

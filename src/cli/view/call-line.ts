@@ -5,12 +5,12 @@ import { displayPath } from "../../util/paths.ts"
 import { style } from "./style.ts"
 import { columns, oneLine, wrapped } from "./visible.ts"
 
-/** Formats a call that starts: `· bash npm test`. */
+/** Formats a call that starts, such as `· bash npm test`. */
 export function startLine(part: ToolPart, worktree: string, width: number): string {
   return oneLine(`· ${part.tool} ${subject(part, worktree)}`, width)
 }
 
-/** Formats a call that ended: one line, with further lines for an error, formatters or a to-do list. */
+/** Formats a call that ended, on one line. Adds lines for an error, formatters or a to-do list. */
 export function callLine(part: ToolPart, worktree: string, width: number): string[] {
   const { state } = part
   if (state.status === "completed") return completedLines(part, state, worktree, width)
@@ -36,7 +36,7 @@ function completedLines(
   ]
 }
 
-/** Maximum rows of an error: the cause without the advice for the model. */
+/** Maximum number of rows of an error. Shows the cause without the advice for the model. */
 const maxErrorRows = 3
 
 function errorLines(part: ToolPart, state: ToolStateError, worktree: string, width: number): string[] {
@@ -46,10 +46,10 @@ function errorLines(part: ToolPart, state: ToolStateError, worktree: string, wid
   return [line, ...wrapped(state.error, width - 2, maxErrorRows).map((row) => style.dim(`  ${row}`))]
 }
 
-/** Input keys that describe a call, the best first. */
+/** Input keys that describe a call, in order of preference. */
 const subjectKeys = ["command", "pattern", "filePath", "path", "url", "query", "id", "action", "description"]
 
-/** Returns the subject of a call. */
+/** Returns the text that identifies a call, such as its command or path. */
 function subject({ tool, state }: ToolPart, worktree: string): string {
   const { input } = state
   for (const key of subjectKeys) {
@@ -73,12 +73,13 @@ function detailsOf(tool: string, { metadata, output }: ToolStateCompleted): stri
       plural(metadata.count, tool === "list" ? "entry" : "file", tool === "list" ? "entries" : "files"),
     )
   if (typeof metadata.shownLines === "number") details.push(plural(metadata.shownLines, "line", "lines"))
-  if (metadata.truncated === true && details.length === 0) details.push(`cut, ${output.length} characters`)
+  if (metadata.truncated === true && details.length === 0)
+    details.push(`truncated, ${output.length} characters`)
   if (typeof metadata.repaired === "string") details.push("repaired")
   return details
 }
 
-/** Shows only noticeable times, without waits for the user. */
+/** Returns the duration if it is noticeable. Time spent waiting for the user does not count. */
 function duration({ time }: ToolStateCompleted): string[] {
   const ms = workMs(time)
   return ms < 500 ? [] : [`${(ms / 1000).toFixed(1)} s`]
@@ -103,8 +104,8 @@ function todoLines({ metadata }: ToolStateCompleted, width: number): string[] {
 }
 
 /**
- * Formats the results of formatters, one line each: `formatted by biome · +2 −1`, `not formatted: biome: …`. Names the
- * file if the call changed several.
+ * Describes the results of formatters, one per line: `formatted by biome · +2 −1` or `not formatted: biome: …`. Names
+ * the file if the call changed several.
  */
 export function formattingLines({ metadata }: ToolStateCompleted, worktree: string, width: number): string[] {
   const named = (file: Record<string, unknown>) =>
@@ -124,7 +125,7 @@ export function formattingLines({ metadata }: ToolStateCompleted, worktree: stri
   ]
 }
 
-/** Counts added and removed lines of a unified diff: `+3 −1`. */
+/** Returns the number of added and removed lines of a unified diff, such as `+3 −1`. */
 export function diffCount(diff: string): string {
   const lines = diff.split("\n")
   const count = (sign: string) =>

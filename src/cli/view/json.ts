@@ -4,9 +4,9 @@ import type { View } from "./view.ts"
 import { createChildren } from "./view.ts"
 
 /**
- * Creates a view that prints one event per line, in order. Events of subagents are included except `run.completed`, so
- * that the last line is the end of the run and the only one of its type. The lines of one turn of the event loop are
- * written at once at its end, since a write costs more than a line.
+ * Creates a view that prints one event per line, in order. Includes the events of subagents except `run.completed`, so
+ * that this event is unique and always on the last line. Batches the lines of one event-loop turn into a single write,
+ * because a write costs more than a line.
  */
 export function createJsonView(output: Output): View {
   const children = createChildren()

@@ -5,33 +5,36 @@ import { visible } from "./visible.ts"
 import { createWordFold } from "./word-fold.ts"
 
 /**
- * Shows a run to users: the model's text on one stream, lines about its work on the other. If both are one terminal, a
- * line never starts within the text.
+ * Page that shows a run to the user. Writes the model's text to one stream and notes to another. If both streams are
+ * the same terminal, a note never starts within the text.
  */
 export interface Page {
-  /** True if current activity is a live line that disappears, as at a terminal. */
+  /** True if the current activity is shown as a live line that disappears, as at a terminal. */
   readonly live: boolean
-  /** Columns of a line. */
+  /** Returns the maximum width of a line, in columns. */
   width(): number
-  /** Columns of sentences, which stay whole in a log so that they can be searched. */
+  /**
+   * Returns the width for wrapping sentences, in columns. In a log, sentences are not wrapped, so that they can be
+   * searched.
+   */
   proseWidth(): number
-  /** Writes a line about the work. */
+  /** Writes a note about the run. */
   note(line: string): void
   /** Writes text of the model. */
   say(text: string): void
   /** Ends the current line of text, if any. */
   endLine(): void
-  /** Sets the content of the live line. */
+  /** Sets the activity that the live line shows. */
   setActivity(activity: Activity | undefined): void
   /** Hides the live line until the returned function is called. */
   pause(): () => void
   end(): void
 }
 
-/** Columns without a terminal, as in a build log. */
+/** Width in columns without a terminal, as in a build log. */
 const logWidth = 120
 
-/** Creates a page. Text goes to `output`, so that a pipe receives only the answer. */
+/** Creates a page. The model's text goes to `output`, so that a pipe receives only the answer. */
 export function createPage({ output, notes }: { output: Output; notes: WriteStream }): Page {
   const live = notes.isTTY === true
   const width = () => notes.columns || (live ? 80 : logWidth)
@@ -41,7 +44,7 @@ export function createPage({ output, notes }: { output: Output; notes: WriteStre
 
   function say(text: string): void {
     status.clear()
-    // Only a terminal would act on control characters.
+    // Only a terminal interprets control characters.
     output.write(output.isTTY ? fold.push(visible(text)) : text)
     atLineStart = text.endsWith("\n")
   }

@@ -2,22 +2,22 @@ import { showInvisible } from "../../permission/invisible.ts"
 import type { PermissionRequest } from "../../schema/permission.ts"
 import { style } from "./style.ts"
 
-/** Maximum lines of a diff before it is cut. */
+/** Maximum number of diff lines to show. */
 const maxDiffLines = 60
 
-/** Returns false if {@link describeRequest} cuts the diff by default. */
+/** Returns whether {@link describeRequest} shows the whole diff by default. */
 export function isShownWhole({ metadata }: PermissionRequest): boolean {
   return typeof metadata.diff !== "string" || linesOf(metadata.diff).length <= maxDiffLines
 }
 
-/** Describes a request with all hidden characters made visible: the command, each pattern and path, the diff. */
+/** Describes a request: the command, each pattern and path, and the diff. Makes all hidden characters visible. */
 export function describeRequest(
   request: PermissionRequest,
   { worktree, whole }: { worktree: string; whole: boolean },
 ): string {
   const { permission, patterns, always, metadata, tool } = request
   const command = typeof metadata.command === "string" ? metadata.command : undefined
-  // The command as written says more than its parts that need permission.
+  // The full command is clearer than the parts that need permission.
   const subject = permission === "bash" && command !== undefined ? [command] : patterns
   const asker = tool?.parent ? style.dim(` (the subagent ${showInvisible(tool.parent.agent)} asks)`) : ""
   const lines = [style.bold(`? ${permission}`) + asker, ...subject.flatMap((text) => indented(text, "    "))]
@@ -28,7 +28,7 @@ export function describeRequest(
     lines.push(...[`  ${name}: ${first.trimStart()}`, ...more].map(style.dim))
   }
   if (metadata.invisibleCharacters)
-    lines.push(style.yellow("  It contains invisible characters, shown as <…>."))
+    lines.push(style.yellow("  The request contains invisible characters, shown as <…>."))
   if (always.length > 0 && whole) {
     const rules = always.map((pattern) => `${permission}: ${showInvisible(pattern)}`)
     lines.push(style.dim(`  always allows ${rules.join(", ")}`))

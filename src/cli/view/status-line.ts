@@ -2,20 +2,20 @@ import type { WriteStream } from "node:tty"
 import { style } from "./style.ts"
 import { oneLine } from "./visible.ts"
 
-/** Activity that takes less time is not shown. */
+/** Delay in ms before the current activity is shown. */
 const patienceMs = 1_000
 const frameMs = 120
 const frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
 
-/** Current activity. Its time starts with its kind. */
+/** Current activity. The elapsed time restarts when the kind changes. */
 export interface Activity {
   kind: "model" | "calls"
   text: string
 }
 
 /**
- * Creates a line at the bottom of a terminal that shows current activity and disappears. Does nothing elsewhere. Draws
- * only if `isFree` returns true, since drawing clears the line of the cursor.
+ * Creates a live line that shows the current activity at the bottom of a terminal. Does nothing without a terminal.
+ * Draws only if `isFree` returns true, because drawing clears the line of the cursor.
  */
 export function createStatusLine(terminal: WriteStream, isFree: () => boolean) {
   const live = terminal.isTTY === true
@@ -50,7 +50,7 @@ export function createStatusLine(terminal: WriteStream, isFree: () => boolean) {
 
   return {
     clear,
-    /** Undefined: no activity. */
+    /** Sets the current activity. Undefined means no activity. */
     set(next: Activity | undefined): void {
       if (next?.kind !== activity?.kind) since = Date.now()
       activity = next
@@ -60,7 +60,9 @@ export function createStatusLine(terminal: WriteStream, isFree: () => boolean) {
         timer.unref()
       }
     },
-    /** For a question. The time until the returned function is called does not count. */
+    /**
+     * Pauses the line for a question, and returns a function that resumes it. The pause does not count as elapsed time.
+     */
     pause(): () => void {
       const pausedAt = Date.now()
       paused = true

@@ -2,7 +2,7 @@ import { styleText } from "node:util"
 
 type Name = Parameters<typeof styleText>[0]
 
-/** Colors for stderr. Plain without a terminal or with `NO_COLOR`. */
+/** Styles for stderr. They have no effect without a terminal or with `NO_COLOR`. */
 export const style = {
   bold: paint("bold"),
   dim: paint("dim"),

@@ -18,22 +18,22 @@ const thinking: Activity = { kind: "model", text: "thinking" }
 
 /**
  * Creates a view for users. The model's text goes to `output` and everything about calls to `notes`, so that a pipe
- * receives only the answer. A text is written when it has ended, since an interrupted one is requested again. At a
- * terminal, text streams and current activity is a live line; elsewhere each start is a line.
+ * receives only the answer. At a terminal, text streams and the current activity is a live line. Elsewhere, each call
+ * start is a line, and text is written only when it is complete, because an interrupted request is repeated.
  */
 export function createTextView(options: { output: Output; notes: WriteStream; worktree: string }): View {
   const { output, worktree } = options
   const page = createPage(options)
   const children = createChildren()
   const running = new Map<string, ToolPart>()
-  /** Length of the text shown so far, by part. */
+  /** Number of characters shown so far, by part. */
   const shown = new Map<string, number>()
   const reasoning = new Set<string>()
-  /** Messages of the user. */
+  /** Ids of the user's messages. */
   const own = new Set<string>()
-  /** A new session that was not shown yet. */
+  /** New session that has not been shown yet. */
   let begun: Session | undefined
-  /** Events during a question. */
+  /** Events held back during a question. */
   let held: TackleEvent[] | undefined
 
   function noteAll(lines: readonly string[], paint: (text: string) => string): void {
@@ -42,7 +42,7 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
 
   function say(text: string): void {
     if (text === "") return
-    // The text itself shows that the model is working.
+    // The streamed text already shows that the model is working.
     if (output.isTTY) page.setActivity(runningCalls())
     page.say(text)
   }
@@ -69,7 +69,7 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
     }
   }
 
-  /** Shows text that was not shown as deltas. */
+  /** Shows the text that was not shown as deltas. */
   function showText(id: string, text: string, ended: boolean): void {
     if (!output.isTTY && !ended) return
     const from = shown.get(id) ?? 0
@@ -114,7 +114,7 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
     else showOwn(event)
   }
 
-  /** Shows calls of a subagent when they end. Its text goes to the agent that started it. */
+  /** Shows each call of a subagent when it ends. The text of a subagent goes only to the agent that started it. */
   function showChild(event: TackleEvent, agent: string): void {
     if (event.type !== "part.updated" || event.part.type !== "tool") return
     const { status: state } = event.part.state
@@ -124,7 +124,7 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
       page.note(style.dim(prefix) + line)
   }
 
-  /** Shows a new session once, with the agent and model of its first prompt, which a command may change. */
+  /** Shows a new session once, with the agent and model of its first prompt. A command may change both. */
   function introduce(...workers: string[]): void {
     if (!begun) return
     page.note(style.dim([`session ${begun.id}`, ...workers.map(visible)].join(" · ")))
@@ -137,7 +137,7 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
         begun = event.session
         return
       case "part.updated":
-        // The user's own text is not repeated. The message may also contain calls of a command.
+        // The user's own text is not repeated, but the user's message may contain calls made by a command.
         if (event.part.type === "tool" || !own.has(event.part.messageID)) showPart(event.part)
         return
       case "message.created":
@@ -186,17 +186,18 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
 
 /** Describes a repeated request to the model. */
 export function retryText({ attempt, delayMs, error }: RetryPart): string {
-  return `↻ attempt ${attempt} failed, trying again in ${Math.ceil(delayMs / 1000)} s: ${error}`
+  return `↻ attempt ${attempt} failed, retrying in ${Math.ceil(delayMs / 1000)} s: ${error}`
 }
 
 /** Warns that the model's context is almost full. */
 export function fillingText({ used, room }: EventOf<"context.filling">): string {
   const share = `${Math.round((used / room) * 100)} % of the model's context is used (${used} of ${room} tokens)`
-  return `! ${share}: older parts are replaced by a summary when it is full`
+  return `! ${share}: older messages are replaced by a summary when it is full`
 }
 
 /**
- * Describes the end of a run, its usage and how to continue. Reports an empty answer, which would look like a defect.
+ * Describes how a run ended, its usage, and how to continue. Reports an empty answer, because it would otherwise look
+ * like a defect.
  */
 export function summary(event: EventOf<"run.completed">): string[] {
   const { status, text, usage, refused, durationMs, sessionID } = event

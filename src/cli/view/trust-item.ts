@@ -4,21 +4,27 @@ import type { TrustItem } from "../../permission/trust-items.ts"
 import { isRecord } from "../../util/json.ts"
 import { isModuleFile } from "../../util/load-module.ts"
 
-/** An item of a project with everything that it would enable. */
+/** Item of a project, with everything that it would enable. */
 export interface ShownItem extends TrustItem {
-  /** `gone`: trusted before and no longer exists. */
+  /** `gone` means that the item was trusted and no longer exists. */
   state: "trusted" | "changed" | "new" | "gone"
   /** Settings that a config file, agent or command enables. */
   settings?: EnabledSetting[]
-  /** Id of the tool. Absent if the file is not loaded by itself. */
+  /** Id of the tool. Absent if the file is not loaded as a tool. */
   tool?: string
-  /** All files that a tool or plugin may run, or that belong to a skill, relative to the worktree, with hashes. */
+  /**
+   * All files that a tool or plugin may run or that belong to a skill. Keys are paths relative to the worktree, and
+   * values are hashes.
+   */
   files?: Record<string, string>
-  /** For a package: the number of dependencies that its hash covers, and the names of the others. */
+  /**
+   * For a package, the number of dependencies that its hash covers and the names of the dependencies that it does not
+   * cover.
+   */
   dependencies?: { covered: number; beyond: readonly string[] }
 }
 
-/** Formats an item. Content of a file cannot look like another line. */
+/** Describes an item. The content of a file cannot imitate another line of the description. */
 export function describeItem(item: ShownItem): string {
   return [
     `${wholeName(item.path)}  (${states[item.state]})`,
@@ -30,7 +36,7 @@ const states = {
   new: "new",
   changed: "changed since you trusted it",
   trusted: "trusted",
-  gone: "trusted, no longer exists",
+  gone: "trusted, but no longer exists",
 } as const
 
 function details({
@@ -79,7 +85,7 @@ function describeSetting({ key, value, rule, note }: EnabledSetting): string {
   return `${wholeName(key)} = ${wholeName(spacedJson(value))}${note === undefined ? "" : `   (${wholeName(note)})`}`
 }
 
-/** Formats JSON on one line, with spaces at which a terminal can wrap it. */
+/** Formats JSON on one line, with spaces where a terminal can wrap it. */
 function spacedJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(spacedJson).join(", ")}]`
   if (!isRecord(value)) return JSON.stringify(value)
@@ -91,7 +97,7 @@ function spacedJson(value: unknown): string {
 function describeDependencies({ covered, beyond }: NonNullable<ShownItem["dependencies"]> = noDependencies) {
   const number = (count: number) => (count === 1 ? "1 package" : `${count} packages`)
   return [
-    ...(covered === 0 ? [] : [`  with ${number(covered)} that it needs, as installed now`]),
+    ...(covered === 0 ? [] : [`  with ${number(covered)} that it depends on, as currently installed`]),
     ...(beyond.length === 0
       ? []
       : [`  not covered, because they are too large: ${beyond.map(wholeName).join(", ")}`]),

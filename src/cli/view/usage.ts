@@ -1,8 +1,8 @@
 import type { Usage } from "../../event/events.ts"
 
 /**
- * Formats usage: `12000 + 340 tokens (11000 from the cache), $0.0123`. The numbers are input and output with reasoning.
- * Empty without usage.
+ * Formats usage, such as `12000 + 340 tokens (11000 from the cache), $0.0123`. The token counts are input, and output
+ * including reasoning. Returns an empty list if there is no usage.
  */
 export function usageWords({ input, output, reasoning, cacheRead, cacheWrite, cost }: Usage): string[] {
   const read = input + cacheRead + cacheWrite
@@ -14,7 +14,7 @@ export function usageWords({ input, output, reasoning, cacheRead, cacheWrite, co
   ]
 }
 
-/** Formats a cost: `$0.0123`, and below $0.0001 two significant digits. */
+/** Formats a cost, such as `$0.0123`. Costs below $0.0001 have two significant digits. */
 export function dollars(cost: number): string {
   if (cost >= 0.0001 || cost === 0) return `$${cost.toFixed(4)}`
   return `$${cost.toFixed(1 - Math.floor(Math.log10(cost)))}`

@@ -1,17 +1,17 @@
 import type { TackleEvent } from "../../event/events.ts"
 
-/** Shows a run. */
+/** View that shows the events of a run. */
 export interface View {
   show(event: TackleEvent): void
-  /** Pauses live drawing for a question. Returns the function that resumes it. */
+  /** Pauses live output for a question. Returns a function that resumes it. */
   pause(): () => void
-  /** Clears live drawing at the end of the run. */
+  /** Clears live output at the end of the run. */
   end(): void
 }
 
 /**
- * Distinguishes events of subagents from those of the run, whose session is the first one seen. Returns the agent name
- * of a subagent.
+ * Returns an object that distinguishes the events of subagents from those of the run. The first session seen is the
+ * run's session. `agentOf` returns the agent name if the event belongs to a subagent.
  */
 export function createChildren(): { agentOf(event: TackleEvent): string | undefined } {
   const agents = new Map<string, string>()

@@ -1,7 +1,7 @@
-/** Controls, bidi marks, zero-width and tag characters, except tab and newline. */
+/** Control, bidirectional, zero-width and tag characters, except tab and newline. */
 const hidden = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u{E0000}-\u{E007F}]/gu
 
-/** Replaces hidden characters by text such as `<U+202E>`, so that they cannot move the cursor. */
+/** Replaces each hidden character with text such as `<U+202E>`, so that it cannot move the cursor. */
 export function visible(text: string): string {
   return text.replaceAll(hidden, (character) => {
     if (character === "\n" || character === "\t") return character
@@ -9,13 +9,19 @@ export function visible(text: string): string {
   })
 }
 
-/** Does the same on one line, cut to the width in columns with a mark, preferably between words. */
+/**
+ * Makes hidden characters visible and formats the text on one line. Cuts the text to `width` columns with a mark,
+ * between words if possible.
+ */
 export function oneLine(text: string, width: number): string {
   const line = visible(text).replaceAll(/\s+/g, " ").trim()
   return columns(line) > width ? `${takeWords(line, width - 1)}…` : line
 }
 
-/** Does the same on at most `rows` lines, wrapped between words where possible. The last line is cut with a mark. */
+/**
+ * Makes hidden characters visible and wraps the text to at most `rows` lines, between words if possible. Cuts the last
+ * line with a mark.
+ */
 export function wrapped(text: string, width: number, rows = Number.POSITIVE_INFINITY): string[] {
   const lines: string[] = []
   let rest = visible(text).replaceAll(/\s+/g, " ").trim()
@@ -28,7 +34,8 @@ export function wrapped(text: string, width: number, rows = Number.POSITIVE_INFI
 }
 
 /**
- * Wraps each line between words, with continuation lines indented. A longer word, such as a path to copy, stays whole.
+ * Wraps each line between words and indents continuation lines. A word longer than a line, such as a path to copy,
+ * stays whole.
  */
 export function folded(text: string, width = 80): string {
   return text
@@ -49,14 +56,14 @@ function foldLine(line: string, width: number): string {
   return lines.join("\n")
 }
 
-/** Returns the words that fit, or part of a word if they would leave half of the line empty. */
+/** Returns the words that fit. Splits a word if half of the line would otherwise stay empty. */
 function takeWords(text: string, width: number): string {
   const head = take(text, width)
   const space = text[head.length] === " " ? head.length : head.lastIndexOf(" ")
   return space > width / 2 ? text.slice(0, space) : head
 }
 
-/** Returns the beginning that fits. */
+/** Returns the longest beginning of the text that fits. */
 function take(text: string, width: number): string {
   let room = width
   let length = 0
@@ -68,12 +75,12 @@ function take(text: string, width: number): string {
   return text.slice(0, length)
 }
 
-/** East Asian characters and emoji take two columns. */
+/** East Asian characters and emoji, which take two columns. */
 const wide =
   /[\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6\u{20000}-\u{3FFFD}]|\p{Emoji_Presentation}/u
 const combining = /^\p{M}$/u
 
-/** Returns the columns of a text in a terminal. */
+/** Returns the number of columns that a text takes in a terminal. */
 export function columns(text: string): number {
   let count = 0
   for (const character of text) count += combining.test(character) ? 0 : wide.test(character) ? 2 : 1

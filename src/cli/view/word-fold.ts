@@ -1,22 +1,22 @@
 import { columns } from "./visible.ts"
 
-/** Wraps text between words as it arrives. */
+/** Stream wrapper that wraps text between words as it arrives. */
 export interface WordFold {
-  /** Returns the text that can be shown now: everything except an unfinished word. */
+  /** Adds text, and returns the text that can be shown now. Holds back an unfinished word. */
   push(text: string): string
-  /** Returns the rest. The next text starts a line. */
+  /** Returns the remaining text. The next text starts a new line. */
   end(): string
 }
 
 /**
- * Wraps prose for a terminal. Code and tables (fenced, indented, or between bars) and longer words stay unchanged.
- * Calls `width` for each word.
+ * Creates a wrapper for prose at a terminal. Does not change code, tables (fenced, indented or between bars) or long
+ * words. Calls `width` for each word.
  */
 export function createWordFold(width: () => number): WordFold {
   let column = 0
   let blank = ""
   let word = ""
-  /** The beginning of the line, which determines its kind. */
+  /** Beginning of the current line, which determines whether it is prose, code or a table. */
   let head = ""
   let fenced = false
 
@@ -65,7 +65,7 @@ export function createWordFold(width: () => number): WordFold {
   }
 }
 
-/** Does the same for a complete text. */
+/** Wraps a complete text like {@link createWordFold}. */
 export function foldWords(text: string, width: number): string {
   const { push, end } = createWordFold(() => width)
   return push(text) + end()

@@ -16,14 +16,15 @@ import { trustedItems, type Workspace } from "./workspace.ts"
 /** The result of {@link definitionsOf}. */
 export type WorkspaceDefinitions = Omit<DefinitionSet, "skillFiles"> & { skillFiles: readonly SkillFile[] }
 
-/** Returns the agents, commands and skills of the workspace as found at start. */
+/** Returns the agents, commands and skills that were found in the workspace at startup. */
 export function definitionsOf(workspace: Workspace): WorkspaceDefinitions {
   return { ...configured(workspace.config), skillFiles: trustedSkillFiles(workspace) }
 }
 
 /**
- * Returns a source that finds definitions again after a change: the user's, and those of the project that are trusted
- * at that time. Other config files and plugins are not loaded again; changes of plugins are reported.
+ * Returns a source that finds definitions again after a change. It returns the user's definitions and those of the
+ * project that are trusted at that time. It does not reload other config files and plugins, but reports changes of
+ * plugins.
  */
 export function definitionSource(
   workspace: Workspace,
@@ -79,8 +80,8 @@ function agentsOf(config: LoadedConfig["config"]): NonNullable<DefinitionSet["ag
 }
 
 /**
- * Lists the skills of the user, and those of the project whose text is trusted, in rising precedence. `trusted`:
- * trusted skills of the project, by default those found at start.
+ * Lists the skills of the user and the trusted skills of the project, in order of increasing precedence. `trusted`
+ * defaults to the project's skills that were trusted at startup.
  */
 export function trustedSkillFiles(
   workspace: Workspace,

@@ -19,7 +19,7 @@ import { layersOf, misspeltPermissions, type RuleFlags } from "./rules.ts"
 import { toolFilesOf } from "./tool-files.ts"
 import { openWorkspaceWithProblems, trustedItems, type Workspace, type WorkspaceFlags } from "./workspace.ts"
 
-/** Opens an engine for the workspace. `overrides` take precedence. */
+/** Opens an engine for the workspace. `overrides` take precedence over the options from config and trust. */
 export async function openTackle(
   workspace: Workspace,
   flags: RuleFlags,
@@ -35,8 +35,8 @@ export async function openTackle(
 }
 
 /**
- * Custom tools run in this process and start programs with its environment. Removes keys from it, unless the config
- * passes them on.
+ * Removes keys from the environment of this process, except those that the config passes on. Custom tools run in this
+ * process and start programs with its environment.
  */
 function keepKeysFromChildren({ provider, pass_environment: passed = [] }: LoadedConfig["config"]): void {
   for (const name of keyVariables(provider)) if (!passed.includes(name)) delete process.env[name]
@@ -47,14 +47,15 @@ function reportIgnored({ config, untrusted }: Workspace): void {
   const ignored = [...config.ignored, ...files]
   if (ignored.length === 0) return
   warn(
-    `this project is not trusted in its current form, so that these are ignored: ${ignored.join("; ")}. \`tackle trust\` shows and enables them.`,
+    `this project is not trusted in its current state. These items are ignored: ${ignored.join("; ")}. Run \`tackle trust\` to review and enable them.`,
   )
 }
 
 /**
- * Opens an engine for stored data, runs the work, and closes it. It has no plugins, tools or servers, and takes only
- * secrets and retention from the config, so that problems in config files are reported but stop nothing. If stored data
- * leaves the machine, `open` must be `openWorkspace`: a key next to a problem is unknown and would not be masked.
+ * Opens an engine for stored data, calls the callback, and closes the engine. The engine has no plugins, tools or
+ * servers, and uses only secrets and retention from the config. Problems in config files are therefore reported but not
+ * fatal. If stored data leaves the machine, `open` must be `openWorkspace`, because a key in an invalid section would
+ * not be masked.
  */
 export async function withStore<T>(
   flags: Omit<WorkspaceFlags, "trust">,
@@ -80,13 +81,11 @@ export async function withStore<T>(
   }
 }
 
-/** Reports the first problem on one line, and how to see the others. */
+/** Reports the first problem on one line. If there are more, adds how to list them. */
 export function reportProblems([first, ...others]: readonly Problem[]): void {
   if (first === undefined) return
-  const more = others.length > 0 ? ` (And ${others.length} more: \`tackle doctor\` shows them.)` : ""
-  warn(
-    `the config has a problem, and that part of it is ignored: ${wholeName(describeProblem(first))}${more}`,
-  )
+  const more = others.length > 0 ? ` (${others.length} more: run \`tackle doctor\`.)` : ""
+  warn(`part of the config is invalid and ignored: ${wholeName(describeProblem(first))}${more}`)
 }
 
 /** Returns the engine options from config and trust. Reports instructions that cannot be read. */
@@ -141,8 +140,8 @@ export async function engineOptions(workspace: Workspace, flags: RuleFlags): Pro
 }
 
 /**
- * Returns the limits of the config. If it has problems, no old files are removed, since the retention may be one of
- * them.
+ * Returns the limits from the config. If the config has problems, old files are kept, because the retention setting may
+ * be invalid.
  */
 export function limitsOf({ config: loaded, problems }: Workspace): NonNullable<TackleOptions["limits"]> {
   const { config } = loaded
@@ -178,7 +177,7 @@ function isLevel(level: string): level is LogLevel {
 
 type Picked<K extends string, V> = { [key in K]?: NonNullable<V> }
 
-/** Returns the key with its value, or an empty object if the value is undefined. */
+/** Returns an object with the key and value, or an empty object if the value is undefined. */
 function pick<K extends string, V>(key: K, value: V | undefined): Picked<K, V>
 function pick<K extends string>(key: K, value: number | undefined, factor: number): Picked<K, number>
 function pick(key: string, value: unknown, factor?: number): Record<string, unknown> {
@@ -186,7 +185,7 @@ function pick(key: string, value: unknown, factor?: number): Record<string, unkn
   return { [key]: factor === undefined ? value : Number(value) * factor }
 }
 
-/** Reports a problem in the log and on stderr. Returns the text that was shown. */
+/** Reports a problem in the log and on stderr. Returns the text shown on stderr. */
 export function reportProblem(workspace: Workspace, message: string, error: unknown): string {
   workspace.log.write("error", message, { error: errorMessage(error) })
   const text = workspace.hide(`${message}: ${errorMessage(error)}`)

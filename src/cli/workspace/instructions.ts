@@ -11,17 +11,17 @@ import { displayPath, isInside, realPath } from "../../util/paths.ts"
 /** Maximum bytes that one instruction file adds to the system prompt. */
 const maxBytes = 64 * 1024
 
-/** Instruction files that were found, and those that the config names. */
+/** Instruction files that were found, and files that the config names. */
 export interface InstructionSources {
-  /** Absolute paths, the nearest last. */
+  /** Absolute paths, nearest last. */
   found: readonly string[]
-  /** `instructions` of the config: absolute paths, patterns and URLs. They follow the found files. */
+  /** `instructions` of the config: absolute paths, patterns and URLs. They follow the `found` files. */
   named: readonly string[]
 }
 
 /**
- * Returns the texts, each once, with its path as heading. Reports and skips a file that cannot be read. Does not fetch
- * URLs. An untrusted project cannot send other files of the user to the model through links.
+ * Returns the text of each file once, with its path as a heading. Skips and reports files that cannot be read. Does not
+ * fetch URLs. Rejects links that would let an untrusted project send the user's other files to the model.
  */
 export async function readInstructions(
   { found, named }: InstructionSources,
@@ -31,7 +31,7 @@ export async function readInstructions(
   const texts = new Map<string, string>()
   const paths = named.flatMap((entry) => {
     if (!isAddress(entry)) return expand(entry)
-    warn(`instructions: ${wholeName(entry)} is not fetched. Use a file.`)
+    warn(`instructions: ${wholeName(entry)} is ignored, because URLs are not fetched. Use a file instead.`)
     return []
   })
   for (const path of [...found, ...paths]) {
@@ -41,12 +41,12 @@ export async function readInstructions(
   return [...texts.values()]
 }
 
-/** Maximum bytes of instructions that accompany a file that is read. */
+/** Maximum bytes of an instruction file that is sent along with a file that the model reads. */
 const maxNearBytes = 16 * 1024
 
 /**
- * Returns a function that reads the instructions for a deeper file of the project, by the same rules: see
- * `TackleOptions.instructionsNear`.
+ * Returns a function that reads the instructions for a file in a subdirectory of the project. The rules of {@link
+ * readInstructions} apply. See `TackleOptions.instructionsNear`.
  */
 export function instructionsNear(
   location: Location,
@@ -66,7 +66,10 @@ export function instructionsNear(
   }
 }
 
-/** Returns undefined for a file that is empty, unreadable or must not be sent. Reports the last two. */
+/**
+ * Reads one instruction file. Returns undefined for a file that is empty, is unreadable or must not be sent, and
+ * reports the last two cases.
+ */
 async function readOne(
   path: string,
   { worktree, trusted, maxBytes }: { worktree: string; trusted: boolean; maxBytes: number },
@@ -76,7 +79,9 @@ async function readOne(
     const real = realPath(path)
     const problem = trusted ? undefined : linkProblem({ path, real, worktree })
     if (problem !== undefined) {
-      warn(`instructions: ${wholeName(path)} ${problem}, which is not trusted; it is ignored.`)
+      warn(
+        `instructions: ${wholeName(path)} is ignored: the project is not trusted, and this file ${problem}.`,
+      )
       return undefined
     }
     const text = await readStart(real, maxBytes)
@@ -88,28 +93,23 @@ async function readOne(
   }
 }
 
-/**
- * Returns the reason why an untrusted project must not send this text: it is outside the project or may contain
- * secrets.
- */
+/** Returns why an untrusted project must not send this file: it is outside the project or may contain secrets. */
 function linkProblem({ path, real, worktree }: { path: string; real: string; worktree: string }) {
   if (!isInside(path, worktree)) return undefined
-  if (!isInside(real, realPath(worktree))) return "leads outside this project"
-  return /\.(md|mdc|markdown|txt)$/i.test(real)
-    ? undefined
-    : `leads to ${wholeName(basename(real))} in this project`
+  if (!isInside(real, realPath(worktree))) return "leads outside the project"
+  return /\.(md|mdc|markdown|txt)$/i.test(real) ? undefined : `leads to ${wholeName(basename(real))}`
 }
 
-/** Returns the text, or its beginning with a note. */
+/** Returns the text of a file. A longer text is cut to `maxBytes` and ends with a note. */
 async function readStart(path: string, maxBytes: number): Promise<string> {
   const file = await open(path)
   try {
     const { size } = await file.stat()
     const { buffer, bytesRead } = await file.read(Buffer.alloc(Math.min(size, maxBytes)), 0)
-    // A character that the limit splits is left out.
+    // With `stream`, the decoder drops a character that the limit splits.
     const text = new TextDecoder().decode(buffer.subarray(0, bytesRead), { stream: true }).trim()
     if (size <= maxBytes) return text
-    return `${text}\n(Cut: these are the first ${maxBytes} of ${size} bytes. Read the file for the rest.)`
+    return `${text}\n(Truncated to the first ${maxBytes} of ${size} bytes. Read the file to see the rest.)`
   } finally {
     await file.close()
   }

@@ -4,8 +4,8 @@ import { workMs } from "../../schema/tool-state.ts"
 import type { Log } from "../../util/log.ts"
 
 /**
- * Returns a subscriber that logs steps, calls, requests, retries and the end of a run, with times and sizes. Texts,
- * commands and file contents are not logged: they may be secret, and the session contains them.
+ * Returns a subscriber that logs steps, calls, requests, retries and the end of a run, with times and sizes. Does not
+ * log texts, commands and file contents, because they may be secret and the session already contains them.
  */
 export function eventLogger(log: Log): (event: TackleEvent) => void {
   return (event) => {

@@ -22,9 +22,9 @@ import type { Workspace } from "./workspace.ts"
 type NamedPlugin = Workspace["config"]["plugins"][number]
 
 /**
- * Lists the plugins in the order in which they are called: those named in config files, in rising precedence, then the
- * files of the config directories. `trusted` are the trusted plugin files of the project. If a plugin is named twice,
- * the first position and the last options count. Reports missing plugins on stderr.
+ * Lists the plugins in call order: the plugins named in config files, in order of increasing precedence, then the files
+ * of the config directories. `trusted` contains the trusted plugin files of the project. For a plugin that is named
+ * twice, the first position and the last options apply. Reports missing plugins on stderr.
  */
 export function trustedPlugins(workspace: Workspace, trusted: readonly FoundItem[]): PluginSource[] {
   const pinned = new Map(trusted.flatMap(({ contents }) => [...contents]))
@@ -39,7 +39,7 @@ export function trustedPlugins(workspace: Workspace, trusted: readonly FoundItem
     if (scope !== "project" || !ofProject) return { name: path, path }
     if (allowed.has(path)) return { name: path, path, pinned }
     throw new UsageError(
-      "trust covers only the folders plugin/ and plugins/ of .tackle and .opencode. Move the file there.",
+      "trust covers only the directories plugin/ and plugins/ in .tackle and .opencode. Move the file there.",
     )
   }
 
@@ -48,7 +48,7 @@ export function trustedPlugins(workspace: Workspace, trusted: readonly FoundItem
     const item = trusted.find(({ path }) => path === packageItem(source.name))
     if (item) return { ...source, pinned: item.contents, ...pinnedPackagesOf(item) }
     throw new UsageError(
-      "the package is not trusted in its installed form. `tackle trust` shows and enables it.",
+      "the installed version of the package is not trusted. Run `tackle trust` to review and enable it.",
     )
   }
 
@@ -83,18 +83,19 @@ function pinnedPackagesOf({ dependencies }: FoundItem): Pick<PluginSource, "pinn
   return { pinnedPackages: { roots: dependencies.roots, files: new Map(dependencies.contents) } }
 }
 
-/** Plugin files, whose changes are only reported: plugins are loaded once. */
+/** Watcher of plugin files. Plugins are loaded once, so changes are only reported. */
 export interface PluginChanges {
-  /** Plugin files at startup. Absolute paths. */
+  /** Absolute paths of the plugin files at startup. */
   begun: readonly string[]
-  /** Absolute paths to watch, existing or not. */
+  /** Returns the absolute paths to watch, including paths that do not exist. */
   watched(): string[]
-  /** Differences from the start of the run. */
+  /** Returns a problem for each plugin file that was added, changed or removed since startup. */
   problems(): DefinitionProblem[]
 }
 
 /**
- * Compares the current plugin files with those at start. Packages are excluded: they are installed rather than edited.
+ * Compares the current plugin files with those at startup. Ignores packages, because users install rather than edit
+ * them.
  */
 export function watchPlugins(workspace: Workspace, loaded: readonly PluginSource[]): PluginChanges {
   const named = loaded.filter((source) => !source.package).map(({ path }) => path)
@@ -102,7 +103,7 @@ export function watchPlugins(workspace: Workspace, loaded: readonly PluginSource
     ({ kind, dependencies }) => kind === "plugin" && dependencies === undefined,
   )
   const begun = stampFiles([...named, ...found.map(({ file }) => file).filter(isModuleFile)])
-  // Evaluated on demand: most runs have no plugins and should start without this.
+  // Computed on demand, because most runs have no plugins and should start without this work.
   const directories = () => possibleConfigDirectories(workspace).map(({ path }) => path)
   const files = () => [...new Set([...begun.keys(), ...findPluginFiles(directories())])]
   return {
@@ -117,7 +118,12 @@ export function watchPlugins(workspace: Workspace, loaded: readonly PluginSource
         const now = fileStamp(file)
         if (before === now) return []
         const what = before === undefined ? "it is new" : now === "" ? "it was removed" : "it has changed"
-        return [{ file, message: `${what}. Plugins are loaded once: this takes effect at the next start.` }]
+        return [
+          {
+            file,
+            message: `${what}. Plugins are loaded only at startup, so the change takes effect at the next start.`,
+          },
+        ]
       }),
   }
 }

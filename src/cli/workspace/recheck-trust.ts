@@ -5,11 +5,11 @@ import type { FoundItem, TrustItem } from "../../permission/trust-items.ts"
 import { warn } from "../process/notice.ts"
 import type { Workspace } from "./workspace.ts"
 
-/** The trusted items of a project at this time. */
+/** Trust of a project's items at the time of the check. */
 export interface CurrentTrust {
-  /** Trusted items of the requested kinds, as they are now. */
+  /** Trusted items of the requested kinds, in their current state. */
   trusted: FoundItem[]
-  /** Untrusted items, without those reported at start. */
+  /** Untrusted items that were not reported at startup. */
   news: UntrustedChange[]
   isTrusted(item: TrustItem): boolean
 }
@@ -17,13 +17,13 @@ export interface CurrentTrust {
 /** An item that was added or changed during a run. */
 export interface UntrustedChange {
   item: FoundItem
-  /** It existed at start, or was trusted before. */
+  /** True if the item existed at startup or was trusted before. */
   changed: boolean
 }
 
 /**
- * Finds the project's items of these kinds again, and reads the trust file again. `--trust` covers what existed at
- * start. A config that cannot be parsed now is ignored.
+ * Finds the project's items of these kinds again and reads the trust file again. `--trust` covers only items that
+ * existed at startup. Ignores a config file that can no longer be parsed.
  */
 export async function recheckTrust(
   workspace: Workspace,
@@ -55,8 +55,8 @@ export function describeChange({ changed }: UntrustedChange): string {
   return changed ? "it has changed and is no longer trusted" : "it is new and not trusted"
 }
 
-/** The end of such a message. */
-export const trustHint = "`tackle trust` shows and enables them."
+/** Last sentence of a message about an untrusted item. */
+export const trustHint = "Run `tackle trust` to review and enable them."
 
 function keyOf({ kind, path }: TrustItem): string {
   return `${kind}:${path}`

@@ -8,15 +8,15 @@ import type { Rule } from "../../schema/permission.ts"
 import { nearNames } from "../../util/similarity.ts"
 import type { Workspace } from "./workspace.ts"
 
-/** Returns the layers of rules between the defaults and the grants, without those of an agent. */
+/** Returns the layers of rules between the defaults and the grants. Excludes the rules of agents. */
 export function layersOf({ config }: Workspace, flags: RuleFlags): Layer[] {
   const { user, project, untrusted, environment } = config.permission
   return [
     { name: "user", rules: user },
     { name: "project", rules: project },
-    // After the project's rules, so that an allow in a trusted file does not undo these restrictions.
+    // Must follow the project's rules, so that an allow rule in a trusted file does not undo these restrictions.
     { name: "project", rules: untrusted, tightenOnly: true },
-    // The user's own, although above the project's.
+    // These rules belong to the user but take precedence over the project's rules.
     { name: "project", rules: environment },
     {
       name: "flags",
@@ -34,18 +34,18 @@ export interface RuleFlags {
   deny?: string[]
 }
 
-/** Returns the rules of the config that can never decide: general ones, and those of each agent. */
+/** Returns the rules of the config that can never decide, including the rules of each agent. */
 export function shadowedConfigRules(workspace: Workspace): ShadowedRule[] {
   const layers = layersOf(workspace, {})
   const ofAgents = agentRulesets(workspace).flatMap((rules) => {
     const own = new Set(rules)
-    // The effect of an agent's rules on others applies to that agent only.
+    // An agent's rules shadow other rules only for that agent, so only the agent's own rules are reported.
     return shadowedRules([...layers, { name: "agent", rules }]).filter(({ rule }) => own.has(rule))
   })
   return [...shadowedRules(layers), ...ofAgents]
 }
 
-/** Returns the rules of each agent in the config, in rising precedence. */
+/** Returns the rules of each agent in the config, in order of increasing precedence. */
 export function agentRulesets({ config }: Pick<Workspace, "config">): Rule[][] {
   const { agentPermission, projectAgentPermission, environmentAgentPermission } = config
   return [agentPermission, projectAgentPermission, environmentAgentPermission].flatMap((rules) =>
@@ -53,7 +53,7 @@ export function agentRulesets({ config }: Pick<Workspace, "config">): Rule[][] {
   )
 }
 
-/** Returns the location of a rule: `tackle.json:4`. */
+/** Returns the location of a rule, such as `tackle.json:4`. */
 export function ruleOrigin({ source }: Rule): string {
   if (source === undefined) return ""
   return source.line === undefined ? source.file : `${source.file}:${source.line}`
@@ -66,8 +66,8 @@ export const knownPermissions: readonly string[] = (
 ).split(" ")
 
 /**
- * Returns a warning for each name in the rules that is almost a permission, such as `bsh`. This is a warning, since a
- * custom tool, an MCP server or a plugin may have this name.
+ * Returns a warning for each permission name in the rules that is probably misspelled, such as `bsh`. It is not an
+ * error, because a custom tool, an MCP server or a plugin may have this name.
  */
 export function misspeltPermissions(workspace: Workspace, flags: RuleFlags): string[] {
   const layers = layersOf(workspace, flags).map(({ rules }) => rules)
@@ -83,8 +83,8 @@ export function misspeltPermissions(workspace: Workspace, flags: RuleFlags): str
 }
 
 /**
- * Returns a function that tells whether a name may belong to a custom tool, trusted or not, or to an MCP server. Starts
- * nothing.
+ * Returns a function that reports whether a name may belong to an MCP server or to a custom tool, trusted or not. Does
+ * not start anything.
  */
 export function customTools(workspace: Workspace): (name: string) => boolean {
   const tools = findToolFiles(configDirectories(workspace).map(({ path }) => path)).map(toolName)
@@ -94,7 +94,7 @@ export function customTools(workspace: Workspace): (name: string) => boolean {
     servers.some((server) => name.startsWith(`${server}_`))
 }
 
-/** Returns the permission that an unknown name probably means. */
+/** Returns the built-in permission that an unknown name probably means, if any. */
 export function nearPermission(permission: string, workspace: Workspace): string | undefined {
   const isKnown = knownPermissions.includes(permissionType(permission)) || customTools(workspace)(permission)
   return isKnown ? undefined : nearest(permission)
@@ -112,7 +112,7 @@ function describe(rule: Rule): string[] {
   ]
 }
 
-/** Allows one wrong letter in four, or two swapped letters. */
+/** Returns the closest permission with at most one wrong letter in four, or two swapped letters. */
 function nearest(name: string): string | undefined {
   const letters = (text: string) => [...text.toLowerCase()].sort().join("")
   const swapped = nearNames(name, knownPermissions, 2).find((known) => letters(known) === letters(name))

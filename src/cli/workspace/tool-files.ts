@@ -10,8 +10,8 @@ import { describeChange, recheckTrust, trustHint, type UntrustedChange } from ".
 import { trustedItems, type Workspace } from "./workspace.ts"
 
 /**
- * Returns the user's custom tools and the project's trusted ones. All files inside the worktree belong to the project.
- * Only trusted content may run. After a change, files and trust are checked again.
+ * Returns a source of the user's custom tools and the project's trusted tools. All files inside the worktree belong to
+ * the project. Only trusted content runs. After a change, the source checks files and trust again.
  */
 export function toolFilesOf(workspace: Workspace): ToolFileSource {
   const directories = possibleConfigDirectories(workspace).map(({ path }) => path)
@@ -19,7 +19,7 @@ export function toolFilesOf(workspace: Workspace): ToolFileSource {
   return {
     watched: () => [...watchedToolPaths(directories), dataPaths(workspace.dataDirectory).trust],
     async find() {
-      // Reported at start already.
+      // Problems with these files were reported at startup.
       if (begun) return findAgain(workspace)
       begun = true
       return {
@@ -43,7 +43,7 @@ function notExecutable(workspace: Workspace): RegistryProblem[] {
   const directories = configDirectories(workspace).map(({ path }) => path)
   return nonExecutableScripts(directories).map((file) => ({
     file,
-    message: `the script is not executable, so that it is not offered as a tool. To fix this: chmod +x ${/^[\w./-]+$/.test(file) ? file : quoted(file)}`,
+    message: `the script is not executable, so it is not offered as a tool. To fix this: chmod +x ${/^[\w./-]+$/.test(file) ? file : quoted(file)}`,
   }))
 }
 
@@ -57,7 +57,7 @@ function filesOf(workspace: Workspace, trusted: readonly FoundItem[]): ToolFile[
   return configDirectories(workspace).flatMap(({ path: directory, scope, exposed }) => {
     const found = findToolFiles([directory])
     if (scope === "user" && !exposed) return found.map((path) => ({ path }))
-    // A file that was added since the items were collected is not among them.
+    // Excludes files that were added after the trust items were collected.
     return found.filter((path) => files.has(path)).map((path) => ({ path, pinned }))
   })
 }

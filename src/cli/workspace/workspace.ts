@@ -23,39 +23,42 @@ export interface WorkspaceFlags {
   verbose?: boolean
 }
 
-/** Flags of a command with text and JSON output. */
+/** Flags of a command with an output format of text or JSON. */
 export interface FormatFlags extends WorkspaceFlags {
   format: "text" | "json"
 }
 
-/** Everything that a command reads from flags, the process, the disk and the environment. */
+/** Input of a command from flags, the process, the disk and the environment. */
 export interface Workspace extends Location {
   dataDirectory: string
   config: LoadedConfig
-  /** Problems of ignored sections in config files. Empty except for {@link openWorkspaceWithProblems}. */
+  /**
+   * Problems that caused config sections to be ignored. Always empty unless {@link openWorkspaceWithProblems} is used.
+   */
   problems: readonly Problem[]
   trust: Trust
   /**
-   * Whether the user trusts the project as it is, by `tackle trust` or `--trust`. False for a project without items.
+   * Whether the user trusts the project in its current state, by `tackle trust` or `--trust`. False for a project
+   * without items.
    */
   trusted: boolean
-  /** Whether it is trusted by `--trust`, which covers only items found at startup. */
+  /** Whether `--trust` is set, which covers only items found at startup. */
   trustedForRun: boolean
-  /** The items of the project that need trust. */
+  /** Items of the project that need trust. */
   items: readonly FoundItem[]
-  /** The items that are not trusted in their current form. Empty with `--trust`. */
+  /** Items that are not trusted in their current state. Empty with `--trust`. */
   untrusted: readonly TrustItem[]
-  /** When this was read, in milliseconds since the epoch. */
+  /** Time at which the workspace was read, in ms since the epoch. */
   readAt: number
   log: Log
-  /** Knows the secrets of the workspace. The engine adds the ones it learns. */
+  /** Mask with the secrets of the workspace. The engine adds secrets that it learns later. */
   mask: SecretMask
-  /** Masks secrets in values that are shown or logged. */
+  /** Masks secrets in a value that is shown or logged. */
   hide: <T>(value: T) => T
 }
 
 /**
- * Reads config and trust for the directory in the flags. Reports config warnings. Throws `UsageError` for config
+ * Reads config and trust for the directory given by the flags. Reports config warnings. Throws `UsageError` for config
  * problems.
  */
 export async function openWorkspace(flags: WorkspaceFlags): Promise<Workspace> {
@@ -66,8 +69,8 @@ export async function openWorkspace(flags: WorkspaceFlags): Promise<Workspace> {
 }
 
 /**
- * Does the same but returns config problems in `problems` and ignores their sections. For commands that do not act on
- * the config, since a deny rule may be missing.
+ * Reads config and trust like {@link openWorkspace}, but returns config problems in `problems` and ignores the affected
+ * sections. Use it only for commands that do not act on the config, because a deny rule may be missing.
  */
 export async function openWorkspaceWithProblems(flags: WorkspaceFlags): Promise<Workspace> {
   reserveStdout()
@@ -116,7 +119,7 @@ export async function openWorkspaceWithProblems(flags: WorkspaceFlags): Promise<
 /** Returns the directory of `--dir`, with links resolved. Throws `UsageError` if it does not exist. */
 export function directoryOf(given: string | undefined): string {
   const directory = fromHere(given ?? ".")
-  if (!existsSync(directory)) throw new UsageError(`There is no directory ${directory} (--dir).`)
+  if (!existsSync(directory)) throw new UsageError(`The directory ${directory} does not exist (--dir).`)
   if (!statSync(directory).isDirectory()) throw new UsageError(`${directory} is not a directory (--dir).`)
   return realpathSync(directory)
 }
@@ -132,7 +135,7 @@ function fromHere(path: string): string {
   }
 }
 
-/** Returns the items of a kind that were trusted at start. */
+/** Returns the items of a kind that were trusted at startup. */
 export function trustedItems({ items, untrusted }: Workspace, wanted: FoundItem["kind"]): FoundItem[] {
   const changed = new Set(untrusted.map(({ path }) => path))
   return items.filter(({ kind, path }) => kind === wanted && !changed.has(path))
