@@ -1,31 +1,31 @@
 import { dirname } from "node:path"
 
 /**
- * The files and hosts that a command can access, as plain data. Paths are absolute with links followed. For nested paths
- * the deeper one applies, for equal paths the stricter one.
+ * The files and hosts that a command can access. Paths are absolute with links resolved. If paths are nested, the
+ * deepest one applies. If the same path has several kinds of access, the strictest one applies.
  */
 export interface Bounds {
-  /** Directories whose content can be changed. Everything else is read-only. */
+  /** Directories whose content can be changed. All other paths are read-only. */
   writable: readonly string[]
-  /** Files and directories that cannot be changed, wherever they are. */
+  /** Files and directories that cannot be changed, at any location. */
   readOnly: readonly string[]
   /** Files and directories that cannot be read. */
   hidden: readonly string[]
-  /** Paths inside a hidden directory that can be read. They are writable only if `writable` lists them too. */
+  /** Paths inside a hidden directory that can be read. They are writable only if `writable` also lists them. */
   shown?: readonly string[]
-  /** Directories that do not exist and that the command must not create. */
+  /** Directories that do not exist and that commands must not create. */
   absent: readonly string[]
   network: Network
 }
 
-/** `closed`: only the loopback of the command itself. A filter opens some hosts through a proxy. */
+/** Network access of a command. `closed` allows only its own loopback. A filter allows some hosts through a proxy. */
 export type Network = "closed" | "open" | HostFilter
 
-/** Decides for each host whether the network is open. */
+/** Decides which hosts a command can reach. */
 export interface HostFilter {
-  /** Equal for filters that decide equally. */
+  /** Identifies the filter. Filters with the same key make the same decisions. */
   key: string
-  /** Returns true for a host that can be reached. Names are lower case, without a port or a final dot. */
+  /** Returns true if the command can reach the host. `host` is lowercase, without a port or a trailing dot. */
   allows(host: string): boolean
 }
 
@@ -36,15 +36,15 @@ export interface Command {
   cwd: string
 }
 
-/** A command that is confined to its bounds. */
+/** A command that runs within its bounds. */
 export interface ConfinedCommand extends Command {
-  /** Descriptors that the program inherits as 3 and up. */
+  /** File descriptors that the program inherits, starting at descriptor 3. */
   descriptors: readonly number[]
-  /** Whether its output stays open until all of its processes have ended. */
+  /** True if the output stays open until all processes of the command have ended. */
   holdsOutput: boolean
-  /** Must be called after the start succeeded or failed. */
+  /** Call this after the start succeeds or fails. */
   started(): void
-  /** Must be called after all of its processes have ended. */
+  /** Call this after all processes of the command have ended. */
   ended(): void
 }
 
@@ -55,8 +55,8 @@ export interface BoundPath {
 }
 
 /**
- * Returns the paths of the bounds with outer directories first, for mounts and rules where a later one overrides an
- * earlier one. Omits paths inside a hidden directory, except shown paths and the paths inside those.
+ * Returns the paths of the bounds, with outer directories first. This order suits mounts and rules, where a later entry
+ * overrides an earlier one. Omits paths inside a hidden directory, except shown paths and the paths inside them.
  */
 export function orderedPaths(bounds: Bounds): BoundPath[] {
   const shown = new Set(bounds.shown)

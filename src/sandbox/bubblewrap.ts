@@ -5,24 +5,24 @@ import { type Bounds, type Command, type ConfinedCommand, orderedPaths } from ".
 import type { Relay } from "./host-proxy.ts"
 import type { Placeholders } from "./placeholders.ts"
 
-/** Settings for bubblewrap. */
+/** Options for bubblewrap. */
 export interface Bubblewrap {
-  /** The program, absolute. */
+  /** Absolute path of the bubblewrap program. */
   program: string
-  /** See `seccompFilter`. */
+  /** System call filter. See `seccompFilter`. */
   filter: Buffer
   placeholders: Placeholders
-  /** The relay to the proxy, if some hosts are open. */
+  /** Relay to the proxy. Required if some hosts are allowed. */
   relay?: Relay
 }
 
 /**
- * Returns the command under bubblewrap: with its own file system view, process IDs and `/proc`, without capabilities,
- * with a filter for system calls, and with only its own loopback unless the network is open.
+ * Returns the command wrapped in bubblewrap. The command has its own file system view, process IDs and `/proc`, no
+ * capabilities, and a system call filter. Unless the network is open, it can reach only its own loopback.
  *
- * bubblewrap exits with the command and its exit code. Background processes keep running below the first process of the
- * PID namespace, which stays in the process group and ends after them. Killing it ends everything inside.
- * `--die-with-parent` is not used: it would end jobs together with the shell that started them.
+ * bubblewrap exits together with the command and returns its exit code. Background processes continue under the first
+ * process of the PID namespace, which stays in the process group and ends last. Killing that process ends all of them.
+ * `--die-with-parent` is not used, because it would end background jobs together with the shell that started them.
  */
 export async function underBubblewrap(
   command: Command,
@@ -42,7 +42,7 @@ export async function underBubblewrap(
       env: relay ? { ...command.env, ...relay.environment } : command.env,
       cwd: command.cwd,
       descriptors: [pipe],
-      // The first process inside keeps it open and ends last.
+      // The first process of the sandbox keeps the output open and ends last.
       holdsOutput: true,
       started: () => closeSync(pipe),
       ended: release,
@@ -53,7 +53,7 @@ export async function underBubblewrap(
   }
 }
 
-/** Returns the read end of a pipe that contains the bytes: bubblewrap reads the filter from a descriptor. */
+/** Returns the read end of a pipe that contains the bytes. bubblewrap reads the filter from a file descriptor. */
 async function filledPipe(bytes: Buffer): Promise<number> {
   const { read, write } = await openPipe()
   try {
@@ -65,8 +65,9 @@ async function filledPipe(bytes: Buffer): Promise<number> {
 }
 
 /**
- * Mounts everything read-only, then the bounds with outer directories first: a later mount covers an earlier one. Closes
- * hidden directories last, after the mounts inside them.
+ * Returns the mount arguments. They mount the whole file system read-only, then the bounds with outer directories
+ * first, because a later mount covers an earlier one. Hidden directories become read-only last, after the mounts inside
+ * them.
  */
 function mounts(bounds: Bounds): string[] {
   const args = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
@@ -85,16 +86,18 @@ function mounts(bounds: Bounds): string[] {
   return [...args, ...closed]
 }
 
-/** Resolves links. While bubblewrap mounts, an absolute link has no target, and the command would not start. */
+/**
+ * Resolves links. While bubblewrap creates the mounts, absolute links have no target, and the command would not start.
+ */
 function withoutLinks(bounds: Bounds): Bounds {
   const real = (paths: readonly string[]) => paths.map((path) => realPath(path))
   return { ...bounds, readOnly: real(bounds.readOnly), hidden: real(bounds.hidden) }
 }
 
 /**
- * Creates a network namespace for the sandbox and the relay, which listens on its loopback. The relay runs outside the
- * sandbox, because the filter would refuse the Unix socket of the proxy. The first process of the sandbox holds descriptor
- * 4 until all processes have ended; then the relay ends too.
+ * Returns the arguments that start the sandbox and the relay in a new network namespace. The relay listens on its
+ * loopback. It runs outside the sandbox, because the filter would refuse the proxy's Unix socket. The first process of
+ * the sandbox holds descriptor 4 until all processes have ended. Then the relay ends too.
  */
 function besideRelay(
   program: string,
@@ -103,12 +106,12 @@ function besideRelay(
 ): [string, ...string[]] {
   const script = [
     `"\${@:2:$1}" & relay=$!`,
-    // The relay needs a moment until it listens.
+    // Wait until the relay listens.
     `for try in {1..200}; do (: <>/dev/tcp/127.0.0.1/${port}) 2>/dev/null && break; sleep 0.005; done`,
     'exec 4> >(exec 3<&-; cat >/dev/null; kill "$relay")',
     `"\${@:$1+2}"`,
   ].join("\n")
-  // As root the kernel requires CAP_SETFCAP for another user namespace. The sandbox drops it.
+  // As root, the kernel requires CAP_SETFCAP to create another user namespace. The sandbox drops the capability.
   const network = ["--unshare-user", "--unshare-net", "--cap-drop", "ALL"]
   if (process.getuid?.() === 0) network.push("--cap-add", "CAP_SETFCAP")
   const shell = ["--dev-bind", "/", "/", "--", "/bin/bash", "-c", script, "sandbox"]

@@ -4,27 +4,29 @@ import type { Duplex } from "node:stream"
 import { pipeline } from "node:stream"
 import type { HostFilter } from "./bounds.ts"
 
-/** Connects a confined command to the proxy. */
+/** A relay that connects a confined command to the proxy. */
 export interface Relay {
-  /** The program that listens inside and forwards to the Unix socket of the proxy. */
+  /** Program and arguments. The relay listens inside the network namespace and forwards to the proxy's Unix socket. */
   argv: readonly string[]
-  /** Its port on 127.0.0.1. */
+  /** Port of the relay on 127.0.0.1. */
   port: number
-  /** Variables in which programs look for a proxy. */
+  /** Environment variables that point programs to the proxy. */
   environment: Readonly<Record<string, string>>
 }
 
-/** A proxy that forwards to allowed hosts. */
+/** A proxy that forwards connections to allowed hosts. */
 export interface HostProxy {
-  /** A port of the loopback, or the path of a Unix socket. */
+  /** A loopback port, or the path of a Unix socket. */
   readonly address: number | string
   close(): Promise<void>
 }
 
 /**
- * Starts an HTTP proxy outside the sandbox: `CONNECT` for encrypted connections, forwarding for plain requests. It filters
- * by the requested name and does not inspect encrypted content, so a host that serves other hosts can be used to reach
- * them. Listens on the Unix socket, or on a free port of 127.0.0.1.
+ * Starts an HTTP proxy outside the sandbox. It supports `CONNECT` for encrypted connections and forwards plain
+ * requests. Listens on the Unix socket if `socketPath` is given, and otherwise on a free port of 127.0.0.1.
+ *
+ * The proxy filters by requested host name and does not inspect encrypted content. An allowed host that also serves
+ * other hosts can therefore be used to reach them.
  */
 export async function startHostProxy(filter: HostFilter, socketPath?: string): Promise<HostProxy> {
   const open = new Set<Duplex>()
@@ -72,7 +74,7 @@ export async function startHostProxy(filter: HostFilter, socketPath?: string): P
   }
 
   await listen(server, socketPath)
-  // A running command keeps the process alive.
+  // The proxy does not keep the process alive. A running command does.
   server.unref()
   const address = server.address()
   return {
@@ -92,13 +94,16 @@ function listen(server: Server, path: string | undefined): Promise<void> {
   return promise
 }
 
-/** Returns the address of a plain proxy request, or undefined for other requests. */
+/** Returns the target of a plain proxy request. Returns undefined for other requests. */
 function plainTarget({ url = "" }: IncomingMessage): URL | undefined {
   const target = URL.parse(url)
   return target?.protocol === "http:" ? target : undefined
 }
 
-/** Returns the host and port of a `CONNECT`. Parsed as a URL, so that the filter and the connection see the same host. */
+/**
+ * Returns the target of a `CONNECT` request. Parses it as a URL, so that the filter and the connection use the same
+ * host.
+ */
 function tunnelTarget(authority: string): { host: string; port: number } | undefined {
   const port = /:(\d{1,5})$/.exec(authority)?.[1]
   const url = port === undefined ? null : URL.parse(`https://${authority}/`)
@@ -114,5 +119,5 @@ function refusal(host: string): string {
   return `No rule allows the host ${host} (permission "network").\n`
 }
 
-/** Both ends are closed by then and see the error. */
+/** Ignores an error after which both sockets are closed. Each end of the connection sees the error itself. */
 function ignore(): void {}

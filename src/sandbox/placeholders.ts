@@ -8,18 +8,21 @@ import type { Bounds } from "./bounds.ts"
 /** Creates empty directories at paths that commands must not create. */
 export interface Placeholders {
   /**
-   * Creates the `absent` directories for mounts to cover: a covered directory cannot be created, filled or replaced.
-   * Ignores paths that exist or cannot be created. Also holds the placeholders of other commands that the bounds
-   * name. The returned function removes each empty directory that no command holds any more.
+   * Creates the `absent` directories, over which the sandbox mounts. A command cannot create, fill or replace a mounted
+   * directory. Ignores paths that exist or cannot be created. Also holds the placeholders of other commands that the
+   * bounds name. Returns a function that removes each empty directory that no other command holds.
    */
   hold(bounds: Pick<Bounds, "writable" | "readOnly" | "hidden" | "absent">): () => void
 }
 
-/** Creates the placeholders of one engine. The journal, if any, records them and lists those of other engines. */
+/**
+ * Creates the placeholders of one engine. If a journal is given, it records them and lists the placeholders of other
+ * engines.
+ */
 export function createPlaceholders(journal?: PlaceholderJournal): Placeholders {
   const holders = new Map<string, { count: number; record?: PlaceholderRecord }>()
 
-  /** Returns false if the directory is not a placeholder. */
+  /** Creates or holds a placeholder. Returns false if the path cannot be one. */
   function take(path: string): boolean {
     const holder = holders.get(path)
     if (holder) {
@@ -28,7 +31,7 @@ export function createPlaceholders(journal?: PlaceholderJournal): Placeholders {
     }
     const record = journal?.add(path)
     try {
-      // If it cannot be created here, the command cannot create it. If it exists, it has its own bounds.
+      // If this process cannot create the path, neither can the command. If the path exists, other bounds apply to it.
       const created = unless(["EEXIST", "ENOENT", "ENOTDIR", ...denied], () => mkdirSync(path))
       if (!created && !journal?.existing().includes(path)) {
         record?.remove()
@@ -50,9 +53,10 @@ export function createPlaceholders(journal?: PlaceholderJournal): Placeholders {
     if (holder.count > 0) return
     holders.delete(path)
     const { record } = holder
-    // Two processes that release at the same time can each see the other, so this one checks again without its record.
+    // Two processes that release at the same time can each see the other's record. Remove the own record, then check
+    // again.
     if (record?.isShared()) record.remove()
-    // The user can have filled or removed the directory.
+    // The user may have filled or removed the directory.
     if (!record?.isShared())
       unless(["ENOTEMPTY", "EEXIST", "ENOENT", "ENOTDIR", "EBUSY", ...denied], () => rmdirSync(path))
     record?.remove()
@@ -61,9 +65,9 @@ export function createPlaceholders(journal?: PlaceholderJournal): Placeholders {
   return {
     hold({ writable, readOnly, hidden, absent }) {
       const named = new Set([...writable, ...readOnly, ...hidden])
-      // Removing a placeholder would remove the mounts over it in every sandbox.
+      // Hold them, because removing a placeholder removes the mounts over it in every sandbox.
       const existing = [...holders.keys(), ...(journal?.existing() ?? [])].filter((path) => named.has(path))
-      // Sorted, so that a directory is created before its subdirectories.
+      // Sort the paths, so that a directory is created before its subdirectories.
       const held = [...new Set([...absent, ...existing])].sort().filter(take)
       let released = false
       return () => {
@@ -77,7 +81,7 @@ export function createPlaceholders(journal?: PlaceholderJournal): Placeholders {
 
 const denied = ["EACCES", "EPERM", "EROFS"]
 
-/** Returns false if the action fails with one of these codes. */
+/** Runs the action. Returns false if it fails with one of the codes. */
 function unless(codes: readonly string[], act: () => void): boolean {
   try {
     act()
@@ -88,21 +92,24 @@ function unless(codes: readonly string[], act: () => void): boolean {
   }
 }
 
-/** Records the placeholders of all processes of a data directory, so that a later start removes those of a killed one. */
+/**
+ * Records the placeholders of all processes that share a data directory. A later start removes the placeholders of a
+ * killed process.
+ */
 export interface PlaceholderJournal {
   /** Records that this process will create or hold the directory. */
   add(path: string): PlaceholderRecord
-  /** Lists the recorded directories that exist unchanged, including those of processes that are gone. */
+  /** Lists the recorded directories that still exist unchanged, including those of ended processes. */
   existing(): string[]
   /**
-   * Removes the recorded directories of processes that are gone, if they are unchanged, empty and not held by a running
-   * process. Call it after the commands of those processes have ended.
+   * Removes the recorded directories of ended processes if they are unchanged, empty and not held by a running process.
+   * Call this after the commands of those processes have ended.
    */
   endOrphans(): Promise<void>
 }
 
 interface PlaceholderRecord {
-  /** Records the identity of the directory, so that a later directory at this path does not match. */
+  /** Records the identity of the directory, so that a directory created later at this path does not match. */
   created(): void
   /** Returns true while another running process holds the directory. */
   isShared(): boolean
@@ -120,7 +127,10 @@ const problems = {
   end: "could not remove a placeholder directory that a killed run left in the project",
 }
 
-/** Opens a journal in a directory, which is created with the first record. Errors go to `onProblem` and stop nothing. */
+/**
+ * Opens a journal in `directory`, which is created with the first record. Errors are reported to `onProblem` and do not
+ * stop the operation.
+ */
 export function createPlaceholderJournal(
   directory: string,
   onProblem: (message: string, error: unknown) => void,
@@ -156,9 +166,9 @@ export function createPlaceholderJournal(
     },
     endOrphans: () =>
       journal.endOrphans(async ({ path, stamp }) => {
-        // The holder removes it. This process does nothing else between the check and the removal.
+        // The process that holds the directory removes it. The check and the removal are synchronous.
         if (isHeld(path)) return
-        // Without a stamp the process was killed while it created the directory.
+        // A record without a stamp means that the process was killed while it created the directory.
         if (stamp !== undefined && stamp !== stampOf(path)) return
         // A directory with content belongs to the user.
         unless([...gone, "ENOTEMPTY", "EEXIST"], () => rmdirSync(path))
@@ -169,8 +179,8 @@ export function createPlaceholderJournal(
 const gone = ["ENOENT", "ENOTDIR"]
 
 /**
- * Identifies a directory, or returns undefined if it does not exist. The inode number alone is not enough: file systems
- * reuse it immediately.
+ * Returns an identifier of a directory, or undefined if the directory does not exist. The inode number alone is not
+ * sufficient, because file systems reuse it immediately.
  */
 function stampOf(path: string): string | undefined {
   try {

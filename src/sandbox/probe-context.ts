@@ -6,38 +6,38 @@ import { createServer, type Server } from "node:net"
 import { join } from "node:path"
 import type { RunningProcess } from "../util/process.ts"
 
-/** One attempt to leave the sandbox. Its outcome is measured outside, not reported by the attempt. */
+/** An attempt to leave the sandbox. The result is observed from outside the sandbox, not reported by the attempt. */
 export interface Probe {
   id: string
-  /** For the user, such as `write a file outside the project`. */
+  /** Description for the user, such as `write a file outside the project`. */
   attempt: string
-  /** Rejects if the attempt could not be made. */
+  /** Makes the attempt. Rejects if the attempt could not be made. */
   run(context: ProbeContext): Promise<ProbeOutcome>
 }
 
-/** The outcome of an attempt. `untested`: this machine cannot run it. */
+/** The outcome of an attempt. `untested` means that this machine cannot run the attempt. */
 export interface ProbeOutcome {
   outcome: "enforced" | "not enforced" | "untested"
-  /** More about the outcome, if known. */
+  /** Additional information about the outcome. */
   detail?: string
 }
 
 /**
- * The context of an attempt. In `inside` everything is writable except `protected`; `secret` and `private` cannot be read,
- * and `missing` must not be created. `outside` is read-only. The network is closed.
+ * The environment of an attempt. In `inside`, all files are writable except `protected`. `secret` and `private` cannot
+ * be read, and `missing` must not be created. `outside` is read-only. The network is closed.
  */
 export interface ProbeContext {
   inside: string
   outside: string
   targets: ProbeTargets
   start(text: string): Promise<RunningProcess>
-  /** Runs a shell text until it ends. Returns its output. */
+  /** Runs shell text and returns its output after it ends. */
   run(text: string, env?: Record<string, string>): Promise<string>
-  /** Runs a script with this Node program. Returns its output. */
+  /** Runs a script with the current Node executable and returns its output. */
   node(script: string): Promise<string>
 }
 
-/** How long a probe waits for something that must not arrive, in milliseconds. */
+/** Time in milliseconds that a probe waits for data that must not arrive. */
 export const arrivalMs = 200
 
 /** Returns the outcome of an attempt that was made. */
@@ -50,27 +50,27 @@ export function untested(detail: string): ProbeOutcome {
   return { outcome: "untested", detail }
 }
 
-/** The targets outside the sandbox: servers that record connections, and processes. */
+/** Targets outside the sandbox: processes, and servers that record connections. */
 export interface ProbeTargets {
-  /** Ports. `ipv6` is undefined if this machine has no IPv6. The DNS server never answers. */
+  /** Ports of the servers. `ipv6` is undefined if this machine does not support IPv6. The DNS server never answers. */
   ipv4: number
   ipv6: number | undefined
   udp: number
   dns: number
-  /** The path of a Unix socket, like Docker's. */
+  /** Path of a Unix socket, similar to Docker's socket. */
   unix: string
-  /** An abstract Unix socket, or undefined if the system has none (macOS). */
+  /** Name of an abstract Unix socket, or undefined if the system does not support them (macOS). */
   abstract: string | undefined
   /** A process whose environment contains `mark`. */
   observed: { pid: number; mark: string }
-  /** A process that attempts try to end. */
+  /** A process that the attempts try to kill. */
   killable: { pid: number; alive(): boolean }
   /** Returns true if the target was reached. */
   reached(name: "ipv4" | "ipv6" | "udp" | "dns" | "unix" | "abstract"): boolean
   close(): Promise<void>
 }
 
-/** Starts the targets. Creates the Unix socket in the directory. */
+/** Starts the targets. Creates the Unix socket in `directory`. */
 export async function startTargets(directory: string): Promise<ProbeTargets> {
   const reached = new Set<string>()
   const servers: Server[] = []
@@ -98,7 +98,7 @@ export async function startTargets(directory: string): Promise<ProbeTargets> {
   }
 
   const ipv4 = portOf(await listen("ipv4", { host: "127.0.0.1", port: 0 }))
-  // Fails on a machine without IPv6.
+  // Listening fails on a machine without IPv6.
   const ipv6 = await listen("ipv6", { host: "::1", port: 0 }).then(portOf, () => undefined)
   const unix = join(directory, "unix.sock")
   await listen("unix", { path: unix })

@@ -18,18 +18,18 @@ import { type Sandbox, startConfined } from "./sandbox.ts"
 /** An attempt to leave the sandbox and its outcome. */
 export interface ProbeResult extends ProbeOutcome, Pick<Probe, "id" | "attempt"> {}
 
-/** Time limit of an attempt, in milliseconds. */
+/** Time limit for one attempt, in milliseconds. */
 const attemptMs = 10_000
 
 /**
- * Attempts everything that a sandbox must prevent, inside a real sandbox, and checks the effects outside. Takes about
- * three seconds: one of the programs must be killed. The sandbox must work.
+ * Attempts everything that the sandbox must prevent and checks the effects from outside. Takes about three seconds,
+ * because one of the programs must be killed. Requires a working sandbox.
  */
 export async function probeSandbox(sandbox: Sandbox): Promise<ProbeResult[]> {
   const root = await realpath(await mkdtemp(join(tmpdir(), "tackle-probe-")))
   const targets = await startTargets(root)
   try {
-    // In parallel: each probe has its own directory and mostly waits.
+    // Run the probes in parallel. Each has its own directory and mostly waits.
     return await Promise.all(
       probes.map(async ({ id, attempt, run }): Promise<ProbeResult> => {
         try {
@@ -45,7 +45,7 @@ export async function probeSandbox(sandbox: Sandbox): Promise<ProbeResult[]> {
   }
 }
 
-/** Creates a worktree with protected files, a directory outside, and functions that run programs in the sandbox. */
+/** Creates a worktree with protected files, a directory outside it, and functions that run programs in the sandbox. */
 async function prepare(root: string, sandbox: Sandbox, targets: ProbeTargets): Promise<ProbeContext> {
   const inside = join(root, "inside")
   const outside = join(root, "outside")

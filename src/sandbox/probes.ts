@@ -144,7 +144,7 @@ const processProbes: readonly Probe[] = [
     attempt: "read the environment of processes outside",
     async run({ run, targets: { observed } }) {
       if (!existsSync("/proc/self/environ")) return untested("this system has no /proc")
-      // Reads the observed process first: on a busy machine the output is cut.
+      // Read the observed process first, because the output is cut on a busy machine.
       const own = `/proc/${observed.pid}/environ`
       return outcomeOf(
         !(await run(`cat ${own} /proc/1/environ /proc/[0-9]*/environ`)).includes(observed.mark),
@@ -228,5 +228,5 @@ const processProbes: readonly Probe[] = [
   },
 ]
 
-/** Every attempt to leave the sandbox. Each runs in its own context. */
+/** All attempts to leave the sandbox. Each attempt runs in its own context. */
 export const probes: readonly Probe[] = [...fileProbes, ...networkProbes, ...processProbes]

@@ -13,31 +13,37 @@ import { createPlaceholders, type PlaceholderJournal } from "./placeholders.ts"
 import { seatbeltProgram, underSeatbelt } from "./seatbelt.ts"
 import { seccompFilter } from "./seccomp.ts"
 
-/** `auto` uses a sandbox if one works, `require` refuses commands if none works, `off` uses none. */
+/**
+ * Whether commands run in a sandbox. `auto` uses a sandbox if it works, `require` refuses commands if it does not work,
+ * and `off` disables it.
+ */
 export type SandboxMode = "auto" | "require" | "off"
 
 /** The program that confines commands: bubblewrap on Linux, Seatbelt on macOS. */
 export type SandboxKind = "bubblewrap" | "seatbelt"
 
-/** Whether the sandbox works. `limitation` and `reason` are messages for the user, with the remedy. */
+/** Whether the sandbox works. `limitation` and `reason` are messages for the user that include the remedy. */
 export type SandboxState =
   | { works: true; kind: SandboxKind; limitation?: string }
   | { works: false; reason: string }
 
-/** Confines commands to bounds. One per engine. */
+/** Confines commands to bounds. Each engine has one sandbox. */
 export interface Sandbox {
   readonly mode: SandboxMode
-  /** False if the sandbox is switched off or its programs are missing. True does not mean that it works: see `state`. */
+  /**
+   * False if the sandbox is disabled or its programs are missing. True does not mean that the sandbox works: see
+   * `state`.
+   */
   readonly present: boolean
   /** Tests the sandbox with a real command on the first call. Later calls return the same result. */
   state(): Promise<SandboxState>
-  /** Throws {@link SandboxError} if no sandbox works. */
+  /** Returns the command confined to the bounds. Throws {@link SandboxError} if the sandbox does not work. */
   wrap(command: Command, bounds: Bounds): Promise<ConfinedCommand>
-  /** Stops the proxies. Commands that still run lose their network. */
+  /** Stops the proxies. Commands that are still running lose network access. */
   close(): Promise<void>
 }
 
-/** A command requires a sandbox, but none works. */
+/** A command requires a sandbox, but no sandbox works. */
 export class SandboxError extends TackleError {
   constructor(reason: string) {
     super(
@@ -53,22 +59,22 @@ export interface SandboxOptions {
   mode: SandboxMode
   platform: NodeJS.Platform
   architecture: string
-  /** `PATH`. Programs inside the worktree are not used. */
+  /** Value of `PATH`, used to find the sandbox programs. Programs inside the worktree are ignored. */
   searchPath: string
   worktree: string
-  /** Variables that commands keep although their names look like credentials. */
+  /** Variables that commands keep even if their names look like credentials. */
   passEnvironment?: readonly string[]
-  /** Records the placeholder directories of running commands. Undefined: they are not recorded. */
+  /** Journal for the placeholder directories of running commands. Default: they are not recorded. */
   placeholders?: PlaceholderJournal
 }
 
-/** Port of the relay. Each command has its own loopback. */
+/** Port of the relay. Fixed, because each command has its own loopback. */
 const relayPort = 3128
 
-/** Time limit of the test command, in milliseconds. */
+/** Time limit for the test command, in milliseconds. */
 const testMs = 5_000
 
-/** Opens a sandbox. Looks for its programs at once and tests them with the first command. */
+/** Opens a sandbox. Looks for its programs immediately. The first command tests them. */
 export function openSandbox(options: SandboxOptions): Sandbox {
   const { mode } = options
   const placeholders = createPlaceholders(options.placeholders)
@@ -114,7 +120,7 @@ export function openSandbox(options: SandboxOptions): Sandbox {
     if (known) return known
     directory ??= mkdtempSync(join(tmpdir(), "tackle-sandbox-"))
     const socket = options.platform === "darwin" ? undefined : join(directory, `${proxies.size}.sock`)
-    // Loads the HTTP module of Node only if a host is open.
+    // Load Node's HTTP module only if some hosts are allowed.
     const proxy = import("./host-proxy.ts").then(({ startHostProxy }) => startHostProxy(filter, socket))
     proxies.set(filter.key, proxy)
     return proxy
@@ -163,7 +169,7 @@ function findMeans({ platform, architecture, searchPath, worktree }: SandboxOpti
   return { kind: "bubblewrap", program, filter, socat: find("socat") }
 }
 
-/** Throws the output of the program if it fails. */
+/** Runs a command. If it fails, throws an error with its output. */
 async function runOnce(command: ConfinedCommand): Promise<void> {
   let output = ""
   const process = await startConfined(command, (bytes) => {
@@ -192,8 +198,8 @@ export async function startConfined(
 }
 
 /**
- * Removes variables that give access outside the sandbox: sockets of agents and daemons, and credentials. Keeps
- * `passed`.
+ * Removes variables that give access outside the sandbox: sockets of agents and daemons, and credentials. Keeps the
+ * variables in `passed`.
  */
 function scrubEnvironment(
   environment: Command["env"],
@@ -213,7 +219,10 @@ const socketVariables: ReadonlySet<string> = new Set(
 const credential =
   /(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|APIKEY|API_KEY|ACCESS_KEY|PRIVATE_KEY|SECRET_KEY|CREDENTIALS?)$/i
 
-/** Returns the variables in which programs look for a proxy, in both spellings. The loopback bypasses it. */
+/**
+ * Returns the environment variables that point programs to the proxy, in lowercase and uppercase. Connections to the
+ * loopback bypass the proxy.
+ */
 function proxyVariables(port: number): Record<string, string> {
   const url = `http://127.0.0.1:${port}`
   const lower = { http_proxy: url, https_proxy: url, all_proxy: url, no_proxy: "localhost,127.0.0.1,::1" }

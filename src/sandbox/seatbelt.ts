@@ -1,9 +1,12 @@
 import { type BoundPath, type Bounds, type Command, type ConfinedCommand, orderedPaths } from "./bounds.ts"
 
-/** Present on every macOS. */
+/** Path of Seatbelt's program, which every macOS version includes. */
 export const seatbeltProgram = "/usr/bin/sandbox-exec"
 
-/** Returns the command under Seatbelt on macOS. Its rules match names, so a path that does not exist needs no placeholder. */
+/**
+ * Returns the command wrapped in Seatbelt on macOS. Seatbelt rules match paths, so nonexistent paths need no
+ * placeholders.
+ */
 export function underSeatbelt(
   command: Command,
   bounds: Bounds,
@@ -20,7 +23,7 @@ export function underSeatbelt(
   }
 }
 
-/** Returns the rules in Seatbelt's language. The last matching rule decides. */
+/** Returns the profile in Seatbelt's language. The last matching rule applies. */
 export function seatbeltProfile(bounds: Bounds, proxyPort?: number): string {
   return [
     "(version 1)",
@@ -28,12 +31,12 @@ export function seatbeltProfile(bounds: Bounds, proxyPort?: number): string {
     "(deny file-write*)",
     '(allow file-write* (literal "/dev/null") (literal "/dev/zero") (literal "/dev/tty") (literal "/dev/dtracehelper"))',
     '(allow file-write* (regex #"^/dev/fd/") (regex #"^/dev/ttys") (literal "/dev/ptmx"))',
-    // Deeper paths come later, so they decide.
+    // Rules for deeper paths come later, so they take precedence.
     ...orderedPaths(bounds).flatMap(({ path, kind }) =>
       rules[kind].map((rule) => `(${rule} (subpath ${quote(path)}))`),
     ),
     ...network(bounds, proxyPort),
-    // Programs outside could act on behalf of the command.
+    // Otherwise programs outside the sandbox could act on behalf of the command.
     "(deny appleevent-send)",
     "(deny process-info* (target others))",
     "(deny signal (target others))",
@@ -53,7 +56,7 @@ function network({ network: allowed }: Bounds, proxyPort: number | undefined): s
   return [
     "(deny network*)",
     '(allow network-bind network-inbound (local ip "localhost:*"))',
-    // On macOS the loopback is shared by the whole machine.
+    // On macOS, the whole machine shares one loopback.
     ...(proxyPort === undefined ? [] : [`(allow network-outbound (remote ip "localhost:${proxyPort}"))`]),
   ]
 }

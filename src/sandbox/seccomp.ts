@@ -1,6 +1,6 @@
 /**
- * Returns a system call filter in the kernel's format, which bubblewrap loads before the command starts. It refuses what
- * mounts and namespaces cannot prevent:
+ * Returns a system call filter in the kernel's format. bubblewrap loads it before the command starts. The filter
+ * refuses what mounts and namespaces cannot prevent:
  *
  * - sockets other than IPv4, IPv6 and netlink: Unix sockets, even in read-only directories, reach Docker, the key agent
  *   and the desktop, and `AF_VSOCK` ignores namespaces;
@@ -9,8 +9,8 @@
  * - the kernel key rings, which belong to the user and not to a namespace;
  * - input into a terminal (`TIOCSTI`, `TIOCLINUX`).
  *
- * Refused calls fail with EPERM, or with ENOSYS if programs then use another call. Returns undefined for processors whose
- * system call numbers are unknown.
+ * Refused calls fail with EPERM, or with ENOSYS if programs have a fallback for the call. Returns undefined for
+ * processors whose system call numbers are unknown.
  */
 export function seccompFilter(architecture: string): Buffer | undefined {
   const numbers = systems[architecture]
@@ -18,19 +18,19 @@ export function seccompFilter(architecture: string): Buffer | undefined {
 }
 
 interface Numbers {
-  /** AUDIT_ARCH_… of linux/audit.h. */
+  /** AUDIT_ARCH_… constant from linux/audit.h. */
   audit: number
   socket: number
   clone: number
   unshare: number
   ioctl: number
-  /** setns, add_key, request_key and keyctl. */
+  /** Numbers of setns, add_key, request_key and keyctl. */
   refused: readonly number[]
-  /** Calls from this number on belong to another ABI of the same processor (x32). */
+  /** First number of another ABI of the same processor (x32). The filter refuses this and all higher numbers. */
   foreign?: number
 }
 
-/** Numbers from the system call tables of the kernel. */
+/** Numbers by architecture, from the kernel's system call tables. */
 const systems: Readonly<Record<string, Numbers>> = {
   x64: {
     audit: 0xc000003e,
@@ -51,7 +51,7 @@ const systems: Readonly<Record<string, Numbers>> = {
   },
 }
 
-/** System call numbers that are the same on every processor. */
+/** System call numbers that are identical on all processors. */
 const ioUring = [425, 426, 427]
 const clone3 = 435
 
@@ -59,18 +59,18 @@ const families = { inet: 2, inet6: 10, netlink: 16 }
 const newUserNamespace = 0x10000000
 const terminalInput = [0x5412, 0x541c]
 
-/** Offsets in `struct seccomp_data`. Arguments have 64 bits, the low half first. */
+/** Offsets in `struct seccomp_data`. Arguments have 64 bits, with the low half first. */
 const offsets = { number: 0, audit: 4, argument: (index: number) => 16 + 8 * index }
 
 const verdicts = { allow: 0x7fff0000, refuse: 0x00050001, missing: 0x00050026 }
 
 /** A step of the filter. Steps run in order until one returns a verdict. */
 type Step =
-  /** Loads a word for the following comparisons. */
+  /** Loads a word for the comparisons that follow. */
   | { load: number }
   /** Returns a verdict if the comparison is true. */
   | { when: keyof typeof comparisons; value: number; give: number }
-  /** Runs steps if the word equals this value. They end with a verdict. */
+  /** Runs the steps if the word equals `value`. The steps end with a verdict. */
   | { only: number; steps: Step[] }
   | { verdict: number }
 
@@ -111,14 +111,17 @@ function program(numbers: Numbers): Step[] {
   ]
 }
 
-/** A kernel instruction: operation, instructions to skip if the comparison is true or false, operand. */
+/**
+ * A kernel instruction: operation code, number of instructions to skip if the comparison is true, number to skip if it
+ * is false, and operand.
+ */
 type Instruction = readonly [code: number, yes: number, no: number, value: number]
 
 const loadWord = 0x20
 const answer = 0x06
 const jumpIfEqual = 0x15
 
-/** The jumps of a comparison: to the verdict after it, or past that verdict. */
+/** Opcodes and jumps of the comparisons. Each jumps to the verdict that follows, or skips it. */
 const comparisons = {
   equal: { code: jumpIfEqual, yes: 0, no: 1 },
   different: { code: jumpIfEqual, yes: 1, no: 0 },
@@ -140,7 +143,9 @@ function instructions(step: Step): Instruction[] {
   ]
 }
 
-/** Encodes `struct sock_filter`: two bytes of code, one byte for each jump, four bytes of operand. */
+/**
+ * Encodes each instruction as a `struct sock_filter`: two bytes of code, one byte for each jump, four bytes of operand.
+ */
 function assemble(steps: readonly Step[]): Buffer {
   const all = steps.flatMap(instructions)
   const bytes = Buffer.alloc(all.length * 8)
