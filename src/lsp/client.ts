@@ -17,34 +17,35 @@ import { ServerAnswerError } from "./errors.ts"
 import { createOpenDocuments } from "./open-documents.ts"
 import type { LanguageServer } from "./servers.ts"
 
-/** A running server for one root. */
+/** A client of one running server for one root directory. */
 export interface LanguageClient {
   readonly capabilities: ServerCapabilities
-  /**
-   * Sends all changed files, opens `path` and sends the request. Rejects like `Connection.request`.
-   */
+  /** Sends all changed files, opens `path` and sends the request. Rejects like `Connection.request`. */
   request<T>(path: string, method: string, params: unknown, limit: Limit): Promise<T>
-  /** Returns the diagnostics of the file on disk. Undefined: none arrived in time. */
+  /** Returns the diagnostics of the file on disk. Returns undefined if none arrive in time. */
   diagnostics(path: string, limit: Limit & { quietMs: number }): Promise<Diagnostic[] | undefined>
-  /** Notifies the server of a created, changed or deleted file, open or not. */
+  /** Notifies the server that a file was created, changed or deleted, whether or not the file is open. */
   changed(path: string, kind: FileChange): void
   alive(): boolean
   end(): Promise<void>
 }
 
-/** The wait for an answer ends after `ms` milliseconds, or when `signal` fires. */
+/** Limits of the wait for an answer, which ends after `ms` milliseconds or when `signal` fires. */
 export interface Limit {
   ms: number
   signal: AbortSignal
 }
 
-/** A change of a file. A move is two changes: deleted, and created or changed. */
+/** A change of a file. A move is reported as two changes: deleted, and created or changed. */
 export type FileChange = "created" | "changed" | "deleted"
 
-/** The protocol's values. */
+/** Values of the change types in the protocol. */
 const changeTypes: Record<FileChange, number> = { created: 1, changed: 2, deleted: 3 }
 
-/** A server hangs if it sends no byte during this many consecutive requests that time out. */
+/**
+ * Number of consecutive requests that time out without a byte from the server, after which the server is considered
+ * hung.
+ */
 const silentLimit = 2
 
 /** Starts and initializes the server. On failure, ends the process and throws. */
@@ -76,7 +77,7 @@ export async function startClient(options: {
     await connection.end()
     throw error
   }
-  /** The count of reports for a file before its current content was sent. */
+  /** Number of reports for a file that the server sent before it received the file's current content. */
   const outdated = new Map<string, number>()
   const documents = createOpenDocuments({
     notify: connection.notify,
@@ -99,7 +100,7 @@ export async function startClient(options: {
 
   async function pull(path: string, limit: Limit): Promise<Diagnostic[]> {
     const textDocument = { uri: pathToFileURL(path).href }
-    // Does not count as silence: after an edit the limit is short, and a slow server is busy.
+    // A timeout here does not count as silence, because the limit after an edit is short and the server may be busy.
     const report = await connection.request<DocumentDiagnosticReport>(
       "textDocument/diagnostic",
       { textDocument },
@@ -161,7 +162,7 @@ async function initialize(
   return result.capabilities
 }
 
-/** Every declared capability is handled below. Every server supports positions in UTF-16 units. */
+/** Capabilities of the client. The code below handles each of them. All servers support positions in UTF-16 units. */
 const clientCapabilities: ClientCapabilities = {
   general: { positionEncodings: ["utf-16"] },
   workspace: {
@@ -184,7 +185,7 @@ const clientCapabilities: ClientCapabilities = {
   },
 }
 
-/** Answers requests of the server. It cannot change files or show anything. */
+/** Answers requests of the server. The server cannot change files or show messages. */
 function answerServer(
   method: string,
   params: unknown,
@@ -212,7 +213,10 @@ function answerServer(
   }
 }
 
-/** Returns the settings under a dotted name, such as `python.analysis`. Without a name, all; null if not set. */
+/**
+ * Returns the settings under a dotted name, such as `python.analysis`. Returns all settings if no name is given, and
+ * null if the name is not set.
+ */
 function settingAt(settings: Readonly<Record<string, unknown>>, section: unknown): unknown {
   if (typeof section !== "string" || section === "") return settings
   let value: unknown = settings

@@ -26,6 +26,8 @@ const ServerConfig = z.lazy(() =>
   }),
 )
 
-/** `lsp` of the config: false for no servers, else changes to known servers and further servers, by id. */
+/**
+ * The `lsp` key of the config. `false` disables all servers. An object changes known servers and adds servers, by id.
+ */
 export const LspConfig = z.lazy(() => z.union([z.literal(false), z.record(z.string(), ServerConfig)]))
 export type LspConfig = z.infer<typeof LspConfig>

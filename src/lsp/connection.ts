@@ -15,46 +15,47 @@ import { ServerAnswerError, ServerEndedError } from "./errors.ts"
 /** A connection to a server process. */
 export interface Connection {
   /**
-   * Rejects with `ServerAnswerError`, with `ServerEndedError` when the process ends, with `TimeoutError` after `ms`, and
-   * with the signal's reason. The last two cancel the request at the server.
+   * Sends a request. Rejects with `ServerAnswerError`, with `ServerEndedError` when the process ends, with
+   * `TimeoutError` after `ms` milliseconds, and with the signal's reason. A timeout or abort cancels the request at the
+   * server.
    */
   request<T>(method: string, params: unknown, limit: { ms: number; signal: AbortSignal }): Promise<T>
-  /** Sends a notification, which has no answer. */
+  /** Sends a notification, which receives no response. */
   notify(method: string, params?: unknown): void
-  /** Returns false once the process ended or is being ended. */
+  /** Returns false if the process has ended or is being ended. */
   alive(): boolean
-  /** Fires when the process ends, with a `ServerEndedError`. */
+  /** Fires when the process ends. Its reason is a `ServerEndedError`. */
   readonly gone: AbortSignal
-  /** Number of bytes received so far. */
+  /** Returns the number of bytes received so far. */
   received(): number
-  /** Shuts the server down and ends all processes it started. May be called again. */
+  /** Shuts the server down and ends all processes it started. Idempotent. */
   end(): Promise<void>
 }
 
-/** The program to start, and the handlers of its messages. */
+/** The program to start, and handlers for its messages. */
 export interface ConnectionOptions {
-  /** Name of the server in errors. */
+  /** Name of the server for error messages. */
   name: string
   argv: readonly [string, ...string[]]
   cwd: string
   env: Readonly<Record<string, string | undefined>>
-  /** Records the running process, so that it is ended if this process is killed. */
+  /** Records the server process, so that it is ended if Tackle's process is killed. */
   record: RecordTree | undefined
   onNotification(method: string, params: unknown): void
-  /** Answers a request of the server. Undefined: unknown method. */
+  /** Answers a request of the server. Returns undefined for an unknown method. */
   onRequest(method: string, params: unknown): unknown
 }
 
-/** Time for a server to answer `shutdown` and to exit, in milliseconds. Then it is killed. */
+/** Time in milliseconds that a server has to answer `shutdown` and exit. Then it is killed. */
 const shutdownMs = 500
 
-/** Length of the end of stderr that an error shows, in characters. */
+/** Maximum number of characters of stderr that an error message shows, counted from the end. */
 const shownErrors = 1_000
 
-/** JSON-RPC's code for an unknown method. */
+/** JSON-RPC error code for an unknown method. */
 const methodNotFound = -32_601
 
-/** Starts the program. Throws `SpawnError` or `PipeError`. */
+/** Starts the program and opens a connection to it. Throws `SpawnError` or `PipeError`. */
 export async function openConnection(options: ConnectionOptions): Promise<Connection> {
   const { name } = options
   const output = new Readable({ read() {} })
@@ -92,7 +93,7 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
     rpc.dispose()
     output.destroy()
   }
-  // Neither rejects.
+  // Neither `exited` nor `closed` rejects.
   void child.exited.then(async ({ code, signal }) => {
     await within(child.closed, shutdownMs)
     stop(signal ? `${signal} ended it` : `it exited with code ${code}`)
@@ -120,7 +121,7 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
       }
     },
     notify(method, params) {
-      // A process that stopped reading is about to end. Requests then reject.
+      // Ignore the error. A process that stopped reading is about to end, and requests then reject.
       if (!ended) rpc.sendNotification(method, params).catch(() => {})
     },
     alive: () => ended === undefined && ending === undefined,
@@ -162,14 +163,14 @@ async function end(connection: Connection, child: RunningProcess, stop: () => vo
     connection.notify("exit")
     await within(child.exited, shutdownMs)
   } catch {
-    // The process is killed in any case.
+    // Kill the process whether or not the shutdown succeeded.
   } finally {
     await killTree(child)
     stop()
   }
 }
 
-/** Kills the process with its children, and then removes the record. */
+/** Kills the process and its children, then removes the record. */
 async function killTree(child: RunningProcess): Promise<void> {
   await child.kill()
   child.removeRecords()

@@ -3,29 +3,32 @@ import { orAbort, within } from "../util/abort.ts"
 import { isRecord } from "../util/json.ts"
 import { pathOfUri } from "./uri.ts"
 
-/** The diagnostics that a server publishes by itself. */
+/** Collects the diagnostics that a server publishes without a request. */
 export interface PublishedDiagnostics {
-  /** Takes the params of `textDocument/publishDiagnostics`. */
+  /** Receives the params of `textDocument/publishDiagnostics`. */
   receive(params: unknown): void
-  /** Number of reports for the file. */
+  /** Returns the number of reports received for the file. */
   count(path: string): number
   /**
-   * Waits for a new report, and until no more arrive for `quietMs`. Undefined: none arrived within `ms`. Rejects with the
-   * signal's reason.
+   * Waits for a new report, then until no further reports arrive for `quietMs`. Returns undefined if no report arrives
+   * within `ms`. Rejects with the signal's reason.
    */
   next(path: string, wait: DiagnosticWait): Promise<Diagnostic[] | undefined>
 }
 
 /** Which reports are new, and how long to wait for them. */
 export interface DiagnosticWait {
-  /** A report is new if it comes after this `count`. */
+  /** The `count` after which a report is new. */
   since: number
-  /** Servers publish several times. A report is the last one if no other follows within this many milliseconds. */
+  /**
+   * Time in milliseconds without a further report, after which the last report is final. Servers publish several
+   * reports.
+   */
   quietMs: number
-  /** Total limit in milliseconds, including the quiet time. */
+  /** Total time limit in milliseconds, including the quiet time. */
   ms: number
   signal: AbortSignal
-  /** Reports for an earlier version of the file are ignored, if the server states the version. */
+  /** Current version of the file. Reports that state an earlier version are ignored. */
   version: number
 }
 
@@ -35,12 +38,12 @@ interface Published {
   version: number
 }
 
-/** Creates a store without reports. */
+/** Creates an empty collection of diagnostics. */
 export function createPublishedDiagnostics(): PublishedDiagnostics {
   const published = new Map<string, Published>()
   const waiting = new Set<() => void>()
 
-  /** Resolves with true at the next report, with undefined after `ms`. */
+  /** Resolves with true at the next report, and with undefined after `ms` milliseconds. */
   async function arrival(ms: number, signal: AbortSignal): Promise<true | undefined> {
     const { promise, resolve } = Promise.withResolvers<true>()
     const wake = () => resolve(true)
@@ -82,25 +85,28 @@ export function createPublishedDiagnostics(): PublishedDiagnostics {
   }
 }
 
-/** The command of `typescript-language-server` and `vtsls` that passes a request on to TypeScript. */
+/** Command with which `typescript-language-server` and `vtsls` forward a request to TypeScript. */
 const typescriptCommand = "typescript.tsserverRequest"
 
 /**
- * Returns true if TypeScript diagnostics can be requested although the server only publishes them. It publishes
- * nothing for a file that stays without errors, so waiting would use the full limit after each edit.
+ * Returns true if TypeScript diagnostics can be requested from a server that otherwise only publishes them. Such a
+ * server publishes nothing while a file has no errors, so waiting would use the full time limit after each edit.
  */
 export function canAskTypescript({ executeCommandProvider }: ServerCapabilities): boolean {
   return executeCommandProvider?.commands.includes(typescriptCommand) ?? false
 }
 
-/** Requests syntactic and semantic diagnostics. Undefined: TypeScript did not answer. Rejects as `execute` does. */
+/**
+ * Requests syntactic and semantic diagnostics. Returns undefined if TypeScript does not answer. Rejects with the errors
+ * of `execute`.
+ */
 export async function askTypescript(
   path: string,
   execute: (params: { command: string; arguments: unknown[] }) => Promise<unknown>,
 ): Promise<Diagnostic[] | undefined> {
   const answers = await Promise.all(
     ["syntacticDiagnosticsSync", "semanticDiagnosticsSync"].map((request) =>
-      // A plain path: `vtsls` does not map a URI to a file here.
+      // Pass a plain path, because `vtsls` does not convert a URI here.
       execute({
         command: typescriptCommand,
         arguments: [request, { file: path, includeLinePosition: true }],
@@ -125,7 +131,7 @@ function diagnosticsOf(body: readonly unknown[]): Diagnostic[] {
   })
 }
 
-/** TypeScript counts lines and columns from 1. */
+/** Converts a TypeScript location, whose lines and columns start at 1. */
 function positionOf(location: unknown): { line: number; character: number } {
   const { line, offset } = isRecord(location) ? location : {}
   return {

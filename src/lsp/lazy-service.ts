@@ -1,6 +1,6 @@
 import type { LanguageService, LanguageServiceOptions } from "./service.ts"
 
-/** Creates a language service that loads its code with the first question. */
+/** Creates a language service that loads its code on first use. */
 export function lazyLanguageService(options: LanguageServiceOptions): LanguageService {
   let opened: Promise<LanguageService> | undefined
   const open = () => {

@@ -5,23 +5,27 @@ import { openPinned } from "../util/pinned-path.ts"
 import { ServerAnswerError } from "./errors.ts"
 import { languageOf } from "./servers.ts"
 
-/** The files that a server has open. Their content follows the disk. */
+/** The files that a server has open. Their content follows the files on disk. */
 export interface OpenDocuments {
   /**
-   * Opens the file, or sends its current content. The path must be resolved; a link in it is not followed and throws
-   * `MovedPathError`. Throws `ServerAnswerError` for a directory or a file that is too large, and system errors.
+   * Opens the file, or sends its current content. The path must be resolved: a link in the path throws
+   * `MovedPathError`. Throws `ServerAnswerError` for a directory and for a file that is too large. Also throws system
+   * errors.
    */
   show(path: string): void
-  /** Sends the content of all files that changed on disk, and closes deleted ones. */
+  /** Sends the content of all open files that changed on disk, and closes deleted files. */
   refresh(): void
-  /** The version of the file that the server has. 0: not open. */
+  /** Returns the file version that the server has, or 0 if the file is not open. */
   version(path: string): number
 }
 
-/** Larger files are not sent: servers keep several copies and give up on such files. In bytes. */
+/**
+ * Maximum size of a file that is sent, in bytes. Servers keep several copies of a file and stop processing larger
+ * files.
+ */
 const maxBytes = 4 * 1024 * 1024
 
-/** Limit of open files. The least recently used is closed first. */
+/** Maximum number of open files. The least recently used file is closed first. */
 const maxOpen = 64
 
 interface OpenDocument {
@@ -31,7 +35,7 @@ interface OpenDocument {
   mtimeMs: number
 }
 
-/** Creates an empty set. Reads files synchronously, so that changes cannot be reordered. */
+/** Creates an empty set of open files. Reads files synchronously, so that changes are sent in order. */
 export function createOpenDocuments({
   notify,
   onShow,

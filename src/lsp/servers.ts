@@ -6,29 +6,29 @@ import { realPath } from "../util/paths.ts"
 import type { LspConfig } from "./config.ts"
 import { NoServerError } from "./errors.ts"
 
-/** A language server: how to start it, and for which files. */
+/** A language server: how to start it, and which files it supports. */
 export interface LanguageServer {
   id: string
   /** Program and arguments. */
   command: readonly [string, ...string[]]
-  /** File extensions with the dot. */
+  /** File extensions, including the dot. */
   extensions: readonly string[]
-  /** Names of files that mark a root directory. Without one, the worktree is the root. */
+  /** Names of files that mark a root directory. If no such file is found, the worktree is the root. */
   roots: readonly string[]
   env: Readonly<Record<string, string>>
-  /** Its initialization options, and its settings when it requests them. */
+  /** Initialization options of the server. They are also returned when the server requests its settings. */
   initialization: Settings
   /**
-   * Returns options that stop the program from running code of an untrusted project. `initialization` takes precedence.
-   * Absent if no such options are known. Throws `NoServerError` if they cannot be determined.
+   * Returns options that prevent the program from running code of an untrusted project. `initialization` takes
+   * precedence. Undefined if no such options are known. Throws `NoServerError` if the options cannot be determined.
    */
   restrict?(program: string, initialization: Settings): Settings
 }
 
-/** A server's own options as JSON. Tackle does not interpret them. */
+/** A server's settings as JSON. Tackle does not interpret them. */
 export type Settings = Readonly<Record<string, unknown>>
 
-/** Returns the servers in the order in which they are tried: configured ones first, then the known ones. */
+/** Returns the servers in the order in which they are tried: configured servers first, then known servers. */
 export function languageServers(config: LspConfig | undefined): LanguageServer[] {
   if (config === false) return []
   const known = new Map(knownServers.map((server) => [server.id, server]))
@@ -72,7 +72,7 @@ export function initializationOf(
     : mergeSettings(restrict(program, initialization), initialization)
 }
 
-/** Merges objects deeply. Values of the second win. */
+/** Merges two objects recursively. Values of `own` take precedence. */
 function mergeSettings(base: Settings, own: Settings): Settings {
   const merged: Record<string, unknown> = { ...base }
   for (const [key, value] of Object.entries(own)) {
@@ -82,13 +82,13 @@ function mergeSettings(base: Settings, own: Settings): Settings {
   return merged
 }
 
-/** Returns the protocol's name for the language of a file. */
+/** Returns the protocol's language id for a file. */
 export function languageOf(path: string): string {
   const extension = extname(path)
   return languages.get(extension) ?? extension.slice(1)
 }
 
-/** Languages whose name differs from the extension. */
+/** Language ids that differ from the file extension. */
 const languages = new Map(
   Object.entries({
     typescript: ".ts .mts .cts",
@@ -115,7 +115,7 @@ const languages = new Map(
 
 const nodeRoots = "package-lock.json pnpm-lock.yaml yarn.lock bun.lock bun.lockb"
 
-/** Tackle installs none of these. The first installed server for a file is used. */
+/** Known servers, none of which Tackle installs. The first installed server for a file is used. */
 const knownServers: readonly LanguageServer[] = [
   {
     ...server(
@@ -125,7 +125,7 @@ const knownServers: readonly LanguageServer[] = [
       nodeRoots,
     ),
     restrict: withOwnTypescript,
-    // Otherwise a second server that has loaded only one file answers while the project loads.
+    // With other values, a second server that has loaded only one file answers while the project loads.
     initialization: { tsserver: { useSyntaxServer: "never" } },
   },
   server("vtsls", "vtsls --stdio", ".ts .tsx .mts .cts .js .jsx .mjs .cjs", nodeRoots),
@@ -177,7 +177,7 @@ const knownServers: readonly LanguageServer[] = [
   server("nix", "nixd", ".nix", "flake.nix"),
 ]
 
-/** Creates an entry of the table from space-separated words. */
+/** Creates a table entry. Words in `command`, `extensions` and `roots` are separated by spaces. */
 function server(id: string, command: string, extensions: string, roots = ""): LanguageServer {
   const words = (text: string) => text.split(" ").filter((word) => word !== "")
   const [program = id, ...args] = words(command)
@@ -191,7 +191,7 @@ function server(id: string, command: string, extensions: string, roots = ""): La
   }
 }
 
-/** Makes the server use the TypeScript it was installed with. By default it runs the TypeScript of the project. */
+/** Makes the server use the TypeScript version it was installed with. By default, it runs the project's TypeScript. */
 function withOwnTypescript(program: string, { tsserver }: Settings): Settings {
   if (isRecord(tsserver) && tsserver.path !== undefined) return {}
   try {

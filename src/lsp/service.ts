@@ -10,20 +10,20 @@ import type { LspConfig } from "./config.ts"
 import { NoServerError, ServerAnswerError, ServerEndedError } from "./errors.ts"
 import { initializationOf, type LanguageServer, languageServers } from "./servers.ts"
 
-/** Language servers, each started when it is first needed. Paths are absolute with links resolved. */
+/** Provides language servers, each of which starts when it is first needed. Paths are absolute with links resolved. */
 export interface LanguageService {
   /** Finds the server for a file. Throws `NoServerError`. */
   find(path: string): Promise<FoundServer>
   /**
-   * Starts the server if needed, also after a crash, and sends a request. Throws `NoServerError`, and the errors of
-   * `Connection.request`.
+   * Sends a request to a server. Starts the server if needed, including after a crash. Throws `NoServerError`, and the
+   * errors of `Connection.request`.
    */
   ask<T>(question: LanguageQuestion): Promise<T>
-  /** Returns the diagnostics of a file. Undefined: the server reported none in time. Throws like `ask`. */
+  /** Returns the diagnostics of a file. Returns undefined if the server reports none in time. Throws like `ask`. */
   diagnose(path: string, signal: AbortSignal): Promise<Diagnostic[] | undefined>
   /**
    * Notifies the running servers of changed files and returns the diagnostics that they report within `editMs`. Omits
-   * files without a report. Starts no server and never rejects.
+   * files without a report. Starts no servers and never rejects.
    */
   changed(changes: readonly ChangedPath[], signal: AbortSignal): Promise<FileDiagnostics[]>
   /** Ends all servers. */
@@ -33,11 +33,11 @@ export interface LanguageService {
 /** The server for a file. */
 export interface FoundServer {
   id: string
-  /** The program's absolute path. */
+  /** Absolute path of the program. */
   program: string
-  /** The server's project directory. */
+  /** Root directory of the project. */
   root: string
-  /** True if the server was started before. */
+  /** True if the server has been started before. */
   started: boolean
 }
 
@@ -46,7 +46,7 @@ export interface LanguageQuestion {
   path: string
   method: string
   params: unknown
-  /** The capability that the server must have. */
+  /** The capability that the request requires. */
   needs: keyof ServerCapabilities
   signal: AbortSignal
 }
@@ -57,7 +57,7 @@ export interface ChangedPath {
   kind: FileChange
 }
 
-/** The diagnostics of one file. Empty: the server found none. */
+/** The diagnostics of one file. An empty list means that the server found no problems. */
 export interface FileDiagnostics {
   path: string
   diagnostics: Diagnostic[]
@@ -65,34 +65,35 @@ export interface FileDiagnostics {
 
 /** The servers, and the programs they may run. */
 export interface LanguageServiceOptions {
-  /** `lsp` of the config. Default: the known servers that are installed. */
+  /** The `lsp` key of the config. Default: the known servers that are installed. */
   config?: LspConfig
   /** Absolute path with links resolved. */
   worktree: string
-  /** True: programs inside the worktree may run. */
+  /** If false, programs inside the worktree do not run. */
   trusted: boolean
   /** Environment of servers, including `PATH`. */
   environment: Readonly<Record<string, string | undefined>>
-  /** Records each running server, so that it is ended if this process is killed. */
+  /** Records each running server, so that it is ended if Tackle's process is killed. */
   record?: RecordTree
   limits?: Partial<LanguageLimits>
 }
 
 /** Time limits in milliseconds. */
 export interface LanguageLimits {
-  /** For the start of a server. */
+  /** Time limit for the start of a server. */
   startMs: number
-  /** For an answer. */
+  /** Time limit for a response. */
   requestMs: number
-  /** For requested diagnostics. */
+  /** Time limit for requested diagnostics. */
   diagnoseMs: number
-  /** For diagnostics after an edit: the result of the edit waits for them. */
+  /** Time limit for diagnostics after an edit. The result of the edit waits for them. */
   editMs: number
 }
 
 /**
- * `startMs` and `requestMs` are enough for the largest projects. `editMs` is three times the measured answers on a small
- * project: `tsc --lsp` 10 ms, typescript-language-server 40 to 160 ms, pyright 500 ms.
+ * Default limits. `startMs` and `requestMs` are sufficient for very large projects. `editMs` is three times the
+ * response time measured on a small project: `tsc --lsp` 10 ms, typescript-language-server 40 to 160 ms, pyright 500
+ * ms.
  */
 const defaultLimits: LanguageLimits = {
   startMs: 45_000,
@@ -102,12 +103,12 @@ const defaultLimits: LanguageLimits = {
 }
 
 /**
- * A server that publishes diagnostics may send quick ones first, such as syntax errors. This much silence ends the wait.
- * After an edit the server is warm and sends all at once. In milliseconds.
+ * Time in milliseconds without a report, after which the wait for published diagnostics ends. Servers may publish quick
+ * diagnostics first, such as syntax errors. After an edit, a running server publishes all diagnostics together.
  */
 const quietMs = { diagnose: 1_000, edit: 150 }
 
-/** Limit for restarts of a server that ends. */
+/** Restart limits for a server that ends. */
 const restarts = { max: 3, withinMs: 10 * 60_000 }
 
 interface Target {
@@ -118,7 +119,7 @@ interface Target {
 
 interface Entry {
   client: Promise<LanguageClient>
-  /** Set once the server is up. */
+  /** Set once the server has started. */
   running?: LanguageClient
 }
 
@@ -129,7 +130,7 @@ export function createLanguageService(options: LanguageServiceOptions): Language
   const servers = languageServers(options.config)
   const locations: ProgramLocations = { worktree, trusted, searchPath: environment.PATH ?? "" }
   const entries = new Map<string, Entry>()
-  /** Start times by key, to count restarts. */
+  /** Start times by key, used to count restarts. */
   const starts = new Map<string, number[]>()
   const closing = new AbortController()
 
@@ -169,7 +170,7 @@ export function createLanguageService(options: LanguageServiceOptions): Language
     return begun.client
   }
 
-  /** Ends the remains of the previous server first. */
+  /** Starts a client. First ends any remaining processes of the previous server. */
   async function start(
     { server, program, root }: Target,
     previous?: LanguageClient,
@@ -185,7 +186,10 @@ export function createLanguageService(options: LanguageServiceOptions): Language
     })
   }
 
-  /** Runs the work, and once more if the server ended meanwhile. A start continues if its caller is aborted. */
+  /**
+   * Runs `work`, and retries it once if the server ended in the meantime. If the caller is aborted, a start in progress
+   * continues.
+   */
   async function withClient<T>(
     path: string,
     signal: AbortSignal,
@@ -205,7 +209,7 @@ export function createLanguageService(options: LanguageServiceOptions): Language
     const running = runningFor(path)
     for (const client of running) client.changed(path, kind)
     if (kind === "deleted") return []
-    // A server that fails or is late must not affect the edit.
+    // A failed or slow server must not affect the edit.
     const found = await Promise.allSettled(
       running.map((client) => client.diagnostics(path, { ...limit, quietMs: quietMs.edit })),
     )
@@ -260,8 +264,9 @@ function keyOf({ server, root }: Pick<Target, "server" | "root">): string {
 }
 
 /**
- * Returns the project directory for a file: the nearest directory above it, inside the worktree, that contains a marker;
- * else the worktree. For a file outside the worktree, its own directory. Paths are absolute with links resolved.
+ * Returns the project directory for a file: the nearest parent directory inside the worktree that contains a marker, or
+ * the worktree if there is none. For a file outside the worktree, returns its directory. Paths are absolute with links
+ * resolved.
  */
 export function findRoot(path: string, markers: readonly string[], worktree: string): string {
   if (!isInside(path, worktree)) return dirname(path)

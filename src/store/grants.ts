@@ -7,17 +7,19 @@ export interface GrantScope {
   worktree: string
 }
 
-/** Caches the grants of the store, so that a permission decision needs no query. */
+/** Caches the store's grants, so that permission decisions need no query. */
 export interface Grants {
-  /** Reloads the grants of the scope from the store: other processes add and remove grants too. */
+  /** Reloads the grants of the scope from the store, because other processes can add and remove grants. */
   load(where: GrantScope): Promise<void>
-  /** Adds and stores grants. Grants of a session that is not stored, as for a standalone call, stay in memory. */
+  /**
+   * Adds and stores grants. Grants of a session that is not stored, such as that of a standalone call, stay in memory.
+   */
   add(grants: readonly Grant[]): Promise<void>
   /** Removes grants. Ignores unknown ids. */
   remove(ids: readonly string[]): Promise<void>
   /** Returns the grants of the scope as rules. */
   rules(where: GrantScope): Ruleset
-  /** Drops the grants of a closed session from memory. Stored grants stay. */
+  /** Drops the grants of a closed session from memory. Stored grants remain. */
   forget(sessionID: string): void
   /** Returns all stored grants of a worktree and its sessions, oldest first. */
   list(worktree: string): Promise<Grant[]>
@@ -28,7 +30,7 @@ export function createGrants(store: Store): Grants {
   const known = new Map<string, Grant>()
   /** Grants that exist only in this process. */
   const unstored = new Set<string>()
-  /** A query that started before a removal may still return the grant. */
+  /** Removed ids. A query that started before a removal may still return the grant. */
   const removed = new Set<string>()
 
   async function canBeStored({ scope, sessionID }: Grant): Promise<boolean> {
@@ -37,7 +39,7 @@ export function createGrants(store: Store): Grants {
 
   return {
     async load(where) {
-      // Drop grants that another process removed, but keep those that are added during the query.
+      // Drop grants that another process removed, but keep grants that were added during the query.
       const before = [...known.values()].filter((grant) => appliesTo(grant, where))
       const stored = await store.grants({ worktree: where.worktree, sessionID: where.id })
       for (const { id } of before) if (!unstored.has(id)) known.delete(id)
@@ -53,7 +55,7 @@ export function createGrants(store: Store): Grants {
       for (const grant of grants) known.set(grant.id, grant)
     },
     async remove(ids) {
-      // Memory first: the removal takes effect here even if the store fails.
+      // Update memory first, so that the removal takes effect here even if the store fails.
       for (const id of ids) {
         known.delete(id)
         unstored.delete(id)
@@ -87,7 +89,7 @@ export function createGrants(store: Store): Grants {
   }
 }
 
-/** Project grants apply to their worktree, session grants to their session. */
+/** Returns true if the grant applies. Project grants apply to their worktree, session grants to their session. */
 function appliesTo(grant: Grant, where: GrantScope): boolean {
   if (grant.worktree !== where.worktree) return false
   return grant.scope === "project" || grant.sessionID === where.id

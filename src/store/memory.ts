@@ -6,7 +6,9 @@ import type { Todo } from "../schema/todo.ts"
 import { errorMessage } from "../util/errors.ts"
 import { type Change, type LeaseHolder, type Store, StoreError } from "./store.ts"
 
-/** Creates a {@link Store} in memory, for tests and embedding. Values pass through JSON, as in a database. */
+/**
+ * Creates a {@link Store} in memory, for tests and embedding. Values are converted to JSON and back, as in a database.
+ */
 export function createMemoryStore(): Store {
   const sessions = new Map<string, Session>()
   const messages = new Map<string, Message>()
@@ -185,7 +187,7 @@ function copy<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T
 }
 
-/** Compares by code units, like SQLite. */
+/** Compares strings by code units, like SQLite. */
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }

@@ -1,13 +1,13 @@
 import type { DatabaseSync } from "node:sqlite"
 
-/** Marks a SQLite file as a Tackle database: "tkle" in ASCII. */
+/** Application id that marks a SQLite file as a Tackle database: "tkle" in ASCII. */
 export const applicationID = 0x74_6b_6c_65
 
 /**
- * The schema's history: entry n migrates a database from version n to n + 1. A released entry never changes.
+ * Migrations of the schema. Entry n migrates a database from version n to n + 1. A released entry never changes.
  *
- * `data` contains the whole object as JSON; the other columns repeat the values used in queries. The parent of a session
- * may be missing (an imported child), so it is not a foreign key.
+ * `data` contains the whole object as JSON. The other columns repeat values that queries use. The parent of an imported
+ * session may be missing, so it is not a foreign key.
  */
 export const migrations: readonly string[] = [
   `
@@ -53,8 +53,8 @@ export const migrations: readonly string[] = [
   CREATE INDEX grants_by_session ON grants (session_id);
   CREATE INDEX grants_by_worktree ON grants (worktree);
   `,
-  // Stores messages and parts in reading order without extra indexes: each index was one more page to write at every step
-  // of a call.
+  // Stores messages and parts in reading order without extra indexes. Each index added a page write to every step of a
+  // call.
   `
   CREATE TABLE ordered_messages (
     session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
@@ -79,7 +79,7 @@ export const migrations: readonly string[] = [
   ALTER TABLE ordered_messages RENAME TO messages;
   ALTER TABLE ordered_parts RENAME TO parts;
   `,
-  // One engine at a time works on a session.
+  // A session is used by one engine at a time.
   `
   CREATE TABLE leases (
     session_id TEXT PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
@@ -88,15 +88,15 @@ export const migrations: readonly string[] = [
   `,
 ]
 
-/** Version and origin of a database. `empty`: it has no tables. */
+/** The version and origin of a database. `empty` means that the database contains no tables. */
 export interface DatabaseVersion {
   version: number
   kind: "empty" | "tackle" | "foreign"
 }
 
 /**
- * Reads the version in one read transaction: between two reads another process may create the tables. Throws SQLite's
- * error if the file is not a database.
+ * Reads the version in one read transaction, because another process may create the tables between two reads. Throws
+ * SQLite's error if the file is not a database.
  */
 export function readVersion(database: DatabaseSync): DatabaseVersion {
   database.exec("BEGIN")
@@ -111,8 +111,8 @@ export function readVersion(database: DatabaseSync): DatabaseVersion {
 }
 
 /**
- * Migrates the database to the newest version in one transaction. Reads the version again under the lock, since another
- * process may have migrated it.
+ * Migrates the database to the newest version in one transaction. Reads the version again after acquiring the lock,
+ * because another process may have migrated the database.
  */
 export function migrate(database: DatabaseSync): void {
   database.exec("BEGIN IMMEDIATE")

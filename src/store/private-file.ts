@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite"
 import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { parseJson } from "../util/json.ts"
 
-/** Returns the JSON value of a file. Undefined if the file is missing or contains invalid JSON. */
+/** Returns the JSON value of a file. Returns undefined if the file is missing or contains invalid JSON. */
 export function readPrivateFile(path: string): unknown {
   let text: string
   try {
@@ -19,8 +19,8 @@ export function readPrivateFile(path: string): unknown {
 }
 
 /**
- * Replaces the value of a JSON file that only the user can read. Atomic for readers, and serialized across processes.
- * Throws `TackleError` with the code.
+ * Updates the JSON value of a file that only the user can read. Readers see the old or the new value. Updates are
+ * serialized across processes. Throws `TackleError` with the given code.
  */
 export function updatePrivateFile(path: string, code: string, change: (now: unknown) => unknown): void {
   translated(path, code, () => mkdirSync(dirname(path), { recursive: true, mode: 0o700 }))
@@ -52,19 +52,19 @@ function translated(path: string, code: string, work: () => void): void {
   }
 }
 
-/** How long to wait for the lock, in milliseconds. Its holder reads and writes one small file. */
+/** Maximum wait for the lock, in milliseconds. The holder of the lock reads and writes one small file. */
 const lockTimeoutMs = 10_000
 
 /**
- * Runs `work` while no other process holds the lock of the path. Blocks until the lock is free. The lock is a system lock
- * on `<path>.lock`, so it ends with the process. Throws what `work` throws, and `TackleError` with the code if the lock
- * cannot be acquired.
+ * Runs `work` while holding an exclusive lock for the path. Blocks until the lock is free. The lock is a system lock on
+ * `<path>.lock`, so it is released when the process ends. Throws the errors of `work`, and `TackleError` with the given
+ * code if the lock cannot be acquired.
  */
 export function withFileLock<T>(path: string, code: string, work: () => T): T {
   let lock: DatabaseSync | undefined
   try {
     lock = new DatabaseSync(`${path}.lock`, { timeout: lockTimeoutMs })
-    // Nothing is written: only SQLite's lock on the file matters.
+    // Nothing is written. The transaction only acquires SQLite's lock on the file.
     lock.exec("BEGIN IMMEDIATE")
   } catch (error) {
     lock?.close()

@@ -4,11 +4,11 @@ import type { Change } from "./store.ts"
 /** Applies changes to the tables, with prepared statements. */
 export interface ChangeWriter {
   apply(change: Change): void
-  /** Also deletes child sessions and everything that belongs to them. False if the session does not exist. */
+  /** Deletes a session with its child sessions and all their data. Returns false if the session does not exist. */
   deleteSession(id: string): boolean
 }
 
-/** Throws if the tables are not of the newest version. */
+/** Creates a change writer. Throws if the tables do not have the newest version. */
 export function createChangeWriter(database: DatabaseSync): ChangeWriter {
   const put = {
     session: database.prepare(

@@ -5,25 +5,25 @@ import { errorMessage, systemCode } from "../util/errors.ts"
 import { migrate, migrations, readVersion } from "./migrations.ts"
 import { StoreError } from "./store.ts"
 
-/** An open database of the newest version. Every method is synchronous and throws {@link StoreError}. */
+/** An open database of the newest version. All methods are synchronous and throw {@link StoreError}. */
 export interface SqliteConnection {
-  /** Prepares statements. Run them in {@link run}. */
+  /** The database, for preparing statements. Execute the statements within {@link run}. */
   readonly database: DatabaseSync
-  /** Runs statements, and retries while another process locks the database. */
+  /** Runs `work`, and retries it while another process locks the database. */
   run<T>(work: () => T): T
-  /** Runs the statements in one transaction. Call it within {@link run}. */
+  /** Runs `work` in one transaction. Call this within {@link run}. */
   transact<T>(work: () => T): T
-  /** Syncs the commits of `work` to the disk before it returns. Call it within {@link run}. */
+  /** Runs `work` and syncs its commits to the disk before returning. Call this within {@link run}. */
   durably(work: () => void): void
   /** Returns unused space to the file system. */
   reclaim(): void
-  /** Idempotent. {@link run} throws afterwards. */
+  /** Closes the database. Idempotent. {@link run} throws afterwards. */
   close(): void
 }
 
 /**
- * Opens or creates the file and migrates its tables. `busyMs`: how long to wait for other processes. Throws
- * {@link StoreError} and leaves the file unchanged if it is not a Tackle database.
+ * Opens or creates the file and migrates its tables. `busyMs` is the maximum wait for other processes, in milliseconds.
+ * Throws {@link StoreError} and leaves the file unchanged if it is not a Tackle database.
  */
 export function openConnection(path: string, busyMs: number): SqliteConnection {
   createFile(path)
@@ -55,7 +55,7 @@ function createFile(path: string): void {
   }
 }
 
-/** Writes nothing until the version is known. */
+/** Configures the database and migrates it. Writes nothing before the version is known. */
 function prepareDatabase(path: string, database: DatabaseSync, busyMs: number): void {
   const { version, kind } = waitWhileBusy(busyMs, () => readVersion(database))
   if (kind === "foreign") {
@@ -68,13 +68,16 @@ function prepareDatabase(path: string, database: DatabaseSync, busyMs: number): 
     )
   }
   database.exec(synchronous.normal)
-  // Works only before the first table. Older databases get it at the first reclaim.
+  // This setting takes effect only before the first table is created. Older databases receive it at the first reclaim.
   if (kind === "empty") database.exec("PRAGMA auto_vacuum = INCREMENTAL")
   waitWhileBusy(busyMs, () => database.exec("PRAGMA journal_mode = WAL"))
   if (version < migrations.length) waitWhileBusy(busyMs, () => migrate(database))
 }
 
-/** In WAL mode `FULL` syncs the log after a commit, `NORMAL` before a checkpoint only. Ignored within a transaction. */
+/**
+ * In WAL mode, `FULL` syncs the log after each commit, and `NORMAL` only before a checkpoint. SQLite ignores the
+ * setting within a transaction.
+ */
 const synchronous = { normal: "PRAGMA synchronous = NORMAL", full: "PRAGMA synchronous = FULL" }
 
 function connect(path: string, database: DatabaseSync, busyMs: number): SqliteConnection {
@@ -131,7 +134,7 @@ function guarded<T>(path: string, work: () => T): T {
   }
 }
 
-/** SQLite's primary result codes with their meaning for a user and the next step. */
+/** Meanings of SQLite's primary result codes for the user, with the next step. */
 const meanings: Record<number, string> = {
   1: "has missing or wrong tables. Move it away (keep it: parts may be recoverable) and start again.",
   3: "cannot be accessed. Check the permissions of the file and its directory.",
@@ -148,7 +151,7 @@ const meanings: Record<number, string> = {
 
 const busy = 5
 
-/** Converts an error of an operation on the database `path` to a {@link StoreError}. */
+/** Converts an error of an operation on the database at `path` to a {@link StoreError}. */
 function sqliteError(path: string, error: unknown): StoreError {
   if (error instanceof StoreError) return error
   const code = primaryCode(error)
@@ -158,9 +161,9 @@ function sqliteError(path: string, error: unknown): StoreError {
 }
 
 /**
- * Retries `work` for up to `ms` milliseconds while it fails with SQLITE_BUSY. SQLite waits for ordinary locks itself, but
- * reports busy at once while another process recovers the log or changes the journal mode. The wait is synchronous, so
- * that a later commit cannot overtake this one.
+ * Retries `work` for up to `ms` milliseconds while it fails with SQLITE_BUSY. SQLite itself waits for ordinary locks.
+ * It reports busy immediately while another process recovers the log or changes the journal mode. The wait is
+ * synchronous, so that a later commit cannot overtake this one.
  */
 function waitWhileBusy<T>(ms: number, work: () => T): T {
   const deadline = Date.now() + ms
@@ -176,6 +179,6 @@ function waitWhileBusy<T>(ms: number, work: () => T): T {
 
 function primaryCode(error: unknown): number | undefined {
   if (typeof error !== "object" || error === null || !("errcode" in error)) return undefined
-  // The lower byte: the rest is the extended code.
+  // The lower byte is the primary code. The other bytes belong to the extended code.
   return typeof error.errcode === "number" ? error.errcode & 0xff : undefined
 }

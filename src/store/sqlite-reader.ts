@@ -15,7 +15,7 @@ export interface SqliteReader {
   grants(scope: { sessionID?: string; worktree?: string }): Grant[]
 }
 
-/** Throws if the tables are not of the newest version. */
+/** Creates a reader. Throws if the tables do not have the newest version. */
 export function createReader(database: DatabaseSync): SqliteReader {
   const select = {
     session: database.prepare("SELECT data FROM sessions WHERE id = ?"),
@@ -84,10 +84,10 @@ export function createReader(database: DatabaseSync): SqliteReader {
   }
 }
 
-/** The greatest code point. Every id sorts before it. */
+/** The greatest code point. All ids sort before it. */
 const afterAllText = "\u{10ffff}"
 
-/** The JSON was written from a value of this type, so it is not validated. */
+/** Parses stored JSON without validation, because it was written from a value of this type. */
 function parse<T>(data: unknown): T {
   return JSON.parse(String(data)) as T
 }

@@ -4,18 +4,19 @@ import { openConnection, type SqliteConnection } from "./sqlite-connection.ts"
 import { createReader } from "./sqlite-reader.ts"
 import type { LeaseHolder, Store } from "./store.ts"
 
-/** Options of {@link openSqliteStore}. */
+/** Options for {@link openSqliteStore}. */
 export interface SqliteStoreOptions {
-  /** How long a write waits for a lock of another process, in milliseconds. Default 5000. */
+  /** Maximum time in milliseconds that a write waits for another process's lock. Default: 5000. */
   busyTimeoutMs?: number
 }
 
 /**
- * Opens the default {@link Store}: one SQLite file in WAL mode, shared by any number of processes. Creates a missing file
- * and its directory, readable by the owner only. Throws `StoreError` and leaves the file unchanged if it is not a
- * database, is damaged, belongs to another program, or was written by a newer version of Tackle.
+ * Opens the default {@link Store}: one SQLite file in WAL mode, which any number of processes can share. Creates the
+ * file and its directory if they are missing, readable by the owner only. Throws `StoreError` and leaves the file
+ * unchanged if it is damaged, is not a database, belongs to another program, or was written by a newer version of
+ * Tackle.
  *
- * Commits survive the end of the process at any moment. A power loss may undo the commits after the last durable one,
+ * Commits survive the end of the process at any time. A power loss may undo the commits after the last durable one,
  * newest first, but does not damage the file.
  */
 export async function openSqliteStore(path: string, options: SqliteStoreOptions = {}): Promise<Store> {
@@ -35,9 +36,9 @@ function createStore({ database, run, transact, durably, reclaim, close }: Sqlit
   return {
     async commit(changes, { durable = false } = {}) {
       const [first, ...more] = changes
-      // Throws if the store is closed.
+      // This throws if the store is closed.
       if (first === undefined) return run(() => {})
-      // A single statement is a transaction.
+      // A single statement is a transaction by itself.
       const write = () =>
         more.length === 0 ? writer.apply(first) : transact(() => changes.forEach(writer.apply))
       run(() => (durable ? durably(write) : write()))
@@ -78,7 +79,7 @@ function createStore({ database, run, transact, durably, reclaim, close }: Sqlit
         if (lives(holder)) continue
         run(() =>
           transact(() => {
-            // Another process may have recovered the session already, or be working on it.
+            // Another process may have already recovered the session, or may be using it.
             if (leases.holder(sessionID)?.id !== holder.id) return
             settle(reader.messages(sessionID)).forEach(writer.apply)
             leases.remove(sessionID, holder)
@@ -98,12 +99,12 @@ function createStore({ database, run, transact, durably, reclaim, close }: Sqlit
   }
 }
 
-/** The lease table, with prepared statements. */
+/** The table of leases, with prepared statements. */
 interface LeaseTable {
   holder(sessionID: string): LeaseHolder | undefined
   all(): { sessionID: string; holder: LeaseHolder }[]
   put(sessionID: string, holder: LeaseHolder): void
-  /** Does nothing if another holder has the lease. */
+  /** Removes the lease of `holder`. Does nothing if another holder has the lease. */
   remove(sessionID: string, holder: LeaseHolder): void
 }
 

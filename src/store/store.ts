@@ -6,7 +6,7 @@ import type { Todo } from "../schema/todo.ts"
 import { TackleError } from "../util/errors.ts"
 import type { ProcessIdentity } from "../util/process-table.ts"
 
-/** One thing to write. Sessions, messages, parts and grants are written whole, by id, and replace the old value. */
+/** A change to write. Sessions, messages, parts and grants are written whole and replace the value with the same id. */
 export type Change =
   | { kind: "session"; session: Session }
   | { kind: "message"; message: Message }
@@ -16,35 +16,38 @@ export type Change =
   | { kind: "grant"; grant: Grant }
   | { kind: "grant.remove"; grantID: string }
 
-/** Selects sessions. Default: all. */
+/** Selects sessions. Default: all sessions. */
 export interface SessionFilter {
-  /** Only sessions of this worktree. */
+  /** Selects sessions of this worktree. */
   worktree?: string
-  /** Only children of this session; `null`: only sessions without a parent. */
+  /** Selects children of this session. `null` selects sessions without a parent. */
   parentID?: string | null
-  /** Newest by `time.updated` first; default 100. */
+  /** Maximum number of sessions, newest by `time.updated` first. Default: 100. */
   limit?: number
 }
 
-/** Durability of a commit. */
+/** Options for a commit. */
 export interface CommitOptions {
-  /** True: the commit is on the disk when it resolves. Takes 0.1 to 10 ms, depending on the disk. Default: false. */
+  /**
+   * If true, the commit is on disk when the promise resolves. Takes 0.1 to 10 ms, depending on the disk. Default:
+   * false.
+   */
   durable?: boolean
 }
 
-/** Selects messages of a session. Default: all. They are always returned in the order of ids. */
+/** Selects messages of a session. Default: all messages. Messages are always returned in id order. */
 export interface MessagePage {
-  /** Only messages with a greater id. */
+  /** Selects messages with a greater id. */
   after?: string
-  /** Only messages with a smaller id. */
+  /** Selects messages with a smaller id. */
   before?: string
-  /** The maximum number, counted from the end that `from` names. */
+  /** Maximum number of messages, counted from the end that `from` names. */
   limit?: number
-  /** Default: `newest`. */
+  /** The end from which `limit` counts. Default: `newest`. */
   from?: "newest" | "oldest"
 }
 
-/** The engine that works on a session, and the process it lives in. */
+/** An engine that uses a session, and the engine's process. */
 export interface LeaseHolder extends ProcessIdentity {
   id: string
 }
@@ -57,37 +60,43 @@ export class StoreError extends TackleError {
 }
 
 /**
- * Stores sessions and grants. Every implementation passes `test/suites/store.ts`: a resolved `commit` survives the end of
- * the process; a durable one, and all before it, survives a power loss; a rejected one changes nothing; reads see every
- * earlier commit; returned values are copies.
+ * Stores sessions and grants. Every implementation passes `test/suites/store.ts`. A resolved `commit` survives the end
+ * of the process. A durable commit and all earlier commits survive a power loss. A rejected commit changes nothing.
+ * Reads see every earlier commit and return copies.
  */
 export interface Store {
-  /** Applies all changes in order, or none. Throws {@link StoreError}. */
+  /** Applies all changes in order, or none of them. Throws {@link StoreError}. */
   commit(changes: readonly Change[], options?: CommitOptions): Promise<void>
   session(id: string): Promise<Session | undefined>
   sessions(filter?: SessionFilter): Promise<Session[]>
-  /** Removes a session with its messages, parts, todos, grants and child sessions. False if it does not exist. */
+  /**
+   * Deletes a session with its messages, parts, todos, grants and child sessions. Returns false if the session does not
+   * exist.
+   */
   deleteSession(id: string): Promise<boolean>
-  /** Returns messages and their parts, both in the order of ids. The cost depends only on the page. */
+  /** Returns messages and their parts, both in id order. The cost depends only on the size of the page. */
   messages(sessionID: string, page?: MessagePage): Promise<MessageWithParts[]>
   todos(sessionID: string): Promise<Todo[]>
   /** Returns the project grants of the worktree and the grants of the session, oldest first. */
   grants(scope: { worktree?: string; sessionID?: string }): Promise<Grant[]>
   /**
-   * Leases the session to `holder`, unless another holder has it for which `lives` is true. Returns the holder after the
-   * call. Atomic across processes. Throws {@link StoreError} if the session does not exist.
+   * Leases the session to `holder`, unless it is leased to another holder for which `lives` returns true. Returns the
+   * holder after the call. Atomic across processes. Throws {@link StoreError} if the session does not exist.
    */
   lease(sessionID: string, holder: LeaseHolder, lives: (holder: LeaseHolder) => boolean): Promise<LeaseHolder>
-  /** Ends the lease if this holder has it. */
+  /** Ends the lease of `holder`. Does nothing if another holder has the lease. */
   release(sessionID: string, holder: LeaseHolder): Promise<void>
-  /** For each session whose holder no longer lives: writes the changes from `settle` and ends the lease, in one transaction. */
+  /**
+   * Recovers each session whose holder is no longer alive: applies the changes from `settle` and ends the lease, in one
+   * transaction.
+   */
   recover(
     lives: (holder: LeaseHolder) => boolean,
     settle: (history: MessageWithParts[]) => readonly Change[],
   ): Promise<void>
-  /** Returns the holder of the session, alive or not. */
+  /** Returns the holder of the session's lease, whether or not its process is alive. */
   holder(sessionID: string): Promise<LeaseHolder | undefined>
-  /** Returns the space of removed data to the file system. Takes time with the amount. */
+  /** Returns the space of deleted data to the file system. The duration depends on the amount of data. */
   reclaim(): Promise<void>
   /** Closes the store. Later calls throw. */
   close(): Promise<void>
