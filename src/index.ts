@@ -1,4 +1,4 @@
-/** The library: `import { createTackle, Tool } from "tackle"`. */
+/** The library, imported with `import { createTackle, Tool } from "tackle"`. */
 export type { Agent, AgentConfig } from "./agent/agent.ts"
 export { type AiToolSource, toAiTools } from "./call/ai-tools.ts"
 export type { CallOutcome } from "./call/call.ts"

@@ -1,20 +1,21 @@
 /** Splits a stream of bytes into lines. */
 export interface LineReader {
-  /** Returns false once reading stopped. The rest of the output is ignored. */
+  /** Reads bytes. Returns false after reading has stopped, when further output is ignored. */
   push(bytes: Uint8Array): boolean
-  /** Ends the output. Text after the last line end is a line. */
+  /** Marks the end of the output. Any text after the last line break is treated as a line. */
   end(): void
 }
 
 /**
- * Limits for the standard output of one call, in bytes. Enough for several pictures as data URLs. Line ends count for the
- * total only.
+ * Limits for the standard output of one call, in bytes. They allow several pictures as data URLs. Line breaks count
+ * only toward the total.
  */
 export const defaultLineLimits = { lineBytes: 16 * 1024 * 1024, totalBytes: 64 * 1024 * 1024 }
 
 /**
- * Creates a reader. Lines are numbered from 1; blank lines are counted but not reported. A line that is too long or not
- * UTF-8, and too much output, is reported once and stops the reading. `onLine` stops it by returning false.
+ * Creates a reader. Lines are numbered from 1. Blank lines are counted but not passed on. A line that is too long or
+ * not UTF-8, or output that exceeds the total limit, is reported once and stops the reader. `onLine` stops the reader
+ * by returning false.
  */
 export function createLineReader(options: {
   lineBytes: number
@@ -37,7 +38,7 @@ export function createLineReader(options: {
 
   function keep(bytes: Uint8Array): void {
     held += bytes.length
-    // A copy: the caller reuses the buffer.
+    // Copy the bytes, because the caller reuses the buffer.
     if (held <= lineBytes) parts.push(Buffer.from(bytes))
     else fail(`it is longer than ${lineBytes} bytes`)
   }

@@ -15,10 +15,10 @@ import type { PinnedFiles } from "../util/pinned-files.ts"
 import { ExternalToolError } from "./errors.ts"
 
 /**
- * Copies a program with the pinned files beside and below it, and returns the path of the copy. The bytes are checked
- * against their hashes after reading, so later changes of the original have no effect. An existing copy is checked, and
- * replaced if it differs. Throws {@link ExternalToolError} for a file that changed since it was trusted, and for a relative
- * interpreter.
+ * Copies a program and the pinned files in its directory and subdirectories, and returns the path of the copy. The
+ * bytes are checked against their hashes after reading, so later changes of the original have no effect. An existing
+ * copy is replaced if it differs. Throws {@link ExternalToolError} for a file that changed since it was trusted, and
+ * for a relative interpreter path.
  */
 export function privateCopy(path: string, pinned: PinnedFiles, copies: string): string {
   const program = realPath(path)
@@ -31,7 +31,7 @@ export function privateCopy(path: string, pinned: PinnedFiles, copies: string): 
   return copied
 }
 
-/** Hashes by path in the copy. */
+/** Hashes of the files by their paths in the copy. */
 type CopiedFiles = ReadonlyMap<string, string>
 
 function filesOf(program: string, pinned: PinnedFiles): CopiedFiles {
@@ -46,7 +46,7 @@ function nameOf(files: CopiedFiles): string {
     .digest("hex")
 }
 
-/** Returns true if the directory contains exactly these files with these bytes. */
+/** Returns true if the directory contains exactly these files with matching hashes. */
 function isWhole(copy: string, files: CopiedFiles): boolean {
   try {
     const found = readdirSync(copy, { recursive: true, withFileTypes: true })
@@ -59,18 +59,18 @@ function isWhole(copy: string, files: CopiedFiles): boolean {
       })
     )
   } catch {
-    // Missing or unreadable: it is replaced.
+    // The copy is missing or unreadable and will be replaced.
     return false
   }
 }
 
-/** Keeps the cleanup from deleting a copy in use. */
+/** Marks the copy as used, so that the cleanup does not delete it. */
 function noteUse(copy: string): void {
   const now = new Date()
   utimesSync(copy, now, now)
 }
 
-/** Writes atomically: to a temporary directory that is then renamed. */
+/** Writes the copy atomically: writes a temporary directory and renames it. */
 function write(copy: string, files: CopiedFiles, from: string, pinned: PinnedFiles): void {
   const temporary = `${copy}.${randomBytes(6).toString("hex")}`
   try {
@@ -85,14 +85,16 @@ function write(copy: string, files: CopiedFiles, from: string, pinned: PinnedFil
     rmSync(copy, { recursive: true, force: true })
     renameSync(temporary, copy)
   } catch (error) {
-    // Another process may have written the same copy.
+    // Another process may have written an identical copy.
     if (!isWhole(copy, files)) throw error
   } finally {
     rmSync(temporary, { recursive: true, force: true })
   }
 }
 
-/** A relative path after `#!` starts at the working directory, which trust does not cover. */
+/**
+ * Rejects a relative path after `#!`. The system resolves it from the working directory, which trust does not cover.
+ */
 function assertKnownInterpreter(bytes: Buffer, path: string): void {
   const [, interpreter] = /^#![ \t]*(\S*)/.exec(bytes.subarray(0, 256).toString("latin1")) ?? []
   if (interpreter === undefined || isAbsolute(interpreter)) return

@@ -9,29 +9,32 @@ import {
 import { terminalText } from "../util/terminal-text.ts"
 import { privateCopy } from "./private-copy.ts"
 
-/** An executable that speaks the protocol, and the values that each start needs. */
+/** An executable that implements the protocol, and the values needed to start it. */
 export interface Program {
-  /** The tool's id. */
+  /** Id of the tool. */
   name: string
-  /** Absolute path. */
+  /** Absolute path of the executable. */
   path: string
-  /** The files that may run. The program then runs from a private copy of them. Absent: it runs in place. */
+  /**
+   * The files that may run, with their hashes. The program then runs from a private copy. If undefined, the original
+   * runs.
+   */
   pinned?: PinnedFiles
   host: ProgramHost
 }
 
-/** The environment of programs. */
+/** The environment in which programs run. */
 export interface ProgramHost {
-  /** Working directory of `--describe`. Absolute. */
+  /** Working directory for `--describe`. Absolute path. */
   directory: string
-  /** Directory of the private copies. Absolute; created when needed. */
+  /** Directory of the private copies. Absolute path; created when needed. */
   copies: string
   environment: Readonly<Record<string, string | undefined>>
   record?: RecordTree
 }
 
 /**
- * Starts the program, or its private copy, in its own process group. Throws `SpawnError`, `PipeError` and
+ * Starts the program or its private copy in a new process group. Throws `SpawnError`, `PipeError` and
  * `ExternalToolError`.
  */
 export async function startProgram(
@@ -45,29 +48,29 @@ export async function startProgram(
   const file = pinned ? privateCopy(path, pinned, host.copies) : path
   const { environment: env, record } = host
   const child = await startProcess({ ...rest, argv: [file, ...args], env, record })
-  // Neither rejects.
+  // Neither promise rejects.
   void Promise.all([child.exited, child.closed]).then(() => child.removeRecords())
   return child
 }
 
-/** Describes how a program ended. */
+/** Returns a description of how a program ended. */
 export function describeExit({ code, signal }: Exit): string {
   return signal === null ? `exit code ${code}` : `the signal ${signal}`
 }
 
-/** The end of a program's stderr. */
+/** Keeps the end of a program's stderr. */
 export interface ErrorTail {
   push(bytes: Uint8Array): void
-  /** Returns the text as a terminal shows it. Empty if nothing was written. */
+  /** Returns the kept output as a terminal shows it. Empty if nothing was written. */
   text(): string
-  /** Returns the text with a heading, for the end of a message. */
+  /** Returns the kept output with a heading, to append to an error message. */
   note(): string
 }
 
-/** Enough for a stack trace. In bytes. */
+/** Maximum size of the kept output, in bytes. Enough for a stack trace. */
 const keptBytes = 4 * 1024
 
-/** Creates an empty tail, which keeps a few KB. */
+/** Creates an empty tail, which keeps the last 4 KB. */
 export function createErrorTail(): ErrorTail {
   let tail = Buffer.alloc(0)
   let cut = false

@@ -3,13 +3,13 @@ import { Attachment } from "../schema/tool-state.ts"
 import { describeIssues } from "../tool/validate.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 
-/** The output of `--describe`: one JSON object. Unknown keys are ignored. */
+/** The output of `--describe`: a JSON object. Unknown keys are ignored. */
 export const Manifest = z.object({
   name: z.string(),
   description: z.string().trim().min(1),
-  /** JSON Schema of the arguments, of type object. */
+  /** JSON Schema of the arguments. Its type is `object`. */
   parameters: z.record(z.string(), z.unknown()),
-  /** Time limit of a call in milliseconds. Time for questions does not count. */
+  /** Time limit for a call, in milliseconds. Time spent waiting for the user's answers does not count. */
   timeout: z.int().min(1).max(3_600_000).optional(),
 })
 export type Manifest = z.infer<typeof Manifest>
@@ -27,7 +27,7 @@ const ToolLine = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("ask"),
     id: z.string(),
-    /** The program's id of the question. The reply repeats it. */
+    /** The program's id for the question. The reply contains the same id. */
     ask: z.string(),
     permission: z.string().min(1),
     patterns: z.array(z.string()).min(1),
@@ -47,7 +47,7 @@ const ToolLine = z.discriminatedUnion("type", [
 ])
 export type ToolLine = z.infer<typeof ToolLine>
 
-/** A line that the program reads. The first is the call. Each process runs one call. */
+/** A line that the program reads. The first line is the call. Each process handles one call. */
 const HostLine = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("call"),
@@ -58,7 +58,7 @@ const HostLine = z.discriminatedUnion("type", [
       messageID: z.string(),
       callID: z.string().optional(),
       agent: z.string(),
-      /** The working directory of the program. Relative paths start here. */
+      /** Working directory of the program, and base of relative paths. */
       directory: z.string(),
       worktree: z.string(),
     }),
@@ -68,19 +68,22 @@ const HostLine = z.discriminatedUnion("type", [
     id: z.string(),
     ask: z.string(),
     allowed: z.boolean(),
-    /** Why it was refused, for the model. */
+    /** The reason for the refusal, for the model. */
     message: z.string().optional(),
   }),
   z.object({ type: z.literal("abort"), id: z.string(), reason: z.string() }),
 ])
 export type HostLine = z.infer<typeof HostLine>
 
-/** Encodes a line with its end. Throws `ZodError` for an invalid line, such as arguments that are not an object. */
+/**
+ * Encodes a line, including the line break. Throws `ZodError` for an invalid line, such as arguments that are not an
+ * object.
+ */
 export function encodeLine(line: HostLine): string {
   return `${JSON.stringify(HostLine.parse(line))}\n`
 }
 
-/** Parses a line of the program, or returns the problem. */
+/** Parses a line from the program, or returns the problem. */
 export function readToolLine(
   text: string,
   callID: string,
@@ -101,7 +104,7 @@ function unfit(value: Record<string, unknown>, error: z.ZodError): string {
   return `its type is ${shown(JSON.stringify(value.type) ?? "missing")}; allowed: ${types.join(", ")}`
 }
 
-/** Length of an invalid line in errors, in characters. */
+/** Maximum number of characters of an invalid line that an error message shows. */
 const shownLength = 120
 
 function shown(text: string): string {

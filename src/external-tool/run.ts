@@ -10,18 +10,21 @@ import { createLineReader, defaultLineLimits } from "./line-reader.ts"
 import { createErrorTail, describeExit, type Program, startProgram } from "./program.ts"
 import { encodeLine, type HostLine, readToolLine, type ToolLine } from "./protocol.ts"
 
-/** Time for a program to exit after its result or an abort, in milliseconds. */
+/** Time in milliseconds that a program has to exit after its result or an abort. */
 const shutdownMs = 1_000
 
-/** Time to wait for the last output of a program that exited, if a child keeps it open. In milliseconds. */
+/**
+ * Time in milliseconds to wait for the last output of a program that exited, because a child process can keep the
+ * output open.
+ */
 const lastOutputMs = 500
 
-/** Limit of open questions. */
+/** Maximum number of open questions. */
 const maxQuestions = 32
 
 type Lines = { [Type in ToolLine["type"]]: Extract<ToolLine, { type: Type }> }
 
-/** The outcome of a call. `defect`: a bug in the program, reported with the end of its stderr. */
+/** The outcome of a call. `defect` is a bug in the program and is reported with the end of its stderr. */
 type Outcome =
   | { kind: "result"; line: Lines["result"] }
   | { kind: "error"; message: string }
@@ -29,9 +32,9 @@ type Outcome =
   | { kind: "thrown"; error: unknown }
 
 /**
- * Runs one call of the program and returns its result. All its processes have ended when this settles. Throws the abort
- * reason, the `PermissionError` of a refused question, and {@link ExternalToolError} for an `error` line, an invalid line
- * and an exit without a result.
+ * Runs one call of the program and returns its result. All of its processes have ended when the promise settles. Throws
+ * the abort reason and the `PermissionError` of a refused question. Throws {@link ExternalToolError} for an `error`
+ * line, an invalid line and an exit without a result.
  */
 export async function runProgram(
   program: Program,
@@ -54,7 +57,7 @@ export async function runProgram(
     return false
   }
 
-  /** Returns false to stop reading. */
+  /** Handles a line. Returns false to stop reading. */
   function take(line: ToolLine, number: number): boolean {
     switch (line.type) {
       case "metadata":
@@ -76,7 +79,7 @@ export async function runProgram(
     }
   }
 
-  /** Never rejects. */
+  /** Answers a question of the program. Never rejects. */
   async function answer({ ask, permission, patterns, ...rest }: Lines["ask"]): Promise<void> {
     const { always, paths, metadata } = rest
     asked.add(ask)
@@ -113,7 +116,7 @@ export async function runProgram(
   })
 
   function send(line: HostLine): void {
-    // A program that stopped reading reports its outcome by its lines or its exit.
+    // Ignore the error. A program that stopped reading reports its outcome by its output or its exit.
     child.input?.write(encodeLine(line)).catch(() => {})
   }
 
@@ -143,7 +146,10 @@ export async function runProgram(
   throw new ExternalToolError(last.message + tail.note(), last.code)
 }
 
-/** Resolves when the program has exited and its output was read. */
+/**
+ * Returns the outcome of a program that exits without a result. Resolves after the program has exited and its output
+ * has been read.
+ */
 async function endWithoutResult(child: RunningProcess, readRest: () => void, name: string): Promise<Outcome> {
   const exit = await child.exited
   await within(child.closed, lastOutputMs)

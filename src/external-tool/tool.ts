@@ -10,11 +10,11 @@ import { createErrorTail, describeExit, type Program, startProgram } from "./pro
 import { Manifest } from "./protocol.ts"
 import { runProgram } from "./run.ts"
 
-/** Time limit of a call without a `timeout` in the manifest: as for `bash`. In milliseconds. */
+/** Time limit in milliseconds for a call if the manifest sets no `timeout`. The same as for `bash`. */
 const defaultTimeoutMs = 120_000
 
 /**
- * Creates a tool from a program. Runs it with `--describe`, so the program must be trusted. Throws `ExternalToolError`,
+ * Creates a tool from a program. Runs the program with `--describe`, so it must be trusted. Throws `ExternalToolError`,
  * `SpawnError`, and `TypeError` for an invalid tool id.
  */
 export async function externalTool(program: Program, describeLimitMs?: number): Promise<Info> {
@@ -33,15 +33,15 @@ export async function externalTool(program: Program, describeLimitMs?: number): 
 }
 
 /**
- * Returns a schema that checks arguments against the JSON Schema, which models get unchanged. Unknown keys are rejected
- * unless the schema allows them. Throws {@link ExternalToolError} for an unsupported schema.
+ * Returns a schema that validates arguments against the JSON Schema, which models receive unchanged. Rejects unknown
+ * keys unless the JSON Schema allows them. Throws {@link ExternalToolError} for an unsupported JSON Schema.
  */
 export function parametersOf(given: Record<string, unknown>): z.ZodType<Record<string, unknown>> {
   const schema = { additionalProperties: false, ...given }
   if (given.type !== "object")
     throw new ExternalToolError('--describe printed "parameters" that are not of type "object".', "manifest")
   const checked = checkerOf(schema).pipe(z.record(z.string(), z.unknown()))
-  // Zod prefers this over generating a JSON Schema.
+  // If this function is set, Zod does not generate a JSON Schema.
   checked._zod.toJSONSchema = () => structuredClone(schema)
   return checked
 }
@@ -57,12 +57,12 @@ function checkerOf(schema: Record<string, unknown>): z.ZodType {
   }
 }
 
-/** Models read the manifest at every step, so a longer one is an error. In bytes. */
+/** Maximum size of a manifest, in bytes. Models read the manifest at every step, so a larger one is an error. */
 const maxManifestBytes = 256 * 1024
 
 /**
- * Runs the program with `--describe` and reads its manifest. Throws {@link ExternalToolError} if it exceeds `limitMs`,
- * prints too much, fails, or prints something else.
+ * Runs the program with `--describe` and returns its manifest. Throws {@link ExternalToolError} if the program exceeds
+ * `limitMs`, fails, prints too much, or prints an invalid manifest.
  */
 async function describeProgram(program: Program, limitMs = 10_000): Promise<Manifest> {
   const tail = createErrorTail()

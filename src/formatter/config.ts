@@ -22,12 +22,12 @@ const FormatterEntry = z.lazy(() =>
   }),
 )
 
-/** The configuration of one formatter. */
+/** Settings of one formatter. */
 export type FormatterEntry = z.infer<typeof FormatterEntry>
 
 /**
- * `formatter` of the config: true for the known formatters that a project is set up for, false for none, else the named
- * ones.
+ * The `formatter` key of the config. `true` enables the known formatters that the project is set up for, and `false`
+ * disables all formatters. An object enables the named formatters.
  */
 export const FormatterConfig = z.lazy(() => z.union([z.boolean(), z.record(z.string(), FormatterEntry)]))
 export type FormatterConfig = z.infer<typeof FormatterConfig>

@@ -2,8 +2,8 @@ import { UsageError } from "../util/errors.ts"
 import type { FormatterConfig, FormatterEntry } from "./config.ts"
 
 /**
- * Returns the configured formatters: none by default, all known ones for `true`, else the named ones. A named formatter
- * runs in every project. Throws `UsageError` for an unknown formatter without a command and extensions.
+ * Returns the configured formatters: none by default, all known formatters for `true`, and otherwise the named ones. A
+ * named formatter runs in every project. Throws `UsageError` for an unknown formatter without a command and extensions.
  */
 export function configuredFormatters(config: FormatterConfig | undefined): readonly Formatter[] {
   if (config === undefined || config === false) return []
@@ -25,7 +25,7 @@ export function configuredFormatters(config: FormatterConfig | undefined): reado
   })
 }
 
-/** Returns the problem of a configuration entry. Undefined if it is complete. */
+/** Returns the problem with a formatter's settings. Returns undefined if they are complete. */
 export function formatterProblem(name: string, given: FormatterEntry): string | undefined {
   const isComplete = known.has(name) || (given.command && given.extensions)
   return given.disabled || isComplete ? undefined : unknownFormatter(name)
@@ -34,26 +34,29 @@ export function formatterProblem(name: string, given: FormatterEntry): string | 
 /** A program that formats a file in place. */
 export interface Formatter {
   name: string
-  /** `$FILE` in an argument is replaced by the file's absolute path. */
+  /** Program and arguments. `$FILE` in an argument is replaced by the absolute path of the file. */
   command: readonly [string, ...string[]]
-  /** File extensions with the dot. */
+  /** File extensions, including the dot. */
   extensions: readonly string[]
   environment: Readonly<Record<string, string>>
   /**
-   * A project is set up for this formatter if one of these files is in a directory above the formatted file, within the
-   * worktree. Empty: always.
+   * Names of files that show that a project uses this formatter. One of them must be in a directory above the formatted
+   * file, within the worktree. If the list is empty, the formatter always runs.
    */
   marks: readonly string[]
-  /** True if files of the project can make it run code. */
+  /** True if project files can make the formatter run code. */
   runsProjectCode: boolean
 }
 
 const web = ".js .mjs .cjs .jsx .ts .mts .cts .tsx .json .jsonc .css .graphql"
 
-/** Prettier loads JavaScript configurations and plugins; rustup's `rustfmt` accepts a toolchain path. */
+/**
+ * Formatters that can run project code. Prettier loads JavaScript configurations and plugins, and rustup's `rustfmt`
+ * accepts a toolchain path.
+ */
 const runCode: ReadonlySet<string> = new Set(["prettier", "rustfmt"])
 
-/** The known formatters, in the order in which they run. */
+/** Known formatters, in the order in which they run. */
 export const knownFormatters: readonly Formatter[] = [
   formatter("biome", "biome format --write $FILE", web, "biome.json biome.jsonc"),
   formatter(

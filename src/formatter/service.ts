@@ -10,22 +10,22 @@ import { type RecordTree, SpawnError, startProcess } from "../util/process.ts"
 import type { FormatterConfig } from "./config.ts"
 import { configuredFormatters, type Formatter } from "./formatters.ts"
 
-/** The run of one formatter. `problem`: why it failed or could not run, in one line. */
+/** The result of running one formatter. `problem` gives, in one line, the reason why it failed or could not run. */
 export interface FormatterRun {
   name: string
-  /** False: no process was started, so the file is unchanged. */
+  /** False if no process was started. The file is then unchanged. */
   ran: boolean
   problem?: string
 }
 
 /** Formats changed files. */
 export interface FormatterService {
-  /** Returns true if a formatter exists for the file. Runs nothing. */
+  /** Returns true if a formatter exists for the file. Does not run the formatter. */
   handles(path: string): boolean
   /**
-   * Runs the formatters for the file one after the other, each when the next run is requested. Stops at the first failure
-   * and at the signal; a `TimeoutError` reason is reported. Formatters change the file in place, so the caller must hold
-   * its lock, and can read the file between runs. Never rejects.
+   * Runs the formatters for the file one after another. Each one starts when the next result is requested. Stops at the
+   * first failure and when the signal fires. If the signal's reason is a `TimeoutError`, reports it. Formatters change
+   * the file in place, so the caller must hold its lock. The caller can read the file between runs. Never rejects.
    */
   format(path: string, signal: AbortSignal): AsyncIterable<FormatterRun>
 }
@@ -35,20 +35,21 @@ export interface FormatterServiceOptions {
   config: FormatterConfig
   /** Absolute path with links resolved. */
   worktree: string
-  /** False: programs inside the worktree, and formatters that run code of the project, do not run. */
+  /** If false, programs inside the worktree and formatters that run project code do not run. */
   trusted: boolean
   /** Environment of formatters, including `PATH`. */
   environment: Readonly<Record<string, string | undefined>>
-  /** Records running formatters, so that they are ended if this process is killed. */
+  /** Records running formatters, so that they are ended if Tackle's process is killed. */
   record?: RecordTree
-  /** Time limit for one formatter and file, in milliseconds. Default: 10 seconds. */
+  /** Time limit in milliseconds for one formatter and file. Default: 10 seconds. */
   timeoutMs?: number
 }
 
 const defaultTimeoutMs = 10_000
 
 /**
- * Returns undefined if no formatter is configured. Throws `UsageError` for an unknown formatter.
+ * Creates a formatter service. Returns undefined if no formatter is configured. Throws `UsageError` for an unknown
+ * formatter.
  */
 export function createFormatterService(options: FormatterServiceOptions): FormatterService | undefined {
   const { worktree, trusted, environment, record, timeoutMs = defaultTimeoutMs } = options
@@ -63,7 +64,7 @@ export function createFormatterService(options: FormatterServiceOptions): Format
         continue
       const program = findProgram(formatter.command[0], locations)
       const mayRun = program !== undefined && (trusted || !formatter.runsProjectCode)
-      // Known formatters that are not installed are skipped. Named ones are reported.
+      // Known formatters that are not installed are skipped. Named formatters are reported.
       if (mayRun || isNamed) yield { formatter, program: mayRun ? program : undefined }
     }
   }
@@ -111,7 +112,7 @@ interface Runnable {
   program: string | undefined
 }
 
-/** Searches from the file's directory up to the worktree. */
+/** Returns true if a mark exists in a directory from the file's directory up to the worktree. */
 function isMarked(path: string, worktree: string, marks: readonly string[]): boolean {
   if (marks.length === 0) return true
   for (let directory = dirname(path); isInside(directory, worktree); directory = dirname(directory)) {
@@ -121,14 +122,14 @@ function isMarked(path: string, worktree: string, marks: readonly string[]): boo
   return false
 }
 
-/** Kept output, from its start, in characters. */
+/** Maximum number of characters kept from the start of the output. */
 const maxOutput = 20_000
-/** Shown output, in characters. */
+/** Maximum number of characters of the output that a problem shows. */
 const maxLine = 200
 
 /**
- * Runs a formatter. Returns undefined on success, else the problem in one line. At the time limit or the signal, kills all
- * its processes. Throws `SpawnError` or `PipeError`.
+ * Runs a formatter. Returns undefined on success, and otherwise the problem in one line. At the time limit or when the
+ * signal fires, kills all its processes. Throws `SpawnError` or `PipeError`.
  */
 async function runFormatter(run: {
   argv: readonly [string, ...string[]]
@@ -162,18 +163,18 @@ async function runFormatter(run: {
     return [how, errorLine(output)].filter((text) => text !== "").join(": ")
   } finally {
     signal.removeEventListener("abort", onAbort)
-    // Its children must not write to the file after the lock is released.
+    // Kill the child processes too. They must not write to the file after the lock is released.
     await child.kill()
     child.removeRecords()
   }
 }
 
-/** Adds the reason of a time limit. A stop by the user needs none. */
+/** Returns the problem of a stopped formatter. Adds the reason if a time limit stopped it, but not if the user did. */
 function stopText(what: string, { reason }: AbortSignal): string {
   return reason instanceof TimeoutError ? `${what}: ${reason.message}` : what
 }
 
-/** Returns the first line with an error, else the first line. */
+/** Returns the first line that mentions an error. If there is none, returns the first line. */
 function errorLine(output: string): string {
   const lines = stripVTControlCharacters(output)
     .split("\n")
