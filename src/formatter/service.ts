@@ -174,7 +174,7 @@ function stopText(what: string, { reason }: AbortSignal): string {
   return reason instanceof TimeoutError ? `${what}: ${reason.message}` : what
 }
 
-/** Returns the first line that mentions an error. If there is none, returns the first line. */
+/** Returns the first line that mentions an error, or the first line of the output. */
 function errorLine(output: string): string {
   const lines = stripVTControlCharacters(output)
     .split("\n")
