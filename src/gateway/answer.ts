@@ -6,7 +6,7 @@ import { GatewayError } from "./errors.ts"
 export interface AnswerOptions {
   /** The model name that the client sent. */
   model: string
-  /** False: the client accepts at most one call. Further calls are dropped. */
+  /** False if the client accepts at most one call. Further calls are then dropped. */
   parallel: boolean
   /** True if a stream ends with a chunk that contains the usage. */
   includeUsage: boolean
@@ -19,11 +19,11 @@ type Json = Record<string, unknown>
 interface ChunkWriter {
   /** Returns the chunks of a part. Throws the error of an error part, and `GatewayError` if the answer cannot continue. */
   take(part: ModelPart): Json[]
-  /** Returns the last chunks. Throws `GatewayError` if the answer has no finish reason. */
+  /** Ends the answer. Throws `GatewayError` if the answer has no finish reason. */
   end(): void
 }
 
-/** Creates a writer for one answer. All its chunks share an id. */
+/** Creates a writer for one answer. All chunks of the answer share an id. */
 export function createChunkWriter(options: AnswerOptions): ChunkWriter {
   const head = answerHead("chat.completion.chunk", options.model)
   const calls = new Map<string, { index: number; sent: string }>()
@@ -56,7 +56,10 @@ export function createChunkWriter(options: AnswerOptions): ChunkWriter {
     return index > 0 && !options.parallel
   }
 
-  /** Fails if the streamed pieces are not the beginning of the call. The client must not execute such a call. */
+  /**
+   * Ends a call. Throws if the streamed pieces are not the beginning of its input, since the client must not execute
+   * such a call.
+   */
   function endCall({ toolCallId: id, toolName, input }: Extract<ModelPart, { type: "tool-call" }>): Json[] {
     const started = calls.has(id) ? [] : startCall(id, toolName)
     const sent = calls.get(id)?.sent ?? ""
@@ -127,7 +130,10 @@ function answerHead(object: string, model: string): Json {
   return { id: `chatcmpl-${newId("msg")}`, object, created: Math.floor(Date.now() / 1_000), model }
 }
 
-/** Returns the finish reason. Without a reason from the upstream, the answer is incomplete. */
+/**
+ * Returns the finish reason in OpenAI's format. Throws `GatewayError` if the upstream sent no reason, since the answer
+ * is then incomplete.
+ */
 function finishReason({ unified, raw }: ModelAnswer["finishReason"]): string {
   switch (unified) {
     case "tool-calls":
@@ -146,7 +152,7 @@ function finishReason({ unified, raw }: ModelAnswer["finishReason"]): string {
   }
 }
 
-/** Returns the usage. Undefined if the upstream sent none. */
+/** Returns the usage in OpenAI's format, or undefined if the upstream sent no usage. */
 function writeUsage({ inputTokens, outputTokens }: ModelUsage): Json | undefined {
   if (inputTokens.total === undefined && outputTokens.total === undefined) return undefined
   const [prompt, completion] = [inputTokens.total ?? 0, outputTokens.total ?? 0]
@@ -162,7 +168,7 @@ function writeUsage({ inputTokens, outputTokens }: ModelUsage): Json | undefined
 }
 
 function brokenOff(): GatewayError {
-  return new GatewayError("The upstream's answer broke off. Send the request again.", {
+  return new GatewayError("The upstream's answer ended early. Send the request again.", {
     status: 502,
     label: "upstream_broke_off",
   })
@@ -170,7 +176,7 @@ function brokenOff(): GatewayError {
 
 function unreadableCall(tool: string): GatewayError {
   return new GatewayError(
-    `The model wrote a malformed call of ${tool}, and part of it was already sent. Send the request again.`,
+    `The model wrote a malformed call to ${tool}, and part of the call was already sent. Send the request again.`,
     { status: 502, label: "malformed_call" },
   )
 }

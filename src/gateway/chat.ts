@@ -21,15 +21,15 @@ import type { Upstream } from "./upstream.ts"
 export interface ChatDependencies {
   upstream: Upstream
   policy: ToolCalling
-  /** The format of calls. Undefined: by the model's name. */
+  /** Format of synthetic calls. If undefined, it depends on the model's name. */
   dialect: DialectName | undefined
   /** The models for which the upstream refused tools. */
   memory: ToolSupport
 }
 
-/** A client's request. */
+/** A client's request and the reply to it. */
 interface ChatExchange {
-  /** The unchanged body. */
+  /** The unchanged request body. */
   text: string
   /** Headers for the upstream. */
   headers: Record<string, string>
@@ -39,11 +39,12 @@ interface ChatExchange {
 
 /**
  * Answers one request according to the tool policy:
- * - `native`: passes request and answer through.
+ * - `native`: passes the request and the answer through.
  * - `synthetic`: describes tools in the prompt and reads calls from the text.
- * - `reject`: refuses requests with tools. Others are `native`.
- * - `ignore`: like `synthetic` without the tools. Calls and results of the history become text.
- * - `auto`: `native` until the upstream refuses tools for a model, then `synthetic` for that model.
+ * - `reject`: refuses requests with tools. Passes other requests through.
+ * - `ignore`: acts as `synthetic`, but without tools. Calls and results in the history become text.
+ * - `auto`: acts as `native` until the upstream refuses tools for a model, then as `synthetic` for that model.
+ *
  * Rejects with the error if the answer has not begun.
  */
 export async function answerChat(exchange: ChatExchange, dependencies: ChatDependencies): Promise<void> {
@@ -119,7 +120,7 @@ async function answerFromText(
   reply.sendJson(200, wholeAnswer(answer, options))
 }
 
-/** Sends nothing before the first chunk, so that an error can still be an HTTP status. */
+/** Streams the answer. Sends nothing before the first chunk, so that an earlier error can still set the HTTP status. */
 async function streamAnswer(
   language: LanguageModel,
   call: Parameters<LanguageModel["doStream"]>[0],
@@ -142,7 +143,7 @@ async function streamAnswer(
 
 function rejection(): GatewayError {
   return new GatewayError(
-    "This gateway takes no tools (--policy reject). Leave out tools, or start it with --policy synthetic to have calls read from the text.",
+    "This gateway does not accept tools (--policy reject). Send the request without tools, or start the gateway with --policy synthetic to read calls from the text.",
     { status: 400, label: "tools_not_supported", param: "tools" },
   )
 }

@@ -6,17 +6,17 @@ import { isRecord, parseJson } from "../util/json.ts"
 interface GatewayErrorDetails {
   /** HTTP status. */
   status: number
-  /** Error code: OpenAI's if there is one. */
+  /** Error code. Uses OpenAI's code if OpenAI defines one. */
   label: string
   /** The invalid field of the request, such as `messages.0.role`. */
   param?: string
   /** Headers of the answer, such as `retry-after`. */
   headers?: Record<string, string>
-  /** For debugging. The client does not receive it. */
+  /** Original error, for debugging. The client does not receive it. */
   cause?: unknown
 }
 
-/** The reason why a request is not answered. */
+/** Thrown when a request cannot be answered. */
 export class GatewayError extends TackleError {
   readonly status: number
   readonly label: string
@@ -42,8 +42,8 @@ type GatewayErrorFields = Pick<GatewayError, "message" | "status" | "label"> & {
 }
 
 /**
- * Converts an error of an upstream request. Keeps the upstream's error status and text. 504: the upstream was silent.
- * 502: it could not be reached or its answer could not be read.
+ * Converts an error of an upstream request. Keeps the upstream's error status and text. The status is 504 if the
+ * upstream was silent, and 502 if it could not be reached or its answer could not be read.
  */
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
@@ -65,7 +65,7 @@ export function toGatewayError(error: unknown): GatewayError {
   const code = deepestCode(error)
   if (code !== undefined) {
     return new GatewayError(
-      `Cannot reach the upstream (${code}). Check --upstream and that the server is running.`,
+      `Cannot reach the upstream (${code}). Check that the server is running and that --upstream is its address.`,
       {
         status: 502,
         label: "upstream_unreachable",
@@ -80,7 +80,7 @@ export function toGatewayError(error: unknown): GatewayError {
   })
 }
 
-/** Returns the error message of the upstream's answer. */
+/** Returns the error message in the upstream's answer. */
 function ownWords(body: string): string | undefined {
   const { value } = { value: undefined, ...parseJson(body) }
   if (!isRecord(value)) return body.slice(0, longestText) || undefined
@@ -93,7 +93,7 @@ function retryAfter(headers: unknown): Record<string, string> {
   return typeof value === "string" ? { "retry-after": value } : {}
 }
 
-/** Returns the system code of the error or of its causes. */
+/** Returns the first system error code of the error and its causes. */
 function deepestCode(error: unknown): string | undefined {
   let current = error
   for (let depth = 0; depth < 5 && current instanceof Error; depth++) {
@@ -104,5 +104,5 @@ function deepestCode(error: unknown): string | undefined {
   return undefined
 }
 
-/** Limit in characters. Error pages of proxies can be very long. */
+/** Maximum length of an error message in characters. Error pages of proxies can be very long. */
 const longestText = 2_000

@@ -4,15 +4,15 @@ import { GatewayError } from "./errors.ts"
 
 /** Requirements for every request. */
 export interface GuardOptions {
-  /** The key that clients send as `Authorization: Bearer`. Undefined: none. */
+  /** Key that clients must send as `Authorization: Bearer`. Undefined if no key is required. */
   key: string | undefined
-  /** Maximum size of a request. A larger one is refused with status 413. */
+  /** Maximum size of a request body in bytes. A larger body is refused with status 413. */
   maxBodyBytes: number
 }
 
 /**
- * Throws `GatewayError` for a request that is not allowed. Without a key, the `Host` header must name this machine: a web
- * page can make its own domain resolve to it.
+ * Throws `GatewayError` for a request that is not allowed. Without a key, the `Host` header must name this machine,
+ * since a web page can make its own domain resolve to this machine.
  */
 export function assertAllowed({ headers, method }: IncomingMessage, { key }: GuardOptions): void {
   if (key !== undefined && !isAuthorized(headers.authorization, key)) {
@@ -28,7 +28,8 @@ export function assertAllowed({ headers, method }: IncomingMessage, { key }: Gua
       label: "wrong_host",
     })
   }
-  // A web page can send a form or plain text anywhere. For JSON, a browser sends a preflight, which fails here.
+  // A web page can send a form or plain text to any address. For JSON, a browser sends a preflight request, which fails
+  // here.
   if (method === "POST" && !/^application\/json\b/i.test(headers["content-type"] ?? "")) {
     throw new GatewayError("Send the body as application/json.", {
       status: 415,
@@ -37,7 +38,7 @@ export function assertAllowed({ headers, method }: IncomingMessage, { key }: Gua
   }
 }
 
-/** Reads the body as text. Rejects with `GatewayError` if it is too long, without reading the rest. */
+/** Reads the body as text. Rejects with `GatewayError` if the body is too long, without reading the rest. */
 export async function readBody(incoming: IncomingMessage, { maxBodyBytes }: GuardOptions): Promise<string> {
   const chunks: Buffer[] = []
   let bytes = 0

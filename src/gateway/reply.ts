@@ -6,9 +6,9 @@ import { errorBody, type GatewayError } from "./errors.ts"
 export interface Reply {
   sendJson(status: number, body: object, headers?: Record<string, string>): void
   sendError(error: GatewayError): void
-  /** Sends an answer of the upstream whose text was already read. */
+  /** Sends an answer of the upstream whose text has already been read. */
   sendText(from: Response, text: string): void
-  /** Streams an answer of the upstream. Rejects if it breaks off. */
+  /** Streams an answer of the upstream. Rejects if the answer breaks off. */
   pipe(from: Response): Promise<void>
   /** Starts server-sent events. The first event sends the head. */
   events(): EventReply
@@ -16,7 +16,8 @@ export interface Reply {
 }
 
 /**
- * A stream of server-sent events. The first event sends the head with status 200. Before it, another reply is possible.
+ * A stream of server-sent events. The first event sends the head with status 200. Until then, another reply is
+ * possible.
  */
 interface EventReply {
   readonly begun: boolean
@@ -85,7 +86,7 @@ export function createReply(response: ServerResponse, signal: AbortSignal): Repl
 
 const eventHeaders = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" }
 
-/** Headers of the upstream that the client receives. Length and encoding belong to the other connection. */
+/** Headers of the upstream that the client receives. Length and encoding apply only to the upstream connection. */
 const passedBack = [
   "content-type",
   "cache-control",

@@ -3,7 +3,7 @@ import type { ModelCall } from "../model/chat-completions.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 import { GatewayError } from "./errors.ts"
 
-/** The fields that every policy needs. Others are allowed. */
+/** Request fields that every policy needs. Other fields are allowed. */
 const ChatRequest = z.looseObject({
   model: z.string().min(1),
   messages: z.array(z.unknown()).min(1),
@@ -45,9 +45,9 @@ const Message = z.discriminatedUnion("role", [
 ])
 /** A message of a request that is converted to text. */
 export type ChatMessage = z.infer<typeof Message>
-/** Content of users and tools, which can contain images. */
+/** Content of user and tool messages, which can contain images. */
 type MixedContent = z.infer<typeof shown>
-/** Content of models and instructions, which is only text. */
+/** Content of assistant and system messages, which contain only text. */
 type TextContent = z.infer<typeof spoken>
 
 const FunctionTool = z.object({
@@ -61,7 +61,7 @@ const FunctionTool = z.object({
 
 const NamedTool = z.object({ type: z.literal("function"), function: z.object({ name: z.string() }) })
 
-/** A request that is converted to text. Other keys go to the upstream unchanged. */
+/** A request that is converted to text. Other fields go to the upstream unchanged. */
 const TextRequest = z.looseObject({
   model: z.string(),
   messages: z.array(Message).min(1),
@@ -70,12 +70,12 @@ const TextRequest = z.looseObject({
   parallel_tool_calls: z.boolean().nullish(),
   stream: z.boolean().nullish(),
   stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
-  n: z.literal(1, "Only one answer can be had where calls are read from the text.").nullish(),
-  functions: z.undefined('This is the old form. Send "tools".').optional(),
+  n: z.literal(1, "Must be 1 when the gateway reads calls from the text.").nullish(),
+  functions: z.undefined('Deprecated. Send "tools" instead.').optional(),
 })
 export type TextRequest = z.infer<typeof TextRequest>
 
-/** Parses all parts that are converted to text. Throws `GatewayError` with status 400. */
+/** Parses all fields that are converted to text. Throws `GatewayError` with status 400. */
 export function parseTextRequest(request: ChatRequest): TextRequest {
   const parsed = checked(TextRequest, request)
   const { tools, tool_choice: choice } = parsed
@@ -121,7 +121,7 @@ export function toModelCall(request: TextRequest): Call {
   return call
 }
 
-/** Returns the keys that the model call does not contain. */
+/** Returns the fields of the request that the model call does not contain. */
 export function otherSettings(request: TextRequest): Record<string, unknown> {
   const {
     model: _model,
@@ -136,7 +136,7 @@ export function otherSettings(request: TextRequest): Record<string, unknown> {
   return rest
 }
 
-/** Converts messages. A result contains only the id of its call; the tool's name comes from the call. */
+/** Converts messages. A result contains only the id of its call, so the tool's name comes from the call. */
 function toPrompt(messages: readonly ChatMessage[]): Prompt {
   const calls = messages.flatMap((message) =>
     message.role === "assistant" ? (message.tool_calls ?? []) : [],
@@ -145,7 +145,7 @@ function toPrompt(messages: readonly ChatMessage[]): Prompt {
   return messages.map((message, index) => toMessage(message, names, `messages.${index}.content`))
 }
 
-/** Converts a message. `where` is the path of its content in the request. */
+/** Converts a message. `where` is the path of the message's content in the request. */
 function toMessage(
   message: ChatMessage,
   toolNames: ReadonlyMap<string, string>,
@@ -199,14 +199,14 @@ function readImage(url: string, where: string) {
     return { mediaType, data: { type: "data" as const, data: base64 } }
   if (/^https?:/i.test(url) && URL.canParse(url))
     return { mediaType: "image", data: { type: "url" as const, url: new URL(url) } }
-  throw new GatewayError("The image is not an http(s) URL or a data: URL in base64.", {
+  throw new GatewayError("The image must be an http(s) URL or a base64 data: URL.", {
     status: 400,
     label: "invalid_request",
     param: where,
   })
 }
 
-/** Returns the arguments, or the text of the model if it is not JSON. */
+/** Returns the arguments of a call. Text that is not a JSON object becomes the value of `arguments`. */
 function readArguments(text: string): Record<string, unknown> {
   const parsed = parseJson(text)
   if (parsed.ok && isRecord(parsed.value)) return parsed.value

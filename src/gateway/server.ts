@@ -15,20 +15,20 @@ import { createUpstream } from "./upstream.ts"
 export interface GatewayOptions {
   /** Base URL of a chat completions API, including `/v1`. */
   upstream: string
-  /** Replaces the keys of the clients. */
+  /** Key for the upstream. Replaces the clients' keys. */
   upstreamKey?: string
   policy: ToolCalling
-  /** The format of calls. Default: by the model's name. */
+  /** Format of synthetic calls. By default, it depends on the model's name. */
   dialect?: DialectName
-  /** Default: 127.0.0.1. Addresses other than loopback need a key. */
+  /** Address to listen on. Default: 127.0.0.1. Any address that is not loopback requires `key`. */
   host?: string
-  /** 0: any free port. */
+  /** Port to listen on. 0 selects any free port. */
   port: number
-  /** The key that clients must send. Default: none; the client's own key goes to the upstream. */
+  /** Key that clients must send. By default, no key is required, and the client's own key goes to the upstream. */
   key?: string
-  /** Maximum silence of the upstream in milliseconds. Default: 10 minutes, the timeout of OpenAI's clients. */
+  /** Maximum silence of the upstream in milliseconds. Default: 10 minutes, which is the timeout of OpenAI's clients. */
   silenceMs?: number
-  /** Maximum size of a request. Default: 64 MiB. */
+  /** Maximum size of a request body in bytes. Default: 64 MiB. */
   maxBodyBytes?: number
   fetch: typeof fetch
   /** Receives one line for each failed request. */
@@ -82,7 +82,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       if (gone.signal.aborted) return
       const failure = toGatewayError(error)
       options.onFailure?.(`${incoming.method} ${incoming.url}: ${failure.status} ${failure.message}`)
-      // After the head was sent, only a broken connection shows that the answer is incomplete.
+      // Once the head is sent, only a broken connection shows that the answer is incomplete.
       if (reply.begun) response.destroy()
       else reply.sendError(failure)
     }

@@ -5,21 +5,26 @@ import { TimeoutError } from "../util/abort.ts"
 
 /** Options of the upstream. */
 interface UpstreamOptions {
-  /** Includes `/v1`, without a trailing slash. */
+  /** Base URL, including `/v1` and without a trailing slash. */
   baseURL: string
-  /** Replaces the client's key. */
+  /** Key that replaces the client's key. */
   key: string | undefined
   /** Maximum silence in milliseconds, before and within an answer. */
   silenceMs: number
   fetch: typeof fetch
 }
 
-/** The server behind the gateway. */
+/** Gives access to the server behind the gateway. */
 export interface Upstream {
   readonly baseURL: string
-  /** Returns the client's headers for the upstream. `keepKey`: pass on the client's key. */
+  /**
+   * Returns the headers for the upstream, taken from a client's request. With `keepKey`, includes the client's key
+   * unless `key` replaces it.
+   */
   headers(from: IncomingHttpHeaders, keepKey: boolean): Record<string, string>
-  /** Returns a `fetch` that ends at the signal, or when the upstream is silent for too long, also within the body. */
+  /**
+   * Returns a `fetch` that fails when the signal fires or the upstream is silent for too long, even within the body.
+   */
   fetchUntil(signal: AbortSignal): typeof fetch
 }
 
@@ -48,7 +53,7 @@ export function createUpstream({ baseURL, key, silenceMs, fetch: ask }: Upstream
   }
 }
 
-/** Headers about the client and its account. Others are not passed on. */
+/** Headers about the client and its account. Other headers are not passed on. */
 const passedOn = ["user-agent", "openai-organization", "openai-project", "http-referer", "x-title"]
 
 function silence(limitMs: number): TimeoutError {
@@ -85,7 +90,7 @@ function watchedBody(
   )
 }
 
-/** Returns the response with another body. Contains only what the gateway and the provider package read. */
+/** Returns a response with another body. It has only the properties that the gateway and the provider package read. */
 function withBody(
   { url, ok, status, statusText, headers }: Response,
   body: ReadableStream<Uint8Array>,

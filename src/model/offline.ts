@@ -27,9 +27,9 @@ export function createOfflineModel(): Model {
 }
 
 const introduction =
-  'I am tackle/offline, a stand-in made of rules, without intelligence. For a real model pass --model provider/model, with its key in the environment, or set "model" in tackle.json.'
+  'I am tackle/offline, a rule-based stand-in without intelligence. To use a real model, pass --model provider/model with its key in the environment, or set "model" in tackle.json.'
 
-const abilities = `I can: list the files in DIR; find files named *.ts; read FILE; find TEXT in DIR; replace A with B in FILE; create FILE with TEXT; run COMMAND. Put text with commas or spaces in quotes; join several with "then".`
+const abilities = `I can: list the files in DIR; find files named *.ts; read FILE; find TEXT in DIR; replace A with B in FILE; create FILE with TEXT; run COMMAND. Put text with commas or spaces in quotes; join several requests with "then".`
 
 const usage: LanguageModelV4Usage = {
   inputTokens: { total: undefined, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },

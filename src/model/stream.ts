@@ -208,14 +208,14 @@ function readTokens({ inputTokens, outputTokens }: LanguageModelV4Usage): Tokens
 /** Returns the retryable error for a silent server. */
 export function silence(model: string, ms: number): ProviderError {
   return new ProviderError(
-    `${model}: the server sent nothing for ${ms / 1000} s. If it needs longer, increase timeout in the config.`,
+    `${model}: the server sent nothing for ${ms / 1000} s. If it needs more time, increase the timeout in the config.`,
     { kind: "timeout", retryable: true },
   )
 }
 
 /** Returns the retryable error for an incomplete answer. */
 function incompleteAnswer(model: string): ProviderError {
-  return new ProviderError(`${model}: the answer broke off before its end.`, {
+  return new ProviderError(`${model}: the answer ended before it was complete.`, {
     kind: "bad-response",
     retryable: true,
   })

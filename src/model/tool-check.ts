@@ -42,9 +42,9 @@ export async function checkTools(model: LanguageModel, signal: AbortSignal): Pro
       detail: call ? `${call.toolName} ${call.input}` : "an answer without a call",
     },
     call === undefined
-      ? { holds: undefined, detail: "no call to finish with" }
+      ? { holds: undefined, detail: "no call, so not tested" }
       : { holds: unified === "tool-calls", detail: raw ?? unified },
-    call === undefined ? { holds: undefined, detail: "no call to check" } : fits(call.input),
+    call === undefined ? { holds: undefined, detail: "no call, so not tested" } : fits(call.input),
     ...(await settled(signal, 2, () => takesResults(model, ask))),
     ...(await settled(signal, 1, async () => [await streams(model, ask)])),
     ...(await settled(signal, 1, async () => [await callsSeveral(model, ask)])),

@@ -1,7 +1,7 @@
 import * as z from "zod"
 import { FinishReason, type Part, Tokens } from "./part.ts"
 
-/** Names a model: `openai` and `gpt-5` for `openai/gpt-5`. */
+/** Reference to a model: `openai` and `gpt-5` for `openai/gpt-5`. */
 export const ModelRef = z.object({ providerID: z.string(), modelID: z.string() })
 export type ModelRef = z.infer<typeof ModelRef>
 
@@ -34,7 +34,7 @@ export const UserMessage = z.object({
 })
 export type UserMessage = z.infer<typeof UserMessage>
 
-/** One step of the model with its calls. `parentID` is the user message that it answers. */
+/** One step of the model with its calls. `parentID` is the id of the user message that the step answers. */
 export const AssistantMessage = z.object({
   id: z.string(),
   sessionID: z.string(),

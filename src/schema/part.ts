@@ -36,13 +36,16 @@ export const FilePart = z.object({
 })
 export type FilePart = z.infer<typeof FilePart>
 
-/** One tool call, from its first byte to its result. `tool` is the name as the model wrote it. */
+/** One tool call, from its first byte to its result. `tool` is the tool's name as the model wrote it. */
 export const ToolPart = z.object({
   ...base,
   type: z.literal("tool"),
   callID: z.string(),
   tool: z.string(),
-  /** The call that made this call, such as `batch`. Its result contains the result of this call. */
+  /**
+   * Id of the call that made this call, such as a `batch` call. The result of that call contains the result of this
+   * one.
+   */
   parentCallID: z.string().optional(),
   state: ToolState,
   metadata: providerMetadata.optional(),
@@ -53,7 +56,7 @@ export type ToolPart = z.infer<typeof ToolPart>
 export const StepStartPart = z.object({ ...base, type: z.literal("step-start") })
 export type StepStartPart = z.infer<typeof StepStartPart>
 
-/** Tokens as counted by the provider. `input` excludes cached tokens, `output` excludes reasoning. */
+/** Token counts from the provider. `input` excludes cached tokens, and `output` excludes reasoning. */
 export const Tokens = z.object({
   input: z.number(),
   output: z.number(),
@@ -62,11 +65,14 @@ export const Tokens = z.object({
 })
 export type Tokens = z.infer<typeof Tokens>
 
-/** Why a step ended. `tool-calls`: the model waits for results. `length`: the output limit was reached. */
+/**
+ * Reason why a step ended. `tool-calls` means that the model waits for results, and `length` that the output limit was
+ * reached.
+ */
 export const FinishReason = z.enum(["stop", "length", "content-filter", "tool-calls", "error", "other"])
 export type FinishReason = z.infer<typeof FinishReason>
 
-/** End of a step. `cost` is in US dollars at the configured prices, 0 without prices. */
+/** End of a step. `cost` is in US dollars at the configured prices, or 0 without prices. */
 export const StepFinishPart = z.object({
   ...base,
   type: z.literal("step-finish"),
@@ -91,14 +97,20 @@ export type RetryPart = z.infer<typeof RetryPart>
 export const FileVersion = z.object({ hash: z.string(), mode: z.number().optional() })
 export type FileVersion = z.infer<typeof FileVersion>
 
-/** A file that a turn changed. A missing version means no file. `path` is absolute, with all links followed. */
+/**
+ * A file that a turn changed. `before` or `after` is absent if the file did not exist. `path` is absolute, with all
+ * links resolved.
+ */
 export const FileChange = z.object({
   path: z.string(),
   before: FileVersion.optional(),
   after: FileVersion.optional(),
-  /** Why the change cannot be undone. `mixed`: another program changed the file between two changes of the turn. */
+  /**
+   * Reason why the change cannot be undone. `mixed` means that another program changed the file between two changes of
+   * the turn.
+   */
   fixed: z.enum(["too-large", "mixed"]).optional(),
-  /** Undo skipped this file, so redo skips it too. */
+  /** True if undo skipped this file. Redo then skips it too. */
   left: z.boolean().optional(),
 })
 export type FileChange = z.infer<typeof FileChange>
@@ -110,7 +122,7 @@ export const PatchPart = z.object({
   files: z.array(FileChange),
   /** Commands whose changes could not be tracked completely, as text. */
   unseen: z.array(z.string()).optional(),
-  /** The turn is undone, except for files with `left`. */
+  /** True if the turn is undone, except for files with `left`. */
   undone: z.boolean().optional(),
 })
 export type PatchPart = z.infer<typeof PatchPart>
@@ -127,8 +139,8 @@ export const SeenFile = z.object({
 export type SeenFile = z.infer<typeof SeenFile>
 
 /**
- * A summary that replaces all earlier messages in the prompt, except those starting at `from`. `auto`: not requested by
- * the user. `tokens` and `cost` belong to the summary.
+ * A summary that replaces all earlier messages in the prompt, except the messages from `from` on. `auto` is true unless
+ * the user requested the summary. `tokens` and `cost` belong to the summary.
  */
 export const CompactionPart = z.object({
   ...base,
@@ -137,7 +149,7 @@ export const CompactionPart = z.object({
   from: z.string().optional(),
   /** Tools that were found or called in the summarized messages: see `session/deferred-tools.ts`. */
   tools: z.array(z.string()).optional(),
-  /** Files that were read or written before. Absent: they are only known from the results of the calls. */
+  /** Files that the session read or wrote before. Absent if they are known only from the results of the calls. */
   seen: z.array(SeenFile).optional(),
   tokens: Tokens.optional(),
   cost: z.number().optional(),
@@ -154,7 +166,7 @@ export const SubtaskPart = z.object({
 })
 export type SubtaskPart = z.infer<typeof SubtaskPart>
 
-/** The parts of a message: one schema for the store, the events and every client. */
+/** A part of a message. The store, the events, and every client use this schema. */
 export const Part = z.discriminatedUnion("type", [
   TextPart,
   ReasoningPart,

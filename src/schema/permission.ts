@@ -1,6 +1,6 @@
 import * as z from "zod"
 
-/** The decision for a request. `ask`: the user decides. */
+/** The decision for a request. `ask` means that the user decides. */
 export const Action = z.enum(["allow", "ask", "deny"])
 export type Action = z.infer<typeof Action>
 
@@ -8,7 +8,7 @@ export type Action = z.infer<typeof Action>
 export const RuleSource = z.lazy(() => z.object({ file: z.string(), line: z.number().optional() }))
 export type RuleSource = z.infer<typeof RuleSource>
 
-/** Applies an action to requests whose permission and pattern match. Both may contain `*` and `?`. */
+/** A rule that applies an action to requests whose permission and pattern match. Both may contain `*` and `?`. */
 export const Rule = z.lazy(() =>
   z.object({
     permission: z.string(),
@@ -19,10 +19,13 @@ export const Rule = z.lazy(() =>
 )
 export type Rule = z.infer<typeof Rule>
 
-/** Rules in written order. The last matching rule decides. */
+/** Rules in the order in which they were written. The last matching rule decides. */
 export type Ruleset = readonly Rule[]
 
-/** The call that makes a request. `parent`: the `task` call of a subagent, and the name of the subagent. */
+/**
+ * The call that makes a request. `parent` is set in a subagent. It contains the `task` call and the name of the
+ * subagent.
+ */
 export const CallReference = z.lazy(() =>
   z.object({
     messageID: z.string(),
@@ -41,16 +44,16 @@ export const PermissionRequest = z.lazy(() =>
     sessionID: z.string(),
     permission: z.string(),
     patterns: z.array(z.string()),
-    /** The patterns that "always" allows. Empty: "always" is not offered. */
+    /** Patterns that "always" allows. Empty if "always" is not offered. */
     always: z.array(z.string()),
-    /** Information for the decision: a diff, the command, the resolved path. */
+    /** Information for the decision, such as a diff, the command, or the resolved path. */
     metadata: z.record(z.string(), z.unknown()),
     tool: CallReference.optional(),
   }),
 )
 export type PermissionRequest = z.infer<typeof PermissionRequest>
 
-/** A reply to a request. `always` may narrow the offered patterns and set the scope of the grant. */
+/** A reply to a request. With `always`, the reply may narrow the offered patterns and set the scope of the grant. */
 export const PermissionReply = z.lazy(() =>
   z.discriminatedUnion("reply", [
     z.object({ reply: z.literal("once") }),
@@ -64,7 +67,7 @@ export const PermissionReply = z.lazy(() =>
 )
 export type PermissionReply = z.infer<typeof PermissionReply>
 
-/** The source of a reply. */
+/** The source of a reply to a permission request. */
 export type ReplySource = "user" | "auto" | "no-terminal" | "grant" | "abort"
 
 /** A rule that the user granted. Applies to a session or to a worktree. */
@@ -72,7 +75,7 @@ export const Grant = z.lazy(() =>
   z.object({
     id: z.string(),
     scope: z.enum(["session", "project"]),
-    /** Set with scope `session`. */
+    /** Set if the scope is `session`. */
     sessionID: z.string().optional(),
     worktree: z.string(),
     permission: z.string(),

@@ -1,7 +1,7 @@
 import * as z from "zod"
 import { CallReference } from "./permission.ts"
 
-/** A question of the model to the user. The user can always answer in their own words. */
+/** A question from the model to the user. The user can always answer in their own words. */
 export const Question = z.lazy(() =>
   z.object({
     question: z.string().min(1).describe("Complete question"),
@@ -39,6 +39,6 @@ export const QuestionRequest = z.lazy(() =>
 )
 export type QuestionRequest = z.infer<typeof QuestionRequest>
 
-/** For each question the chosen labels or the written answer. An empty list: not answered. */
+/** Chosen labels or the written answer, for each question. An empty list means that the question was not answered. */
 export const QuestionAnswers = z.lazy(() => z.array(z.array(z.string())))
 export type QuestionAnswers = z.infer<typeof QuestionAnswers>

@@ -5,24 +5,24 @@ import { ModelRef } from "./message.ts"
 export const Session = z.object({
   id: z.string(),
   title: z.string(),
-  /** Base of relative paths in tool calls. Absolute. */
+  /** Absolute path that is the base of relative paths in tool calls. */
   directory: z.string(),
-  /** The root of the git worktree, or the directory itself without git. Absolute. */
+  /** Absolute path of the git worktree's root, or of the directory itself without git. */
   worktree: z.string(),
   agent: z.string(),
   model: ModelRef.optional(),
-  /** The session whose `task` call started this one. */
+  /** Id of the session whose `task` call started this session. */
   parentID: z.string().optional(),
-  /** True for the replay of a recorded run. `--continue` ignores it. */
+  /** True for the replay of a recorded run, which `--continue` ignores. */
   replayed: z.literal(true).optional(),
-  /** Messages whose turns were undone since the last prompt, in the order of undoing. */
+  /** Ids of the messages whose turns were undone since the last prompt, in the order of the undo operations. */
   undone: z.array(z.string()).optional(),
-  /** Set while a command with its own agent or model runs: the values to restore afterwards. */
+  /** Values to restore after a command with its own agent or model. Set only while such a command runs. */
   lent: z
     .object({
-      /** The agent of the command, and the previous agent. */
+      /** Agent of the command (`to`) and the previous agent (`from`). */
       agent: z.object({ to: z.string(), from: z.string() }).optional(),
-      /** The previous model; null: none. Absent: the model does not change. */
+      /** Previous model, or null if the session had none. Absent if the command does not change the model. */
       model: ModelRef.nullable().optional(),
     })
     .optional(),

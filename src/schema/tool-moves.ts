@@ -8,7 +8,7 @@ import type {
   ToolStateRunning,
 } from "./tool-state.ts"
 
-/** An impossible transition, such as completed → running. Indicates a bug in the caller. */
+/** Thrown for an impossible transition, such as completed → running. Indicates a bug in the caller. */
 export class IllegalMoveError extends TackleError {
   constructor(from: ToolState["status"], to: ToolState["status"]) {
     super(`A tool call cannot change from ${from} to ${to}.`, {
@@ -35,7 +35,7 @@ export function pending(raw = "", input: Record<string, unknown> = {}): ToolStat
   return { status: "pending", input, raw }
 }
 
-/** pending → running. `harmless`: the tool has no effect before {@link act}. */
+/** Starts a call: pending → running. With `harmless`, the tool has no effect before {@link act}. */
 export function start(
   from: ToolStatePending,
   input: Record<string, unknown>,
@@ -48,26 +48,26 @@ export function start(
   return to
 }
 
-/** running → running: the call may take effect. Store this state before it does. */
+/** Notes that a running call may take effect from now on. Store this state before the call takes effect. */
 export function act(from: ToolStateRunning): ToolStateRunning {
   const { harmless: _, ...to } = from
   assertMove(from, to)
   return to
 }
 
-/** Returns false if a call that was interrupted in this state certainly had no effect. */
+/** Returns true if a call that was interrupted in this state may have taken effect. */
 export function mayHaveActed(state: ToolStatePending | ToolStateRunning): boolean {
   return state.status === "running" && state.harmless !== true
 }
 
-/** Describes the effect of an unfinished call for the model. */
+/** Returns a sentence that describes the effect of an unfinished call to the model. */
 export function describeEffect(state: ToolStatePending | ToolStateRunning): string {
   return mayHaveActed(state)
     ? "It may have taken effect, fully or partly. Check before you repeat it."
     : "It had no effect."
 }
 
-/** running → running: sets the title and merges the metadata. */
+/** Updates a running call: sets the title and merges the metadata. */
 export function progress(
   from: ToolStateRunning,
   update: { title?: string; metadata?: Record<string, unknown> },
@@ -78,7 +78,7 @@ export function progress(
   return to
 }
 
-/** When a call ended, and how long it waited for the user, in milliseconds. */
+/** Time at which a call ended, and how long the call waited for the user. Both are in milliseconds. */
 interface Ended {
   at: number
   waited: number
@@ -90,7 +90,7 @@ function timeOf(from: ToolStatePending | ToolStateRunning, ended: number | Ended
   return { start, end: at, waited: waited > 0 ? waited : undefined }
 }
 
-/** running → completed. */
+/** Completes a call: running → completed. */
 export function complete(
   from: ToolStateRunning,
   result: { title: string; output: string; metadata: Record<string, unknown>; attachments?: Attachment[] },
@@ -104,7 +104,7 @@ export function complete(
   return to
 }
 
-/** pending or running → error. */
+/** Fails a call: pending or running → error. */
 export function fail(
   from: ToolStatePending | ToolStateRunning,
   failure: { error: string; metadata?: Record<string, unknown>; input?: Record<string, unknown> },

@@ -14,15 +14,17 @@ export type Attachment = z.infer<typeof Attachment>
 const Input = z.lazy(() => z.record(z.string(), z.unknown()))
 const Metadata = z.lazy(() => z.record(z.string(), z.unknown()))
 
-/** The call is arriving. `raw` is the JSON text so far, `input` its value when complete. */
+/**
+ * State of a call that is still arriving. `raw` is the JSON text so far, and `input` is its value once it is complete.
+ */
 export const ToolStatePending = z.lazy(() =>
   z.object({ status: z.literal("pending"), input: Input, raw: z.string() }),
 )
 export type ToolStatePending = z.infer<typeof ToolStatePending>
 
 /**
- * The tool runs. It reported `title` and `metadata`. `harmless`: it has changed nothing outside the engine so far, because
- * it only reads or waits for permission. Times are milliseconds since the epoch.
+ * State of a running call. The tool reports `title` and `metadata`. `harmless` means that the tool has changed nothing
+ * outside the engine so far, because it only reads or waits for permission. Times are in milliseconds since the epoch.
  */
 export const ToolStateRunning = z.lazy(() =>
   z.object({
@@ -36,15 +38,15 @@ export const ToolStateRunning = z.lazy(() =>
 )
 export type ToolStateRunning = z.infer<typeof ToolStateRunning>
 
-/** Start and end of the call. `waited`: milliseconds of it spent waiting for the user. */
+/** Start and end of a call. `waited` is the part of that time spent waiting for the user, in milliseconds. */
 const Time = z.lazy(() => z.object({ start: z.number(), end: z.number(), waited: z.number().optional() }))
 
-/** Returns how long the tool of a finished call worked, in milliseconds, without the time spent waiting for the user. */
+/** Returns the working time of a finished call in milliseconds, without the time spent waiting for the user. */
 export function workMs({ start, end, waited = 0 }: z.infer<typeof Time>): number {
   return Math.max(0, end - start - waited)
 }
 
-/** The model reads `output`. Users and programs read `title` and `metadata`. */
+/** State of a completed call. The model reads `output`. Users and programs read `title` and `metadata`. */
 export const ToolStateCompleted = z.lazy(() =>
   z.object({
     status: z.literal("completed"),
@@ -54,13 +56,13 @@ export const ToolStateCompleted = z.lazy(() =>
     metadata: Metadata,
     time: Time,
     attachments: z.array(Attachment).optional(),
-    /** The file with the output. The model reads only its path. */
+    /** Path of the file with the output. The model then reads only this path. */
     pruned: z.string().optional(),
   }),
 )
 export type ToolStateCompleted = z.infer<typeof ToolStateCompleted>
 
-/** The model reads `error`. `metadata.kind` is the reason: see `call/call-failure.ts`. */
+/** State of a failed call. The model reads `error`. `metadata.kind` is the reason: see `call/call-failure.ts`. */
 export const ToolStateError = z.lazy(() =>
   z.object({
     status: z.literal("error"),

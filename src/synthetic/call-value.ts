@@ -16,10 +16,13 @@ export const argumentKeys = [
   "action_input",
 ] as const
 
-/** Keys that are not part of the arguments. */
+/** Keys of a call that are not arguments. */
 const otherKeys = new Set(["type", "id", "call_id", "tool_call_id", "index"])
 
-/** A call read from a value, or the reason why it is not one, which completes a sentence that begins with "it". */
+/**
+ * A call read from a value, or the reason why the value is not a call. The reason completes a sentence that begins with
+ * "it".
+ */
 type CallValue =
   | { ok: true; call: ReadCall }
   | { ok: false; reason: string; tool?: string; unknown?: ReadCall | undefined }
@@ -65,7 +68,7 @@ function callByKey(
   return callOfValue({ name, arguments: given }, tools, exact)
 }
 
-/** Finds the offered tool of this name or of a similar one. `repaired` reports a similar name. */
+/** Finds the offered tool with this name or a similar one. `repaired` reports that the name was only similar. */
 export function findTool(
   name: string,
   tools: ReadonlyMap<string, SyntheticTool>,
@@ -82,13 +85,13 @@ export function findTool(
     : { ok: true, tool, repaired: `the name "${name}" was read as "${tool}"` }
 }
 
-/** Returns a call of a tool that is not offered. Undefined if the name or the input cannot belong to a call. */
+/** Returns a call of a tool that is not offered, or undefined if the name or the input cannot belong to a call. */
 export function callOfUnknown(name: string, input: unknown): ReadCall | undefined {
   if (!/^[\w.:/-]{1,64}$/.test(name) || !isRecord(input) || isSchema(input)) return undefined
   return { tool: name, input: JSON.stringify(input) }
 }
 
-/** Counts the calls of offered tools in the value. Returns 0 if any part of it is something else. */
+/** Counts the calls of offered tools in the value. Returns 0 if the value contains anything else. */
 export function plainCalls(value: unknown, tools: ReadonlyMap<string, SyntheticTool>): number {
   const inner = isRecord(value) ? (value.tool_calls ?? value.tool_call ?? value) : value
   const values = Array.isArray(inner) ? inner : [inner]
@@ -103,7 +106,7 @@ function isPlainCall(value: unknown, tools: ReadonlyMap<string, SyntheticTool>):
   return typeof name === "string" && tools.has(name) && key !== undefined && !isSchema(inner[key])
 }
 
-/** Returns true if the arguments are a schema: the tool is described, not called. */
+/** Returns true if the arguments are a schema, which means that the tool is described, not called. */
 function isSchema(value: unknown): boolean {
   return (
     isRecord(value) && value.type === "object" && ("properties" in value || Object.keys(value).length === 1)

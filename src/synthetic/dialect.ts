@@ -1,7 +1,7 @@
 import type { JsonSchema } from "../util/json-schema.ts"
 import type { Reading, Source } from "./source.ts"
 
-/** A tool of a request. */
+/** A tool that a request offers to the model. */
 export interface SyntheticTool {
   name: string
   description?: string | undefined
@@ -13,7 +13,7 @@ export const dialectNames = ["hermes", "json-fence", "llama", "mistral", "python
 /** One of the {@link dialectNames}. */
 export type DialectName = (typeof dialectNames)[number]
 
-/** A call that was read. `input` is JSON; `repaired` describes the repairs that were needed. */
+/** A call that was read successfully. `input` is JSON text. `repaired` describes the repairs that were needed. */
 export interface ReadCall {
   tool: string
   input: string
@@ -24,26 +24,26 @@ export interface ReadCall {
 export interface MalformedCall {
   /** The text that the model wrote. */
   text: string
-  /** The problem, for the model: completes a sentence that begins with "it". */
+  /** Problem to report to the model. Completes a sentence that begins with "it". */
   reason: string
-  /** The tool, if it could be read. */
+  /** Name of the tool, if it could be read. */
   tool?: string | undefined
-  /** The complete call, if only its tool is not offered. */
+  /** The complete call, if its only problem is that the tool is not offered. */
   unknown?: ReadCall | undefined
   /** True if the answer reached its token limit within the call. */
   cut?: boolean
 }
 
-/** Receives what a reader finds. `start` may precede a call or a malformed call. */
+/** Receives the calls that a reader finds. `start` may precede a call or a malformed call. */
 export interface CallSink {
-  /** A call of this tool begins. Its input follows in pieces through `delta` and complete through `call`. */
+  /** Begins a call of this tool. `delta` then receives the input in pieces, and `call` receives the complete input. */
   start(tool: string): void
   delta(text: string): void
   call(call: ReadCall): void
   malformed(call: MalformedCall): void
 }
 
-/** The input of a reader. The source is positioned after the opening. */
+/** The input of a reader. The source is positioned directly after the opening. */
 export interface ReadContext {
   source: Source
   sink: CallSink
@@ -58,17 +58,17 @@ export interface ReadContext {
   followsCall: boolean
 }
 
-/** The beginning of a call, and the reader for the rest. */
+/** Text that begins a call, and the reader for the rest of the call. */
 export interface Opening {
   literal: string
   /**
-   * True for a mark that does not occur in ordinary text. It counts in every dialect. Other openings count only in
-   * their own dialect and at the beginning of a line.
+   * True for a mark that does not occur in ordinary text. Such an opening counts in every dialect. Any other opening
+   * counts only in its own dialect and at the beginning of a line.
    */
   explicit: boolean
   /**
-   * Reads to the end of the calls. `text`: there was no call, and the sink received nothing. `mark`: the opening only
-   * surrounds calls and is dropped.
+   * Reads to the end of the calls. Returns `text` if the opening begins no call; the sink has then received nothing.
+   * Returns `mark` if the opening only surrounds calls and is dropped.
    */
   read(context: ReadContext): Reading<"calls" | "text" | "mark">
 }
@@ -77,7 +77,7 @@ export interface Opening {
 export interface Dialect {
   name: DialectName
   openings: readonly Opening[]
-  /** Returns the opening that consists of the tool's name. */
+  /** Returns an opening that contains the tool's name. */
   toolOpenings?: (tool: SyntheticTool) => Opening
   /** Describes the format to the model. An example from `write` follows. */
   instructions: string

@@ -16,12 +16,12 @@ const dialects: Readonly<Record<DialectName, Dialect>> = {
   xml,
 }
 
-/** Returns the dialect of this name. */
+/** Returns the dialect with this name. */
 export function dialectNamed(name: DialectName): Dialect {
   return dialects[name]
 }
 
-/** The formats that models were trained on, by model id. The first match counts. */
+/** Dialects that models were trained on, by model id. The first matching row applies. */
 const dialectsByModel: readonly [RegExp, DialectName][] = [
   [/qwen-?3(\.\d)?-?coder|minimax|seed-oss/i, "xml"],
   [/qwen-?2\.5-?coder/i, "json-fence"],
@@ -31,12 +31,12 @@ const dialectsByModel: readonly [RegExp, DialectName][] = [
   [/llama/i, "llama"],
 ]
 
-/** Returns the dialect that a model of this id most likely writes well. Default: `hermes`. */
+/** Returns the dialect that a model with this id is most likely to write well. Default: `hermes`. */
 export function dialectFor(modelID: string): DialectName {
   return dialectsByModel.find(([pattern]) => pattern.test(modelID))?.[1] ?? "hermes"
 }
 
-/** Openings that do not occur in ordinary text, of all dialects. */
+/** Openings of all dialects that do not occur in ordinary text. */
 const explicitOpenings: readonly Opening[] = [
   ...Object.values(dialects).flatMap(({ openings }) => openings.filter(({ explicit }) => explicit)),
   ...markOpenings,
@@ -44,7 +44,10 @@ const explicitOpenings: readonly Opening[] = [
   ...surroundingMarks,
 ]
 
-/** Openings by dialect, without names of tools. Sorted once because sorting takes longer than reading a short answer. */
+/**
+ * Openings by dialect, except those with tool names. Sorted once, since sorting takes longer than reading a short
+ * answer.
+ */
 const fixedOpenings = new Map(
   Object.values(dialects).map(({ name, openings }) => [
     name,
@@ -53,8 +56,8 @@ const fixedOpenings = new Map(
 )
 
 /**
- * Returns the openings that a parser looks for: all of the dialect and the explicit ones of all others, longest first,
- * so that a shorter opening does not hide a longer one.
+ * Returns the openings that a parser looks for: all openings of the dialect and the explicit openings of all other
+ * dialects. The longest come first, so that a shorter opening does not hide a longer one.
  */
 export function openingsFor(name: DialectName, tools: readonly SyntheticTool[]): readonly Opening[] {
   const fixed = fixedOpenings.get(name) ?? []

@@ -4,8 +4,8 @@ import { endsString, lookAhead, opensQuotedObject } from "./scan-json.ts"
 type LooseValue = { ok: true; value: unknown; exact: boolean } | { ok: false; error: string }
 
 /**
- * Reads JSON and common deviations: Python quotes and constants, bare keys, extra commas, raw line breaks and quotes
- * in strings, missing closing brackets at the end. `exact` is false if the text is not valid JSON. Never guesses
+ * Reads JSON and common deviations: Python quotes and constants, bare keys, extra commas, raw line breaks and quotes in
+ * strings, and missing closing brackets at the end. `exact` is false if the text is not valid JSON. Never guesses
  * content: an unterminated string or a missing value is an error.
  */
 export function readLooseValue(text: string): LooseValue {
@@ -25,7 +25,7 @@ export function readLooseValue(text: string): LooseValue {
   }
 }
 
-/** A Python call with positional and named values. */
+/** A Python call with positional and named arguments. */
 export interface PythonCall {
   name: string
   positional: unknown[]
@@ -151,7 +151,7 @@ function readString(cursor: Cursor, isKey = false): string {
 type Cursor = ReturnType<typeof createCursor>
 
 function createCursor(text: string) {
-  /** Open brackets. */
+  /** Open brackets, innermost last. */
   const open: string[] = []
   return {
     at: 0,
@@ -189,7 +189,7 @@ function createCursor(text: string) {
     space() {
       this.match(/(?:\s|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y)
     },
-    /** Skips white space, comments and commas. */
+    /** Skips white space, comments, commas, and semicolons. */
     separators() {
       this.match(/(?:[\s,;]|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y)
     },
@@ -205,7 +205,7 @@ function createCursor(text: string) {
   }
 }
 
-/** Keeps a key named `__proto__` as an ordinary key. */
+/** Returns an empty object in which `__proto__` is an ordinary key. */
 function record(): Record<string, unknown> {
   return Object.create(null)
 }

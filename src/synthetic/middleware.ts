@@ -13,20 +13,21 @@ import { dialectFor, dialectNamed } from "./dialects.ts"
 import { defaultRetries, describeTools, retryMessages, toTextPrompt } from "./prompt.ts"
 import { createTranslator } from "./translate.ts"
 
-/** Options of synthetic tool calling. */
+/** Options for synthetic tool calling. */
 export interface SyntheticOptions {
-  /** The format of calls. Default: by the model's id, else `hermes`. */
+  /** Format of calls. Defaults to the format for the model's id, or else to `hermes`. */
   dialect?: DialectName
   /** Maximum number of retries within one request after a malformed call. Default: 2. */
   retries?: number
 }
 
 /**
- * AI SDK middleware that adds tool calling to a model without it: tools are described in the prompt, and calls are
- * read from the text of the answer. A call's `providerMetadata` describes repairs (`tackle.repaired`); that of the
- * finish part counts retries (`tackle.retries`). Tools that the provider executes are dropped.
+ * Returns AI SDK middleware that adds tool calling to a model without it. Describes the tools in the prompt and reads
+ * calls from the text of the answer. The `providerMetadata` of a call describes repairs (`tackle.repaired`), and that
+ * of the finish part counts retries (`tackle.retries`). Drops tools that the provider executes.
  *
- * Does not use `transformParams`: reading the answer needs the tools, and one request may call the model repeatedly.
+ * Does not use `transformParams`, since reading the answer needs the tools and one request may call the model
+ * repeatedly.
  */
 export function syntheticTools(options: SyntheticOptions = {}): LanguageModelV4Middleware {
   return {
@@ -36,7 +37,7 @@ export function syntheticTools(options: SyntheticOptions = {}): LanguageModelV4M
   }
 }
 
-/** Applies {@link syntheticTools} to a model without `wrapLanguageModel` of the AI SDK. */
+/** Applies {@link syntheticTools} to a model. Does not need `wrapLanguageModel` of the AI SDK. */
 export function withSyntheticTools(model: LanguageModelV4, options: SyntheticOptions = {}): LanguageModelV4 {
   return {
     specificationVersion: "v4",
@@ -50,10 +51,10 @@ export function withSyntheticTools(model: LanguageModelV4, options: SyntheticOpt
   }
 }
 
-/** A request with tools as text, and the settings for reading the answer. */
+/** A request that describes its tools as text, with the settings for reading the answer. */
 interface TextRequest {
   params: LanguageModelV4CallOptions
-  /** Empty: the answer is not searched for calls. */
+  /** Tools that the model may call. If empty, the answer is not searched for calls. */
   tools: readonly SyntheticTool[]
   dialect: DialectName
   retries: number
@@ -83,7 +84,7 @@ function asText(
   }
 }
 
-/** Limits the tools to the one that `toolChoice` names. */
+/** Returns the tools that `toolChoice` allows the model to call. */
 function callable(
   tools: readonly SyntheticTool[],
   choice: LanguageModelV4CallOptions["toolChoice"],
@@ -92,7 +93,7 @@ function callable(
   return choice?.type === "tool" ? tools.filter(({ name }) => name === choice.toolName) : tools
 }
 
-/** Returns the messages that ask for another attempt. Undefined if the answer is final. */
+/** Returns the messages that ask for another attempt, or undefined if the answer is final. */
 function mend(
   request: TextRequest,
   translator: ReturnType<typeof createTranslator>,

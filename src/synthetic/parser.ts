@@ -3,28 +3,29 @@ import { openingsFor } from "./dialects.ts"
 import { createSource, findAny, forget, grow, type Reading, type Source, slice } from "./source.ts"
 import { createTextContext, type TextContext } from "./text-context.ts"
 
-/** An element of an answer, in order. */
+/** An event of a parsed answer. Events come in the order of the answer. */
 export type ParserEvent =
   | { type: "text"; text: string }
-  /** A call begins. Everything before the next `call` or `malformed` belongs to it. */
+  /** Begins a call. All events up to the next `call` or `malformed` belong to the call. */
   | { type: "call-start"; tool: string }
-  /** A piece of the input. The pieces add up to the input, unless it was repaired. */
+  /** Part of a call's input. The deltas add up to the input unless the input was repaired. */
   | { type: "call-delta"; delta: string }
   | ({ type: "call" } & ReadCall)
   | ({ type: "malformed" } & MalformedCall)
 
-/** Reads calls from a text that arrives in pieces. */
+/** Reads calls from text that arrives in pieces. */
 export interface CallParser {
-  /** Adds a piece and returns the new events. Holds back only text that may begin a call. */
+  /** Adds text and returns the new events. Holds back only text that may begin a call. */
   push(text: string): ParserEvent[]
-  /** Ends the text and returns the remaining events. `cut`: the answer reached its token limit. */
+  /** Ends the text and returns the remaining events. `cut` means that the answer reached its token limit. */
   end(options?: { cut?: boolean }): ParserEvent[]
 }
 
 /**
- * Creates a parser for one answer. The result does not depend on how the text is split into pieces. White space next to
- * a call is dropped. A call in code, a quotation, a closed thinking block or an example stays text; a call in a thinking
- * block that never closes counts. `malformed` is a call that cannot be read; with `unknown`, only its tool does not exist.
+ * Creates a parser for one answer. The result does not depend on how the text is split into pieces. Drops white space
+ * next to a call. A call in code, a quotation, a closed thinking block, or an example stays text. A call in a thinking
+ * block that never closes counts. `malformed` is a call that cannot be read; if it has `unknown`, its only problem is
+ * that the tool does not exist.
  */
 export function createCallParser(options: {
   tools: readonly SyntheticTool[]
@@ -51,10 +52,10 @@ export function createCallParser(options: {
   }
 }
 
-/** A text with more unclosed brackets than this is read as text from then on. */
+/** Maximum number of scans without a closing bracket. Beyond it, the parser treats the rest of the answer as text. */
 const maxUnclosed = 30
 
-/** Text that was read is discarded in steps of this many characters. */
+/** Number of read characters after which the source discards them. */
 const forgetAfter = 4_096
 
 interface Scan {
@@ -122,10 +123,10 @@ function* scan({ source, tools, openings, output }: Scan): Reading<void> {
   }
 }
 
-/** Length of the longest opening, in characters. */
+/** Maximum length of an opening in characters. */
 const longestOpening = 100
 
-/** Finds the longest opening at the current position. Waits only while a longer one is possible. */
+/** Finds the longest opening at the current position. Waits only while a longer opening is possible. */
 function* findOpening(
   source: Source,
   openings: readonly Opening[],
@@ -144,7 +145,10 @@ function* findOpening(
   }
 }
 
-/** Returns the end of the current thinking block, in which calls do not count. Undefined outside, or if it never ends. */
+/**
+ * Returns the end of the current thinking block, in which calls do not count. Returns undefined outside a block, or if
+ * the block never ends.
+ */
 function* thoughtsEnd(source: Source, context: TextContext): Reading<number | undefined> {
   const end = context.thoughtsEnd()
   if (end === undefined) return undefined
@@ -154,7 +158,10 @@ function* thoughtsEnd(source: Source, context: TextContext): Reading<number | un
 
 const ignoringSink: CallSink = { start() {}, delta() {}, call() {}, malformed() {} }
 
-/** Within a line, a call of an unknown tool is probably an example. */
+/**
+ * Returns a sink for calls within a line. It drops `unknown`, since a call of an unknown tool there is probably an
+ * example.
+ */
 function withinLine(sink: CallSink): CallSink {
   return { ...sink, malformed: ({ unknown: _, ...call }) => sink.malformed(call) }
 }
@@ -172,7 +179,7 @@ function createOutput() {
     afterCall = true
   }
 
-  /** Joins consecutive pieces of text. */
+  /** Adds text and joins it with a preceding text event. */
   function pushText(text: string): void {
     const last = events.at(-1)
     if (last?.type === "text") last.text += text

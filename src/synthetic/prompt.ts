@@ -44,7 +44,7 @@ function requirements(choice: LanguageModelV4ToolChoice | undefined): string[] {
   return []
 }
 
-/** Returns placeholders for the required parameters, or else for the first one. */
+/** Returns placeholders for the required parameters, or for the first parameter if none is required. */
 function exampleInput({ inputSchema }: SyntheticTool): Record<string, unknown> {
   const properties = isRecord(inputSchema.properties) ? inputSchema.properties : {}
   const required = Array.isArray(inputSchema.required) ? inputSchema.required.map(String) : []
@@ -63,9 +63,9 @@ function placeholder(property: unknown): unknown {
 type UserContent = (LanguageModelV4TextPart | LanguageModelV4FilePart)[]
 
 /**
- * Converts the history for a server without tools: calls become text of the assistant, results become user messages.
- * Appends `instructions` to the system prompt. Joins consecutive messages of one role, since many chat templates refuse
- * them.
+ * Converts the history for a server without tools. Calls become text of the assistant, and results become user
+ * messages. Appends `instructions` to the system prompt. Joins consecutive messages of one role, since many chat
+ * templates refuse them.
  */
 export function toTextPrompt(
   prompt: LanguageModelV4Prompt,
@@ -139,7 +139,7 @@ function convertResult({ toolName, output, providerOptions }: LanguageModelV4Too
   return [{ type: "text", text: wrapped, providerOptions }, ...files]
 }
 
-/** Appends the message, or joins it with the last one if both have the same role. */
+/** Appends the message, or joins it with the last message if both have the same role. */
 function add(messages: LanguageModelV4Message[], message: LanguageModelV4Message): void {
   if (message.role !== "system" && message.content.length === 0) return
   const last = messages.at(-1)
@@ -155,9 +155,9 @@ function add(messages: LanguageModelV4Message[], message: LanguageModelV4Message
   } else messages.push(message)
 }
 
-/** The result of an attempt, as far as retries depend on it. */
+/** Result of an attempt, with the values that determine whether to retry. */
 export interface AnswerOutcome {
-  /** Everything that the model wrote. */
+  /** All text that the model wrote. */
   text: string
   /** Number of calls that can be executed. */
   calls: number
@@ -166,12 +166,12 @@ export interface AnswerOutcome {
   cut: boolean
 }
 
-/** Default number of retries in one step. */
+/** Default maximum number of retries in one request. */
 export const defaultRetries = 2
 
 /**
- * Returns the messages that ask the model to repair its answer. Undefined if no retry is needed: a call can be executed
- * (problems of other calls are returned as their results), or the answer was cut off.
+ * Returns the messages that ask the model to repair its answer. Returns undefined if a call can be executed or the
+ * answer was cut off. In the first case, problems of other calls are returned as their results.
  */
 export function retryMessages(
   outcome: AnswerOutcome,

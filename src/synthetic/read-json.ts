@@ -7,7 +7,7 @@ import { charAt, type Reading, type Source, skipSpace, slice, takes, takeWhile }
 
 /** Options for reading objects. */
 interface ObjectOptions {
-  /** The mark that ends the text with the objects, if there is one. */
+  /** Mark that ends the text with the objects, if the format has one. */
   stop?: string
 }
 
@@ -32,7 +32,7 @@ export function* readObjectCalls(context: ReadContext, options: ObjectOptions = 
   }
 }
 
-/** Reads `{"tool_calls": [` and similar, which models copy from APIs. */
+/** Reads `{"tool_calls":` and similar beginnings, which models copy from APIs. */
 function* takeWrapper(source: Source): Reading<void> {
   const start = source.position
   yield* skipSpace(source)
@@ -46,28 +46,28 @@ function* takeWrapper(source: Source): Reading<void> {
   else source.position = start
 }
 
-/** The usual beginning of a call's object. It allows to stream the input while the model writes it. */
+/** Matches the usual beginning of a call's object. After it, the input can be streamed while the model writes it. */
 const head = new RegExp(
   `\\{\\s*"(?:${nameKeys.join("|")})"\\s*:\\s*"([^"\\\\]+)"\\s*,\\s*"(?:${argumentKeys.join("|")})"\\s*:\\s*(?=\\{)`,
   "y",
 )
 
-/** Maximum length of a usual beginning, in characters. */
+/** Maximum length of the usual beginning in characters. */
 const longestHead = 300
 
-/** Reads one object, whose brace comes next. Reports exactly one call or malformed call to the sink. */
+/** Reads one object that begins at the current position. Reports exactly one call or malformed call to the sink. */
 export function* readObjectCall(
   { source, sink, tools }: ReadContext,
   { stop }: ObjectOptions = {},
 ): Reading<void> {
   const start = source.position
   let announced: string | undefined
-  /** End of the input that the sink received. Before the head is found: end of the search. */
+  /** End of the input that the sink received. Until the head is found, the end of the searched text. */
   let reported = start
-  /** End of the first bracketed value in the object. After a usual head, it ends the input. */
+  /** End of the first bracketed value in the object. After the usual head, this value is the input. */
   let inputEnd: number | undefined
 
-  /** Returns the tool and the start of its input once they are complete. */
+  /** Returns the tool and the start of its input once the head is complete. */
   function readHead(): { tool: string; inputStart: number } | undefined {
     head.lastIndex = start
     const [whole = "", name] = head.exec(source.text) ?? []
@@ -127,8 +127,9 @@ export function* readObjectCall(
 }
 
 /**
- * Reads the arguments of a call whose name is known: a JSON object, or a string with one, that begins here. Reports one
- * call or malformed call to the sink. `stop` ends the text that contains the object.
+ * Reads the arguments of a call whose name is known. They are a JSON object, or a string that contains one, at the
+ * current position. Reports one call or malformed call to the sink. `stop` is the mark that ends the text with the
+ * arguments.
  */
 export function* readArguments(context: ReadContext, name: string, stop?: string): Reading<void> {
   const { source, sink, tools } = context

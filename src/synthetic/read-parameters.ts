@@ -5,9 +5,9 @@ import type { ReadContext } from "./dialect.ts"
 import { readLooseValue } from "./loose-value.ts"
 import { charAt, findAny, type Reading, sees, skipSpace, slice, takes } from "./source.ts"
 
-/** The format of a call's parameters as elements. */
+/** A format of calls whose parameters are elements. */
 export interface ParameterForm {
-  /** Reads the beginning of a parameter and returns its name. Undefined if no parameter follows. */
+  /** Reads the beginning of a parameter and returns its name, or undefined if no parameter follows. */
   key(context: ReadContext): Reading<string | undefined>
   /** Returns the mark that ends the value of this parameter. */
   valueEnd(key: string): string
@@ -18,8 +18,8 @@ export interface ParameterForm {
 }
 
 /**
- * Reads the parameters of a call to its end, and reports one call or malformed call to the sink. If the tool's schema
- * expects a string, the value is used verbatim, without the line breaks next to its marks. Other values are read as
+ * Reads the parameters up to the end of the call, and reports one call or malformed call to the sink. Uses a value
+ * verbatim if the tool's schema expects a string, but without the line breaks next to its marks. Reads other values as
  * JSON if possible.
  */
 export function* readParameters(context: ReadContext, name: string, form: ParameterForm): Reading<void> {
@@ -36,7 +36,7 @@ export function* readParameters(context: ReadContext, name: string, form: Parame
 
   add("{")
   const keys = new Set<string>()
-  /** Returns true for a parameter of the tool that has no value yet. */
+  /** Returns true if the tool has this parameter and the call has no value for it yet. */
   const isNext = (key: string): boolean => !keys.has(key) && propertyOf(schema, key) !== undefined
   let problem: string | undefined
   let cut = false
@@ -85,7 +85,7 @@ function* takeOne({ source }: ReadContext, literals: readonly string[]): Reading
   return false
 }
 
-/** The value to read, and a test for the parameter after it. */
+/** The value to read, and a test for the next parameter. */
 interface ValueContext {
   form: ParameterForm
   key: string
@@ -103,7 +103,7 @@ function* readText(
   yield* skipBreak(source)
   let reported = source.position
   const report = (upTo: number) => {
-    // A line break before the end mark is not part of the value, so the last one is held back.
+    // The line break before the end mark is not part of the value, so the last line break is held back.
     const certain =
       upTo - (/\r?\n?$/.exec(slice(source, Math.max(reported, upTo - 2), upTo))?.[0].length ?? 0)
     if (certain > reported) add(inString(slice(source, reported, certain)))
@@ -119,9 +119,9 @@ function* readText(
 }
 
 /**
- * Reads a value and its end mark. The value may contain the mark: it counts only before another parameter or the end of
- * the call, where the end mark may be missing. Undefined if the value does not end; then reads everything, or the text
- * up to the first mark that was not the end.
+ * Reads a value and its end mark. The value may contain the mark, so the mark counts only before another parameter or
+ * the end of the call. There, the mark may also be missing. If the value does not end, returns undefined after reading
+ * everything, or the text up to the first mark that was not the end.
  */
 function* readValue(
   context: ReadContext,
@@ -157,7 +157,7 @@ function* readValue(
   }
 }
 
-/** Returns true before a parameter, the end of the call or the end of the answer. Reads nothing. */
+/** Returns true if a parameter, the end of the call, or the end of the answer follows. Does not move the position. */
 function* endsParameter({ source }: ReadContext, form: ParameterForm): Reading<boolean> {
   const start = source.position
   yield* skipSpace(source)
@@ -204,7 +204,7 @@ function valueText(written: string): string {
   return JSON.stringify(value.ok && text !== "" ? value.value : text)
 }
 
-/** Returns true if the schema allows only strings. Unknown parameters are strings. */
+/** Returns true if the schema allows only strings for the parameter. Unknown parameters are strings. */
 function takesText(schema: JsonSchema | undefined, key: string): boolean {
   const property = propertyOf(schema, key)
   if (property === undefined) return true

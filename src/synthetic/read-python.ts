@@ -6,8 +6,8 @@ import { scanBrackets } from "./scan-json.ts"
 import { charAt, type Reading, skipSpace, takes, takeWhile } from "./source.ts"
 
 /**
- * Reads Python calls: a list in brackets, or a sequence. If `sure` is false, the text may be prose: then only calls of
- * offered tools on lines of their own count, and `text` means that it contains no call.
+ * Reads Python calls in a list or in sequence. If `sure` is false, the text may be prose. In that case, only calls of
+ * offered tools that are alone on their lines count, and `text` means that there is no such call.
  */
 export function* readPython(context: ReadContext, sure: boolean): Reading<"calls" | "text"> {
   const { source, tools } = context
@@ -39,7 +39,7 @@ export function* readPython(context: ReadContext, sure: boolean): Reading<"calls
   return "calls"
 }
 
-/** Reads calls on the following lines, or after a comma or semicolon. */
+/** Reads further calls on the following lines, or after a comma or semicolon. */
 function* takeFurther({ source }: ReadContext): Reading<void> {
   for (;;) {
     const before = source.position
@@ -62,7 +62,7 @@ export function* endsLine(context: ReadContext): Reading<boolean> {
   return next === "" || /[\r\n]/.test(next) || (between.includes(";") && /[[{]/.test(next))
 }
 
-/** Returns true if only marks follow up to the end of the line. Reads nothing. */
+/** Returns true if only marks follow up to the end of the line. Does not move the position. */
 function* onlyMarks({ source }: ReadContext): Reading<boolean> {
   const start = source.position
   let next = "<"
@@ -99,7 +99,10 @@ function callsOf(
   return { ok: true, calls }
 }
 
-/** Assigns positional values to parameters in the order of the tool's schema. */
+/**
+ * Assigns positional values to parameters in the order of the tool's schema. Returns undefined if there are more values
+ * than parameters.
+ */
 function inputOf(
   { positional, named }: PythonCall,
   tool: SyntheticTool | undefined,

@@ -1,22 +1,22 @@
 import { type Reading, type Source, sees, slice } from "./source.ts"
 
-/** How a scan ended. `stopped`: before the `stop` literal. */
+/** Reason why a scan ended. `stopped` means that the `stop` literal follows. */
 type ScanEnd = "closed" | "stopped" | "ended"
 
 /** Options of a scan. */
 interface ScanOptions {
-  /** Ends the value at this literal outside of strings. */
+  /** Literal that ends the value outside of strings. */
   stop?: string | undefined
   /** Receives the number of open brackets after each bracket. */
   onBracket?: (depth: number, position: number) => void
-  /** Called before each wait. Everything before the position was read. */
+  /** Called before each wait. The scan has read everything before the position. */
   onProgress?: (position: number) => void
 }
 
 /**
- * Scans a value in brackets or quotes at the current position up to its closing bracket: JSON, or a Python literal or
- * call. Ignores brackets in strings. A quote ends a string only if the following text can follow a string there, so that
- * unescaped quotes do no harm.
+ * Scans a value in brackets or quotes from the current position to its end. The value is JSON, a Python literal, or a
+ * Python call. Ignores brackets in strings. A quote ends a string only if the text after the quote can follow a string
+ * there, so that unescaped quotes do no harm.
  */
 export function* scanBrackets(source: Source, options: ScanOptions = {}): Reading<ScanEnd> {
   const open: string[] = []
@@ -50,7 +50,7 @@ export function* scanBrackets(source: Source, options: ScanOptions = {}): Readin
     }
     if (options.stop?.[0] === character && (yield* sees(source, options.stop))) return "stopped"
     if (character === '"' && (/[}\]]/.test(before) || (yield* beginsQuotedObject(source, before)))) {
-      // The quote surrounds an object that is not escaped.
+      // The quote surrounds an object whose quotes are not escaped.
       source.position += 1
     } else if (character === '"' || (character === "'" && /[[{(,:=]/.test(before))) {
       const triple = character.repeat(3)
@@ -100,11 +100,11 @@ function* beginsQuotedObject(source: Source, before: string): Reading<boolean> {
   }
 }
 
-/** The position of a string in the value. */
+/** Context of a string in the value. */
 interface StringContext {
-  /** The open brackets around it, innermost last. */
+  /** Open brackets around the string, innermost last. */
   open: readonly string[]
-  /** True for a key of an object. */
+  /** True if the string is a key of an object. */
   isKey: boolean
 }
 
@@ -112,8 +112,8 @@ interface StringContext {
 export const lookAhead = 300
 
 /**
- * Returns true if a quote ends its string: the text after it fits the open brackets. Any other quote belongs to the
- * string and was not escaped. Undefined: more text is needed, which never happens if the text is `whole`.
+ * Returns true if a quote ends its string, because the text after it fits the open brackets. Any other quote belongs to
+ * the string and was not escaped. Returns undefined if more text is needed, which never happens if the text is `whole`.
  */
 export function endsString(after: string, context: StringContext, whole: boolean): boolean | undefined {
   const text = after.slice(0, lookAhead)
@@ -127,7 +127,7 @@ export function endsString(after: string, context: StringContext, whole: boolean
     const opening = pairs[character]
     if (depth === 0) return !/["']/.test(character)
     if (opening === undefined) return follows(text.slice(at), open[depth - 1], known)
-    // The next outer bracket closes a missing one.
+    // Skip inner brackets that were not closed.
     depth = open.lastIndexOf(opening, depth - 1)
     if (depth < 0) return false
   }
@@ -136,7 +136,7 @@ export function endsString(after: string, context: StringContext, whole: boolean
 
 const pairs: Readonly<Record<string, string>> = { "}": "{", "]": "[", ")": "(" }
 
-/** White space and comments. */
+/** Matches white space and comments. */
 const gap = /(?:\s|\/\/[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)*/y
 
 function gapEnd(text: string, from: number): number {
@@ -144,7 +144,10 @@ function gapEnd(text: string, from: number): number {
   return from + (gap.exec(text)?.[0].length ?? 0)
 }
 
-/** Returns true if `rest` can follow a value within the bracket. `rest` does not begin with a closing bracket. */
+/**
+ * Returns true if `rest` can follow a value within the bracket, or undefined if more text is needed. `rest` does not
+ * begin with a closing bracket.
+ */
 function follows(rest: string, bracket: string | undefined, known: boolean): boolean | undefined {
   if (rest.startsWith("<")) return rest.length > 1 || known ? /^<[/|｜]/.test(rest) : undefined
   if (bracket === "[" && /^[{[]/.test(rest)) return true
@@ -160,14 +163,14 @@ function follows(rest: string, bracket: string | undefined, known: boolean): boo
     : false
 }
 
-/** Returns undefined if the word may become a value, or the name of an argument or a call. */
+/** Returns undefined if the word may become a value or the name of an argument or call, and false otherwise. */
 function mayBecomeValue(next: string, known: boolean): boolean | undefined {
   return !known && /^[\w.]+\s*$/.test(next) ? undefined : false
 }
 
 /**
- * Returns true if the text begins with a quote and an object whose quotes are not escaped: arguments as a string.
- * Undefined: more text is needed.
+ * Returns true if the text begins with a quote and an object whose quotes are not escaped, as in arguments that are a
+ * string. Returns undefined if more text is needed.
  */
 export function opensQuotedObject(text: string, whole: boolean): boolean | undefined {
   if (/^"\{\s*"(\\.|[^"\\\n])*"\s*:/.test(text)) return true

@@ -1,16 +1,16 @@
 /**
- * A growing text with a read position. Readers are generators: each `yield` waits for more text, so the result never
- * depends on how the text is split into pieces.
+ * A growing text with a read position. Readers are generators. Each `yield` waits for more text, so that the result
+ * never depends on how the text is split into pieces.
  */
 export interface Source {
   text: string
   /** Offset of the first unread character. */
   position: number
-  /** No more text will come. */
+  /** True if no more text will come. */
   ended: boolean
-  /** True if the answer reached its token limit: open values are incomplete. */
+  /** True if the answer reached its token limit. Open values are then incomplete. */
   cut: boolean
-  /** The last piece and a little text before it. `slice` reads it instead of the whole text. */
+  /** The last piece and some text before it. If possible, `slice` reads it instead of the whole text. */
   recent: string
   /** Offset of `recent` in the text. */
   recentAt: number
@@ -18,7 +18,7 @@ export interface Source {
   unclosed: number
 }
 
-/** Longer than any mark, in characters. */
+/** Number of characters that `recent` keeps before the last piece. Longer than any mark. */
 const overlap = 64
 
 /** Creates an empty source. */
@@ -26,7 +26,7 @@ export function createSource(): Source {
   return { text: "", position: 0, ended: false, cut: false, recent: "", recentAt: 0, unclosed: 0 }
 }
 
-/** Appends a piece. */
+/** Appends a piece of text. */
 export function grow(source: Source, piece: string): void {
   source.text += piece
   source.recent = source.recent.slice(-overlap) + piece
@@ -41,8 +41,8 @@ export function forget(source: Source): void {
 }
 
 /**
- * Returns `text.slice(from, to)`. Reading from a string that was built from pieces copies all of it, so this looks at the
- * last piece first.
+ * Returns `text.slice(from, to)`. Reading from a string that was built from pieces copies the whole string, so this
+ * function reads from the last piece if possible.
  */
 export function slice({ text, recent, recentAt }: Source, from: number, to = text.length): string {
   return from >= recentAt ? recent.slice(from - recentAt, Math.max(0, to - recentAt)) : text.slice(from, to)
@@ -51,7 +51,7 @@ export function slice({ text, recent, recentAt }: Source, from: number, to = tex
 /** A reader that may wait for more text. */
 export type Reading<T> = Generator<void, T, void>
 
-/** Returns the character at this distance. Empty after the end. */
+/** Returns the character `offset` characters after the position, or an empty string after the end. */
 export function* charAt(source: Source, offset = 0): Reading<string> {
   while (source.position + offset >= source.text.length) {
     if (source.ended) return ""
@@ -60,7 +60,7 @@ export function* charAt(source: Source, offset = 0): Reading<string> {
   return slice(source, source.position + offset, source.position + offset + 1)
 }
 
-/** Returns true if the literal comes next. Waits only while it is possible. */
+/** Returns true if the literal comes next. Waits only while a match is possible. */
 export function* sees(source: Source, literal: string): Reading<boolean> {
   for (;;) {
     const there = slice(source, source.position, source.position + literal.length)
@@ -70,14 +70,14 @@ export function* sees(source: Source, literal: string): Reading<boolean> {
   }
 }
 
-/** Reads the literal if it comes next. */
+/** Reads the literal if it comes next. Returns true if it was read. */
 export function* takes(source: Source, literal: string): Reading<boolean> {
   const seen = yield* sees(source, literal)
   if (seen) source.position += literal.length
   return seen
 }
 
-/** Reads the literals in order, each with the white space before it. Skips missing ones. */
+/** Reads the literals in order, each with the white space before it. Skips missing literals. */
 export function* takeAll(source: Source, literals: readonly string[]): Reading<void> {
   for (const literal of literals) {
     const start = source.position
@@ -91,7 +91,7 @@ export function* skipSpace(source: Source): Reading<void> {
   yield* takeWhile(source, /\s*/y)
 }
 
-/** Reads the text that the sticky pattern matches. Every prefix of a match must match, too. */
+/** Reads the text that the sticky pattern matches. Every prefix of a match must also match. */
 export function* takeWhile(source: Source, pattern: RegExp): Reading<string> {
   for (;;) {
     pattern.lastIndex = source.position
@@ -106,8 +106,8 @@ export function* takeWhile(source: Source, pattern: RegExp): Reading<string> {
 }
 
 /**
- * Reads up to the end of the literal and returns the text before it. Undefined if the literal never comes; then nothing
- * is read. `onProgress` receives the end of the text that is certainly before the literal.
+ * Reads up to the end of the literal and returns the text before it. If the literal never comes, returns undefined and
+ * reads nothing. `onProgress` receives the end of the text that is certainly before the literal.
  */
 export function* takeUntil(
   source: Source,
@@ -122,8 +122,8 @@ export function* takeUntil(
 }
 
 /**
- * Finds the first of the literals after an offset. Reads nothing. `onProgress` receives the end of the text that is
- * certainly before it.
+ * Finds the first of the literals after an offset. Does not move the position. `onProgress` receives the end of the
+ * text that is certainly before the first literal.
  */
 export function* findAny(
   source: Source,
@@ -148,7 +148,7 @@ export function* findAny(
   }
 }
 
-/** Returns the offset near the end at which the literal may have begun, or the length of the text. */
+/** Returns the offset near the end of the text at which the literal may begin, or the length of the text. */
 function beginningOf(literal: string, text: string): number {
   for (let at = Math.max(0, text.length - literal.length + 1); at < text.length; at++) {
     if (literal.startsWith(text.slice(at))) return at

@@ -1,18 +1,18 @@
-/** Tracks the text around a position, to decide whether a call there is meant as a call. */
+/** Tracks the text around a position, to decide whether a call at that position is meant as a call. */
 export interface TextContext {
   /** Adds text. */
   pass(text: string): void
-  /** Adds a call that is an example. */
+  /** Adds the text of a call that is an example. */
   passExample(text: string): void
   /** Starts a new line after a call. */
   afterCall(): void
   /** Returns true if the next character is in a code fence, inline code, a quotation, or a quoting block. */
   isQuoted(next: string): boolean
-  /** Returns the mark that ends the current thinking block, if there is one. */
+  /** Returns the mark that ends the current thinking block, or undefined outside a thinking block. */
   thoughtsEnd(): string | undefined
   /** Returns true if only white space follows the last call. */
   followsCall(): boolean
-  /** Returns true if only white space precedes this position on its line. */
+  /** Returns true if only white space precedes the current position on its line. */
   atLineStart(): boolean
   /** Returns true after an announcement such as "For example:", until other text follows. */
   introducesExample(): boolean
@@ -24,7 +24,7 @@ const quotingElements = ["example", "examples", "pre", "code"]
 /** Elements that contain reasoning if they begin a line. */
 const thoughtElements = ["think", "thinking", "reasoning", "seed:think"]
 
-/** A block that is not part of the answer. `opening` matches the line up to its beginning. */
+/** A block that is not part of the answer. `opening` matches the line up to the first character of the block. */
 interface Block {
   opening: RegExp
   closing(name: string): string
@@ -46,11 +46,11 @@ function elementBlock(names: readonly string[], isThought: boolean): Block {
 
 const fenceLine = /^\s*(?:[-*+]\s+|\d+[.)]\s+)?(`{3,}|~{3,})([^`]*)$/
 const quotationMark = /["'“‘«‹„]$/
-/** The end of a sentence that announces an example. */
+/** Matches the end of a sentence that announces an example. */
 const announcement =
   /(\b(for example|for instance|(here is|here's|as|just|only) an example|example (tool )?calls?|such as|as follows|syntax|looks? like( this| so)?|(the|this|following) format|(you|one|they) (would|could|should|can|might) (write|say|send|use)|would (be|look|be written))|\be\.g\.)\s*[,:]*$/i
 
-/** Maximum length of the current line that is kept, in characters. */
+/** Maximum number of characters that are kept of the current line. */
 const lineLimit = 2_000
 
 /** Creates a tracker that reads Markdown character by character. */
@@ -58,7 +58,6 @@ export function createTextContext(): TextContext {
   let line = ""
   let lastLine = ""
   let fence: string | undefined
-  /** The current block. */
   let block: { closing: string; isThought: boolean } | undefined
   /** Number of backticks that opened inline code. */
   let codeOpen = 0
@@ -103,7 +102,7 @@ export function createTextContext(): TextContext {
     }
   }
 
-  /** Looks at the beginning of the line, or at the line before. */
+  /** Returns true if the current line announces an example, or the line before it if the current line is empty. */
   function announcesExample(): boolean {
     const current = line.trim()
     return announcement.test(current === "" ? lastLine.trimEnd() : current)

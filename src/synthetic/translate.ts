@@ -13,13 +13,13 @@ type Part = LanguageModelV4StreamPart
 
 /** Converts the parts of one or more attempts into the parts of one answer with calls. */
 interface Translator {
-  /** Converts a part. Holds back `finish`, the last one of an attempt. */
+  /** Converts a part. Holds back `finish`, the last part of an attempt. */
   take(part: Part): Part[]
-  /** Returns the outcome of the last attempt. Undefined if it ended without `finish`. */
+  /** Returns the outcome of the last attempt, or undefined if it ended without `finish`. */
   outcome(): AnswerOutcome | undefined
   /** Starts another attempt. */
   again(): void
-  /** Returns the remaining parts: malformed calls that no attempt repaired, then the finish. */
+  /** Returns the remaining parts: malformed calls that no attempt repaired, and then `finish`. */
   end(): Part[]
 }
 
@@ -27,11 +27,11 @@ interface OpenCall extends MalformedCall {
   id?: string
 }
 
-/** Creates a translator for one request. After the first attempt, text next to a call is dropped as a repetition. */
+/** Creates a translator for one request. After the first attempt, drops text next to a call as a repetition. */
 export function createTranslator(options: {
   tools: readonly SyntheticTool[]
   dialect: DialectName
-  /** Limits the calls to some of the tools. */
+  /** Tool choice of the request. It can limit the calls to one tool. */
   choice?: LanguageModelV4ToolChoice | undefined
 }): Translator {
   let attempt = 0
@@ -47,7 +47,7 @@ export function createTranslator(options: {
   let textMetadata: Extract<Part, { type: "text-start" }>["providerMetadata"]
   let current: { id: string; isNew: boolean } | undefined
   let malformed: OpenCall[] = []
-  /** Calls that earlier attempts announced and no attempt repaired yet. */
+  /** Calls that earlier attempts announced and that no attempt has repaired yet. */
   const unrepaired: OpenCall[] = []
 
   function takeEvent(event: ParserEvent): Part[] {
@@ -66,7 +66,7 @@ export function createTranslator(options: {
         return [...endText(), ...(current.isNew ? [inputStart(current.id, event.tool)] : [])]
       }
       case "call-delta":
-        // The pieces of a repeated call would follow those of the malformed one.
+        // Do not stream a repeated call, since its deltas would follow those of the malformed call.
         return current?.isNew ? [{ type: "tool-input-delta", id: current.id, delta: event.delta }] : []
       case "call": {
         const id = current?.id ?? newId("call")
@@ -84,7 +84,7 @@ export function createTranslator(options: {
     }
   }
 
-  /** Returns the call of an unknown tool. The engine answers it as it does with native tool calling. */
+  /** Returns the parts of a call of an unknown tool. The engine answers the call as with native tool calling. */
   function unknownCall({ tool, input }: ReadCall): Part[] {
     const id = newId("call")
     calls += 1
@@ -104,7 +104,7 @@ export function createTranslator(options: {
     return parts
   }
 
-  /** Emits the text of the last attempt unless the first one had the same. */
+  /** Emits the text of the last attempt unless it equals the text of the first attempt. */
   function emitHeldText(): Part[] {
     if (["", firstText.trim()].includes(heldText.trim())) return []
     return emitText(firstText.trim() === "" ? heldText : `\n\n${heldText}`)
@@ -195,7 +195,9 @@ function callParts(id: string, toolName: string, input: string, repaired?: strin
   ]
 }
 
-/** Keeps the reason of a cut answer: its last call may be incomplete. */
+/**
+ * Changes the finish reason to `tool-calls`. Keeps the reason of a cut answer, since its last call may be incomplete.
+ */
 function asCalls(reason: LanguageModelV4FinishReason): LanguageModelV4FinishReason {
   return reason.unified === "stop" || reason.unified === "other"
     ? { ...reason, unified: "tool-calls" }
@@ -210,7 +212,7 @@ function sum(a: LanguageModelV4Usage, b: LanguageModelV4Usage): LanguageModelV4U
   }
 }
 
-/** Adds the counts by key. A count that both lack stays undefined. */
+/** Adds the counts by key. A count that is missing from both stays undefined. */
 function add<T extends Record<string, number | undefined>>(a: T, b: T): T {
   const keys = new Set([...Object.keys(a), ...Object.keys(b)])
   const sums = [...keys].map((key) => {

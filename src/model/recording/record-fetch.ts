@@ -69,7 +69,7 @@ function watched(response: Response, end: (answer: Answer) => void): Response {
         }
       },
       async cancel(reason) {
-        finish({ message: "the run cancelled the answer" })
+        finish({ message: "the run canceled the answer" })
         await reader.cancel(reason)
       },
     },

@@ -6,7 +6,7 @@ import { charAt, type Reading, sees, skipSpace, takeAll, takes, takeUntil, takeW
 import { bareObject, listTag, startsLikeCall } from "./plain-json.ts"
 import { takeElement } from "./xml.ts"
 
-/** A pair of tags around calls of any format. */
+/** A pair of tags around calls in any format. */
 interface Tag {
   opening: string
   closing: string
@@ -48,7 +48,7 @@ const phiList: Opening = {
   },
 }
 
-/** Openings of all tags. */
+/** Openings of all tags, and Phi's mark. */
 const tagOpenings: readonly Opening[] = [...tags.map(openingOf), phiList]
 
 /** Closing tags that may remain after calls. */
@@ -76,7 +76,7 @@ function openingOf(tag: Tag): Opening {
   }
 }
 
-/** Returns false if the content is not a call. */
+/** Reads the content of a tag. Returns false if it is not a call. */
 function* readBody(context: ReadContext, closing: string): Reading<boolean> {
   const { source } = context
   const start = source.position
@@ -89,7 +89,7 @@ function* readBody(context: ReadContext, closing: string): Reading<boolean> {
   return yield* takeElement(context)
 }
 
-/** Reads a name followed by its arguments: Python brackets, an object, or GLM's pairs. */
+/** Reads a name and its arguments, which are Python arguments, an object, or GLM's key-value pairs. */
 function* readNamed(context: ReadContext, closing: string): Reading<boolean> {
   const { source, tools } = context
   const start = source.position
@@ -131,8 +131,8 @@ function* readNameElement(context: ReadContext, closing: string): Reading<boolea
 }
 
 /**
- * The parameters of GLM: `<arg_key>path</arg_key><arg_value>a.txt</arg_value>`. The model sometimes omits the opening tag
- * of a key or value.
+ * Returns the parameter format of GLM: `<arg_key>path</arg_key><arg_value>a.txt</arg_value>`. The model sometimes omits
+ * the opening tag of a key or value.
  */
 function argumentPairs(closing: string): ParameterForm {
   return {
@@ -150,7 +150,10 @@ function argumentPairs(closing: string): ParameterForm {
   }
 }
 
-/** Reports a closed tag at the beginning of a line as a malformed call. Any other tag is text. */
+/**
+ * Reports a closed tag without a call as a malformed call if it begins a line. Any other tag without a call is text, or
+ * a mark if it ends the answer after a call.
+ */
 function* readUnknown(context: ReadContext, { closing, onlyCalls }: Tag): Reading<"calls" | "text" | "mark"> {
   const { source, sink } = context
   const space = yield* takeWhile(source, /\s*/y)
@@ -163,7 +166,7 @@ function* readUnknown(context: ReadContext, { closing, onlyCalls }: Tag): Readin
   return "calls"
 }
 
-/** JSON in `<tool_call>`, the format of Hermes, Qwen and models derived from them. */
+/** Calls as JSON in `<tool_call>` tags, the format of Hermes, Qwen, and models derived from them. */
 export const hermes: Dialect = {
   name: "hermes",
   openings: [...tagOpenings, listTag, bareObject],

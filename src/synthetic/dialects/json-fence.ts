@@ -4,7 +4,10 @@ import { readPython } from "../read-python.ts"
 import { charAt, type Reading, takeAll, takeWhile } from "../source.ts"
 import { bareObject, enclosed, listTag } from "./plain-json.ts"
 
-/** JSON in a code fence. A fence labelled `tool_call` counts in every dialect, one labelled `json` only in this one. */
+/**
+ * Calls as JSON in code fences. A fence labeled `tool_call` counts in every dialect. A fence labeled `json` or without
+ * a label counts only in this dialect.
+ */
 export const jsonFence: Dialect = {
   name: "json-fence",
   openings: [
@@ -18,7 +21,7 @@ export const jsonFence: Dialect = {
   write: (tool, input) => `\`\`\`tool_call\n${JSON.stringify({ name: tool, arguments: input })}\n\`\`\``,
 }
 
-/** Gemma's fence, which contains Python. */
+/** Gemma's code fence, which contains Python. */
 export const toolCodeFence: Opening = {
   literal: "```tool_code",
   explicit: true,
@@ -49,7 +52,7 @@ function labelled(label: string): Opening {
   }
 }
 
-/** Reads to the end of the line. Returns false if it contains other text. */
+/** Reads to the end of the line. Returns false if the line contains other text. */
 function* endLabel({ source }: ReadContext): Reading<boolean> {
   yield* takeWhile(source, /[ \t]*/y)
   const next = yield* charAt(source)

@@ -22,7 +22,7 @@ const pythonTag: Opening = {
   },
 }
 
-/** JSON alone or after a mark, the format of Llama 3. */
+/** Calls as JSON, alone or after a mark, the format of Llama 3. */
 export const llama: Dialect = {
   name: "llama",
   openings: [pythonTag, ...elementOpenings, bareObject],

@@ -6,15 +6,15 @@ import { readArguments, readNoArguments, readObjectCall } from "../read-json.ts"
 import { charAt, type Reading, sees, takeAll, takeUntil, takeWhile } from "../source.ts"
 import { tagClosings } from "./hermes.ts"
 
-/** A call between special marks, with its name before its arguments. */
+/** A format of calls between special marks, in which the name precedes the arguments. */
 interface MarkedCall {
   openings: readonly string[]
-  /** The text between opening and arguments. Its first group is the tool's name. */
+  /** Matches the text between the opening and the arguments. The first group is the tool's name. */
   header: RegExp
   ends: readonly string[]
-  /** True for ordinary text: it counts only with the exact name of an offered tool. */
+  /** True if the opening can be ordinary text. It then counts only with the exact name of an offered tool. */
   exactName?: boolean
-  /** True if it counts only at the beginning of a line. */
+  /** True if the opening counts only at the beginning of a line. */
   isWord?: boolean
   /** True if the opening is dropped when no call follows. */
   isMark?: boolean
@@ -47,7 +47,7 @@ const markedCalls: readonly MarkedCall[] = [
   // Functionary
   { openings: [">>>"], header: /^([\w-]+)\n/, ends: [], exactName: true },
   { openings: ["<|recipient|>"], header: /^\s*([\w-]+)\s*<\|content\|>\s*/, ends: ["<|stop|>"] },
-  // Small models that use the dialect hermes
+  // Small models that use the `hermes` dialect
   { openings: ['<tool_call name="'], header: /^([\w.-]+)"\s*>\s*/, ends: ["</tool_call>"] },
   // ReAct prompts
   {
@@ -59,7 +59,7 @@ const markedCalls: readonly MarkedCall[] = [
   },
 ]
 
-/** Marks that models write in any dialect. No prompt asks for them. */
+/** Openings that models write in any dialect, although no prompt asks for them. */
 export const markOpenings: readonly Opening[] = [
   ...new Set(markedCalls.flatMap(({ openings }) => openings)),
 ].map((literal) => {
@@ -87,12 +87,12 @@ function* readForms(context: ReadContext, forms: readonly MarkedCall[]): Reading
   return forms.some(({ isMark }) => isMark) ? "mark" : "text"
 }
 
-/** Returns false if neither arguments nor the end of the call follow. */
+/** Reads a call after its header. Returns false if neither arguments nor the end of the call follow. */
 function* readMarked(context: ReadContext, id: string, ends: readonly string[]): Reading<boolean> {
   const { source, tools } = context
   const last = ends.at(-1)
   if ((yield* charAt(source)) === "{") {
-    // An id of another API: the arguments contain the name.
+    // The id comes from another API, so the arguments contain the name.
     if (/^(call_|chatcmpl-tool-)/.test(id)) yield* readObjectCall(context, { stop: last })
     else yield* readArguments(context, nameOf(id, tools), last)
   } else {
@@ -105,14 +105,14 @@ function* readMarked(context: ReadContext, id: string, ends: readonly string[]):
   return true
 }
 
-/** Returns the tool of an id such as Kimi's `functions.read:0`, or of a changed form of it. */
+/** Returns the tool name in an id such as Kimi's `functions.read:0`, or in a variant of such an id. */
 function nameOf(id: string, tools: ReadonlyMap<string, SyntheticTool>): string {
   const bare = id.replace(/^functions[._]?/, "")
   const candidates = [id, bare, ...[id, bare].map((name) => name.replace(/[:_]?\d+$/, ""))]
   return candidates.find((name) => tools.has(name)) ?? id.replace(/^functions\./, "").replace(/:\d+$/, "")
 }
 
-/** Gemma's marks: `call:read{filePath:<escape>a.txt<escape>}`. Version 4 uses other marks. */
+/** Marks of FunctionGemma and Gemma 4, as in `call:read{filePath:<escape>a.txt<escape>}`. */
 const forms = [
   { opening: "<start_function_call>call:", quote: "<escape>", end: "<end_function_call>" },
   { opening: "<|tool_call>call:", quote: '<|"|>', end: "<tool_call|>" },
@@ -149,7 +149,7 @@ function* readCall(context: ReadContext, quote: string, end: string): Reading<"c
   return "calls"
 }
 
-/** Converts the text between two quote marks to JSON strings. */
+/** Converts each text between two quote marks to a JSON string. */
 function asJson(body: string, quote: string): string {
   return body
     .split(quote)
@@ -157,15 +157,15 @@ function asJson(body: string, quote: string): string {
     .join("")
 }
 
-/** Spellings of a DeepSeek mark. Servers and distilled models use plain bars and underscores. */
+/** Returns the spellings of a DeepSeek mark. Servers and distilled models also use plain bars and underscores. */
 export function spellings(mark: string): string[] {
   return ["｜", "|"].flatMap((bar) => ["▁", "_"].map((gap) => `<${bar}${mark.replaceAll(" ", gap)}${bar}>`))
 }
 
-/** Marks before calls without a meaning of their own. */
+/** Marks that precede calls and have no other meaning. */
 const marksBefore = spellings("tool calls begin")
 
-/** Marks that end calls or the answer, and are dropped after a call. */
+/** Marks that end calls or the answer. They are dropped after a call. */
 const marksAfter = [
   ...tagClosings,
   ...spellings("tool call end"),
@@ -174,7 +174,7 @@ const marksAfter = [
   ...["<|im_end|>", "<|eot_id|>", "<|eom_id|>", "</s>", "<｜end▁of▁sentence｜>"],
 ]
 
-/** Beginnings of results. A result in an answer is made up. */
+/** Marks that begin a tool result. The model has invented any result in an answer. */
 const results = ["<tool_response", "<|tool_response>", "<|observation|>", "<｜tool▁outputs▁begin｜>"]
 
 /** Openings of marks around calls, which are dropped. */
@@ -184,11 +184,11 @@ export const surroundingMarks: readonly Opening[] = [
     mark(literal, ({ afterCall, followsCall, atLineStart }) => followsCall || (afterCall && atLineStart)),
   ),
   ...results.map((literal) => result(literal, true, ({ afterCall }) => afterCall)),
-  // Ordinary text
+  // Can be ordinary text
   result("Observation:", false, ({ followsCall }) => followsCall),
 ]
 
-/** Drops the literal if it is a mark. Otherwise it is text. */
+/** Returns an opening that drops the literal if it is a mark and treats it as text otherwise. */
 function mark(literal: string, isMark: (context: ReadContext) => boolean): Opening {
   return {
     literal,
@@ -200,7 +200,7 @@ function mark(literal: string, isMark: (context: ReadContext) => boolean): Openi
   }
 }
 
-/** Drops a made-up result and all text after it, which depends on it. */
+/** Returns an opening that drops an invented result and all text after it, since that text depends on the result. */
 function result(literal: string, explicit: boolean, isResult: (context: ReadContext) => boolean): Opening {
   return {
     literal,

@@ -3,7 +3,7 @@ import { readArguments, readObjectCalls } from "../read-json.ts"
 import { charAt, type Reading, sees, skipSpace, takes, takeWhile } from "../source.ts"
 import { bareList } from "./plain-json.ts"
 
-/** Mistral's mark. A list of objects or a name with arguments follows. */
+/** Mistral's mark. A list of objects or a name with arguments follows the mark. */
 const toolCalls: Opening = {
   literal: "[TOOL_CALLS]",
   explicit: true,
@@ -21,7 +21,10 @@ const toolCalls: Opening = {
   },
 }
 
-/** Reads `name`, `name[ARGS]` or `name[CALL_ID]abc[ARGS]` up to the arguments. Undefined if none of them follows. */
+/**
+ * Reads `name`, `name[ARGS]`, or `name[CALL_ID]abc[ARGS]` up to the arguments. Returns undefined if no name with
+ * arguments follows.
+ */
 function* readName({ source }: ReadContext): Reading<string | undefined> {
   const start = source.position
   yield* skipSpace(source)
@@ -34,7 +37,7 @@ function* readName({ source }: ReadContext): Reading<string | undefined> {
   return undefined
 }
 
-/** The format of Mistral. */
+/** Calls as a JSON list after `[TOOL_CALLS]`, the format of Mistral. */
 export const mistral: Dialect = {
   name: "mistral",
   openings: [toolCalls, bareList],

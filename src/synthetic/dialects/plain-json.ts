@@ -6,10 +6,10 @@ import { endsLine } from "../read-python.ts"
 import { scanBrackets } from "../scan-json.ts"
 import { charAt, type Reading, skipSpace, takeAll, takes, takeWhile } from "../source.ts"
 
-/** A JSON object without marks. It counts only for an offered tool and on lines of its own. */
+/** A JSON object without marks. It counts only if it calls an offered tool and is alone on its lines. */
 export const bareObject: Opening = bare("{")
 
-/** A JSON list without marks. */
+/** A JSON list without marks. It counts only if it calls offered tools and is alone on its lines. */
 export const bareList: Opening = bare("[")
 
 function bare(literal: string): Opening {
@@ -40,7 +40,10 @@ const firstKeys: ReadonlySet<string> = new Set([
   ...["type", "id", "tool_call", "tool_calls", "tool_call_id"],
 ])
 
-/** Returns true if the first key of the object, or of the first object of a list, belongs to a call. Reads nothing. */
+/**
+ * Returns true if the first key of the object, or of the first object of a list, belongs to a call. Does not move the
+ * position.
+ */
 export function* startsLikeCall({ source }: ReadContext): Reading<boolean> {
   const start = source.position
   yield* takeWhile(source, /[\s[]*/y)
@@ -53,8 +56,9 @@ export function* startsLikeCall({ source }: ReadContext): Reading<boolean> {
 }
 
 /**
- * A pair of marks that can contain any JSON. It counts only if it contains nothing but calls of offered tools.
- * `begin` reads the text between the first mark and the JSON, and returns false if it does not match the schema.
+ * Returns an opening for a pair of marks that can contain any JSON. It counts only if the marks contain nothing but
+ * calls of offered tools. `begin` reads the text between the first mark and the JSON, and returns false for unexpected
+ * text.
  */
 export function enclosed(
   literal: string,
@@ -81,7 +85,7 @@ export function enclosed(
   }
 }
 
-/** The tag of the tool list. Some models write their calls in it. */
+/** The tag of the tool list in the prompt. Some models write their calls in it. */
 export const listTag: Opening = enclosed("<tools>", "</tools>", function* ({ source }) {
   yield* skipSpace(source)
   return true

@@ -14,7 +14,7 @@ const list: Opening = {
   },
 }
 
-/** Llama 4's marks around the list. */
+/** A list of calls between Llama 4's marks. */
 const marked: Opening = {
   literal: "<|python_start|>",
   explicit: true,
@@ -26,7 +26,7 @@ const marked: Opening = {
   },
 }
 
-/** Python calls, the format of Llama 4, Gemma and others. */
+/** Calls in Python syntax, the format of Llama 4, Gemma, and other models. */
 export const pythonic: Dialect = {
   name: "pythonic",
   openings: [marked, toolCodeFence, list, bareObject],

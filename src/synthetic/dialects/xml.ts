@@ -4,12 +4,12 @@ import { readArguments } from "../read-json.ts"
 import { type ParameterForm, readParameters } from "../read-parameters.ts"
 import { charAt, type Reading, sees, skipSpace, takeAll, takes, takeWhile } from "../source.ts"
 
-/** A format of calls with parameters as elements. A name follows `opening` and `parameter`. */
+/** A format of calls with parameters as elements. Both `opening` and `parameter` are followed by a name. */
 interface ElementForm {
   opening: string
   parameter: string
   parameterEnd: string
-  /** Closing tags: first the tag of the element, then the tags around it. */
+  /** Closing tag of the element, followed by the closing tags around it. */
   ends: readonly [string, ...string[]]
 }
 
@@ -37,14 +37,14 @@ const forms: readonly ElementForm[] = [
   ),
 ]
 
-/** Openings of calls as elements. */
+/** Openings of calls that are elements. */
 export const elementOpenings: readonly Opening[] = forms.map((form) => ({
   literal: form.opening,
   explicit: true,
   read: (context) => readElement(context, form),
 }))
 
-/** Reads an element if one comes next. */
+/** Reads an element if one comes next. Returns true if the element is a call. */
 export function* takeElement(context: ReadContext): Reading<boolean> {
   for (const { literal, read } of elementOpenings) {
     if (yield* takes(context.source, literal)) return (yield* read(context)) === "calls"
@@ -97,7 +97,7 @@ function* takeName({ source }: ReadContext, pattern: RegExp): Reading<string> {
   return name
 }
 
-/** Elements with parameters as elements. */
+/** Calls as elements with parameters as elements. */
 export const xml: Dialect = {
   name: "xml",
   openings: elementOpenings,
@@ -112,7 +112,10 @@ export const xml: Dialect = {
     [`<function=${tool}>`, ...Object.entries(input).map(parameter), "</function>"].join("\n"),
 }
 
-/** Reads an element named like the tool, with elements named like its parameters: `<read><filePath>a.txt</filePath></read>`. */
+/**
+ * Reads an element named after the tool, with elements named after its parameters:
+ * `<read><filePath>a.txt</filePath></read>`.
+ */
 function* readNamedElement(context: ReadContext, tool: SyntheticTool): Reading<"calls" | "text"> {
   const { source } = context
   const { properties } = tool.inputSchema
