@@ -1,7 +1,7 @@
 import type { Program, WordStyle } from "./program.ts"
 import type { Word } from "./words.ts"
 
-/** The effect of an option. `uncertain`: the word is known only at run time, and may be any option. */
+/** The effect of an option. `uncertain` means that the word is known only at run time and may be any option. */
 export type OptionRole =
   | "harmless"
   | "writes"
@@ -19,7 +19,7 @@ export interface GivenOption {
   /** All names of the option. */
   names: readonly string[]
   role: OptionRole
-  /** The word that contains it. */
+  /** The word that contains the option. */
   word: Word
   value?: Word
 }
@@ -28,15 +28,15 @@ export interface GivenOption {
 export interface Arguments {
   options: GivenOption[]
   operands: Word[]
-  /** The first option that is missing from the table. Later arguments are still read. */
+  /** The first option that is not in the table. The arguments after it are still read. */
   unknown?: Word
-  /** The rest belongs to another program. */
+  /** Whether the remaining arguments belong to another program. */
   stopped: boolean
 }
 
 /**
- * Splits arguments into options and operands. Options that a rule must name are also recognized if they are
- * abbreviated, misspelt or bundled with unknown letters. Other options are recognized only by their exact names.
+ * Splits arguments into options and operands. Options that a rule must name are recognized even if they are
+ * abbreviated, misspelled or bundled with unknown letters. Other options are recognized only by their exact names.
  */
 export function readArguments(words: readonly Word[], program: Program): Arguments {
   const table = tableOf(program)
@@ -76,13 +76,13 @@ export function readArguments(words: readonly Word[], program: Program): Argumen
   return result
 }
 
-/** Returns true if the word may turn out to start with a dash. */
+/** Returns true if the word may start with a dash at run time. */
 export function mayBeOption(word: Word): boolean {
   if (word.base !== undefined) return false
   return word.text.startsWith("-") || word.splits || /^[*?]/.test(word.span)
 }
 
-/** Whether an option takes a value: never, always, or only an attached one. */
+/** Whether an option takes no value, requires a value, or takes only an attached value. */
 type ValueKind = "none" | "required" | "attached"
 
 interface KnownOption {
@@ -93,7 +93,7 @@ interface KnownOption {
 
 interface OptionTable {
   byName: ReadonlyMap<string, KnownOption>
-  /** Options that are recognized in other spellings. */
+  /** Options that are also recognized in other spellings. */
   risky: readonly KnownOption[]
   harmless: ReadonlySet<string>
 }
@@ -150,14 +150,14 @@ interface OptionWords {
   following: readonly Word[]
   table: OptionTable
   style: WordStyle
-  /** A bundle without a dash: each letter takes its value from the following words, in order. */
+  /** Whether the word is a bundle without a dash. The values of its letters are the following words, in order. */
   bundle: boolean
 }
 
 interface ReadOption {
   options: GivenOption[]
   unknown?: boolean
-  /** Number of following words that are values. */
+  /** Number of following words that are values of the options. */
   taken?: number
 }
 
@@ -170,7 +170,10 @@ function readOption(given: OptionWords): ReadOption {
   return style.singleDash || word.text.startsWith("--") ? { options: [], unknown: true } : readBundle(given)
 }
 
-/** Returns the option named by a whole word: any option by its exact name, a risky option in any spelling. */
+/**
+ * Returns the option that a whole word names. Most options must have their exact name, but a risky option is recognized
+ * in any spelling.
+ */
 function findWhole(text: string, table: OptionTable, style: WordStyle): KnownOption | undefined {
   const written = text.split("=", 1)[0] ?? text
   const name = written.replaceAll("_", "-")
@@ -210,7 +213,8 @@ function readWhole({ word, following: [next], style }: OptionWords, option: Know
   }
   if (value !== "required") return { options: [given] }
   if (!next || (next.splits && role === "harmless")) return { options: [given], unknown: role === "harmless" }
-  // If options are words, a risky option may take its value in other ways.
+  // If options with one dash are whole words, a risky option may not take the next word as its value. The word is then
+  // also read as an argument.
   const taken = role === "harmless" || !style.singleDash ? 1 : 0
   return { options: [{ ...given, value: next }], taken }
 }

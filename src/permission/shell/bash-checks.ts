@@ -14,25 +14,25 @@ import { type Proof, proveReadOnly } from "./read-only.ts"
 import type { PlannedCommand, ShellPlan } from "./shell-plan.ts"
 import { rememberedPattern } from "./suggest.ts"
 
-/** Checks for a command text. `commands` pairs each `bash` check with its command. */
+/** The checks of a command text. `commands` contains each command with its `bash` check. */
 export interface BashChecks {
   checks: Check[]
   commands: { command: PlannedCommand; check: Check }[]
 }
 
-/** A shell text, and the rules that judge it. */
+/** A command text and the rules that judge it. */
 export interface BashRequest {
   text: string
-  /** Initial working directory. Absolute. */
+  /** Absolute path of the initial working directory. */
   directory: string
   scope: Scope
   resolved: ResolvedScope
   policy: Policy
-  /** The home directory that `~` expands to. Absolute. */
+  /** Absolute path of the home directory, to which `~` expands. */
   home: string
 }
 
-/** Returns one check per command, and checks for the files that the text names or opens. */
+/** Returns a check for each command, and checks for the files that the commands name or the shell opens. */
 export async function bashChecks(request: BashRequest): Promise<BashChecks> {
   const { text, directory, home, policy } = request
   const scope = commandScope(request.resolved, home, request.scope.searchPath)
@@ -46,7 +46,8 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
     const proof = genuine ? proveReadOnly(command) : undefined
     if (proof) proofs.set(command, proof)
   }
-  // All commands of a text share one environment, and only git may get the hardened one.
+  // All commands of a text run in one environment, and only a text with a proof for every command gets the hardened
+  // one.
   const wholeProved = proofs.size === plan.commands.length
   const files: Check[] = []
   const commands: BashChecks["commands"] = []
@@ -74,7 +75,7 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
       ? await wholeReadChecks({ words: proof.files, reading, directories, scope, policy })
       : []
     if (!found) {
-      check.reason ??= `the files that it reads are unknown: its directory is unknown, or contains more than ${maxEntries} entries`
+      check.reason ??= `the files that it reads are unknown, because its directory is unknown or contains more than ${maxEntries} entries`
       continue
     }
     files.push(...found)
@@ -108,7 +109,7 @@ function commandCheck(command: PlannedCommand, { forms, options, reason }: Comma
   }
 }
 
-/** Returns a single check for a text that cannot be parsed completely or contains no command. */
+/** Returns one check for the whole text if it cannot be parsed completely or contains no command. */
 function wholeChecks(plan: ShellPlan, text: string): Check[] {
   const check: Check = { permission: "bash", pattern: text, forms: [text], options: {} }
   if (isUnderstood(plan)) return plan.commands.length + plan.files.length > 0 ? [] : [check]

@@ -2,11 +2,11 @@ import { findProgram } from "./program-table.ts"
 import type { Word } from "./words.ts"
 
 /**
- * Returns why the arguments of a builtin are not enough to judge it: it changes how later commands are found, named
- * or expanded, or evaluates its arguments. Undefined for other builtins.
+ * Returns why a builtin cannot be judged by its arguments: it evaluates them, or it changes how later commands are
+ * found, named or expanded. Returns undefined for other builtins.
  */
 export function builtinReason(name: string, words: readonly Word[]): string | undefined {
-  if (reserved.has(name)) return `${name} is a keyword of the shell's grammar`
+  if (reserved.has(name)) return `${name} is a shell keyword`
   const builtin = findProgram(name)?.builtin
   if (builtin === "evaluates") return `${name} runs text that is built at run time`
   if (builtin === "changes") return `${name} changes the meaning of later commands`
@@ -15,7 +15,9 @@ export function builtinReason(name: string, words: readonly Word[]): string | un
     : undefined
 }
 
-/** Returns the text that a builtin runs as a command, if its words contain it. Deny rules apply to that text too. */
+/**
+ * Returns the text that a builtin runs as a command, if its words contain the text. Deny rules also apply to this text.
+ */
 export function evaluatedText(name: string, words: readonly Word[]): string | undefined {
   const texts = words.map((word) => word.text)
   if (name === "eval") return texts.join(" ")
@@ -23,7 +25,9 @@ export function evaluatedText(name: string, words: readonly Word[]): string | un
   return undefined
 }
 
-/** Returns true for shell keywords. A keyword in command position means that the text was parsed wrongly. */
+/**
+ * Returns true for shell keywords. A keyword in the position of a command means that the text was parsed incorrectly.
+ */
 export function isReservedWord(name: string): boolean {
   return reserved.has(name)
 }
@@ -33,12 +37,12 @@ export function mayMove(name: string): boolean {
   return findProgram(name)?.builtin === "evaluates" || name === "pushd" || name === "popd"
 }
 
-/** Returns true for a variable with which no known program or shell runs, loads or redirects anything. */
+/** Returns true for a variable that does not make any known program or shell run, load or redirect anything. */
 export function isHarmlessVariable(name: string): boolean {
   return harmlessVariables.has(name)
 }
 
-/** Returns true for a loop variable in lower case that no shell or program uses. */
+/** Returns true for a lower-case loop variable that no shell or program uses. */
 export function isHarmlessLoopVariable(name: string): boolean {
   return /^[a-z][a-z0-9_]*$/.test(name) && !name.endsWith("_proxy") && !specialLowerCase.has(name)
 }
@@ -94,7 +98,7 @@ const harmlessVariables = new Set([
   "DEBIAN_FRONTEND",
 ])
 
-/** Variables that zsh ties to upper-case ones or uses itself. */
+/** Lower-case variables that zsh uses itself or ties to upper-case variables. */
 const specialLowerCase = new Set([
   "path",
   "fpath",

@@ -28,14 +28,13 @@ import { risksOf } from "./risks.ts"
 import type { PlannedCommand, PlannedFile } from "./shell-plan.ts"
 import { literalWord, type Word } from "./words.ts"
 
-/** Devices without contents. */
+/** Devices that contain no data. */
 const harmlessDevice = /^\/dev\/(?:null|zero|stdin|stdout|stderr|fd\/\d+)$/
 
 /**
- * Returns checks for the words of a command: `read` for each word that names a file, `edit` for protected files and
- * for files that the program is known to replace, `external_directory` for paths outside the worktree and unknown
- * paths. `directories` lists the absolute directories in which the command may run, or is undefined if they are
- * unknown.
+ * Returns checks for the words of a command: `read` for each word that names a file, `edit` for protected files and for
+ * files that the program replaces, and `external_directory` for unknown paths and paths outside the worktree.
+ * `directories` lists the absolute directories in which the command may run. It is undefined if they are unknown.
  */
 export async function commandFileChecks(
   command: PlannedCommand,
@@ -46,7 +45,7 @@ export async function commandFileChecks(
   const name = program ? tableName(program, scope) : ""
   if (!program || takesText(name)) return []
   const somewhere = directories ? [] : [unknownPlace(command), unknownRead(command.pattern)]
-  // The plan lists the inner command of a wrapper separately, with the same words.
+  // The plan lists the inner command of a wrapper as a separate command with the same words.
   const wraps =
     name !== "find" && innerCommands(name, words).some(({ kind }) => kind === "argv" || kind === "shell")
   const operands = fileOperands(name, words)
@@ -58,9 +57,9 @@ export async function commandFileChecks(
 }
 
 /**
- * Returns `edit` checks for written paths if a rule denies the edit. A rule that allows the command does not allow
- * these. The command asks if a rule denies a path in a directory that it changes, or if a path is known only at run
- * time.
+ * Returns the `edit` checks that a rule denies for the paths that a command writes. A rule that allows the command does
+ * not allow these edits. The command asks if a rule denies a path in a directory that the command changes, or if a path
+ * is known only at run time.
  */
 export async function writeChecks(
   command: PlannedCommand,
@@ -86,7 +85,7 @@ export async function writeChecks(
   return checks
 }
 
-/** Returns the paths that a word in a written position can mean. Undefined if unknown. */
+/** Returns the paths that a written word can mean. Undefined if they are unknown. */
 async function writtenPaths(
   { word, from }: WrittenWord,
   directories: readonly string[] | undefined,
@@ -108,7 +107,10 @@ async function writtenPaths(
   return paths?.map((path) => (kindOf(path) === "directory" ? join(path, nameWithin(from)) : path))
 }
 
-/** Returns false if the command writes only the path itself: it is a file, or the source is a file. */
+/**
+ * Returns true if the command may also write below the path. It does not if the path, or the source of a copy or move,
+ * is a file.
+ */
 function changesBelow(
   path: string,
   { from }: WrittenWord,
@@ -120,7 +122,10 @@ function changesBelow(
   return sources?.every((source) => kindOf(source) === "file") !== true
 }
 
-/** Returns `read` checks for file names in inline code. Code can also build names, so the list may be incomplete. */
+/**
+ * Returns `read` checks for the file names in inline code. The list may be incomplete, because code can also build
+ * names.
+ */
 function scriptChecks(
   name: string,
   words: readonly Word[],
@@ -143,7 +148,7 @@ function scriptChecks(
 /** Maximum number of names to check in inline code. */
 const maxMentioned = 50
 
-/** Returns checks for a file opened by the shell itself, and for loop values. */
+/** Returns checks for a file that the shell itself opens, or for a value of a loop. */
 export async function plannedFileChecks(
   { kind, target }: PlannedFile,
   directories: readonly string[] | undefined,
@@ -181,7 +186,7 @@ async function wordsChecks(words: readonly Word[], context: WordContext): Promis
 async function textChecks(text: string, word: Word, context: WordContext): Promise<Check[]> {
   const { name, directories, scope } = context
   if (/^[A-Za-z][\w+.-]*:\/\//.test(text) || harmlessDevice.test(text)) return []
-  // If the directory is unknown, asks once for all words of the command.
+  // If the working directory is unknown, `commandFileChecks` already asks once for all words of the command.
   const start = word.glob ? globDirectory(text) : text
   const paths = start === undefined ? undefined : absolutePaths(start, literalWord(start), directories)
   if (start !== undefined && !paths) return []
@@ -216,7 +221,7 @@ function pathChecks(path: string, text: string, name: string, scope: CommandScop
   return [...checks, ...edits.filter((check) => isWriter(name) || check.protection !== undefined)]
 }
 
-/** Asks if a deny may match a file that fits the pattern, whether the file exists or not. */
+/** Returns a check that asks if a deny may match a file that fits the glob, whether the file exists or not. */
 function possibleFile(text: string, word: Word, directory: string, scope: CommandScope): Check {
   const span = join(directory, (word.span.split("/").at(-1) ?? "*") || "*")
   const deep = text.slice(text.search(/[*?[]/)).includes("/") ? join(directory, "*") : span
@@ -229,7 +234,7 @@ function possibleFile(text: string, word: Word, directory: string, scope: Comman
   }
 }
 
-/** Returns a check for a file that is known only at run time. Only a rule for all files allows it. */
+/** Returns a check for a file that is known only at run time. Only a rule for all files can allow it. */
 function unknownFile(permission: string, word: Word): Check {
   return {
     permission,
@@ -241,7 +246,7 @@ function unknownFile(permission: string, word: Word): Check {
 }
 
 /**
- * Returns a check for a file with a protected name in an unknown directory, such as `$DIR/.env` and
+ * Returns a check for a file with a protected name in an unknown directory, such as `$DIR/.env` or
  * `/proc/$PPID/environ`.
  */
 function knownByName(word: Word): Check[] {
@@ -258,7 +263,7 @@ function knownByName(word: Word): Check[] {
   ]
 }
 
-/** Returns a check for reading an unknown file. It asks if a rule denies reading any file. */
+/** Returns a check for reading an unknown file. The check asks if a rule denies reading any file. */
 function unknownRead(pattern: string): Check {
   return {
     permission: "read",

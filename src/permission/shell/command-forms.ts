@@ -11,14 +11,14 @@ import { namesRisk, risksOf } from "./risks.ts"
 import type { PlannedCommand } from "./shell-plan.ts"
 import type { Word } from "./words.ts"
 
-/** The scope of a request, with the search path of its commands. */
+/** The scope of a request with the search path of its commands. */
 export interface CommandScope extends ResolvedScope {
   home: string
-  /** Directories of `PATH`, in order. Empty if none of them is in the worktree. */
+  /** Directories of `PATH`, in order. Empty if all of them are absolute paths outside the worktree. */
   programDirectories: readonly string[]
 }
 
-/** Adds the search path of the commands to a scope. `searchPath` is their `PATH`, if known. */
+/** Adds the search path of the commands to a scope. `searchPath` is the value of `PATH`, if known. */
 export function commandScope(
   scope: ResolvedScope,
   home: string,
@@ -26,7 +26,7 @@ export function commandScope(
 ): CommandScope {
   const directories = searchPath?.split(":") ?? []
   const mayShadow = directories.some((each) => !isAbsolute(each) || isOf(scope, each))
-  // Usually no disk access is needed.
+  // If no directory of `PATH` can contain project files, names need no disk access.
   return { ...scope, home, programDirectories: mayShadow ? directories : [] }
 }
 
@@ -34,13 +34,13 @@ function isOf({ worktree, realWorktree }: ResolvedScope, directory: string): boo
   return isInside(directory, worktree) || isInside(directory, realWorktree)
 }
 
-/** The spellings of a command that rules match, and the requirements for an allow. */
+/** The spellings of a command that rules match, and the conditions under which a rule can allow it. */
 export interface CommandForms {
   forms: string[]
   options: JudgeOptions
   /**
-   * The command is called by a plain name or from a system directory, so that a rule for the name means this
-   * program.
+   * Whether the command is called by a plain name or from a system directory. Only then does a rule for the name mean
+   * this program.
    */
   genuine: boolean
   reason?: string
@@ -49,7 +49,7 @@ export interface CommandForms {
 /** Directories whose programs are trusted by name. */
 const systemDirectories = ["/bin", "/usr/bin", "/usr/local/bin"]
 
-/** Returns the spellings of a planned command. */
+/** Returns the spellings of a planned command and the conditions under which a rule can allow it. */
 export function commandForms(command: PlannedCommand, scope: CommandScope): CommandForms {
   const { argv, opaque } = command
   const [program, ...words] = argv
@@ -62,7 +62,7 @@ export function commandForms(command: PlannedCommand, scope: CommandScope): Comm
   const genuine = isGenuine(path)
   const forms = genuine ? [...spell(path), ...spell(name)] : spell(path)
   const options: JudgeOptions = {
-    // Some file systems ignore the case of names.
+    // Some file systems ignore the case of file names.
     denyForms: [...command.denyForms, ...spell(name), ...spell(name.toLowerCase())],
   }
   const others = otherSpellings(name, words)
@@ -90,19 +90,19 @@ export function commandForms(command: PlannedCommand, scope: CommandScope): Comm
   return { forms: [...new Set(forms)], options, genuine, reason }
 }
 
-/** A `..` within a path: `build/../src`. */
+/** Matches `..` inside a path, such as `build/../src`. */
 const climbs = /[^/]\/+(?:\.\/+)*\.\.(?:\/|$)/
 
 /**
- * Returns true if a rule also matches the command with each `..` resolved, since `rm build/*` does not mean `rm
- * build/../src`. A rule that contains `..` or has no wildcards is used unchanged.
+ * Returns true if a rule also matches the command after each `..` is resolved: `rm build/*` does not allow `rm
+ * build/../src`. A rule that contains `..` or no wildcards always counts.
  */
 function reaches({ pattern }: Rule, straightForms: readonly string[]): boolean {
   if (pattern.includes("..") || !/[*?]/.test(pattern)) return true
   return straightForms.some((form) => wildcardMatch(form, pattern))
 }
 
-/** Returns the word as a normalized path. */
+/** Normalizes a word that is a path. Returns other words unchanged. */
 function straighten(text: string): string {
   return text.includes("/") && !text.includes("://") ? normalize(text) : text
 }
@@ -112,14 +112,14 @@ export function coversAll(rule: Rule): boolean {
   return wildcardCovers(rule.pattern, "*")
 }
 
-/** Returns the word with a leading home directory expanded. */
+/** Returns the word with `~` or `$HOME` expanded at its start. */
 export function expandWord(word: Word, home: string): string {
   return word.base === "home" ? `${home}${word.tail ?? ""}` : word.text
 }
 
 /**
- * Returns other spellings that a deny may match: without the options before the subcommand, since their values are
- * unknown, and with other names of the program.
+ * Returns other spellings that a deny may match. They omit options before the subcommand, because it is unknown which
+ * options take values, and use other names of the program.
  */
 function otherSpellings(name: string, words: readonly Word[]): string[] {
   const plain = gnuName(name.replace(/^=/, "").replace(/\.exe$/i, ""))
@@ -138,12 +138,12 @@ function otherSpellings(name: string, words: readonly Word[]): string[] {
   return spellings
 }
 
-/** Maximum number of options to try before a subcommand. */
+/** Maximum number of options to omit before a subcommand. */
 const maxLeadingOptions = 24
 
 /**
- * Returns the name to look up in the program table. A program outside the system directories keeps its whole path,
- * which is not in the table: another program can be named `ls`.
+ * Returns the name to look up in the program table. For a program outside the system directories, returns its whole
+ * path, which is not in the table, because a different program can have the name `ls`.
  */
 export function tableName(program: Word, scope: CommandScope): string {
   const written = expandWord(program, scope.home)
@@ -151,7 +151,7 @@ export function tableName(program: Word, scope: CommandScope): string {
   return isGenuine(path) ? basename(path) : path
 }
 
-/** Returns commands that a word may contain, if it is code or the name of a program. */
+/** Returns the commands that a word may contain if it is code or the name of a program. */
 function commandsWithin(text: string): string[] {
   return /[\s=!:'"+,]/.test(text) ? crudeForms(text.replaceAll(/[=!:"'+,[\]]/g, "\n")) : []
 }
@@ -162,8 +162,8 @@ function isGenuine(path: string): boolean {
 }
 
 /**
- * Returns the path to which a plain name resolves, if that is in the worktree or in a relative directory of `PATH`.
- * Rules for the name mean another program.
+ * Returns the path to which a plain name resolves, if it is in the worktree or in a relative directory of `PATH`. Rules
+ * for the name mean a different program.
  */
 function shadowingPath(name: string, scope: CommandScope): string | undefined {
   if (name === "" || name.includes("/")) return undefined
@@ -180,7 +180,7 @@ function isExecutable(path: string): boolean {
     accessSync(path, constants.X_OK)
     return true
   } catch {
-    // The shell cannot run it either, and searches further.
+    // The shell cannot run this file either, so it searches the next directory.
     return false
   }
 }

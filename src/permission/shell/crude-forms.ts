@@ -1,14 +1,14 @@
 import { basename } from "node:path"
 
-/** The maximum number of spellings of one text. */
+/** Maximum number of possible commands per text. */
 const maxForms = 2_000
 
-/** Number of words of a piece, from its start, that are tried as the start of a command. */
+/** Maximum number of words per segment at which a command may start. */
 const maxWords = 24
 
 /**
- * Returns everything that may be a command in a text that cannot be parsed: the pieces between operators, without
- * quotes, from each word on. Only deny rules match these, since some are not commands.
+ * Returns every possible command in a text that cannot be parsed. Splits the text at operators, removes quotes, and
+ * lets a command start at each word. Only deny rules match the results, because some of them are not commands.
  */
 export function crudeForms(text: string): string[] {
   const forms = new Set<string>()

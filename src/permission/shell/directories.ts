@@ -2,18 +2,18 @@ import { isAbsolute, join } from "node:path"
 import type { Word } from "./words.ts"
 
 /**
- * Directories in which a command may run: relative to the initial directory (`.`), absolute, or under `~`. Undefined
- * if unknown.
+ * Directories in which a command may run: relative to the initial directory (`.`), absolute, or below `~`. Undefined if
+ * they are unknown.
  */
 export type Directories = readonly string[] | undefined
 
-/** The initial directory of every text. */
+/** The directory in which every text starts. */
 export const startDirectories: Directories = ["."]
 
-/** Maximum number of possible directories. */
+/** Maximum number of possible directories. If there are more, they count as unknown. */
 const maxDirectories = 8
 
-/** Returns the union of both. */
+/** Returns the union of two lists of directories. */
 export function union(a: Directories, b: Directories): Directories {
   if (!a || !b) return undefined
   const all = [...new Set([...a, ...b])]
@@ -21,8 +21,8 @@ export function union(a: Directories, b: Directories): Directories {
 }
 
 /**
- * Returns the directories after `cd` with these words. Follows only literal names without `..`, because `..` depends
- * on links.
+ * Returns the possible directories after `cd` with these words. Follows only literal names without `..`, because the
+ * effect of `..` depends on links.
  */
 export function enter(from: Directories, words: readonly Word[]): Directories {
   const [target, ...more] = words.filter((word) => word.text !== "--")

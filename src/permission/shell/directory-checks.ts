@@ -27,9 +27,9 @@ import type { PlannedCommand } from "./shell-plan.ts"
 import { literalWord, type Word } from "./words.ts"
 
 /**
- * Returns `read` checks for the named directories of a command that a rule allows and that is not proved to only
- * read. A program that reads whole directories asks for each file that needs permission. Other programs ask for the
- * files that a rule denies. A missing directory is judged by the files that it may contain later.
+ * Returns `read` checks for the directories that a command names, if it is not proved to only read. For a program that
+ * reads whole directories, each file that needs permission is checked. For other programs, only the files that a rule
+ * denies are checked. A missing directory is judged by the files that it may contain later.
  */
 export async function directoryChecks(
   command: PlannedCommand,
@@ -61,17 +61,19 @@ export async function directoryChecks(
     const kind = kindOf(root)
     if (kind === "file") continue
     const found = kind === undefined ? undefined : await filesNeedingPermission(root, reading)
-    // For a directory with too many entries, only the rules for the command count, unless a rule denies reading part
-    // of it.
+    // If a program that reads whole directories finds too many entries, the command asks if a rule denies part of the
+    // directory. For other programs, only the rules for the command apply.
     if (!found && (readsAll || kind === undefined)) checks.push(...possibleFilesBelow(root, scope, policy))
     checks.push(...(found ?? []).flatMap((path) => fileChecks("read", path, scope)))
   }
   return checks
 }
 
-/** Returns checks for the files below directories that a proved command reads. Undefined if unknown. */
+/**
+ * Returns checks for the files below the directories that a proved command reads. Undefined if the files are unknown.
+ */
 export async function wholeReadChecks(search: {
-  /** The directories. If empty, the working directory of the command. */
+  /** The directories to read. If empty, the working directory of the command. */
   words: readonly Word[]
   reading: WholeReading
   directories: readonly string[] | undefined
@@ -101,7 +103,7 @@ export async function wholeReadChecks(search: {
   return checks
 }
 
-/** Returns a test for files that cannot be read without asking. */
+/** Returns a function that returns true for a file that cannot be read without asking. */
 export function needsReadPermission(scope: ResolvedScope, policy: Policy): (path: string) => boolean {
   return (path) => {
     const relative = relativeToWorktree(path, scope)
@@ -116,7 +118,7 @@ function isDenied(scope: ResolvedScope, policy: Policy): (path: string) => boole
   return (path) => judge(policy, "read", [relativeToWorktree(path, scope), path]).action === "deny"
 }
 
-/** Returns the rules that deny reading or changing something. */
+/** Returns the deny rules for reading or editing. */
 export function deniesOf({ layers, ceiling = [], bound }: Policy, access: "read" | "edit"): Rule[] {
   const all = [...layers.flatMap((layer) => layer.rules), ...ceiling]
   const own = all.filter((rule) => rule.action === "deny" && concerns(rule, access))
@@ -124,8 +126,8 @@ export function deniesOf({ layers, ceiling = [], bound }: Policy, access: "read"
 }
 
 /**
- * Returns the check for a directory with unknown contents: a deny for a path in it makes the command ask. In the root
- * of the worktree every deny counts.
+ * Returns a check for a directory with unknown contents. The command asks if a rule denies a path in the directory. For
+ * the root of the worktree, every deny counts.
  */
 export function possibleFilesBelow(
   directory: string,

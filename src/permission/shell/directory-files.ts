@@ -7,34 +7,37 @@ import { wildcardMatch } from "../../util/wildcard.ts"
 import type { ResolvedScope } from "../path-checks.ts"
 import type { GivenOption } from "./arguments.ts"
 
-/** Maximum number of entries in a searched directory. */
+/** Maximum number of entries to list in a directory and its subdirectories. */
 export const maxEntries = 10_000
 
-/** Number of directories listed concurrently. */
+/** Maximum number of directories to list concurrently. */
 const maxAtOnce = 32
 
 const maxFound = 10
 
-/** Selects the files of a directory that a program reads. */
+/** Selects which files of a directory a program reads. */
 export interface RecursiveReading {
-  /** Includes hidden files. */
+  /** Whether the program reads hidden files. */
   hidden: boolean
-  /** Includes only these hidden files, and those that ignore files re-include. Patterns as for {@link isUnhidden}. */
+  /**
+   * If `hidden` is false, patterns for the hidden files that the program reads, in addition to those that ignore files
+   * re-include. Undefined if it reads no hidden files. See {@link isUnhidden}.
+   */
   unhidden?: readonly string[]
-  /** Follows links. A link to a directory is followed if this returns true. */
+  /** Returns true if the program follows a link to this directory. Undefined if the program follows no links. */
   followsTo?: (directory: string) => boolean
   needsPermission: (path: string) => boolean
 }
 
 /**
- * Returns the files below a directory for which `needsPermission` is true, at most ten. Undefined if the directory
- * has too many entries. Returns none for a file.
+ * Returns at most ten files below a directory for which `needsPermission` is true. Returns undefined if the directory
+ * has too many entries, and an empty list for a file.
  */
 export async function filesNeedingPermission(
   directory: string,
   reading: RecursiveReading,
 ): Promise<string[] | undefined> {
-  // Lists all files before judging any: too many files need no judgement.
+  // Lists all files before judging any of them, because a directory with too many entries is not judged.
   const files = await filesBelow(directory, reading)
   if (!files) return undefined
   const found: string[] = []
@@ -46,8 +49,8 @@ export async function filesNeedingPermission(
 }
 
 /**
- * Returns the settings for a program that follows links. Link targets are judged too; a target outside the worktree
- * needs permission.
+ * Returns the settings for a program that follows links. The targets of links are judged too. A target outside the
+ * worktree needs permission.
  */
 export function followingLinks(
   needsPermission: (path: string) => boolean,
@@ -99,8 +102,8 @@ async function takenInBy(directory: string, entries: readonly Dirent[]): Promise
 }
 
 /**
- * Returns true for a link to a directory that is followed. Each directory is followed once, because links can form
- * cycles.
+ * Returns true for a link to a directory if the program follows it. Each directory is followed only once, because links
+ * can form cycles.
  */
 function leadsOn(path: string, followsTo: RecursiveReading["followsTo"], followed: Set<string>): boolean {
   if (!followsTo || statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return false
@@ -117,13 +120,14 @@ async function directoryEntries(directory: string): Promise<Dirent[]> {
     return await readdir(directory, { withFileTypes: true })
   } catch (error) {
     const code = systemCode(error)
-    // The command cannot search this directory either. The `/proc` directory of an ended process is invalid.
+    // The command cannot search this directory either. The `/proc` directory of an ended process causes such an error
+    // too.
     if (code !== undefined && unlistable.has(code)) return []
     throw error
   }
 }
 
-/** Patterns for the hidden files that options of ripgrep include by name. See {@link isUnhidden}. */
+/** Returns patterns for the hidden files that options of ripgrep include by name. See {@link isUnhidden}. */
 export function unhiddenByOptions(options: readonly GivenOption[]): string[] {
   return options.flatMap(({ name, value }) => {
     const text = value?.text ?? ""
@@ -134,10 +138,10 @@ export function unhiddenByOptions(options: readonly GivenOption[]): string[] {
 
 const globOptions = new Set(["-g", "--glob", "--iglob"])
 const typeOptions = new Set(["-t", "--type"])
-/** Types of ripgrep (14.1, `--type-list`) with `.env` among their files; `all` is every type. */
+/** File types of ripgrep that include `.env` (version 14.1, `--type-list`). `all` stands for every type. */
 const typesWithSecrets = new Set(["sh", "all"])
 
-/** Ignore files in which a line starting with `!` re-includes hidden files. */
+/** Ignore files. A line that starts with `!` can re-include hidden files. */
 export const ignoreFiles: readonly string[] = [".gitignore", ".ignore", ".rgignore"]
 
 /** Returns patterns for the hidden files that the ignore files of a directory re-include. */
@@ -153,7 +157,7 @@ export async function unhiddenIn(
   return found
 }
 
-/** Returns these patterns for all parent directories, up to the root of the worktree. */
+/** Returns the patterns of {@link unhiddenIn} for all parent directories, up to the root of the worktree. */
 export async function unhiddenAbove(directory: string, worktree: string): Promise<string[]> {
   const found: string[] = await unhiddenIn(worktree, [".git/info/exclude"])
   for (let above = dirname(directory); isInside(above, worktree); above = dirname(above))
@@ -161,12 +165,15 @@ export async function unhiddenAbove(directory: string, worktree: string): Promis
   return found
 }
 
-/** Returns true if one of the patterns may include the file or directory. */
+/** Returns true if one of the patterns may match the file or directory. */
 export function isUnhidden(path: string, patterns: readonly string[]): boolean {
   return patterns.some((pattern) => wildcardMatch(path.toLowerCase(), pattern))
 }
 
-/** Converts a glob to a wildcard for absolute paths, regardless of its anchor. */
+/**
+ * Converts a glob to a wildcard pattern for absolute paths. The pattern matches in every directory, even if the glob is
+ * anchored to one.
+ */
 function overPaths(glob: string): string {
   const wide = glob
     .replace(/\{.*\}/s, "*")

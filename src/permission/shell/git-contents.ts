@@ -11,8 +11,8 @@ import type { PlannedCommand } from "./shell-plan.ts"
 import type { Word } from "./words.ts"
 
 /**
- * Returns checks for files that git may show although a rule denies reading them, even if a rule allows the command.
- * The command then asks, because the shown files are unknown.
+ * Returns checks for files that git may show although a rule denies reading them. They make the command ask even if a
+ * rule allows it, because it is unknown which files git shows.
  */
 export async function deniedTrackedFiles(
   command: PlannedCommand,
@@ -42,8 +42,8 @@ export async function deniedTrackedFiles(
 }
 
 /**
- * Returns true if git tracks a file that needs permission to be read, or if the tracked files are unknown. A past
- * commit may contain files that are no longer tracked.
+ * Returns true if git tracks a file that needs permission to be read, or if the tracked files are unknown. Does not
+ * cover files that only past commits contain.
  */
 export async function mayShowProtectedFile(
   directories: readonly string[] | undefined,
@@ -55,7 +55,7 @@ export async function mayShowProtectedFile(
   return repositories.some(({ paths }) => !paths || paths.some(needsPermission))
 }
 
-/** Returns the repositories of the directories, with the absolute paths that they track, if known. */
+/** Returns the repositories of the directories. `paths` lists the absolute paths of the tracked files, if known. */
 async function trackedFiles(
   directories: readonly string[] = [],
 ): Promise<{ root: string; paths: string[] | undefined }[]> {
@@ -71,8 +71,8 @@ async function trackedFiles(
 }
 
 /**
- * Returns true if git may print lines of files, and not only their names or counts. `words` follow `git`. Options
- * that the subcommand does not support may be counted too.
+ * Returns true if git may print lines of files, not only names or counts. `words` are the words after `git`. Takes into
+ * account options that the subcommand may not support.
  */
 export function showsContents(words: readonly Word[]): boolean {
   const rest = subcommand(words.map(({ text }) => text))

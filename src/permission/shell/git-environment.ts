@@ -2,10 +2,10 @@ import { planCommand } from "./plan.ts"
 import { needsHardenedGit } from "./read-only.ts"
 
 /**
- * Settings that stop git from running programs named in a repository's configuration: no file system monitor, hooks,
- * external diff, signing program, pager, editor, prompt or transport, no configuration outside the repository, no
- * locks and no submodules. Filter and text conversion drivers have arbitrary names and cannot be disabled here: see
- * `repositoryProblem`.
+ * Returns variables that stop git from running programs that the configuration of a repository names: file system
+ * monitors, hooks, external diffs, signing programs, pagers, editors, prompts and transports. They also disable
+ * configuration outside the repository, optional locks and submodules. Filter and text conversion drivers have
+ * arbitrary names and cannot be disabled here: see `repositoryProblem`.
  */
 export function hardenedGitEnvironment(): Record<string, string> {
   const environment: Record<string, string> = {
@@ -47,12 +47,12 @@ const settings: readonly (readonly [string, string])[] = [
 ]
 
 /**
- * Returns additional environment variables for a command. A read-only text with git may have been allowed by that
- * proof alone, so it runs in the hardened environment. Other texts receive none, so that hooks, transports and the
- * user's configuration work.
+ * Returns additional environment variables for a command. A text that only reads and contains git may have been allowed
+ * only because of that proof, so it runs in the hardened environment. For other texts returns no variables, so that
+ * hooks, transports and the user's configuration work.
  */
 export async function commandEnvironment(text: string): Promise<Record<string, string>> {
-  // Avoids a second parse if the text does not contain `git`. Quotes may split the name.
+  // Avoids parsing the text again if it does not contain `git`. Quotes may split the name.
   if (!text.includes("git") && !/["'\\]/.test(text)) return {}
   return needsHardenedGit(await planCommand(text)) ? hardenedGitEnvironment() : {}
 }

@@ -2,16 +2,18 @@ import { readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { systemCode } from "../../util/errors.ts"
 
-/** Maximum size of an index, in bytes: about half a million files. */
+/** Maximum size of an index, in bytes. An index of this size has about half a million files. */
 const maxBytes = 64 * 1024 * 1024
 
-/** Stat fields, a SHA-1 and the flags of an entry, in bytes (gitformat-index, versions 2 to 4). */
+/** Size in bytes of the stat fields, the SHA-1 and the flags of an entry (gitformat-index, versions 2 to 4). */
 const entryHead = 62
 const extendedFlag = 0x4000
-/** Offset of the mode in an entry, and its type for a commit of another repository. */
+/** Offset of the mode in an entry, and the file type in the mode of a submodule. */
 const modeOffset = 24
 const submoduleType = 0b1110
-/** The bits of the flags that contain the length of the name. All of them are set for this length or more. */
+/**
+ * Mask for the bits of the flags that contain the length of the name. A name of this length or longer sets all of them.
+ */
 const nameLengths = 0xfff
 
 /** The tracked paths of a repository, relative to its root, and whether it has submodules. */
@@ -21,14 +23,14 @@ export interface GitIndex {
 }
 
 /**
- * Returns the tracked paths of a repository, relative to its root. Empty if nothing was ever added. Undefined if the
- * index cannot be read or parsed.
+ * Returns the tracked paths of a repository, relative to its root. Returns an empty list if the index does not exist,
+ * and undefined if it cannot be read or parsed.
  */
 export async function trackedPaths(gitDirectory: string): Promise<string[] | undefined> {
   return (await readIndex(gitDirectory))?.paths
 }
 
-/** Reads the index of a repository. Undefined if it cannot be read or parsed. */
+/** Reads the index of a repository. Returns undefined if it cannot be read or parsed. */
 export async function readIndex(gitDirectory: string): Promise<GitIndex | undefined> {
   const file = join(gitDirectory, "index")
   try {
@@ -41,7 +43,7 @@ export async function readIndex(gitDirectory: string): Promise<GitIndex | undefi
   }
 }
 
-/** Throws `RangeError` if the bytes end too early. */
+/** Parses an index. Returns undefined for an unsupported format. Throws `RangeError` if the bytes end too early. */
 function parseIndex(bytes: Buffer): GitIndex | undefined {
   const version = bytes.readUInt32BE(4)
   if (bytes.toString("latin1", 0, 4) !== "DIRC" || version < 2 || version > 4) return undefined
@@ -64,16 +66,16 @@ function parseIndex(bytes: Buffer): GitIndex | undefined {
     const end = bytes.indexOf(0, position)
     if (end === -1 || kept < 0) return undefined
     name = Buffer.concat([name.subarray(0, kept), bytes.subarray(position, end)])
-    // Fails for a repository with another hash length.
+    // The check fails for a repository with a different hash length.
     if (name.length === 0 || Math.min(name.length, nameLengths) !== (flags & nameLengths)) return undefined
     paths.push(name.toString("utf8"))
     position = version === 4 ? end + 1 : start + Math.ceil((end + 1 - start) / 8) * 8
   }
-  // A split index stores most of its entries in another file.
+  // A split index stores most of its entries in another file, so it is not supported.
   return bytes.toString("latin1", position, position + 4) === "link" ? undefined : { paths, submodules }
 }
 
-/** Reads a number of seven bits per byte, as in pack files: each further byte adds one. */
+/** Reads a number with seven bits per byte. As in pack files, each additional byte adds one to the value so far. */
 function readOffset(bytes: Buffer, from: number): { value: number; next: number } {
   let next = from
   let byte = bytes.readUInt8(next++)

@@ -6,9 +6,10 @@ import { isInside, realPath } from "../../util/paths.ts"
 import { readIndex } from "./git-index.ts"
 
 /**
- * Returns why git in this directory could run a program even with the hardened environment, or show files of another
- * repository. Reads the files of the repository without running git, which could itself run a program. Configuration
- * sections not known to be harmless are a problem, as are submodules, which have their own configuration.
+ * Returns why git in this directory could run a program even in the hardened environment, or show files of another
+ * repository. Returns undefined if it cannot. Reads the files of the repository instead of running git, which could
+ * itself run a program. Submodules are a problem, because they have their own configuration. So are configuration
+ * sections that are not known to be harmless.
  */
 export async function repositoryProblem(directory: string): Promise<string | undefined> {
   for (let root = resolve(directory); ; root = dirname(root)) {
@@ -22,27 +23,29 @@ export async function repositoryProblem(directory: string): Promise<string | und
         (await indexProblem(gitDirectory))
       )
     }
-    // A bare repository has no `.git`: git accepts any directory that looks like one.
+    // A bare repository has no `.git`. Git accepts any directory that looks like a repository.
     if (entryAt(join(root, "HEAD")) && entryAt(join(root, "objects")))
       return `${root} looks like a repository`
     if (root === dirname(root)) return undefined
   }
 }
 
-/** Returns true if git runs nothing in any of the directories. False if they are unknown. */
+/**
+ * Returns true if git runs no other program in any of the directories. Returns false if the directories are unknown.
+ */
 export async function isPlainRepository(directories: readonly string[] | undefined): Promise<boolean> {
   for (const directory of directories ?? [])
     if ((await repositoryProblem(directory)) !== undefined) return false
   return directories !== undefined
 }
 
-/** The root of a repository, and its `.git` directory if it could be resolved. */
+/** The root of a repository, and its git directory if it can be determined. */
 export interface FoundRepository {
   root: string
   gitDirectory: string | undefined
 }
 
-/** Returns the repository of a directory. Undefined outside a repository. */
+/** Returns the repository that contains a directory. Returns undefined outside a repository. */
 export async function findRepository(directory: string): Promise<FoundRepository | undefined> {
   for (let root = resolve(directory); ; root = dirname(root)) {
     const found = await findGitDirectory(root)
@@ -51,7 +54,7 @@ export async function findRepository(directory: string): Promise<FoundRepository
   }
 }
 
-/** Sections that name no programs, or only programs that the hardened environment overrides. */
+/** Configuration sections that name no programs, or only programs that the hardened environment overrides. */
 const harmlessSections = new Set([
   "advice",
   "apply",
@@ -77,7 +80,7 @@ const harmlessSections = new Set([
   "user",
 ])
 
-/** Keys of `core` and `remote` that name programs or other files and are not overridden. */
+/** Keys of harmless sections that name programs or other files and that the hardened environment does not override. */
 const harmfulKeys =
   /(?:^|\])\s*(?:alternaterefscommand|gitproxy|worktree|vcs|partialclonefilter|promisor|diff|external)\b/im
 
@@ -99,8 +102,8 @@ async function configurationProblem(gitDirectory: string): Promise<string | unde
 }
 
 /**
- * Returns why git may show files of another repository: the directory or the objects are outside, and it is not a
- * worktree of the other repository.
+ * Returns why git may show files of another repository. Either the git directory is outside the root and the root is
+ * not a linked worktree, or the objects are stored elsewhere.
  */
 async function belongingProblem(root: string, gitDirectory: string): Promise<string | undefined> {
   const common = await commonDirectory(gitDirectory)
@@ -108,7 +111,8 @@ async function belongingProblem(root: string, gitDirectory: string): Promise<str
   const within = [gitDirectory, common].every((each) => isInside(realPath(each), realPath(root)))
   if (!within && !(await isLinkedWorktree(root, gitDirectory, common)))
     return `the repository is outside ${root}`
-  if (entryAt(join(objects, "info", "alternates"))) return "the repository borrows the objects of another one"
+  if (entryAt(join(objects, "info", "alternates")))
+    return "the repository uses the objects of another repository"
   const entries = [...(await directoryEntries(objects)), ...(await directoryEntries(join(objects, "pack")))]
   const leadsAway =
     realPath(objects) !== join(realPath(common), "objects") || entries.some((entry) => entry.isSymbolicLink())
@@ -116,8 +120,8 @@ async function belongingProblem(root: string, gitDirectory: string): Promise<str
 }
 
 /**
- * Returns true for a worktree that `git worktree add` created: the repository has a directory for it that names its
- * `.git`.
+ * Returns true for a worktree that `git worktree add` created. Its git directory in the repository names the `.git`
+ * file of the worktree.
  */
 async function isLinkedWorktree(root: string, gitDirectory: string, common: string): Promise<boolean> {
   const real = realPath(gitDirectory)
@@ -128,7 +132,10 @@ async function isLinkedWorktree(root: string, gitDirectory: string, common: stri
   )
 }
 
-/** The index decides whether git looks into a submodule. A `.gitmodules` file alone does not. */
+/**
+ * Returns why the index is a problem. The index determines whether git enters a submodule, even without a `.gitmodules`
+ * file.
+ */
 async function indexProblem(gitDirectory: string): Promise<string | undefined> {
   const index = await readIndex(gitDirectory)
   if (!index) return "the index of the repository cannot be parsed"
@@ -136,8 +143,8 @@ async function indexProblem(gitDirectory: string): Promise<string | undefined> {
 }
 
 /**
- * Returns the repository directory at `.git`, or the directory that the file `.git` names. Undefined if git ignores
- * it and searches the parent. `unclear` if it cannot be parsed.
+ * Returns the git directory: `.git` itself, or the directory that a `.git` file names. Returns undefined if git ignores
+ * `.git` and searches the parent directory, and `unclear` if `.git` cannot be parsed.
  */
 async function findGitDirectory(root: string): Promise<string | "unclear" | undefined> {
   const path = join(root, ".git")
@@ -161,7 +168,10 @@ async function isRepository(directory: string): Promise<boolean> {
   return ["objects", "refs"].every((name) => entryAt(join(common, name))?.isDirectory() === true)
 }
 
-/** Returns the directory with configuration and objects. For a linked worktree, that is the one of its repository. */
+/**
+ * Returns the directory with the configuration and the objects. For a linked worktree, this is the git directory of its
+ * main repository.
+ */
 async function commonDirectory(gitDirectory: string): Promise<string> {
   const text = await readIfThere(join(gitDirectory, "commondir"))
   return text === undefined ? gitDirectory : resolve(gitDirectory, text.replace(/[\r\n]+$/, ""))
@@ -174,7 +184,10 @@ async function directoryEntries(directory: string): Promise<Dirent[]> {
   })
 }
 
-/** Synchronous: one thread pool round trip costs more than all lookups up to the root. */
+/**
+ * Returns the stats of a path. Synchronous, because one round trip through the thread pool takes longer than all
+ * lookups up to the root.
+ */
 function entryAt(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false })

@@ -4,8 +4,8 @@ import { findProgram, gnuName } from "./program-table.ts"
 import { literalWord, unknownWord, type Word } from "./words.ts"
 
 /**
- * A command that a program runs: its words, a text for a shell, an unknown command, or a command that begins at an
- * unknown word. `moved`: it may start in another directory.
+ * A command that a program runs. `argv` contains its words, `shell` a text for a shell. `uncertain` means that the
+ * command is unknown, `among` that it starts at an unknown word. `moved` means that it may start in another directory.
  */
 export type Inner =
   | { kind: "argv"; argv: Word[]; moved: boolean; assignments: Word[] }
@@ -13,7 +13,7 @@ export type Inner =
   | { kind: "uncertain"; reason: string; fromInput?: true }
   | { kind: "among"; words: readonly Word[] }
 
-/** Returns the commands that a command runs, according to its arguments. Ordinary programs run none. */
+/** Returns the commands that a command runs according to its arguments. Most programs run no other commands. */
 export function innerCommands(called: string, words: readonly Word[]): Inner[] {
   const name = gnuName(called)
   const { wraps, runsAfter } = findProgram(name.startsWith("ld-") ? "ld.so" : name) ?? {}
@@ -25,7 +25,7 @@ export function innerCommands(called: string, words: readonly Word[]): Inner[] {
   return runsAfter === undefined ? [] : fromRunner(runsAfter, words)
 }
 
-/** Returns the inner command, which begins after a mark. */
+/** Returns the inner command, which starts somewhere after one of the words in `runsAfter`. */
 function fromRunner(runsAfter: string, words: readonly Word[]): Inner[] {
   if (runsAfter === "") return [{ kind: "among", words }]
   const marks = runsAfter.split("|")
@@ -39,7 +39,7 @@ function fromRunner(runsAfter: string, words: readonly Word[]): Inner[] {
 
 const asPrograms = new WeakMap<Wrapping, Program>()
 
-/** Returns the table entry for the own words of a wrapper. */
+/** Returns a table entry for the arguments of the wrapper itself. */
 function asProgram(wrapping: Wrapping): Program {
   const known = asPrograms.get(wrapping)
   if (known) return known
@@ -52,7 +52,7 @@ function asProgram(wrapping: Wrapping): Program {
 function fromWrapper(name: string, words: readonly Word[], wrapper: Wrapping): Inner[] {
   const split = wrapper.splits ? splitString(words) : undefined
   if (split !== undefined)
-    return [uncertainty(`${name} splits a text into its arguments`), { kind: "shell", text: split }]
+    return [uncertainty(`${name} splits a string into arguments`), { kind: "shell", text: split }]
   const { options, operands, unknown } = readArguments(words, asProgram(wrapper))
   if (unknown) return [uncertainty(`the option ${unknown.text} of ${name} is unknown`)]
   if (options.some((option) => wrapper.looksUp?.includes(option.name))) return []
@@ -78,7 +78,10 @@ function fromWrapper(name: string, words: readonly Word[], wrapper: Wrapping): I
   return [{ ...argv(wrapper.appends ? [...filled, unknownWord("…")] : filled), moved, assignments }]
 }
 
-/** Returns the text of `env -S`, in any spelling, with the words after it. `env` splits it almost like a shell. */
+/**
+ * Returns the value of `env -S` in any spelling, followed by the words after it. `env` splits this text almost like a
+ * shell.
+ */
 function splitString(words: readonly Word[]): string | undefined {
   for (const [index, { text }] of words.entries()) {
     const [, attached] = /^(?:-[A-Za-z0]*?S|--s[a-z-]*(?:=|$))(.*)$/s.exec(text) ?? []
@@ -93,8 +96,8 @@ function splitString(words: readonly Word[]): string | undefined {
 }
 
 /**
- * `sh -c text`, with the options that do not change which commands run. The name of a script is an ordinary
- * operand.
+ * Returns the command text of `sh -c`. Accepts only options that do not change which commands run. The name of a script
+ * is an ordinary operand.
  */
 function fromShell(name: string, words: readonly Word[]): Inner[] {
   let index = 0
@@ -107,7 +110,7 @@ function fromShell(name: string, words: readonly Word[]): Inner[] {
     else return [{ ...uncertainty(`the option ${text} of ${name} is unknown`), fromInput: true }]
   }
   const operand = words[index]
-  if (!operand) return [{ ...uncertainty(`${name} runs what it reads`), fromInput: true }]
+  if (!operand) return [{ ...uncertainty(`${name} runs its input as commands`), fromInput: true }]
   if (operand.dynamic || operand.glob || operand.base !== undefined) {
     return [uncertainty(`the command that ${name} runs is known only at run time`)]
   }
@@ -152,8 +155,8 @@ function fromFd(words: readonly Word[]): Inner[] {
 }
 
 /**
- * Returns a word that `find` builds from a file name. It never starts with a dash, because the names start with the
- * given path.
+ * Returns a word that `find` builds from a file name. The word never starts with a dash, because each name starts with
+ * the path given to `find`.
  */
 function unknownFile(word: Word): Word {
   return { ...word, span: word.span.replaceAll("{}", "*"), dynamic: true, contained: true }

@@ -4,7 +4,7 @@ import { expandWord } from "./command-forms.ts"
 import { findProgram } from "./program-table.ts"
 import type { Word } from "./words.ts"
 
-/** Returns the word and the parts of it that an option may take as a path. */
+/** Returns the word and those parts of it that may be a path, such as the value of an option. */
 export function candidates(word: Word, home: string): string[] {
   const text = word.base === "directory" ? `.${word.tail ?? ""}` : expandWord(word, home)
   if (text === "" || text === "-" || text === "--") return []
@@ -14,13 +14,13 @@ export function candidates(word: Word, home: string): string[] {
   if (/^-[^-]/.test(text) && equals === -1) {
     const attached = text.slice(2)
     if (looksLikePath(attached)) found.push(attached)
-    // Follows a bundle of options: `curl -sT.env`.
+    // Matches a path after a bundle of options, such as `curl -sT.env`.
     if (/^[A-Za-z]+\./.test(attached)) found.push(attached.slice(attached.indexOf(".")))
     if (attached.includes("/")) found.push(text.slice(text.indexOf("/")))
   }
   const address = /^file:(?:\/\/[^/]*)?(\/.*)$/is.exec(text)?.[1]
   if (address !== undefined) found.push(address)
-  // `name=@file`, `from:to`, `type=bind,src=path`: any text between these marks may be a path.
+  // In `name=@file`, `from:to` or `type=bind,src=path`, any part between the separators may be a path.
   else if (!text.includes("://") && /[:@,=]/.test(text)) {
     const parts = text.split(/[=:,@]+/)
     found.push(
@@ -33,18 +33,24 @@ export function candidates(word: Word, home: string): string[] {
     .map((part) => (part === "~" || part.startsWith("~/") ? `${home}${part.slice(1)}` : part))
 }
 
-/** Returns the text after the mark at this index. File names may contain marks too. */
+/**
+ * Returns the text after the separator with this index. The text may contain other separators, because file names can
+ * contain them.
+ */
 function tailAfter(text: string, number: number): string {
   const mark = [...text.matchAll(/[=:,@]+/g)][number]
   return mark ? text.slice(mark.index + mark[0].length) : ""
 }
 
-/** Returns false for a text longer than a path (Linux: PATH_MAX) or with a name longer than NAME_MAX. */
+/**
+ * Returns false for a text that is longer than a path can be (PATH_MAX on Linux) or contains a name longer than
+ * NAME_MAX.
+ */
 export function isPossibleName(text: string): boolean {
   return text.length <= 4_096 && text.split("/").every((segment) => Buffer.byteLength(segment) <= 255)
 }
 
-/** Returns the directory in which a glob starts. Undefined if `..` follows its first wildcard. */
+/** Returns the directory in which a glob starts. Returns undefined if `..` follows the first wildcard. */
 export function globDirectory(text: string): string | undefined {
   const at = text.search(/[*?[]/)
   if (text.slice(at).split("/").includes("..")) return undefined
@@ -53,8 +59,8 @@ export function globDirectory(text: string): string | undefined {
 }
 
 /**
- * Returns the absolute paths that a text may name. Does not resolve `..`. Undefined for a relative path if the
- * directory is unknown.
+ * Returns the absolute paths that a text may name. Does not resolve `..`. Returns undefined for a relative path if the
+ * directories are unknown.
  */
 export function absolutePaths(
   text: string,
@@ -66,16 +72,16 @@ export function absolutePaths(
   return directories?.map((directory) => `${directory}/${own}`)
 }
 
-/** A process's working directory under `/proc`: the command's differs from the engine's. */
+/** Matches the working directory of a process under `/proc`, which is different for the command and the engine. */
 const ownDirectory =
   /^\/+(?:\.\/+)*proc\/+(?:\.\/+)*(?:thread-)?self\/+(?:\.\/+)*(?:task\/+\d+\/+)?cwd(?:\/+|$)/
 
-/** Returns true for a word that usually means a file, whether the file exists or not. */
+/** Returns true for a text that usually names a file, whether the file exists or not. */
 export function looksLikePath(text: string): boolean {
   return text.includes("/") || text.startsWith(".")
 }
 
-/** Returns the words of a command except texts and scripts, which may look like paths. */
+/** Returns the words of a command without prose and scripts, which may look like paths. */
 export function withoutTextWords(name: string, words: readonly Word[]): readonly Word[] {
   return withoutScript(name, withoutTexts(name, words))
 }
@@ -86,7 +92,7 @@ function withoutTexts(name: string, words: readonly Word[]): readonly Word[] {
   return words.filter((_, index) => !options.includes(words[index - 1]?.text ?? ""))
 }
 
-/** The script of `sed` and `awk` may look like a path. */
+/** Removes the script of a program such as `sed` or `awk`, which may look like a path. */
 function withoutScript(name: string, words: readonly Word[]): readonly Word[] {
   if (!findProgram(name)?.script) return words
   const given = words.some((word) => /^-(?:-expression|-source|-file|[A-Za-z]*[ef])/.test(word.text))
@@ -101,12 +107,12 @@ function withoutScript(name: string, words: readonly Word[]): readonly Word[] {
   )
 }
 
-/** Maximum number of matches to check one by one. */
+/** Maximum number of matches to check individually. */
 const maxMatches = 300
 
 /**
- * Returns the files in a directory that match a glob; absolute if the glob is absolute, else relative. Undefined if
- * too many match. Unlike a shell, includes hidden files.
+ * Returns the files in a directory that match a glob. The paths are relative unless the glob is absolute. Returns
+ * undefined if too many files match. Unlike a shell, includes hidden files.
  */
 export async function globFiles(pattern: string, directory: string): Promise<string[] | undefined> {
   const found: string[] = []

@@ -5,14 +5,14 @@ import type { OperandRole, Program } from "./program.ts"
 import { findProgram, findSubcommand } from "./program-table.ts"
 import type { Word } from "./words.ts"
 
-/** How a command reads directories: as in {@link RecursiveReading}. */
+/** How a command reads directories. The fields correspond to {@link RecursiveReading}. */
 export interface WholeReading {
   hidden: boolean
   unhidden?: readonly string[]
   followsLinks?: boolean
 }
 
-/** Returns true for programs that only read their operands. `risksOf` handles the options that write. */
+/** Returns true for programs that only read their operands. `risksOf` covers options that write. */
 export function isReader(name: string): boolean {
   const role = findProgram(name)?.operands
   return role !== undefined && onlyRead.has(role)
@@ -29,8 +29,8 @@ export function takesText(name: string): boolean {
 }
 
 /**
- * Returns the words that may name files: the operands, without the pattern of `grep`, if all options are known;
- * otherwise every word.
+ * Returns the words that may name files. If all options are known, these are the operands, without the pattern of a
+ * program such as `grep`. Otherwise these are all words.
  */
 export function fileOperands(name: string, words: readonly Word[]): readonly Word[] {
   const program = findProgram(name)
@@ -43,13 +43,12 @@ export function fileOperands(name: string, words: readonly Word[]): readonly Wor
 /** A file or directory that a command writes, creates, moves or removes. */
 export interface WrittenWord {
   word: Word
-  /** The source of a copy or move. If the destination is a directory, the written file has the source's name. */
+  /** The source of a copy or move. If the destination is a directory, the written file has the name of the source. */
   from?: Word
 }
 
 /**
- * Returns the words that name written files, according to options and operands. The program may write other files
- * too.
+ * Returns the words that name written files, according to options and operands. The program may also write other files.
  */
 export function writtenWords(name: string, words: readonly Word[]): WrittenWord[] {
   const program = findProgram(name)
@@ -62,7 +61,7 @@ function writtenBy(program: Program, words: readonly Word[]): WrittenWord[] {
   if (found) return writtenBy(found.program, given.operands.slice(found.words))
 
   const { options } = given
-  // A word that may expand to an option is otherwise an operand.
+  // A word that may expand to an option may also be an operand.
   const uncertain = options.flatMap(({ role, word }) => (role === "uncertain" ? [word] : []))
   const operands = [...given.operands, ...uncertain]
   const named = (role: "writes" | "target") =>
@@ -90,7 +89,7 @@ function writtenBy(program: Program, words: readonly Word[]): WrittenWord[] {
   }
 }
 
-/** Returns the name of a copied file in its destination directory. */
+/** Returns the name that a copied file has in the destination directory. */
 export function nameWithin(from: Word): string {
   return basename(from.text) || "."
 }
@@ -100,7 +99,7 @@ export function isKnown({ options, unknown }: Arguments): boolean {
   return unknown === undefined && options.every(({ role }) => role === "harmless")
 }
 
-/** Returns true if an option contains the pattern, so that every operand is a file. */
+/** Returns true if an option provides the pattern or no pattern is needed, so that every operand is a file. */
 export function givesPattern({ options }: Arguments): boolean {
   return options.some(({ name }) => ["-e", "--regexp", "--files", "--type-list"].includes(name))
 }
@@ -113,14 +112,14 @@ function afterPrefix(word: Word, prefix: string): WrittenWord[] {
   return word.text.startsWith(prefix) ? [{ word: { ...word, text: word.text.slice(prefix.length) } }] : []
 }
 
-/** Returns true if a program reads the contents of the given directories, or of its working directory. */
+/** Returns true if a program reads the contents of its directory operands, or of its working directory. */
 export function readsDirectories({ directories }: Program, words: readonly Word[]): boolean {
   if (!directories) return false
   const { when } = directories
   return !when || words.some((word) => when.test(word.text))
 }
 
-/** Returns true if a program reads the targets of links in a directory. */
+/** Returns true if a program follows links inside a directory. */
 export function followsLinks({ directories }: Program, words: readonly Word[]): boolean {
   if (!directories) return false
   const has = (option: RegExp) => words.some((word) => option.test(word.text))
@@ -130,7 +129,7 @@ export function followsLinks({ directories }: Program, words: readonly Word[]): 
 
 const usualFollows = /^-(?:[A-Za-z]*L|-(?:copy-links|deref|follow))/
 
-/** Returns how the command reads directories, with these options. */
+/** Returns how a command with these options reads directories. */
 export function wholeReading(
   program: Program,
   words: readonly Word[],

@@ -12,15 +12,15 @@ export interface ShellNode {
   readonly children: readonly ShellNode[]
 }
 
-/** Nodes below this depth get the type `too-deep`. */
+/** Maximum depth of the tree. Deeper nodes have the type `too-deep`. */
 const maxDepth = 200
 
-/** The time limit for parsing a text, in milliseconds. */
+/** Maximum time to parse a text, in ms. */
 const maxParseMs = 2_000
 
 /**
- * Returns the syntax tree of a text in the language of bash, or undefined after the time limit. Syntax errors are
- * nodes of the types `ERROR` and `MISSING`. The first call loads the parser.
+ * Returns the syntax tree of a text in the language of bash, or undefined if the time limit is exceeded. Syntax errors
+ * are nodes of the types `ERROR` and `MISSING`. The first call loads the parser.
  */
 export async function parseShell(text: string): Promise<ShellNode | undefined> {
   loaded ??= loadParser()
@@ -41,9 +41,9 @@ export async function parseShell(text: string): Promise<ShellNode | undefined> {
 let loaded: Promise<TreeSitterParser> | undefined
 
 /**
- * Loads the parser. The grammar is one very large function. V8's optimizing compiler would spend 500 MB of memory and
- * both cores on it during the first commands, while baseline code parses a command in well under a millisecond. A
- * module keeps its budget from compile time, so the setting is restored afterwards.
+ * Loads the parser. The grammar is one very large function, for which V8's optimizing compiler would use 500 MB of
+ * memory and both cores during the first commands. Baseline code parses a command in well under 1 ms. A module keeps
+ * the tiering budget from its compile time, so the setting is restored afterwards.
  */
 async function loadParser(): Promise<TreeSitterParser> {
   const [{ Language, Parser }, { setFlagsFromString }] = await Promise.all([
@@ -58,7 +58,7 @@ async function loadParser(): Promise<TreeSitterParser> {
   }
 }
 
-/** V8's tiering budget in bytes of executed WebAssembly code: its maximum, and its default. */
+/** Maximum and default of V8's tiering budget, in bytes of executed WebAssembly code. */
 const neverOptimised = 2_000_000_000
 const defaultTieringBudget = 13_000_000
 
@@ -75,7 +75,7 @@ async function openParser(
   return new Parser().setLanguage(language)
 }
 
-/** Returns the path of a file beside the bundle, or in the package when running from source. */
+/** Returns the path of a file next to the bundle, or in its package if Tackle runs from source. */
 function locate(file: string, inPackage: string): string {
   const beside = fileURLToPath(new URL(`./${file}`, import.meta.url))
   return existsSync(beside) ? beside : createRequire(import.meta.url).resolve(inPackage)
@@ -90,9 +90,9 @@ function toPlain(node: Node, depth: number): ShellNode {
 }
 
 /**
- * Returns why the tree may differ from a shell's parse. The grammar is more lenient than any shell: it treats control
- * characters as blanks and splits words at line continuations. Therefore each character must belong to a token or be
- * a blank in all shells.
+ * Returns why the tree may differ from how a shell parses the text. The grammar is more lenient than any shell: it
+ * treats control characters as blanks and splits words at line continuations. Each character must therefore belong to a
+ * token or be a blank in every shell.
  */
 export function layoutProblem(tree: ShellNode, text: string): string | undefined {
   if (/(?![\t\n])\p{Cc}/u.test(text)) return "it contains control characters"
@@ -102,15 +102,15 @@ export function layoutProblem(tree: ShellNode, text: string): string | undefined
 }
 
 /**
- * Removes line continuations outside quoted text, comments and here-documents, so that a word on two lines is one
- * word, as in a shell.
+ * Joins lines at line continuations, so that a word on two lines becomes one word, as in a shell. Returns a text with
+ * single quotes, comments or here-documents unchanged.
  */
 export function joinContinuations(text: string): string {
   if (!text.includes("\\\n") || /['#]|<</.test(text)) return text
   return text.replaceAll(/\\(.)/gs, (pair, next: string) => (next === "\n" ? "" : pair))
 }
 
-/** Nodes whose text does not consist of tokens. Only the commands in them are checked. */
+/** Nodes whose text does not consist of tokens. Only the commands inside them are checked. */
 const opaqueToLayout = new Set([
   "string",
   "heredoc_body",
@@ -120,7 +120,7 @@ const opaqueToLayout = new Set([
   "comment",
 ])
 
-/** Nodes whose children are statements. Two statements without a separator need a line end between them. */
+/** Nodes whose children are statements. Two statements without a separator must be on different lines. */
 const sequences = new Set([
   "program",
   "subshell",
@@ -143,7 +143,7 @@ function gapProblem(node: ShellNode, text: string): string | undefined {
       if (!isBlank(gap)) return "characters between its words cannot be parsed"
       const separate = sequences.has(node.type) && isStatement(previous) && isStatement(child)
       if (separate && !gap.includes("\n") && !text.slice(previous.start, previous.end).endsWith("\n")) {
-        return "two commands have no separator"
+        return "it has two commands without a separator"
       }
     }
     previous = child
@@ -155,7 +155,10 @@ function isStatement(node: ShellNode): boolean {
   return node.named && node.type !== "comment"
 }
 
-/** Blanks, line ends, and line continuations next to one: alone, a continuation would join two words. */
+/**
+ * Returns true for blanks, line ends, and line continuations next to a blank. A continuation alone would join two
+ * words.
+ */
 function isBlank(gap: string): boolean {
   if (gap === "" || gap === " ") return true
   return /^(?:[ \t\n]|\\\n)*$/.test(gap) && gap.replaceAll("\\\n", "") !== ""

@@ -4,13 +4,13 @@ import { joinContinuations, layoutProblem, parseShell, type ShellNode } from "./
 import type { ShellPlan } from "./shell-plan.ts"
 import { walkCommands } from "./walk.ts"
 
-/** Maximum length of an analysed text, in characters. */
+/** Maximum length of an analyzed text, in characters. */
 export const maxCommandLength = 262_144
 
-/** Maximum nesting of shell texts. */
+/** Maximum nesting depth of shell texts. */
 const maxShellDepth = 8
 
-const tooSlow = "it takes too long to analyse"
+const tooSlow = "it takes too long to analyze"
 
 /**
  * Maximum number of cached plans, and maximum length of their texts in characters. Up to eight concurrent calls are
@@ -20,14 +20,15 @@ const maxKept = 16
 const maxKeptLength = 4_096
 
 /**
- * Plans of recent texts. One call plans its command several times: for permission, again after a reply, for its
- * environment, and to watch files.
+ * Plans of recent texts. One call plans its command several times: for permissions, again after a reply, for its
+ * environment, and for watching files.
  */
 const kept = new Map<string, Promise<Readonly<ShellPlan>>>()
 
 /**
- * Parses a command text as a shell would, and lists every command in it: in pipelines, lists, substitutions,
- * subshells, control flow, functions and wrappers. Never throws for any text. Plans are shared: do not modify them.
+ * Parses a command text as a shell does and lists every command in it, including those in pipelines, lists,
+ * substitutions, subshells, control flow, functions and wrappers. Does not throw for any text. Plans are shared, so do
+ * not modify them.
  */
 export function planCommand(text: string): Promise<Readonly<ShellPlan>> {
   if (text.length > maxKeptLength) return planAt(text, 0)
@@ -39,7 +40,7 @@ export function planCommand(text: string): Promise<Readonly<ShellPlan>> {
     if (kept.size <= maxKept) break
     kept.delete(oldest)
   }
-  // Not cached: these results also depend on machine load and on loading the grammar.
+  // These results are not cached, because they also depend on machine load and on loading the grammar.
   const forget = () => kept.delete(text)
   plan.then(({ opaque }) => opaque === tooSlow && forget(), forget)
   return plan
@@ -47,8 +48,8 @@ export function planCommand(text: string): Promise<Readonly<ShellPlan>> {
 
 async function planAt(original: string, depth: number): Promise<ShellPlan> {
   const plan: ShellPlan = { commands: [], files: [], garbled: false }
-  if (original.length > maxCommandLength) return { ...plan, opaque: "it is too long to analyse" }
-  if (depth > maxShellDepth) return { ...plan, opaque: "it starts shells within shells too deeply" }
+  if (original.length > maxCommandLength) return { ...plan, opaque: "it is too long to analyze" }
+  if (depth > maxShellDepth) return { ...plan, opaque: "it nests shells too deeply" }
   const text = joinContinuations(original)
   const tree: ShellNode | undefined = await parseShell(text)
   if (!tree) return { ...plan, opaque: tooSlow }
@@ -64,14 +65,14 @@ async function planAt(original: string, depth: number): Promise<ShellPlan> {
 
   for (const inner of found.texts) {
     const nested = await planAt(inner.text, depth + 1)
-    // The inner text starts in the directory of the outer command.
+    // The inner text starts in the directories of the outer command.
     const within = <T extends { directories?: readonly string[] }>(entry: T): T => ({
       ...entry,
       directories: compose(inner.directories, entry.directories),
     })
     plan.commands.push(...nested.commands.map(within))
     plan.files.push(...nested.files.map(within))
-    // This reason has priority, because it depends on the machine.
+    // This reason has priority over others, because it depends on the machine.
     if (nested.opaque === tooSlow) plan.opaque = tooSlow
     else if (nested.opaque !== undefined) plan.opaque ??= nested.opaque
     plan.garbled ||= nested.garbled

@@ -9,17 +9,22 @@ import { systemPrograms } from "./programs/system.ts"
 import { textPrograms } from "./programs/text.ts"
 import { wrappers } from "./programs/wrappers.ts"
 
-/** Returns the entry of a program, by its own name or its GNU name. */
+/** Returns the entry of a program. A GNU program is also found by its name with the prefix `g`. */
 export function findProgram(name: string): Program | undefined {
   return programs.get(name) ?? programs.get(gnuName(name))
 }
 
-/** Returns a GNU program's name without the `g` prefix that it has on macOS and BSD. Returns other names unchanged. */
+/**
+ * Returns the name of a GNU program without the prefix `g` that it has on macOS and BSD. Returns other names unchanged.
+ */
 export function gnuName(name: string): string {
   return gnuNames.has(name) ? name.slice(1) : name
 }
 
-/** Returns the entry of a subcommand, and the number of words that name it. Undefined if it is not in the table. */
+/**
+ * Returns the entry of a subcommand, and the number of words that name the subcommand. Returns undefined if it is not
+ * in the table.
+ */
 export function findSubcommand(
   program: Program,
   words: readonly { text: string }[],

@@ -7,22 +7,24 @@ import { findProgram, findSubcommand, gnuName } from "./program-table.ts"
 import type { PlannedCommand, ShellPlan } from "./shell-plan.ts"
 import type { Word } from "./words.ts"
 
-/** The files that a proved command reads. */
+/** The files that a proved read-only command reads. */
 export interface Proof {
-  /** Operands that can name files. */
+  /** Operands that may name files. */
   files: Word[]
-  /** It reads the contents of these directories, or of its working directory if none is named. */
+  /**
+   * How the command reads the contents of the directories in `files`, or of its working directory if `files` is empty.
+   */
   recursive?: WholeReading
-  /** It is git and must run with the hardened environment. */
+  /** Whether the command is git, which must run in the hardened environment. */
   git: boolean
-  /** It is git and may print the contents of any tracked file. */
+  /** Whether the command is git and may print the contents of any tracked file. */
   showsTracked?: boolean
 }
 
 /**
- * Proves that a command writes nothing, starts nothing and uses no network. Undefined without a proof: every option
- * must be known, every word literal except for `$HOME` and `$PWD` at its start, and the program called by a plain
- * name. The files that it reads are judged as `read`.
+ * Proves that a command writes nothing, starts nothing and does not use the network. Requires that every option is
+ * known, that every word is literal except for `$HOME` and `$PWD` at its start, and that the program is called by a
+ * plain name. Returns undefined if there is no proof. The files that the command reads are judged as `read`.
  */
 export function proveReadOnly(command: PlannedCommand): Proof | undefined {
   const [program, ...words] = command.argv
@@ -31,13 +33,14 @@ export function proveReadOnly(command: PlannedCommand): Proof | undefined {
   const name = program.text
   const entry = gnuName(name) === name ? findProgram(name) : undefined
   const proof = entry && (entry.subcommands ? proveSubcommand(entry, words) : prove(entry, words))
-  // `echo` prints unknown options.
+  // `echo` prints unknown options, so they are harmless.
   if (!proof && name === "echo") return { files: [], git: false }
   return proof && name === "git" ? { ...proof, git: true, showsTracked: showsContents(words) } : proof
 }
 
 /**
- * Returns true for a text that contains only proved commands, including git. A proof allows git only in such a text.
+ * Returns true for a text that contains git and only commands that are proved to only read. A proof allows git only in
+ * such a text.
  */
 export function needsHardenedGit(plan: ShellPlan): boolean {
   const proofs = plan.commands.map(proveReadOnly)
@@ -73,23 +76,23 @@ function proveSubcommand(program: Program, words: readonly Word[]): Proof | unde
   const found = findSubcommand(program, given.operands)
   const proof = found && prove(found.program, given.operands.slice(found.words))
   if (!proof) return undefined
-  // `HEAD:name` and `:name` are files of a commit or the index.
+  // `HEAD:name` and `:name` name files in a commit or in the index.
   const named = proof.files.filter((word) => word.text.includes(":"))
   const inside = named.map((word) => ({ ...word, text: word.text.slice(word.text.indexOf(":") + 1) }))
   return { ...proof, files: [...proof.files, ...inside] }
 }
 
-/** Properties of all programs of a text. */
+/** Properties of the programs in a command text. */
 export interface KnownPrograms {
-  /** They only read, or are git. Their reads are judged before they run. */
+  /** Whether all programs only read or are git. Their reads are judged before they run. */
   known: boolean
-  /** Only git may change anything, and only the repository. */
+  /** Whether git may change the repository and all other programs only read. */
   git: boolean
 }
 
 /**
- * Checks whether a text consists of git and of commands that are proved to only read: `git add -A && git commit -m
- * …`. Excludes git subcommands whose arguments can run programs, and commands that set options or variables.
+ * Checks whether a text consists of git and of commands that are proved to only read, such as `git add -A && git commit
+ * -m …`. Excludes git subcommands whose arguments can run programs, and commands that set options or variables.
  */
 export async function knownPrograms(text: string): Promise<KnownPrograms> {
   const plan = await planCommand(text)
@@ -111,5 +114,5 @@ function isPlainGit({ argv, opaque, assigns, wrapped }: PlannedCommand): boolean
   return !words.some(({ text }) => runsProgram.test(text))
 }
 
-/** Options that name a program, abbreviated or not. */
+/** Matches options that name a program, including their abbreviations. */
 const runsProgram = /^(?:-x|--e(?:x|xe|xec)?(?:=|$)|--upl|--rec|--ext)/

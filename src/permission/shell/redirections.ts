@@ -3,8 +3,8 @@ import type { ShellNode } from "./parse.ts"
 import { redirectTypes, type Walk, wordTypes } from "./walk-context.ts"
 
 /**
- * Records the file that a redirection opens. Returns the words after its target: the grammar includes them in the
- * redirection, but a shell passes them to the command.
+ * Records the file that a redirection opens. Returns the words after its target. The grammar includes these words in
+ * the redirection, but a shell passes them to the command.
  */
 export function readRedirection(walk: Walk, node: ShellNode, at: Directories): ShellNode[] {
   if (node.type === "heredoc_redirect") return readHereDocument(walk, node, at)
@@ -18,14 +18,14 @@ export function readRedirection(walk: Walk, node: ShellNode, at: Directories): S
   }
   const word = walk.readWord(target, at)
   if (word.problem !== undefined) walk.problem(word.problem)
-  // `{name}>file` stores a number in a variable.
+  // `{name}>file` stores a file descriptor in a variable.
   if (walk.between(node.start - 1, node.start) === "}") walk.problem("a redirection sets a variable")
-  // Some shells read `&>` as `&`, and the words after the target as a separate command.
+  // Some shells read `&>` as `&`, and read the words after the target as a separate command.
   if (operator.startsWith("&") && !endsCommand.test(walk.between(target.end, Number.POSITIVE_INFINITY))) {
-    walk.problem("shells read one of its redirections differently")
+    walk.problem("shells interpret one of its redirections differently")
   }
   if (operator === "<<<") return extra
-  // Not a file: bash connects to a host.
+  // These paths are not files: bash opens a connection to a host.
   if (/^\/dev\/(?:tcp|udp)\//.test(word.text)) walk.problem("a redirection opens a connection")
 
   const duplicates = /^(?:\d+-?|-)$/.test(word.text) && !word.dynamic
@@ -37,7 +37,10 @@ export function readRedirection(walk: Walk, node: ShellNode, at: Directories): S
   return extra
 }
 
-/** Returns the statements after a here-document's mark on the same line, which are its children in the tree. */
+/**
+ * Returns the statements that follow the delimiter of a here-document on the same line. In the tree, they are children
+ * of the here-document.
+ */
 export function statementsAfterMark(node: ShellNode): ShellNode[] {
   if (node.type !== "heredoc_redirect") return []
   const start = node.children.findIndex((child) => child.type === "heredoc_start")
@@ -55,7 +58,7 @@ const endsCommand = /^[ \t]*(?:$|[\n;&|)])/
 const writing = new Set([">", ">>", ">|", "&>", "&>>"])
 const duplicating = new Set([">&", "<&"])
 
-/** Checks that a here-document ends at the same point as in a shell, and that its text cannot run commands. */
+/** Checks that a here-document ends where a shell ends it, and that its content cannot run commands. */
 function readHereDocument(walk: Walk, node: ShellNode, at: Directories): ShellNode[] {
   const child = (type: string) => node.children.find((entry) => entry.type === type)
   const [start, body, end] = [child("heredoc_start"), child("heredoc_body"), child("heredoc_end")]
@@ -74,7 +77,7 @@ function readHereDocument(walk: Walk, node: ShellNode, at: Directories): ShellNo
   }
   if (name === mark) {
     walk.substitutionsIn(body, at)
-    // The grammar misses some of the commands in such a text.
+    // The grammar does not find all commands in such content.
     if (/`|\$[^\w\s]|\\/.test(content)) walk.problem("a here-document runs commands")
   }
   const redirects = node.children.filter((entry) => redirectTypes.has(entry.type))
@@ -82,7 +85,7 @@ function readHereDocument(walk: Walk, node: ShellNode, at: Directories): ShellNo
   return [...words, ...redirects.flatMap((entry) => readRedirection(walk, entry, at))]
 }
 
-/** Returns the mark without quotes. Undefined for marks that shells interpret differently. */
+/** Returns the delimiter without quotes. Returns undefined for delimiters that shells interpret differently. */
 function markName(mark: string): string | undefined {
   const match = /^(?:'([\w.-]+)'|"([\w.-]+)"|\\?([\w.-]+))$/.exec(mark)
   return match?.slice(1).find((part) => part !== undefined)

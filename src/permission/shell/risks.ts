@@ -4,8 +4,8 @@ import { findProgram, findSubcommand } from "./program-table.ts"
 import type { Word } from "./words.ts"
 
 /**
- * Returns one group of names for every option that runs a program or writes a named file, in any spelling. A rule
- * must contain a name of each group to allow the command. A group without names can only be allowed by `*`.
+ * Returns one group of names for every option that runs a program or writes a named file, in any spelling. To allow the
+ * command, a rule must contain a name of each group. Only `*` can allow a group without names.
  */
 export function risksOf(name: string, words: readonly Word[]): string[][] {
   const program = findProgram(name)
@@ -22,7 +22,7 @@ export function namesRisk(pattern: string, group: readonly string[]): boolean {
   return group.some((name) => words.includes(name) || (name.includes(" ") && pattern.includes(name)))
 }
 
-/** Common names of options that take a program to run or a file to write. Used for programs without an entry. */
+/** Common options that name a program to run or a file to write. Used for programs without an entry. */
 const unlisted: Program = {
   risks:
     "--output --output-file --outfile --out-file --outputFile --outFile --log-file --logfile --exec --exec-batch --execute --eval --pager --editor --rsh --compress-program --use-compress-program --require --import --preload --loader --shell --script-shell --pre --pre-command --post-command",
@@ -69,8 +69,8 @@ const insides = new WeakMap<Program, Program>()
 const nothing: Program = {}
 
 /**
- * Returns the entry of a subcommand merged with the entry of its program. Short options before the subcommand can
- * have other meanings after it, so only long options are merged.
+ * Returns the entry of a subcommand merged with the entry of its program. Merges only long options, because short
+ * options can have other meanings after the subcommand.
  */
 function insideOf(program: Program, subcommand: Program = nothing): Program {
   const known = subcommand === nothing ? undefined : insides.get(subcommand)
@@ -98,7 +98,7 @@ function insideOf(program: Program, subcommand: Program = nothing): Program {
 
 const inputs: ReadonlySet<string> = new Set("- /dev/stdin /dev/fd/0 /proc/self/fd/0".split(" "))
 
-/** Returns true if the program runs code from its input, which is as unknown as code after `-c`. */
+/** Returns true if the program runs code from its standard input. Such code is as unknown as code after `-c`. */
 function takesInput({ fromInput }: Program, words: readonly Word[], file: Word | undefined): boolean {
   if (fromInput === undefined) return false
   if (file) return inputs.has(file.text)

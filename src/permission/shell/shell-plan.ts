@@ -1,24 +1,27 @@
 import type { Word } from "./words.ts"
 
-/** One command that a text runs, at any depth. */
+/** One command that a text runs, at any nesting depth. */
 export interface PlannedCommand {
-  /** The program and its arguments after quote removal. */
+  /** The program and its arguments, without quotes. */
   argv: Word[]
-  /** Source text as written. */
+  /** The command as written in the text. */
   source: string
-  /** The words joined by single blanks. Rules match this text. */
+  /** The words joined by single blanks. Rules match this pattern. */
   pattern: string
-  /** The reason why no rule narrower than `*` may allow it. */
+  /** The reason why only a rule with the pattern `*` can allow the command. */
   opaque?: string
-  /** Commands that it may run. Only deny rules match these. */
+  /** Commands that this command may run. Only deny rules match them. */
   denyForms: string[]
-  /** It may run its standard input, which can come from anywhere in the text. */
+  /** Whether the command may run its standard input, which can come from any part of the text. */
   runsInput?: true
-  /** Directories in which it may run: relative to the initial directory, absolute, or under `~`. Undefined: any. */
+  /**
+   * Directories in which the command may run: relative to the initial directory, absolute, or below `~`. Undefined if
+   * they are unknown.
+   */
   directories?: readonly string[]
-  /** Variables are set for it. */
+  /** Whether the text sets variables for the command. */
   assigns: boolean
-  /** Another command of the plan runs it. Its words may be files that the other command names. */
+  /** Whether another command of the plan runs this command. Its words may be files that the other command names. */
   wrapped: boolean
 }
 
@@ -29,12 +32,12 @@ export interface PlannedFile {
   directories?: readonly string[]
 }
 
-/** The commands and files of a text. */
+/** The commands and files of a command text. */
 export interface ShellPlan {
   readonly commands: PlannedCommand[]
   readonly files: PlannedFile[]
-  /** Why the text could not be analysed. `commands` then lists those that were found. */
+  /** Why the text could not be analyzed. `commands` then contains only the commands that were found. */
   opaque?: string
-  /** Command boundaries are uncertain: some commands may be missing. */
+  /** Whether command boundaries are uncertain, so that commands may be missing. */
   garbled: boolean
 }

@@ -9,7 +9,7 @@ import type { PlannedCommand } from "./shell-plan.ts"
 import { type Exit, exitAt, redirectTypes, type Walk, wordTypes } from "./walk-context.ts"
 import { type Word, wordOf } from "./words.ts"
 
-/** Reads a command with its words. `extra` contains words that the grammar attached to another node. */
+/** Reads a command and its words. `extra` contains words that the grammar attached to another node. */
 export function readSimpleCommand(
   walk: Walk,
   node: ShellNode | undefined,
@@ -50,7 +50,7 @@ export function readSimpleCommand(
   })
 }
 
-/** Returns why an assignment may change the effect of commands. */
+/** Returns why an assignment may change the effect of commands. Returns undefined if it is harmless. */
 export function assignmentProblem(walk: Walk, node: ShellNode, at: Directories): string | undefined {
   const [name, , value] = node.children
   walk.substitutionsIn(node, at)
@@ -61,7 +61,10 @@ export function assignmentProblem(walk: Walk, node: ShellNode, at: Directories):
   return harmless ? undefined : `it sets ${name ? walk.source(name) : "a variable"}`
 }
 
-/** Reads `export`, `declare` and `unset`. Deny rules match their words. Their effects are too broad for an allow. */
+/**
+ * Reads a command such as `export`, `declare` or `unset`. Deny rules match its words. Its effects are too broad for a
+ * narrow allow rule.
+ */
 export function readShellCommand(walk: Walk, node: ShellNode, at: Directories): Exit {
   const argv = node.children.map((child) => {
     if (child.named && child.type !== "variable_assignment") return walk.readWord(child, at)
@@ -81,7 +84,7 @@ export function readShellCommand(walk: Walk, node: ShellNode, at: Directories): 
   })
 }
 
-/** Reads `[ … ]` of plain words and operators. False for anything else. */
+/** Reads a test `[ … ]` that consists of plain words and operators. Returns false for other tests. */
 export function readTest(walk: Walk, node: ShellNode, at: Directories): boolean {
   const words = node.children[0]?.type === "[" ? testWords(node) : undefined
   if (!words) return false
@@ -90,7 +93,7 @@ export function readTest(walk: Walk, node: ShellNode, at: Directories): boolean 
   return true
 }
 
-/** Maximum nesting of wrappers. */
+/** Maximum nesting depth of wrappers. */
 const maxWrapping = 12
 
 interface Found {
@@ -98,9 +101,9 @@ interface Found {
   source: string
   at: Directories
   assigns: boolean
-  /** Why it cannot be analysed, regardless of its words. */
+  /** Why the command cannot be analyzed, regardless of its words. */
   reason: string | undefined
-  /** The number of wrappers around it. */
+  /** Number of wrappers around the command. */
   depth: number
 }
 
@@ -138,7 +141,7 @@ function addCommand(walk: Walk, command: Found): Exit {
     } else if (inner.kind === "shell") walk.found.texts.push({ text: inner.text, directories: at })
     else if (inner.kind === "among") planned.denyForms.push(...possibleCommands(inner.words))
     else {
-      planned.opaque ??= inner.kind === "uncertain" ? inner.reason : "it is wrapped too deeply"
+      planned.opaque ??= inner.kind === "uncertain" ? inner.reason : "it has too many nested wrappers"
       planned.denyForms.push(...possibleCommands(words))
       if (inner.kind === "uncertain" && inner.fromInput) planned.runsInput = true
     }
@@ -148,7 +151,7 @@ function addCommand(walk: Walk, command: Found): Exit {
   return exitAt(moved ? undefined : command.at)
 }
 
-/** Returns the working directories of a program that changes its directory first: `git -C here -C there`. */
+/** Returns the working directories of a program that changes its directory first, such as `git -C here -C there`. */
 function startOf(at: Directories, words: readonly Word[]): Directories {
   const index = words.findIndex(({ text }) => text.startsWith("-C"))
   const word = words[index]
@@ -199,12 +202,12 @@ function testWords(node: ShellNode): ShellNode[] | undefined {
   return words
 }
 
-/** Returns every command that may begin at a word or be contained in one. */
+/** Returns every command that may start at one of the words or be contained in one. */
 function possibleCommands(words: readonly Word[]): string[] {
   return [...tails(words), ...words.flatMap(({ text }) => (/[\s;&|]/.test(text) ? crudeForms(text) : []))]
 }
 
-/** Returns every suffix of the words. One of them is the command that an unknown wrapper runs. */
+/** Returns every suffix of the words. An unknown wrapper runs one of them as a command. */
 function tails(words: readonly Word[]): string[] {
   const forms: string[] = []
   for (let from = 0; from < Math.min(words.length, maxTails); from++) {
@@ -217,7 +220,7 @@ function tails(words: readonly Word[]): string[] {
   return forms
 }
 
-/** Maximum number of own words of an unknown wrapper. */
+/** Maximum number of words of an unknown wrapper before its inner command. */
 const maxTails = 24
 
 function joinWords(words: readonly Word[]): string {

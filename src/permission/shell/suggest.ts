@@ -4,10 +4,10 @@ import { findProgram } from "./program-table.ts"
 import type { PlannedCommand } from "./shell-plan.ts"
 
 /**
- * Returns the pattern that "always" remembers for a command: the program and its identifying words, such as `git push
- * *` or `npm run build *`. For a program that runs or removes its operands, returns the whole command. Undefined if
- * no pattern means just this command: it could not be analysed, has parts known only at run time, or contains a `*`
- * or `?` that would become a wildcard.
+ * Returns the pattern that "always" remembers for a command: the program and the words that identify its action, such
+ * as `git push *` or `npm run build *`. Returns the whole command for a program that runs or removes its operands.
+ * Returns undefined if no pattern covers only this command: it could not be analyzed, has parts known only at run time,
+ * or contains `*` or `?`, which would become wildcards.
  */
 export function rememberedPattern(command: PlannedCommand): string | undefined {
   const { argv, pattern, opaque, assigns } = command
@@ -21,7 +21,7 @@ export function rememberedPattern(command: PlannedCommand): string | undefined {
   return words.slice(1).some((word) => !/^[\w:@.][\w:@./+-]*$/.test(word)) ? pattern : `${words.join(" ")} *`
 }
 
-/** Returns the number of words that identify what a command does. */
+/** Returns the number of words that identify the action of a command. */
 function prefixLength([program = "", subcommand = ""]: readonly string[]): number {
   const { remember, longer } = findProgram(program) ?? {}
   const length = typeof remember === "number" ? remember : 1

@@ -4,47 +4,47 @@ import type { PlannedCommand, PlannedFile } from "./shell-plan.ts"
 import { type Word, wordOf } from "./words.ts"
 
 /**
- * The commands and files of a tree. `texts` are run by other shells. `problem` is the reason why the text could not
- * be analysed.
+ * The commands and files of a tree. `texts` are command texts that other shells run. `problem` is the reason why the
+ * text could not be analyzed.
  */
 export interface Walked {
   commands: PlannedCommand[]
   files: PlannedFile[]
   texts: { text: string; directories: Directories }[]
   problem?: string
-  /** Command boundaries are uncertain: some commands may be missing. */
+  /** Whether command boundaries are uncertain, so that commands may be missing. */
   garbled: boolean
 }
 
-/** Directories of the shell after a statement, by its exit status. */
+/** Possible directories of the shell after a statement, by success or failure of the statement. */
 export interface Exit {
   success: Directories
   failure: Directories
 }
 
-/** The context that the parts of a walk share. */
+/** The context shared by the functions that analyze a tree. */
 export interface Walk {
   readonly found: Walked
-  /** The text of a node as written. */
+  /** Returns the text of a node as written. */
   source(node: ShellNode): string
-  /** The text from one index to another. */
+  /** Returns the text from one index to another. */
   between(start: number, end: number): string
-  /** Records why the text could not be analysed. Keeps the first reason. */
+  /** Records why the text could not be analyzed. Keeps only the first reason. */
   problem(reason: string): void
-  /** Analyses a statement that starts in these directories. */
+  /** Analyzes a statement that starts in these directories. */
   visit(node: ShellNode, at: Directories): Exit
-  /** Returns the word of a node, and analyses the commands in it. */
+  /** Returns the word of a node. Also analyzes the commands in the word. */
   readWord(node: ShellNode, at: Directories): Word
-  /** Analyses the commands in substitutions below a node. */
+  /** Analyzes the commands in the substitutions of a node and its descendants. */
   substitutionsIn(node: ShellNode, at: Directories): void
 }
 
-/** Returns the same directories for both exit statuses. */
+/** Returns an exit with the same directories for success and failure. */
 export function exitAt(directories: Directories): Exit {
   return { success: directories, failure: directories }
 }
 
-/** Creates the context of one tree. `statements` analyses the children of a substitution. */
+/** Creates the context for one tree. `statements` analyzes the children of a substitution. */
 export function createWalk(
   text: string,
   parts: Pick<Walk, "visit"> & { statements(node: ShellNode, at: Directories, walk: Walk): void },
@@ -82,7 +82,7 @@ export function createWalk(
 /** Nodes that redirect the input or output of a command. */
 export const redirectTypes = new Set(["file_redirect", "heredoc_redirect", "herestring_redirect"])
 
-/** Nodes that a shell replaces with the output of commands. */
+/** Nodes that a shell replaces with the output of commands, or with a file that contains it. */
 export const substitutionTypes = new Set(["command_substitution", "process_substitution"])
 
 /** Nodes that are words of a command. */

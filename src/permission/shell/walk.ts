@@ -13,8 +13,8 @@ import {
 } from "./walk-context.ts"
 
 /**
- * Lists every command of the tree, in the order of the text, and the files that the shell itself opens. Tracks every
- * possible working directory through `cd`.
+ * Lists every command of the tree in text order, and the files that the shell itself opens. Tracks all possible working
+ * directories through `cd`.
  */
 export function walkCommands(tree: ShellNode, text: string): Walked {
   const walk = createWalk(text, { visit, statements: (node, at) => sequence(node.children, at) })
@@ -27,7 +27,7 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
     return exit
   }
 
-  /** Analyses statements of which some may not run. */
+  /** Analyzes statements that do not all have to run. */
   function branches(nodes: readonly ShellNode[], start: Directories): Exit {
     let directories = start
     for (const node of statementsOf(nodes)) {
@@ -43,7 +43,7 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
         return readSimpleCommand(walk, node, [], at)
       case "redirected_statement":
         return redirected(node, at)
-      // `$(<file)` is only a redirection.
+      // `$(<file)` consists of a redirection only.
       case "file_redirect":
         readRedirection(walk, node, at)
         walk.problem("it has a redirection without a command")
@@ -98,7 +98,7 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
     return { success: union(first.success, second.success), failure: second.failure }
   }
 
-  /** Each command runs in its own subshell, except the last one in some shells. */
+  /** Analyzes a pipeline. Each command runs in its own subshell, except for the last command in some shells. */
   function pipeline(node: ShellNode, at: Directories): Exit {
     let directories = at
     for (const child of statementsOf(node.children)) {
@@ -109,13 +109,14 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
   }
 
   /**
-   * An iteration starts in the last directory of the previous one, so the directory of a loop that changes it is
-   * unknown.
+   * Analyzes a loop. An iteration starts in the directory where the previous iteration ended, so the directory of a
+   * loop that changes it is unknown.
    */
   function loop(node: ShellNode, at: Directories): Exit {
     const start = /\b(?:cd|chdir|pushd|popd)\b/.test(walk.source(node)) ? undefined : at
     const exit = branches(node.children, start)
-    if (exit.success?.join("\n") !== start?.join("\n")) walk.problem("a loop in it changes its directory")
+    if (exit.success?.join("\n") !== start?.join("\n"))
+      walk.problem("it contains a loop that changes the working directory")
     return exit
   }
 
@@ -123,7 +124,7 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
     const [variable, ...rest] = statementsOf(node.children)
     const name = variable ? walk.source(variable) : ""
     if (variable?.type !== "variable_name" || !isHarmlessLoopVariable(name))
-      walk.problem(`a loop in it sets ${name}`)
+      walk.problem(`it contains a loop that sets ${name}`)
     const body = rest.pop()
     if (body?.type !== "do_group") return notUnderstood(node, at)
     for (const value of rest) {
@@ -134,7 +135,10 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
     return visit(body, at)
   }
 
-  /** The words before the delimiter are compared. The statements after it run. */
+  /**
+   * Analyzes a `case` statement or one of its items. The words before `in` or `)` are compared, and the statements
+   * after it run.
+   */
   function caseParts(node: ShellNode, at: Directories): Exit {
     const delimiter = node.children.findIndex(
       (child) => child.type === (node.type === "case_item" ? ")" : "in"),
@@ -173,7 +177,7 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
     return exit
   }
 
-  /** Finds commands in a node that cannot be analysed, for deny rules. */
+  /** Finds the commands in a node that cannot be analyzed, so that deny rules can match them. */
   function notUnderstood(node: ShellNode, at: Directories): Exit {
     walk.problem(reasonFor(node.type))
     if (!statementTypes.has(node.type)) walk.found.garbled = true
@@ -187,7 +191,10 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
   }
 }
 
-/** The grammar attaches a redirection to a whole list. For a shell it belongs to the last command. */
+/**
+ * Moves a redirection to the last command of a list. The grammar attaches it to the whole list, but in a shell it
+ * belongs to the last command.
+ */
 function moveToLast(body: ShellNode, redirected: ShellNode): ShellNode {
   const at = body.children.findLastIndex((child) => child.named && child.type !== "comment")
   const last = body.children[at]
@@ -203,7 +210,7 @@ function statementsOf(nodes: readonly ShellNode[]): ShellNode[] {
 }
 
 function reasonFor(type: string): string {
-  if (type === "function_definition") return "a function in it may replace a program"
+  if (type === "function_definition") return "it defines a function that may replace a program"
   if (type === "ERROR" || type === "MISSING") return "its syntax cannot be parsed"
   return `${type.replaceAll("_", " ")} cannot be parsed`
 }

@@ -1,29 +1,29 @@
 import type { ShellNode } from "./parse.ts"
 
-/** One word of a command after the shell removed its quotes. */
+/** One word of a command after quote removal. */
 export interface Word {
-  /** The text that the program receives. Parts known only at run time are as written. */
+  /** The text that the program receives. Parts that are known only at run time are left as written. */
   text: string
-  /** A pattern for all possible values of the word, with `*` for every unknown part. */
+  /** A pattern for all possible values of the word. Each unknown part is a `*`. */
   span: string
-  /** Part of the word is known only at run time. A leading `$HOME`, `$PWD` or `~` is known. */
+  /** Whether a part of the word is known only at run time. A `$HOME`, `$PWD` or `~` at the start is known. */
   dynamic: boolean
-  /** It may expand to several words, none, or an option, because an unknown part is unquoted. */
+  /** Whether the word may expand to several words, no word, or an option, because an unknown part is not quoted. */
   splits: boolean
-  /** The shell replaces an unquoted `*`, `?` or `[` by file names. */
+  /** Whether the word contains an unquoted `*`, `?` or `[`, which the shell replaces with file names. */
   glob: boolean
-  /** It starts with the home directory or the working directory. `tail` is the rest. */
+  /** Set if the word starts with the home directory or the working directory. `tail` is the text after it. */
   base?: "home" | "directory"
   tail?: string
-  /** An unknown file below a path that another command names. */
+  /** Whether the word is an unknown file below a path that another command names. */
   contained?: boolean
-  /** Commands whose output becomes part of the word. */
+  /** Substitutions whose output becomes part of the word. */
   substitutions: ShellNode[]
-  /** Why it could not be analysed. */
+  /** Why the word could not be analyzed. */
   problem?: string
 }
 
-/** Returns the word of a node. Never throws: a word that cannot be analysed has a `problem`. */
+/** Returns the word of a node. Never throws. A word that cannot be analyzed has a `problem`. */
 export function wordOf(node: ShellNode, text: string): Word {
   return finish(draftOf(node, text))
 }
@@ -40,7 +40,7 @@ export function literalWord(text: string): Word {
   }
 }
 
-/** Creates a word that may be anything. */
+/** Creates a word that may have any value. */
 export function unknownWord(text: string): Word {
   return { text, span: "*", dynamic: true, splits: true, glob: false, substitutions: [] }
 }
@@ -69,7 +69,7 @@ function finish(draft: Draft): Word {
   return word
 }
 
-/** Returns the pattern of a word. Returns the pattern of a word. Quoted wildcards become `?`. Anything may follow a bracket or brace. */
+/** Returns the span of a word. A quoted `*` becomes `?`. Anything may follow an unquoted bracket or brace. */
 function spanOf(text: string, mask: string): string {
   let span = ""
   for (let index = 0; index < text.length; index++) {
@@ -90,8 +90,8 @@ export function draftOf(node: ShellNode, text: string): Draft {
 }
 
 /**
- * A word under construction. `mask` has the length of `text` and contains only the characters that the shell still
- * interprets: quoted ones are {@link quoted} in it, unknown ones {@link unknown}.
+ * A word under construction. `mask` has the same length as `text` and contains only the characters that the shell still
+ * interprets. It contains {@link quoted} for each literal character and {@link unknown} for each unknown character.
  */
 export interface Draft {
   text: string
@@ -106,7 +106,7 @@ export interface Draft {
 
 /** Marks a literal character in a mask. */
 export const quoted = "\u0000"
-/** Marks a character in a mask that is known only at run time. */
+/** Marks a character in a mask whose value is known only at run time. */
 export const unknown = "\u0001"
 
 function read(node: ShellNode, text: string, draft: Draft, inQuotes: boolean): void {
@@ -148,7 +148,7 @@ function read(node: ShellNode, text: string, draft: Draft, inQuotes: boolean): v
   }
 }
 
-/** Returns the problem of a part whose value is known only at run time. */
+/** Returns why a part whose value is known only at run time cannot be analyzed. Returns undefined if it can. */
 function unknownProblem(type: string, source: string): string | undefined {
   if (type === "arithmetic_expansion") return arithmeticProblem(source)
   const known = [
@@ -166,14 +166,14 @@ function readString(node: ShellNode, text: string, draft: Draft): void {
   let position = node.start + 1
   const literal = (to: number) => {
     const source = text.slice(position, to)
-    // Text that the grammar treats as plain must not be an expansion in a shell.
+    // A shell must not expand text that the grammar treats as plain.
     if (/`|\$[\w({[@*#?!$-]/.test(source.replaceAll(/\\./gs, "")))
-      draft.problem ??= "a quoted part cannot be parsed"
+      draft.problem ??= "part of a quoted string cannot be parsed"
     addQuoted(draft, unescapeQuoted(source))
   }
   for (const child of node.children) {
     if (!child.named || child.type === "string_content") continue
-    // The grammar includes the blanks before an expansion.
+    // The grammar includes the blanks before an expansion in its node.
     const start = child.start + (/^\s*/.exec(text.slice(child.start, child.end))?.[0].length ?? 0)
     literal(start)
     read(child, text, draft, true)
@@ -183,7 +183,7 @@ function readString(node: ShellNode, text: string, draft: Draft): void {
 }
 
 function addUnquoted(draft: Draft, source: string): void {
-  // Most words contain nothing that a shell interprets, except wildcards.
+  // Most words contain nothing that a shell interprets except wildcards.
   if (!/[\\`"'|&;()<>\s$]/.test(source)) {
     draft.text += source
     draft.mask += source
@@ -243,7 +243,7 @@ function unescapeQuoted(text: string): string {
   return text.replaceAll(/\\([$`"\\\n])/g, (_, next: string) => (next === "\n" ? "" : next))
 }
 
-/** Decodes a string in `$'…'`. If `problem` is set, an escape was not recognized and is left as written. */
+/** Decodes a string in `$'…'`. If an escape is not recognized, sets `problem` and leaves the escape as written. */
 export function decodeAnsi(text: string): { text: string; problem?: string } {
   let problem: string | undefined
   const escapes = /\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))/gs
@@ -251,7 +251,7 @@ export function decodeAnsi(text: string): { text: string; problem?: string } {
     if (letter !== undefined && Object.hasOwn(ansiEscapes, letter)) return ansiEscapes[letter] ?? whole
     const code =
       octal === undefined ? Number.parseInt(hex ?? short ?? long ?? "", 16) : Number.parseInt(octal, 8)
-    // A byte above 127 is only part of a character, and a zero byte ends the string.
+    // A byte above 127 is only part of a character, and a zero byte ends the string. Neither is supported.
     const bytes = hex !== undefined || octal !== undefined
     if (!(code > 0 && code <= 0x10ffff) || (bytes && code > 127)) {
       problem ??= `the escape ${whole} cannot be parsed`
@@ -279,14 +279,14 @@ const ansiEscapes: Readonly<Record<string, string>> = {
 }
 
 /**
- * Returns why an expansion may do more than look up a value. Also checks its operand: nested expansions, and text
- * that only the grammar treats as plain. `text` is the string to which the node's positions refer.
+ * Returns why an expansion may do more than look up a value. Also checks nested expansions in its operand, and text
+ * that only the grammar treats as plain. `text` is the string to which the positions of the node refer.
  */
 export function expansionProblem(node: ShellNode, text: string): string | undefined {
   const source = text.slice(node.start, node.end).trimStart()
   if (!harmlessExpansion.test(source)) return `${source.slice(0, 40)} can do more than look up a value`
   const parts = partsOf(node)
-  // According to the grammar, the rest runs nothing, so no part of it may look like an expansion.
+  // According to the grammar, the text outside these parts runs nothing, so none of it may look like an expansion.
   let position = node.end - source.length + 1
   let plain = ""
   for (const part of parts) {
@@ -295,7 +295,7 @@ export function expansionProblem(node: ShellNode, text: string): string | undefi
   }
   plain += text.slice(position, node.end)
   if (/`|\$[\w({[@*#?!$'"-]|[<>=]\(/.test(plain.replaceAll(/\\./gs, ""))) {
-    return `a part of ${source.slice(0, 40)} cannot be parsed`
+    return `part of ${source.slice(0, 40)} cannot be parsed`
   }
   for (const part of parts) {
     const problem = partProblem(part, text)
@@ -304,12 +304,14 @@ export function expansionProblem(node: ShellNode, text: string): string | undefi
   return undefined
 }
 
-/** Returns why arithmetic may run commands. Names in it are evaluated, so only numbers are allowed. */
+/**
+ * Returns why an arithmetic expression may run commands. A shell evaluates names in it, so only numbers are allowed.
+ */
 export function arithmeticProblem(source: string): string | undefined {
   return /[^\s\d+*/%()$[\]-]/.test(source) ? "its arithmetic can run commands" : undefined
 }
 
-/** Forms of `${…}` that only look up a value. Others can assign, evaluate or run. */
+/** Matches expansions that only look up a value. Other forms can assign, evaluate or run something. */
 const harmlessExpansion = /^\$(?:\w+|[@*#?$!-]|\{#?\w+\}|\{\w+(?::?[-+]|%%?|##?|\/\/?).*\})$/s
 
 const partTypes = new Set([
@@ -320,12 +322,12 @@ const partTypes = new Set([
   "process_substitution",
 ])
 
-/** Returns the outermost expansions and substitutions below a node. */
+/** Returns the outermost expansions and substitutions inside a node. */
 function partsOf(node: ShellNode): ShellNode[] {
   return node.children.flatMap((child) => (partTypes.has(child.type) ? [child] : partsOf(child)))
 }
 
-/** Commands of substitutions are analysed elsewhere. */
+/** Returns why a nested part may do more than look up a value. Commands in substitutions are analyzed separately. */
 function partProblem(part: ShellNode, text: string): string | undefined {
   if (part.type === "arithmetic_expansion") return arithmeticProblem(text.slice(part.start, part.end))
   return part.type.endsWith("substitution") ? undefined : expansionProblem(part, text)

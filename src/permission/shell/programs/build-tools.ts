@@ -5,14 +5,14 @@ const compiler: Program = {
   writes: "-o* -MF -dumpbase",
   risks: "-wrapper -B* -fplugin* -specs -Xclang -load -fuse-ld -fpass-plugin",
   singleDash: true,
-  // `@file` contains further options.
+  // `@file` reads further options from a file.
   operand: /^(?!@)/,
 }
 
 const make: Program = {
   risks: "-f|--file|--makefile --eval -E -I|--include-dir",
   valued: "-C -j -l -o -W",
-  // Values are expanded, and some variables choose the program that runs the recipes.
+  // `make` expands values, and some variables choose the program that runs the recipes.
   operand: /^(?!(?:\.?SHELL\w*|\w*MAKEFLAGS|MAKEFILES|MAKE)\W)(?!.*(?:\$[({]|!=|`))/s,
 }
 

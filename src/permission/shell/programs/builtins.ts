@@ -52,27 +52,30 @@ export const builtins: ProgramTable = [
   ],
 ]
 
-/** `set -e` is common and harmless. */
+/** Returns true for common, harmless words such as `-e`. */
 function setWord(text: string): boolean {
   return /^(?:[-+][euxfo]+|pipefail|errexit|nounset)$/.test(text)
 }
 
-/** `wait -p` evaluates a name. */
+/** Returns false for `-p`, because `wait -p` evaluates a name. */
 function waitWord(text: string): boolean {
   return !/^-[a-z]*p/.test(text)
 }
 
-/** `printf -v` and `%n` evaluate a name. */
+/** Returns false for `-v` and `%n`, because `printf` then evaluates a name. */
 function printfWord(text: string): boolean {
   return !text.startsWith("-v") && !/%[^%\sa-z]*n/.test(text) && !evaluatesSubscript(text)
 }
 
-/** `test -v` evaluates a name. */
+/** Returns false for `-v` and `-R`, because `test` then evaluates a name. */
 function conditionWord(text: string): boolean {
   return text !== "-v" && text !== "-R" && !evaluatesSubscript(text)
 }
 
-/** Returns true if a number may be an array element with an expansion in its subscript, which a shell evaluates. */
+/**
+ * Returns true if the word may contain an array element whose subscript contains an expansion. A shell evaluates such a
+ * subscript where it expects a number.
+ */
 function evaluatesSubscript(text: string): boolean {
   return /\[.*[$`]/s.test(text)
 }

@@ -203,7 +203,7 @@ export const filePrograms: ProgramTable = [
     "strings",
     {
       operands: "reads",
-      // `@file` contains further words.
+      // `@file` reads further words from a file.
       readOnly: { options: "-a -n: -t: -e: --all --bytes= --radix= --encoding=", operand: /^(?!@)/ },
     },
   ],

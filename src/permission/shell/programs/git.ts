@@ -5,7 +5,7 @@ const diffOptions =
 
 const logOptions = `${diffOptions} -E -F -L: -c -g -i -m -n: -t --abbrev-commit --after= --all --all-match --ancestry-path --author= --author-date-order --before= --boundary --branches? --cc --cherry-mark --cherry-pick --children --committer= --date-order --date= --decorate? --decorate-refs= --extended-regexp --first-parent --fixed-strings --follow --format= --full-history --graph --grep= --invert-grep --left-right --max-count= --merges --min-parents= --max-parents= --no-abbrev-commit --no-decorate --no-expand-tabs --no-merges --no-notes --not --oneline --parents --perl-regexp --pretty? --regexp-ignore-case --relative-date --remotes? --reverse --right-only --left-only --since= --skip= --source --tags? --topo-order --until= --walk-reflogs`
 
-/** Version control. */
+/** Programs for version control. */
 export const gitPrograms: ProgramTable = [
   [
     "git",
@@ -55,7 +55,7 @@ export const gitPrograms: ProgramTable = [
         "interpret-trailers": { inPlace: "--in-place" },
         help: { risks: "-w|--web" },
         commit: { risks: "", valued: "-m -F -C -c -t", repository: true, shows: "when verbose" },
-        // Without `--list`, a name creates a tag.
+        // Without `--list`, an operand is the name of a tag to create.
         tag: {
           risks: "",
           valued: "-m -F -u",
@@ -91,7 +91,7 @@ export const gitPrograms: ProgramTable = [
           readOnly: diffOptions,
           shows: "unless summed up",
         },
-        // Here `-u` means untracked files.
+        // In this subcommand, `-u` means untracked files.
         "stash show": {
           operands: "text",
           numbers: true,
@@ -110,7 +110,7 @@ export const gitPrograms: ProgramTable = [
           },
           shows: "with a patch option",
         },
-        // Without operands: `branch <name>` creates a branch.
+        // No operands are allowed, because `branch <name>` creates a branch.
         branch: {
           operands: "text",
           readOnly: {

@@ -22,7 +22,7 @@ const node: Program = {
   remember: "exact",
 }
 
-/** Programs that run code, and editors and databases that can. */
+/** Programs that run code, including editors and databases that can run code. */
 export const interpreters: ProgramTable = [
   ["python python3", { ...python, readOnly: version("-V --version") }],
   ["python2 pypy pypy3", python],
@@ -129,7 +129,7 @@ export const interpreters: ProgramTable = [
     {
       risks: "-cmd -init -A*",
       singleDash: true,
-      // Dot commands that only print. Excludes functions and statements that use other files.
+      // Allows only dot commands that print. Excludes functions and statements that use other files.
       operand:
         /^(?!\s*\.(?!(?:tables|schema|indexes|databases|mode|headers?|dump)\b))(?!.*(?:writefile|readfile|load_extension|edit|attach|vacuum)\b)/is,
     },

@@ -21,7 +21,7 @@ export const systemPrograms: ProgramTable = [
   ["id", { operands: "text", readOnly: "-u -g -G -n -r -z --user --group --groups --name" }],
   ["nproc", { operands: "text", readOnly: { options: "--all", maxOperands: 0 } }],
   ["uptime", { operands: "text", readOnly: { options: "-p -s --pretty --since", maxOperands: 0 } }],
-  // It only waits, and the call's time limit applies.
+  // `sleep` only waits, and the time limit of the call applies.
   ["sleep", { operands: "text", readOnly: { options: "", operand: /^\d+(?:\.\d+)?[smhd]?$/ } }],
   ["kill pkill killall crontab mount", { remember: "exact" }],
 ]

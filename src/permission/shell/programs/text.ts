@@ -2,21 +2,27 @@ import type { Program, ProgramTable } from "../program.ts"
 
 const addresses = String.raw`(?:(?:\d+|\$|/[^/\\\n]*/)(?:,(?:\+?\d+|\$|/[^/\\\n]*/))?)?`
 
-/** One `s` command without the flags `e` and `w`, or `p`, `d`, `q`, `=`: with addresses in front. */
+/**
+ * Matches one `s` command without the flags `e` and `w`, or one of `p`, `d`, `q` and `=`. Addresses may precede the
+ * command.
+ */
 const plainSed = new RegExp(
   String.raw`^${addresses}(?:[pdq=]|s([/|#,:!@%])(?:(?!\1)[^\\\n]|\\[^\n])*\1(?:(?!\1)[^\\\n]|\\[^\n])*\1[gpiI\d]*)$`,
 )
 
-/** A script that only prints parts of its input: no function calls, pipes, redirections or strings made of commands. */
+/**
+ * Matches a script that cannot run commands or write files. It contains no pipes, redirections, indirect calls, or
+ * functions that run commands or read input.
+ */
 const plainAwk = /^(?!.*(?:system|getline|close|@|\\\n))[^|>`]*$/s
 
-/** The same, without environment variables and without files named in the script. */
+/** Matches the scripts of `plainAwk` that use no environment variables and name no files. */
 const plainAwkPrint = new RegExp(
   `${/^(?!.*(?:ENVIRON|ARGV|ARGC|PROCINFO|SYMTAB|FUNCTAB))/s.source}${plainAwk.source}`,
   "s",
 )
 
-/** A filter that reads only the given files. */
+/** Matches a filter that reads only the given files and no environment variables. */
 const plainJq = /^(?!.*(?:env|import|include|modulemeta|input_filename|search_list|\\\n))/is
 
 const awk: Program = {
@@ -179,7 +185,7 @@ export const textPrograms: ProgramTable = [
       writes: "-o|-O|--log-file|--LOG-FILE",
       risks: "-k|--lesskey-file|--lesskey-src|--lesskey-content -T|--tag-file",
       valued: "-b -h -j -p -P -t -x -y -z",
-      // `+` begins an editor command, which may run a shell command.
+      // An operand that starts with `+` is a command for the program, which may run a shell command.
       operand: /^(?!\+)/,
     },
   ],

@@ -1,6 +1,6 @@
 import type { ReadOnly } from "../program.ts"
 
-/** Returns the entry of a program that is read-only only with one of these options, which print its version. */
+/** Returns the read-only entry of a program that only reads if one of these options makes it print its version. */
 export function version(options: string): ReadOnly {
   return { options, operands: "text", maxOperands: 0, requires: options.split(" ") }
 }
