@@ -3,15 +3,18 @@ import { judge, type Policy } from "../permission/policy.ts"
 import type { Skill } from "../skill/skill.ts"
 import type { Agents } from "./definitions.ts"
 
-/** The subagents and skills that an agent's rules do not deny. Never asks the user. */
+/** Subagents and skills that the rules of an agent do not deny. Never asks the user. */
 export interface AgentAccess {
-  /** Returns the agents that it may start, by name. */
+  /** Returns the agents that the named agent may start, sorted by name. */
   subagents(agent: string): Agent[]
-  /** Returns the skills that it may load. */
+  /** Returns the skills that the named agent may load. */
   skills(agent: string): Skill[]
 }
 
-/** `policy` returns the policy of an agent in the worktree, outside of any session. */
+/**
+ * Creates the access of agents to subagents and skills. `policy` returns the policy of an agent in the worktree,
+ * outside of any session.
+ */
 export function createAgentAccess(
   agents: Agents,
   skills: ReadonlyMap<string, Skill>,

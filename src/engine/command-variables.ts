@@ -10,8 +10,8 @@ import { keyVariables } from "./secrets.ts"
 type Variables = Readonly<Record<string, string | undefined>>
 
 /**
- * Returns the process's variables for programs, without Tackle's own settings and, unless they are allowed by name,
- * without the keys of providers and search services.
+ * Returns the environment variables that programs receive: those of this process, except Tackle's own settings and the
+ * keys of providers and search services. Keys that the options allow by name are included.
  */
 export function commandVariables(
   options: TackleOptions,
@@ -25,8 +25,8 @@ export function commandVariables(
 }
 
 /**
- * Returns the variables of each command: the shared ones, those of plugins, and those that make read-only git commands
- * safe.
+ * Returns a function that computes the variables of a command: the shared variables, those of plugins, and those that
+ * make read-only git commands safe.
  */
 export function perCommand(variables: Variables, plugins: Pick<Plugins, "variables"> | undefined) {
   return async (command: string, place: CommandLocation) => ({
@@ -37,7 +37,8 @@ export function perCommand(variables: Variables, plugins: Pick<Plugins, "variabl
 }
 
 /**
- * Returns the variables of external tools: Python finds our helper and writes nothing into the private copy of a tool.
+ * Returns the variables of external tools. With them, Python finds Tackle's helper module and writes nothing into the
+ * private copy of a tool.
  */
 export function programVariables(variables: Variables) {
   const found = ["../python", "../../python", "../../../python"].map((path) =>

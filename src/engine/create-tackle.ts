@@ -58,9 +58,9 @@ import type { Tackle } from "./tackle.ts"
 import { openRegistry } from "./tools.ts"
 import { createUnavailableTools, onlyForManyTools } from "./unavailable-tools.ts"
 
-/** Opens an engine. The caller must close it: until then it holds the store and watches for escaped errors. */
+/** Opens an engine. The caller must close it. Until then the engine holds the store and watches for escaped errors. */
 export async function createTackle(given: TackleOptions): Promise<Tackle> {
-  // Parts close in reverse order: at once if a later part cannot be opened, otherwise with the engine.
+  // Resources close in reverse order, with the engine or as soon as a later resource fails to open.
   await using opening = new AsyncDisposableStack()
   opening.defer(holdProcess())
   const location = locationOf(given)
@@ -133,7 +133,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   const definitions = await openDefinitions({ options, given, source: options.definitions, onProblem })
   const { agents, skills } = definitions
 
-  // Open sessions, and the rules that bind them.
+  // Open sessions, and the rules that apply to them.
   const closing = new AbortController()
   function assertOpen(): void {
     if (closing.signal.aborted) throw new EngineClosedError()
@@ -190,7 +190,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     release: opened.release,
   }
 
-  // Tools.
+  // Tools, including those of MCP servers.
   const toolListeners = new Set<() => void>()
   const mcp = await openMcp(options, {
     worktree: root,
@@ -391,7 +391,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   }
 }
 
-/** Loaded only when needed: not every engine has a database. */
+/** Opens SQLite. Its module is loaded only when needed, because not every engine has a database. */
 async function openSqlite(database: string): Promise<Store> {
   const { openSqliteStore } = await import("../store/sqlite.ts")
   return openSqliteStore(database)

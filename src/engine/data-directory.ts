@@ -1,40 +1,42 @@
 import { join } from "node:path"
 import { homeDirectory, isInside } from "../util/paths.ts"
 
-/** Returns `$TACKLE_DATA_DIR`, else `$XDG_DATA_HOME/tackle`, else `~/.local/share/tackle`. */
+/**
+ * Returns `$TACKLE_DATA_DIR`, `$XDG_DATA_HOME/tackle` or `~/.local/share/tackle`. The first variable that is set wins.
+ */
 export function defaultDataDirectory(environment: Readonly<Record<string, string | undefined>>): string {
   const { TACKLE_DATA_DIR: own, XDG_DATA_HOME: shared } = environment
   return own || join(shared || join(homeDirectory(), ".local/share"), "tackle")
 }
 
-/** Files and directories in the data directory. */
+/** Paths of the files and directories in the data directory. */
 export interface DataPaths {
-  /** The database of sessions. */
+  /** SQLite database of sessions. */
   database: string
   /** Keys and tokens of providers. */
   auth: string
   /** Tokens of MCP servers. */
   mcpTokens: string
-  /** The definitions of MCP tools when they were first seen. */
+  /** Fingerprints of MCP tool definitions from the first time that they were seen. */
   mcpFingerprints: string
-  /** The projects and files that the user trusts. */
+  /** Projects and files that the user trusts. */
   trust: string
-  /** Directory of full outputs, by session. */
+  /** Directory of full tool outputs, by session. */
   outputs: string
-  /** Contents of files from before a turn changed them. */
+  /** Directory of file contents from before a turn changed the files. */
   snapshots: string
-  /** Plans, by session. */
+  /** Directory of plans, by session. */
   plans: string
-  /** Private copies of trusted programs. */
+  /** Directory of private copies of trusted programs. */
   programs: string
-  /** One note per running process tree. */
+  /** Directory with one record per running process tree. */
   processes: string
-  /** One note per temporary file beside a file that is being written. */
+  /** Directory with one record per temporary file that exists beside a file during a change. */
   temporaries: string
-  /** One note per empty directory that a sandboxed command needs in a project. */
+  /** Directory with one record per empty directory that a sandboxed command needs in a project. */
   placeholders: string
   logs: string
-  /** Compiled code of the command: see `bin/tackle`. */
+  /** Directory of the compiled code of the `tackle` command: see `bin/tackle`. */
   compiled: string
 }
 
@@ -64,8 +66,8 @@ export function readableDataPaths({ outputs, plans, programs }: DataPaths): stri
 }
 
 /**
- * Returns the paths whose change always asks: they determine trust, and some of them are executed. The whole data
- * directory, unless the project is inside it.
+ * Returns the paths that can be changed only with permission from the user, because they determine trust or contain
+ * code that runs. Returns the whole data directory, or its individual entries if the project is inside it.
  */
 export function guardedDataPaths(directory: string, worktree: string): string[] {
   return isInside(worktree, directory) ? Object.values(dataPaths(directory)) : [directory]

@@ -10,48 +10,53 @@ import { canonicalJson } from "../util/json.ts"
 
 /** The agents of an engine, by name. */
 export interface Agents {
-  /** The current agents. Always the same map. */
+  /** The current agents by name. The map object stays the same when agents change. */
   readonly all: ReadonlyMap<string, Agent>
-  /** Returns the agent, or its last version if it was removed: its rules still apply to sessions that it started. */
+  /**
+   * Returns the agent. For a removed agent, returns its last version, because its rules still apply to its sessions.
+   */
   known(name: string): Agent
-  /** Throws `UsageError` with the available names. */
+  /** Returns the agent. Throws `UsageError` with the available names. */
   named(name: string): Agent
-  /** Returns an agent that another may start. Throws like `named`. */
+  /** Returns an agent that another agent may start. Throws like `named`. */
   subagentNamed(name: string): Agent
-  /** Returns the agents that another may start, by name. */
+  /** Returns the agents that another agent may start, sorted by name. */
   subagents(): Agent[]
   /** Replaces all agents. */
   replace(options: AgentOptions): void
 }
 
-/** Agents and their rules, as options name them. */
+/** Agents and their rules, in the form of the engine's options. */
 export interface AgentOptions {
   agents?: Readonly<Record<string, AgentConfig>>
   agentRules?: Readonly<Record<string, Ruleset>>
-  /** The project's rules for agents: they can turn an ask into an allow, but cannot lift a deny. */
+  /** The project's rules for agents. They can change an ask to an allow, but cannot lift a deny. */
   projectAgentRules?: Readonly<Record<string, Ruleset>>
-  /** Further rules of the user for agents, over those of the project. */
+  /** Additional rules of the user for agents. They override those of the project. */
   environmentAgentRules?: Readonly<Record<string, Ruleset>>
 }
 
 /** Everything that is defined in Markdown: agents with their rules, commands and skills. */
 export interface DefinitionSet extends AgentOptions {
   commands?: Readonly<Record<string, CommandConfig>>
-  /** Skill files in rising precedence: see `TackleOptions`. */
+  /** Skill files in ascending precedence: see `TackleOptions`. */
   skillFiles?: readonly (string | SkillFile)[]
 }
 
-/** Where definitions come from. Read again whenever one of its files changed. */
+/** Source of definitions. The engine reads it again whenever a watched file changes. */
 export interface DefinitionSource {
-  /** Returns absolute paths of files and directories, existing or not, whose change triggers a new read: one `stat` each. */
+  /**
+   * Returns absolute paths of files and directories, which may be missing. A change to any of them triggers a new read.
+   * Each check costs one `stat` per path.
+   */
   watched(): readonly string[]
-  /** The state from which the definitions of the options were read. */
+  /** The read of the files that produced the definitions in the options. */
   begun: Beginning
-  /** Returns the current definitions, and the problems of those that cannot be used. */
+  /** Returns the current definitions, and the problems of definitions that cannot be used. */
   find(): Promise<DefinitionSet & { problems: readonly DefinitionProblem[] }>
 }
 
-/** Why a definition file cannot be used. */
+/** Explains why a definition file cannot be used. */
 export interface DefinitionProblem {
   file: string
   message: string
@@ -60,20 +65,20 @@ export interface DefinitionProblem {
 /** The current agents, commands and skills. */
 export interface Definitions {
   agents: Agents
-  /** Always the same map. */
+  /** The current skills by name. The map object stays the same when skills change. */
   skills: ReadonlyMap<string, Skill>
   commands(): Command[]
-  /** Reads changed files again. Cheap when nothing changed. Does not reject. */
+  /** Reads changed files again. Costs little if no file changed. Does not reject. */
   follow(): Promise<void>
-  /** Calls the listener after every change. */
+  /** Calls the listener after every change of the definitions. */
   onChanged(listener: () => void): void
-  /** Returns true if `follow` may find a change. Cheap enough for every step. */
+  /** Returns true if `follow` may find a change. Costs so little that every step can call it. */
   changedLately(): boolean
 }
 
 /**
- * Opens the definitions of an engine. Changes that plugins made to agents (`options` compared with `given`) survive
- * changes of the files. A problem is reported once and leaves everything as it was.
+ * Opens the definitions of an engine. Changes that plugins made to agents (the difference between `given` and
+ * `options`) are applied again when files change. A problem is reported once and does not change other definitions.
  */
 export async function openDefinitions({
   options,
@@ -83,7 +88,7 @@ export async function openDefinitions({
 }: {
   options: DefinitionSet
   given: DefinitionSet
-  /** Undefined: the definitions never change. */
+  /** If undefined, the definitions never change. */
   source: DefinitionSource | undefined
   onProblem(message: string, error: unknown): void
 }): Promise<Definitions> {
@@ -141,7 +146,7 @@ export async function openDefinitions({
 
 type AgentConfigs = NonNullable<AgentOptions["agents"]>
 
-/** Returns the agents that plugins added, changed or removed. */
+/** Returns the agents that plugins added, changed or removed. Removed agents are marked as disabled. */
 function changesOf(given: AgentConfigs = {}, changed: AgentConfigs = {}): AgentConfigs {
   const others = Object.entries(changed).filter(
     ([name, agent]) => canonicalJson(agent) !== canonicalJson(given[name] ?? {}),
@@ -153,7 +158,7 @@ function changesOf(given: AgentConfigs = {}, changed: AgentConfigs = {}): AgentC
   }
 }
 
-/** Creates the built-in agents and those of the options, with their rules. */
+/** Creates the built-in agents and the agents of the options, with their rules. */
 export function createAgents(options: AgentOptions): Agents {
   const all = new Map<string, Agent>()
   const everKnown = new Map<string, Agent>()

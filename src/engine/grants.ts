@@ -6,18 +6,22 @@ import { UsageError } from "../util/errors.ts"
 
 /** Permissions that the user granted with "always" in a worktree. */
 export interface WorktreeGrants {
-  /** Stores grants. A grant for "this session" that a subagent asked for applies to its whole session family. */
+  /** Stores grants. A grant for "this session" that a subagent requested applies to its whole session family. */
   save(added: readonly Grant[]): Promise<void>
   /** Lists the grants of the project and its sessions, oldest first. */
   list(): Promise<Grant[]>
-  /** Throws `UsageError` for an id without a grant in the worktree. Then it revokes nothing. */
+  /** Revokes grants by id. If an id has no grant in the worktree, throws `UsageError` and revokes none. */
   revoke(ids: readonly string[]): Promise<void>
-  /** Revokes the grants of tools whose definitions changed. Returns an error that names them. */
+  /**
+   * Revokes the grants of tools whose definitions changed. Returns an error that names these tools, or undefined if
+   * none had a grant.
+   */
   lapse(tools: readonly string[]): Promise<McpToolChangedError | undefined>
 }
 
 /**
- * Creates the grants of a worktree over the grants of the store, which know neither worktrees nor session families.
+ * Creates the grants of a worktree on top of the stored grants. Adds the concepts of worktrees and session families,
+ * which the store does not have.
  */
 export function createWorktreeGrants(
   book: Grants,

@@ -1,10 +1,12 @@
 import type { SessionHandle } from "../session/handle.ts"
 
-/** Session handles of an engine: one per session, so that two callers cannot run it at once. */
+/** Session handles of an engine. Each session has one handle, so that two callers cannot run it at the same time. */
 export interface HandleCache {
   get(id: string): SessionHandle | undefined
   add(handle: SessionHandle): void
-  /** Keeps the handle only while other code holds it. Until then, `get` returns the same handle. */
+  /**
+   * Keeps the handle only while other code references it. Until it is garbage-collected, `get` returns the same handle.
+   */
   release(id: string): void
   /** Removes the handle of a deleted session. */
   forget(id: string): void
@@ -16,7 +18,7 @@ export function createHandleCache(): HandleCache {
   const held = new Map<string, SessionHandle>()
   const released = new Map<string, WeakRef<SessionHandle>>()
   const collected = new FinalizationRegistry<string>((id) => {
-    // A newer handle may have replaced it by now.
+    // A newer handle may have replaced the collected one.
     if (released.get(id)?.deref() === undefined) released.delete(id)
   })
 

@@ -10,19 +10,19 @@ import type { ProcessJournal } from "../util/process-journal.ts"
 import type { TackleOptions } from "./options.ts"
 import { cleanUp, type RetentionLimits } from "./retention.ts"
 
-/** Cleanup that runs beside the first work of an engine. */
+/** Cleanup that runs while the engine starts to work. */
 export interface Housekeeping {
-  /** Resolves when the processes of killed runs are ended and their temporary files are removed. */
+  /** Resolves when the processes of killed runs have ended and their temporary files have been removed. */
   cleared: Promise<void>
   /** Resolves when all cleanup is done. */
   done(): Promise<void>
 }
 
-/** Targets of the cleanup, and the checks that protect them. */
+/** Targets of the cleanup, and the checks that determine which files must stay. */
 export interface HousekeepingOptions {
   dataDirectory: string
   retention: RetentionLimits
-  /** `retentionDays` overrides the days of `retention` for full outputs. */
+  /** `retentionDays` replaces the days of `retention` for full outputs. */
   limits: TackleOptions["limits"]
   store: Store
   contents: Pick<ContentStore, "fileBytes" | "get" | "put" | "sweep">
@@ -34,20 +34,20 @@ export interface HousekeepingOptions {
 }
 
 /**
- * Cleans up after killed runs and, at most once a day, removes old files. The promises do not reject: problems are
- * reported.
+ * Cleans up after killed runs and, at most once a day, removes old files. The promises do not reject. Problems go to
+ * `onProblem`.
  */
 export function startHousekeeping(options: HousekeepingOptions): Housekeeping {
   const { dataDirectory, retention, limits, store, contents, processes, jobs, onProblem } = options
   const cleared = Promise.all([
-    // A command that still runs must keep the placeholders that protect its project.
+    // End processes first: a command that still runs needs the placeholders that protect its project.
     processes.endOrphans().then(options.placeholders.endOrphans),
     options.temporaries.endOrphans(isKept),
   ]).then(
     () => {},
     (error: unknown) => onProblem("could not search for the remains of killed runs", error),
   )
-  // Contents that were just found to be needed must not be swept first.
+  // Run after `cleared`, which renews contents that are still needed. Otherwise they could be swept.
   const cleanedUp = cleared
     .then(() =>
       cleanUp({
@@ -61,8 +61,8 @@ export function startHousekeeping(options: HousekeepingOptions): Housekeeping {
     .catch((error: unknown) => onProblem("old files could not be removed", error))
 
   /**
-   * Returns true if a session can still restore the file. Renews the content, so that undo has its full retention
-   * time.
+   * Returns true if a session can still restore the file. Renews the stored content, so that it is kept for the full
+   * retention time.
    */
   async function isKept(path: string): Promise<boolean> {
     if ((await stat(path)).size > contents.fileBytes) return false
@@ -70,7 +70,7 @@ export function startHousekeeping(options: HousekeepingOptions): Housekeeping {
     return (await contents.get(hashOf(bytes))) !== undefined && (await contents.put(bytes)) !== undefined
   }
 
-  /** Sessions of a family read each other's outputs, so all stay while one of them is in use. */
+  /** Returns true if any session of the family is in use, because sessions of a family read each other's outputs. */
   async function inUse(id: string): Promise<boolean> {
     const family = await familyOf(store, id)
     if (family.some(jobs.runsFor) || (await isAnyHeld(store, family))) return true

@@ -9,17 +9,17 @@ import type { AskedQuestion, AskedRequest, Tackle } from "./tackle.ts"
 /** The event listeners of an engine. */
 export interface Listeners {
   on: Tackle["on"]
-  /** Returns true while a listener for questions is registered. */
+  /** Returns true while at least one listener for questions is registered. */
   hearsQuestions(): boolean
 }
 
-/** Creates the listeners. Requests and questions come with functions that answer them. */
+/** Creates the listeners. Adds functions that answer to each request and question. */
 export function createListeners(
   bus: Bus,
   permission: Pick<Permission, "reply">,
   questions: Pick<Questions, "reply" | "reject">,
 ): Listeners {
-  /** One entry per listener for questions. */
+  /** Contains one object per listener for questions. */
   const answerers = new Set<object>()
 
   function on(type: "permission.asked", listener: (request: AskedRequest) => void): () => void

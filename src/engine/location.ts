@@ -15,7 +15,7 @@ export interface EngineLocation {
   onProblem(message: string, error: unknown): void
 }
 
-/** Returns the location that the options name, with defaults. */
+/** Returns the location that the options describe. Applies the defaults. */
 export function locationOf(given: TackleOptions): EngineLocation {
   const { environment = process.env } = given
   const directory = resolve(given.directory)

@@ -5,17 +5,17 @@ import { UsageError } from "../util/errors.ts"
 import type { TackleOptions } from "./options.ts"
 import type { Tackle } from "./tackle.ts"
 
-/** Dependencies of the pool besides the servers. */
+/** Options of the pool other than the servers. */
 interface McpSurroundings extends Omit<McpPoolOptions, "servers" | "fingerprints" | "tokens"> {
-  /** File of the tool fingerprints. */
+  /** Path of the file with the tool fingerprints. */
   fingerprints: string
-  /** File of the tokens. */
+  /** Path of the file with the tokens. */
   tokens: string
-  /** Called with the tokens whenever they are read or written. */
+  /** Receives the tokens whenever they are read or written. */
   onSecrets(secrets: Record<string, string>): void
 }
 
-/** Opens the configured MCP servers. Loads nothing without servers. */
+/** Opens the configured MCP servers. Loads no MCP code if none are configured. */
 export async function openMcp(
   { mcp, openMcp: between }: TackleOptions,
   surroundings: McpSurroundings,
@@ -44,7 +44,8 @@ async function openPool(
 }
 
 /**
- * Creates the public functions about MCP servers. Without a pool they list nothing. `signal` is the default signal.
+ * Creates the public functions for MCP servers. Without a pool, the listing functions return empty arrays. `signal` is
+ * the default signal.
  */
 export function createMcpAnswers(
   pool: McpPool | undefined,

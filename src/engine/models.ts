@@ -9,7 +9,7 @@ import { UsageError } from "../util/errors.ts"
 import type { EngineLocation } from "./location.ts"
 import type { TackleOptions } from "./options.ts"
 
-/** Opens the models of known providers and of the options. Sends no requests. */
+/** Opens the models of known providers and of the providers in the options. Sends no requests. */
 export function openModels(
   { providers = {}, fetch, aroundFetch, recorded }: TackleOptions,
   credentials: Credentials,
@@ -30,18 +30,27 @@ export function openModels(
   })
 }
 
-/** A replay sends no requests, but a provider without a key is not used. */
+/** Placeholder key for a replay, which sends no requests. A provider without a key would be unavailable. */
 const replayKeys: Pick<Credentials, "key"> = { key: async () => "none" }
 
-/** Chooses the model of a session. */
+/** Determines the model of a session. */
 export interface ModelChoice {
-  /** Returns the session's model, else the agent's, else the engine's. Throws `UsageError` for none or an unknown one. */
+  /**
+   * Returns the model of the session. Falls back to the agent's model, then to the engine's. Throws `UsageError` if no
+   * model is selected or the model is unknown.
+   */
   of(session: { model?: ModelRef }, agent: Agent): Promise<Model>
-  /** Throws if the model, or else the agent's, cannot be used. Does nothing if no model is chosen yet. */
+  /**
+   * Throws if the named model cannot be used. Without a name, checks the model of the agent or the engine. Does nothing
+   * if no model is selected yet.
+   */
   check(agent: Agent, model: string | undefined): Promise<void>
 }
 
-/** `given` is the engine's default: a name, or a model object that can also be chosen by its name. */
+/**
+ * Creates the choice of models. `given` is the engine's default: a name, or a model object, which sessions can also
+ * select by its name.
+ */
 export function createModelChoice(
   models: Pick<Models, "get">,
   given: string | LanguageModel | Model | undefined,
@@ -73,7 +82,7 @@ export function createModelChoice(
   }
 }
 
-/** Wraps a model of the AI SDK. Its limits and prices are unknown. */
+/** Wraps an AI SDK model. Its limits and prices are unknown. */
 function modelOf(language: LanguageModel): Model {
   const ref: ModelRef = { providerID: language.provider, modelID: language.modelId }
   return {

@@ -11,7 +11,9 @@ export function toolAliases(): ModuleAliases {
   }
 }
 
-/** Returns replacements for OpenCode's own package, even for plugins that have it installed. */
+/**
+ * Returns the replacements for OpenCode's own packages. They apply even to plugins that have these packages installed.
+ */
 export function pluginAliases(): ModuleAliases {
   const own = ownModule("plugin/index")
   return own === undefined
@@ -19,7 +21,7 @@ export function pluginAliases(): ModuleAliases {
     : { "tackle/plugin": own, "@opencode-ai/plugin": own, "@opencode-ai/plugin/tool": own }
 }
 
-/** Finds one of our modules in the sources, in the library, or in the library beside the command. */
+/** Finds one of Tackle's modules: in the sources, in the library, or in the library beside the command. */
 function ownModule(name: string): string | undefined {
   return (
     resolveFrom(import.meta.url, `../${name}.ts`) ??

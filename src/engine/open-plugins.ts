@@ -4,15 +4,15 @@ import type { PluginWiring } from "./plugins.ts"
 
 /** The plugins of an engine. */
 export interface OpenPlugins {
-  /** Undefined if no plugin is named. Then no plugin code is loaded. */
+  /** Undefined if the options name no plugin. In that case no plugin code is loaded. */
   plugins?: Plugins
-  /** The options as the plugins leave them. */
+  /** The options after the plugins have changed them. */
   options: TackleOptions
-  /** Waits until plugins have received all events, then ends their commands. */
+  /** Waits until the plugins have received all events, then ends the commands that they started. */
   close(): Promise<void>
 }
 
-/** Loads the plugins, if any. Throws the errors of `openPluginsOf`, after ending their commands. */
+/** Loads the plugins, if any. Throws the errors of `openPluginsOf` after it has ended the commands of the plugins. */
 export async function openPlugins(
   given: TackleOptions,
   wiring: Omit<PluginWiring, "signal">,

@@ -5,21 +5,21 @@ import type { Store } from "../store/store.ts"
 import { newId } from "../util/id.ts"
 import { createHandleCache } from "./handle-cache.ts"
 
-/** The open sessions of an engine: one handle each, so that two callers cannot run one at once. */
+/** The open sessions of an engine. Each session has one handle, so that two callers cannot run it at the same time. */
 export interface OpenSessions {
-  /** Returns undefined if it is not open. */
+  /** Returns the handle of a session, or undefined if the session is not open. */
   find(id: string): SessionHandle | undefined
-  /** Opens a stored session. Undefined if it does not exist. */
+  /** Opens a stored session. Returns undefined if it does not exist. */
   get(id: string): Promise<SessionHandle | undefined>
   /** Returns the handle of a session. Opens it if necessary. */
   handleOf(session: Session): SessionHandle
   /** Stores a new session and opens it. Throws `EngineClosedError`. */
   begin(fields: Omit<Session, "id" | "time">): Promise<SessionHandle>
-  /** Opens a session that was just stored, and announces it. */
+  /** Opens a session that was just stored, and publishes its creation. */
   made(session: Session): SessionHandle
-  /** Returns the open handles among the given ids. */
+  /** Returns the handles of those given sessions that are open. */
   all(ids: readonly string[]): SessionHandle[]
-  /** Keeps a handle only while other code holds it. */
+  /** Keeps a handle only while other code references it. */
   release(id: string): void
   /** Removes the handle of a deleted session. */
   forget(id: string): void
@@ -27,11 +27,11 @@ export interface OpenSessions {
   abortAll(): Promise<void>
 }
 
-/** How sessions are opened and announced. */
+/** Functions and services that open sessions and publish events about them. */
 export interface OpenSessionsOptions {
   store: Pick<Store, "commit" | "session">
   bus: Pick<Bus, "publish">
-  /** Throws if no session may start any more. */
+  /** Throws `EngineClosedError` if the engine is closed. */
   assertOpen(): void
   open(session: Session): SessionHandle
 }

@@ -29,134 +29,152 @@ import type { RetentionLimits } from "./retention.ts"
  * Options of an engine. Only `directory` is required. The engine reads no config files: pass everything explicitly.
  */
 export interface TackleOptions extends AgentOptions {
-  /** Where the agent works. */
+  /** Directory in which the agent works. */
   directory: string
-  /** The project's root. Default: the nearest parent with `.git`, else the directory. */
+  /** Root of the project. Default: the nearest parent that contains `.git`, otherwise `directory`. */
   worktree?: string
-  /** `provider/model`, a model of the AI SDK, or a Tackle model. Without it an agent or session must name one. */
+  /**
+   * A name (`provider/model`), an AI SDK model, or a Tackle model. If absent, an agent or session must name a model.
+   */
   model?: string | LanguageModel | Model
-  /** Providers, in the shape of the config. */
+  /** Providers by id, in the form of the config. */
   providers?: Readonly<Record<string, ProviderConfig>>
   /** Custom tools in addition to the built-in ones. */
   tools?: readonly Info[]
   /**
-   * Files with custom tools, or where to find them. Without `pinned` their code runs as it is: name only trusted
-   * files. A changed file is loaded again before the next step.
+   * Files with custom tools, or a source that finds them. Code without `pinned` hashes runs unchecked, so name only
+   * trusted files. A changed file is loaded again before the next step.
    */
   toolFiles?: readonly (string | ToolFile)[] | ToolFileSource
   /**
-   * Plugins in loading and calling order: see `docs/plugins.md`. Without `pinned` their code runs as it is: name only
-   * trusted plugins.
+   * Plugins in the order in which they are loaded and called: see `docs/plugins.md`. Code without `pinned` hashes runs
+   * unchecked, so name only trusted plugins.
    */
   plugins?: readonly PluginSource[]
   /**
-   * `SKILL.md` files in rising precedence. Name only trusted files, because models follow them. A file that is invalid
-   * or differs from its `pinned` hash is skipped.
+   * Paths of `SKILL.md` files in ascending precedence. Models follow them, so name only trusted files. A file that is
+   * invalid or differs from its `pinned` hash is skipped.
    */
   skillFiles?: readonly (string | SkillFile)[]
   /**
-   * Makes agents, commands and skills follow their files. The options above are the initial state; this source is read
-   * when a file changed. A change applies from the next step; the agent of a running prompt keeps its definition.
+   * Reloads agents, commands and skills when their files change. The options above are the initial state. A change
+   * takes effect at the next step, but the agent of a running prompt keeps its definition.
    */
   definitions?: DefinitionSource
-  /** Ids of tools that a later tool may replace. */
+  /** Ids of tools that a later tool with the same id may replace. */
   override?: readonly string[]
   /**
-   * Size of third-party tool definitions in bytes from which the model finds tools by `tool_search`. False: all tools
-   * are offered. Default: 64 KB.
+   * Total size of third-party tool definitions, in bytes, above which the model finds tools with `tool_search`. False:
+   * all tools are always offered. Default: 64 KB.
    */
   toolSearch?: { maxBytes?: number | undefined } | false
   /** Ids of tools to disable. */
   disabledTools?: readonly string[]
-  /** Rules in the shape of the config, above the defaults. */
+  /** Permission rules in the form of the config. They override the defaults. */
   permission?: PermissionConfig
-  /** Layers of rules in rising order, instead of `permission`. */
+  /** Layers of rules in ascending precedence. If set, `permission` is ignored. */
   layers?: readonly Layer[]
-  /** Prompts by name, in the shape of the config: see `Tackle.commands`. */
+  /** Prompts by name, in the form of the config: see `Tackle.commands`. */
   commands?: Readonly<Record<string, CommandConfig>>
   defaultAgent?: string
   /** The shell that runs commands. Default: bash if installed, else sh. */
   shell?: string
   /** Names of environment variables whose values are hidden, in addition to the providers' keys. */
   secrets?: readonly string[]
-  /** Names of environment variables that commands receive although they contain provider keys. */
+  /** Names of environment variables that are passed to commands even if they contain provider keys. */
   passEnvironment?: readonly string[]
-  /** Whether commands run in a sandbox: if one works, always (else refuse), or never. Default: `auto`. */
+  /**
+   * Whether commands run in a sandbox: if one works (`auto`), always (`require`) or never (`off`). With `require`,
+   * commands are refused if no sandbox works. Default: `auto`.
+   */
   sandbox?: SandboxMode
-  /** The files that the configuration came from. Sandboxed commands cannot change them. */
+  /** Files from which the configuration was read. Sandboxed commands cannot change them. */
   configFiles?: readonly string[]
   /**
-   * Directories of the user's own config, existing or not. Sandboxed commands cannot change them, and any other change
-   * asks: their files may run without a question.
+   * Directories of the user's own config. They may be missing. Sandboxed commands cannot change them, and any other
+   * change requires permission, because files in these directories may run without a question.
    */
   configDirectories?: readonly string[]
   /**
-   * True if the model's questions are answered. Default: true while a listener for `question.asked` is registered.
-   * Otherwise the `question` tool is not offered.
+   * True if the host answers the model's questions. If false, the `question` tool is not offered. Default: true while a
+   * listener for `question.asked` is registered.
    */
   questions?: boolean
-  /** The web search service. Default: the one whose key is in the environment. */
+  /** The web search service. Default: the service whose key is in the environment. */
   search?: SearchConfig
   /**
-   * Language servers by id: changes to the known ones, and further ones. False: none. Requires the feature `lsp_tool`.
+   * Language servers by id: changes to known servers, and additional servers. False: no servers. Requires the
+   * experimental feature `lsp_tool`.
    */
   lsp?: LspConfig
   /**
-   * Formatters that run after a file was changed: true for the known ones that the project uses, or by name. In a
-   * project that is not `trusted`, programs of the project do not run, nor programs that may run project code; a
-   * configured command counts as one unless it has `runsProjectCode: false`. Default: false.
+   * Formatters that run after a file is changed, by name. True: all known formatters that the project uses. Unless the
+   * project is `trusted`, programs of the project and programs that may run project code do not run. A configured
+   * command counts as such a program unless it has `runsProjectCode: false`. Default: false.
    */
   formatter?: FormatterConfig
-  /** MCP servers by id, in the shape of the config. Each is a program to run or an address to connect to. */
+  /** MCP servers by id, in the form of the config. Each server is a program to run or an address to connect to. */
   mcp?: McpConfig
-  /** True if the user trusts the project, so that language servers in its `node_modules` may run. Default: false. */
+  /**
+   * True if the user trusts the project. Programs in its `node_modules`, such as language servers, may then run.
+   * Default: false.
+   */
   trusted?: boolean
-  /** Experimental features by their names in the config. */
+  /** Experimental features by their names in the config. True enables a feature. */
   experimental?: Readonly<Record<string, boolean | undefined>>
-  /** Texts for every system prompt. */
+  /** Texts to add to every system prompt. */
   instructions?: readonly string[]
   /**
-   * Returns texts for the files of a directory. A session gives them to the model once, with the first file that it
-   * reads there (links followed).
+   * Returns additional instructions for the directory of a file. A session passes them to the model once, with the
+   * first file that it reads in that directory. Links are resolved.
    */
   instructionsNear?: (file: string) => Promise<FoundInstructions[]>
-  /** Default: SQLite in the data directory. The engine closes only a store that it opened. */
+  /** The store of sessions. Default: SQLite in the data directory. The engine closes only a store that it opened. */
   store?: Store
-  /** Default: `$TACKLE_DATA_DIR`, else `$XDG_DATA_HOME/tackle`, else `~/.local/share/tackle`. */
+  /**
+   * Directory for sessions and other data. Default: `$TACKLE_DATA_DIR` if it is set, otherwise `$XDG_DATA_HOME/tackle`
+   * or `~/.local/share/tackle`.
+   */
   dataDirectory?: string
-  /** Default: the environment of the process. */
+  /** Environment variables. Default: those of the process. */
   environment?: Readonly<Record<string, string | undefined>>
   limits?: {
     output?: Partial<OutputLimits>
     spillBytes?: number
-    /** Days to keep full outputs. Default: as for other files. */
+    /** Number of days that full outputs are kept. Default: the `days` of `retention`. */
     retentionDays?: number
-    /** How long and how much of the files beside the database is kept. Default: 7 days, 512 MB. */
+    /** Age and size limits for the files beside the database. Default: 7 days, 512 MB. */
     retention?: Partial<RetentionLimits>
     stream?: Partial<StreamLimits>
     retry?: Partial<RetryLimits>
-    /** Time limits for a plugin's start and for each hook. Default: 20 s and 10 s. */
+    /** Time limits for the start of a plugin and for each hook. Default: 20 s and 10 s. */
     plugin?: Partial<PluginLimits>
-    /** Limits of one `task`, and the maximum depth of subagents. */
+    /** Limits of one `task` call, and the maximum depth of subagents. */
     subagent?: Partial<SubagentLimits>
   }
-  /** Sends the requests to models that are given by name. Default: Node's HTTP client. */
+  /** Sends the requests to models that are selected by name. Default: Node's HTTP client. */
   fetch?: typeof fetch
-  /** Wraps the `fetch` of all models, including one from a plugin. */
+  /** Wraps the `fetch` function of all models, including one that a plugin provides. */
   aroundFetch?: (ask: typeof fetch) => typeof fetch
-  /** Replays a run: calls return these results and do nothing. Models receive no keys, and no sign-in from plugins. */
+  /**
+   * Replays a recorded run: calls return these results and do nothing else. Models receive neither keys nor sign-ins
+   * from plugins.
+   */
   recorded?: RecordedResults
-  /** Hides secrets in everything that is stored and published. The engine adds secrets that it learns of. Default: a new mask. */
+  /**
+   * Hides secrets in everything that is stored or published. The engine adds secrets when it learns of them. Default: a
+   * new mask.
+   */
   mask?: SecretMask
   /** Wraps the reading of files that prompts mention with `@`. `find` reads them. */
   attach?: (find: () => Promise<MentionedFiles>) => Promise<MentionedFiles>
   /** Wraps the opening of MCP servers. `open` opens them, if there are any. */
   openMcp?: (open: () => Promise<McpPool | undefined>) => Promise<McpPool | undefined>
   /**
-   * Receives problems that do not stop the engine: an error that escaped a tool, a subscriber that threw. Default:
-   * stderr.
+   * Receives problems that do not stop the engine, such as an error that escaped a tool or a subscriber that threw.
+   * Default: writes them to stderr.
    */
   onProblem?: (message: string, error: unknown) => void
-  /** Receives log entries of plugins. Default: ignored. */
+  /** Receives log entries of plugins. Default: ignores them. */
   onPluginLog?: (entry: { plugin: string; level: string; message: string; extra?: unknown }) => void
 }

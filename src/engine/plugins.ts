@@ -15,16 +15,16 @@ import { canonicalJson, isRecord } from "../util/json.ts"
 import { pluginAliases, toolAliases } from "./module-aliases.ts"
 import type { TackleOptions } from "./options.ts"
 
-/** Dependencies of plugins on their engine. */
+/** Services and functions of the engine that plugins need. */
 export interface PluginWiring
   extends Pick<PluginInputOptions, "directory" | "worktree" | "environment" | "signal" | "record"> {
-  /** Returns the store. Undefined until it is open: plugins load before. */
+  /** Returns the store. Returns undefined until it is open, because plugins load earlier. */
   store(): Store | undefined
   saveAuth: ClientHost["saveAuth"]
   onProblem(message: string, error: unknown): void
 }
 
-/** Loads the plugins of the options. Returns the options as the plugins' `config` hooks leave them. */
+/** Loads the plugins of the options. Returns the options after the `config` hooks of the plugins have changed them. */
 export async function openPluginsOf(
   options: TackleOptions,
   wiring: PluginWiring,
@@ -67,7 +67,7 @@ export async function openPluginsOf(
   return { plugins: { ...plugins, problems }, options: changed }
 }
 
-/** Returns the options that have a name in the config. */
+/** Returns the options that also exist in the config, in the form of the config. */
 function configOf({ model, defaultAgent, agents = {}, providers = {}, mcp = {} }: TackleOptions) {
   const agent = Object.entries(agents).map(([name, { model: ref, ...rest }]) => [
     name,
@@ -85,7 +85,8 @@ function configOf({ model, defaultAgent, agents = {}, providers = {}, mcp = {} }
 }
 
 /**
- * Plugins cannot loosen rules, so rules are left out, and so are the tools of existing agents: see {@link withBounds}.
+ * The agent settings that plugins may change. Rules are not included, because plugins cannot loosen them. {@link
+ * withBounds} keeps the tools of existing agents.
  */
 const PluginAgent = z.object({
   description: z.string().optional(),
@@ -102,7 +103,7 @@ const PluginAgent = z.object({
   disable: z.boolean().optional(),
 })
 
-/** How each key of the config that a plugin may change becomes an option. Other keys are reported and ignored. */
+/** Converts each config key that a plugin may change to an option. Other keys are reported and ignored. */
 const changeable: Readonly<
   Record<string, (value: unknown, options: TackleOptions) => Partial<TackleOptions>>
 > = {
@@ -141,7 +142,7 @@ function applyConfig(
   return result
 }
 
-/** Keeps the tools of existing agents, even if a plugin removes their entry. */
+/** Keeps the tools of existing agents, even if a plugin removes the setting. */
 function withBounds(
   changed: Readonly<Record<string, AgentConfig>>,
   before: Readonly<Record<string, AgentConfig>>,
@@ -154,7 +155,9 @@ function withBounds(
   return Object.fromEntries(kept)
 }
 
-/** Drops keys that Tackle does not have: plugins write OpenCode's config. Throws `ZodError`. */
+/**
+ * Parses a value and drops keys that Tackle does not know, because plugins write OpenCode's config. Throws `ZodError`.
+ */
 function parseKnown<T>(schema: z.ZodType<T>, value: unknown): T {
   const first = schema.safeParse(value)
   if (first.success) return first.data

@@ -10,15 +10,15 @@ import { realPath } from "../util/paths.ts"
 import type { Agents } from "./definitions.ts"
 import type { TackleOptions } from "./options.ts"
 
-/** Sources of the rules of a policy. */
+/** Everything from which a policy gets its rules. */
 export interface PolicySources {
-  /** Layers in rising order: see {@link configuredLayers}. Layers of flags come above the agent's rules. */
+  /** Layers in ascending precedence: see {@link configuredLayers}. Layers named `flags` override the agent's rules. */
   configured: readonly Layer[]
   agents: Pick<Agents, "known">
   lineage: Lineage
   grants: Pick<Grants, "load" | "rules">
   planFile: PlanFile
-  /** False: agents that require a sandbox have no commands except those that their configuration allows explicitly. */
+  /** If false, an agent that requires a sandbox can run only commands that its configuration allows explicitly. */
   hasSandbox: boolean
 }
 
@@ -34,7 +34,7 @@ export function createPolicies({
   const flags = configured.filter((layer) => layer.name === "flags")
   const belowAgent = configured.filter((layer) => layer.name !== "flags")
 
-  /** A subagent is bound by everything that binds its parent session. */
+  /** Returns the policy of an agent in a session. Everything that binds the parent session also binds a subagent. */
   function policyOf(session: PolicySession, agent: Agent): Policy {
     const [parent] = lineage.above(session)
     const own = ownPolicy({ id: lineage.rootOf(session.id), worktree: session.worktree }, agent)
@@ -67,29 +67,29 @@ export function createPolicies({
   }
 }
 
-/** Returns the layers of the options, or one layer with their plain rules. */
+/** Returns the layers of the options. Without layers, returns one layer with the rules of `permission`. */
 export function configuredLayers({ layers, permission = {} }: TackleOptions): readonly Layer[] {
   return layers ?? [{ name: "user", rules: rulesFromObject(permission, { file: "createTackle" }) }]
 }
 
-/** Ceiling of an agent that requires a sandbox, on a machine without one. */
+/** Ceiling of an agent that requires a sandbox, for machines without one. */
 const withoutSandbox: Ruleset = [
   { permission: "bash", pattern: "*", action: "deny", source: { file: "no sandbox for the built-in agent" } },
 ]
 
-/** Returns the path of a session's plan. Undefined for a subagent's session, and without plan mode. */
+/** Returns the path of a session's plan. Returns undefined for a subagent's session, or if plan mode is off. */
 export type PlanFile = (session: { id: string; parentID?: string }) => string | undefined
 
 /**
- * Plans are stored in one directory per session below `root`, not in the project: planning changes nothing there. Without
- * `root`, plan mode is off.
+ * Stores plans below `root`, in one directory per session and outside the project, because planning must not change the
+ * project. Without `root`, plan mode is off.
  */
 export function createPlanFiles(root: string | undefined): PlanFile {
   return ({ id, parentID }) =>
     root === undefined || parentID !== undefined ? undefined : join(realPath(root), id, "plan.md")
 }
 
-/** Allows the one file that an agent in plan mode may write. */
+/** Returns rules that allow the one file that an agent in plan mode may write. */
 function planRules(file: string | undefined): Ruleset {
   if (file === undefined) return []
   const rule = { action: "allow", source: { file: "the plan file" } } as const

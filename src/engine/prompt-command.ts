@@ -2,9 +2,9 @@ import type { McpPrompt, McpPromptMessage } from "../mcp/client/prompts.ts"
 import { type Command, type CommandCall, findCommand, splitWords } from "../session/command.ts"
 import { UsageError } from "../util/errors.ts"
 
-/** Source of prompts of MCP servers. */
+/** Access to the prompts of MCP servers. */
 export interface PromptSource {
-  /** Ids of the servers in the config. */
+  /** Ids of the configured servers. */
   servers: readonly string[]
   list(): Promise<McpPrompt[]>
   fill(asked: {
@@ -15,9 +15,9 @@ export interface PromptSource {
 }
 
 /**
- * Like `findCommand`, over commands and then over prompts of MCP servers (`/server:prompt`). The words after the name
- * are its arguments; the last argument takes all remaining words. Asks a server only if the text names it. Throws
- * `UsageError` for a missing argument, and what filling in throws.
+ * Searches commands like `findCommand`, then prompts of MCP servers (`/server:prompt`). The words after the name are
+ * its arguments. The last argument takes all remaining words. Contacts a server only if the text names it. Throws
+ * `UsageError` for a missing argument, and the errors of `fill`.
  */
 export async function readCommand(
   text: string,
@@ -44,7 +44,7 @@ export async function readCommand(
     call: {
       ...wanted.call,
       template: joined(messages),
-      // A prompt without arguments passes the text on to the model.
+      // For a prompt without arguments, the model receives the words after the name.
       arguments: prompt.arguments.length === 0 ? wanted.call.arguments : "",
       attachments: messages.flatMap(({ attachments }) => attachments),
     },
@@ -65,7 +65,7 @@ function readArguments({ server, name, arguments: known }: McpPrompt, text: stri
   return Object.fromEntries(given)
 }
 
-/** Joins messages into one text. Names the role of each message if some are the model's. */
+/** Joins messages into one text. Labels each message with its role if the model wrote some of them. */
 function joined(messages: readonly McpPromptMessage[]): string {
   const told = messages.filter(({ text }) => text !== "")
   const mixed = told.some(({ role }) => role === "assistant")

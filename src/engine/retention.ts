@@ -5,46 +5,46 @@ import { systemCode } from "../util/errors.ts"
 import { dayMs, sweepDirectory } from "../util/sweep.ts"
 import { dataPaths } from "./data-directory.ts"
 
-/** How long and how much of the files beside the database is kept. Only the user deletes sessions. */
+/** Age and size limits for the files beside the database. Sessions are never deleted automatically. */
 export interface RetentionLimits {
-  /** Days since the last use. */
+  /** Maximum number of days since the last use. */
   days: number
-  /** Limit for full outputs, and the same for copies of files. */
+  /** Size limit in megabytes for full outputs. The same limit applies separately to copies of files. */
   megabytes: number
 }
 
 /** Half a gigabyte holds thousands of turns, and a week is enough to return to a task. */
 export const defaultRetentionLimits: RetentionLimits = { days: 7, megabytes: 512 }
 
-/** Keeps everything. */
+/** Limits that keep everything. */
 export const noRetentionLimits: RetentionLimits = {
   days: Number.POSITIVE_INFINITY,
   megabytes: Number.POSITIVE_INFINITY,
 }
 
-/** The file whose modification time is the time of the last cleanup. */
+/** Name of the file whose modification time is the time of the last cleanup. */
 const markName = "swept"
 
 /** Targets of the cleanup, and the entries to keep. */
 export interface RetentionOptions {
   dataDirectory: string
   limits: RetentionLimits
-  /** Days for full outputs, if different. */
+  /** Number of days for full outputs. Default: the days of `limits`. */
   outputDays?: number
   contents: Pick<ContentStore, "sweep">
-  /** Returns true for a session that is in use or has jobs. Its outputs stay. */
+  /** Returns true for a session that is in use or has jobs. The outputs of such a session are kept. */
   inUse(sessionID: string): Promise<boolean>
-  /** Milliseconds since the epoch. Default: now. */
+  /** Current time in milliseconds since the epoch. Default: the system time. */
   now?: number
 }
 
 /**
- * Removes files that are too old or too many from the data directory, unless any process did so within a day. Creates
- * no directory. Rejects if a file cannot be removed.
+ * Removes files from the data directory that exceed the age or size limit. Does nothing if any process did so within
+ * the last day. Creates no directory. Rejects if a file cannot be removed.
  */
 export async function cleanUp(options: RetentionOptions): Promise<void> {
   const { dataDirectory, limits, contents, inUse, now = Date.now() } = options
-  // Marked before the work, so that only one of two processes does it.
+  // Set the mark before the cleanup, so that only one of two processes runs it.
   if (!(await markDue(join(dataDirectory, markName), now))) return
   const { days } = limits
   const places = dataPaths(dataDirectory)
@@ -54,7 +54,7 @@ export async function cleanUp(options: RetentionOptions): Promise<void> {
   for (const folder of [places.programs, places.logs]) await sweepDirectory(folder, { days }, { now })
 }
 
-/** Updates the mark. Returns false if it is less than a day old, or if its directory does not exist. */
+/** Updates the mark. Returns false if the mark is less than a day old or its directory does not exist. */
 async function markDue(mark: string, now: number): Promise<boolean> {
   try {
     const { mtimeMs } = await stat(mark)

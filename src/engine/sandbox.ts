@@ -13,11 +13,11 @@ import type { TackleOptions } from "./options.ts"
 
 /** The sandbox for the commands of agents. */
 export interface CommandSandbox {
-  /** False if this machine has no sandbox, or it is off. */
+  /** False if this machine has no sandbox, or if the sandbox is off. */
   readonly present: boolean
   /**
-   * Returns the sandbox for an agent. The bounds of each command follow from the rules at that moment. Without any
-   * sandbox, an agent that requires one has no commands except those that its configuration allows explicitly.
+   * Returns the sandbox for an agent. The bounds of each command follow from the rules that apply when it starts. If no
+   * sandbox is present, an agent that requires one can run only commands that its configuration allows explicitly.
    */
   of(agent: Agent, scope: Scope): SandboxCapability
   close(): Promise<void>

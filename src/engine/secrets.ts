@@ -7,8 +7,8 @@ import type { TackleOptions } from "./options.ts"
 import { writtenSecrets } from "./written-secrets.ts"
 
 /**
- * Returns the keys and tokens to hide: from the environment, the options and stored files. `mcpTokens` is the file with
- * the tokens of MCP servers. It is read only if servers are configured.
+ * Returns the keys and tokens to hide: from the environment, the options and stored files. `mcpTokens` is the path of
+ * the file with the tokens of MCP servers. The file is read only if servers are configured.
  */
 export async function readSecrets(
   { providers, secrets, search, mcp, lsp, formatter, plugins = [] }: SecretOptions,
@@ -31,7 +31,7 @@ export async function readSecrets(
   return knownSecrets({ environment, providers, secrets, search, settings, stored })
 }
 
-/** The options that may contain secrets. */
+/** Options that may contain secrets. */
 type SecretOptions = Pick<
   TackleOptions,
   "providers" | "secrets" | "search" | "mcp" | "lsp" | "formatter" | "plugins"
@@ -41,10 +41,13 @@ type SecretOptions = Pick<
 export interface SecretSources {
   environment: Readonly<Record<string, string | undefined>>
   providers?: Readonly<Record<string, ProviderConfig>> | undefined
-  /** Names of further environment variables. */
+  /** Names of additional environment variables. */
   secrets?: readonly string[] | undefined
   search?: { key?: string | undefined } | undefined
-  /** Further parts of the config by name, such as `mcp`: keys, headers, variables and arguments at any depth. */
+  /**
+   * Other sections of the config by name, such as `mcp`. Secrets can be in keys, headers, variables and arguments at
+   * any depth.
+   */
   settings?: Readonly<Record<string, unknown>>
   /** Keys of the auth file, by provider. */
   stored?: Readonly<Record<string, string>>
@@ -56,7 +59,7 @@ export function keyVariables(providers: Readonly<Record<string, ProviderConfig>>
   return [...providerTable.flatMap((row) => row.keyVariables), ...searchKeyVariables, ...configured]
 }
 
-/** Returns all values to hide: named variables, and keys in the config and in stored files. */
+/** Returns all values to hide: the values of the variables, and the keys in the config and in stored files. */
 export function knownSecrets({
   environment,
   providers = {},
@@ -77,7 +80,7 @@ export function knownSecrets({
 
 function providerSecrets(id: string, options: ProviderConfig["options"]): Secret[] {
   const written = writtenSecrets(`provider.${id}.options`, options)
-  // Servers that need no key often have their own name in its place.
+  // A server that needs no key is often configured with its own name as the key.
   return written.filter(({ value }) => value !== id)
 }
 

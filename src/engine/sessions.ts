@@ -17,20 +17,20 @@ export interface SessionsOptions {
   worktree: string
   /** Identifies this engine when it holds the lease of a session. */
   holder: LeaseHolder
-  /** Directories with one subdirectory per session. Deleting a session deletes it. */
+  /** Directories that contain one subdirectory per session. Deleting a session deletes its subdirectories. */
   kept: readonly string[]
-  /** Ends the jobs of sessions and waits for them. */
+  /** Ends the jobs of the sessions and waits until they have ended. */
   endJobs(sessionIDs: readonly string[]): Promise<void>
   defaultAgent: string
-  /** Throws if the agent, or the model that it would use, is not usable. */
+  /** Throws if the agent or the model that it would use is not usable. */
   checkModel(agent: string, model: string | undefined): Promise<void>
   opened: OpenSessions
-  /** True if a recorded run is replayed. Its sessions are marked. */
+  /** True if a recorded run is being replayed. New sessions are then marked as replays. */
   replays: boolean
   onProblem(message: string, error: unknown): void
 }
 
-/** Creates the public access to stored sessions. */
+/** Creates the public functions for stored sessions. */
 export function createSessions(options: SessionsOptions): Sessions {
   const { store, directory, worktree, opened } = options
 
@@ -39,8 +39,8 @@ export function createSessions(options: SessionsOptions): Sessions {
   }
 
   /**
-   * Deletes a session with its subagents' sessions, jobs and files. Returns false if it does not exist. Throws
-   * `SessionHeldError` while another engine uses one of them; then it deletes nothing.
+   * Deletes a session with its subagents' sessions, jobs and files. Returns false if the session does not exist. If
+   * another engine uses one of the sessions, throws `SessionHeldError` and deletes nothing.
    */
   async function remove(id: string): Promise<boolean> {
     if (!(await store.session(id))) return false
@@ -51,7 +51,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       for (const handle of handles) opened.forget(handle.id)
       await options.endJobs(family)
       const deleted = await store.deleteSession(id)
-      // An id that is a path would name a directory outside.
+      // An id with path separators would refer to a directory outside `root`.
       const names = family.filter((each) => /^\w+$/.test(each))
       for (const root of deleted ? options.kept : [])
         for (const name of names) await rm(join(root, name), { recursive: true, force: true })
@@ -59,7 +59,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     })
   }
 
-  /** Returns false if the session, or one of its subagents' sessions, is in use. */
+  /** Deletes a session. Returns false if it, or one of its subagents' sessions, is in use. */
   async function removeUnlessHeld(id: string): Promise<boolean> {
     try {
       await remove(id)
@@ -72,7 +72,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     }
   }
 
-  /** Gives disk space back. A problem with that does not undo the deletion, so it is only reported. */
+  /** Releases unused disk space. A failure does not affect the deletion, so it is only reported. */
   async function reclaim(): Promise<void> {
     await store
       .reclaim()
@@ -153,7 +153,7 @@ export function createSessions(options: SessionsOptions): Sessions {
   return sessions
 }
 
-/** Loaded lazily: most runs do not need it, and creating the schema of an archive is slow. */
+/** Loads the archive module. Most runs do not need it, and creating its schema is slow. */
 async function archives() {
   const [transfer, sanitize] = await Promise.all([
     import("../session/transfer-session.ts"),

@@ -18,67 +18,73 @@ import { noUser, onlyInSessions, type UnavailableTools } from "./unavailable-too
 /** A call without a model or a stored session. */
 export interface StandaloneCall {
   tool: string
-  /** JSON text. */
+  /** Arguments as JSON text. */
   input: string
-  /** Default: the engine's default agent. */
+  /** Name of the agent. Default: the engine's default agent. */
   agent?: string
   signal?: AbortSignal
 }
 
-/** A call by a {@link Caller}. */
+/** A call that is made through a {@link Caller}. */
 export interface CallerCall {
   tool: string
-  /** JSON text. */
+  /** Arguments as JSON text. */
   input: string
-  /** Identifies the call in requests: `tool.messageID`. Nested calls have the same one. */
+  /** Identifies the call in requests, as `tool.messageID`. Nested calls have the same id. */
   messageID: string
   signal: AbortSignal
-  /** Receives the progress of a running call, at most ten times a second. */
+  /** Receives the progress of the running call, at most ten times a second. */
   onProgress(state: ToolStateRunning): void
-  /** A tool of the host that runs in place of the engine's. No model is offered it, and it requests its own permission. */
+  /**
+   * A tool of the host that runs instead of a tool of the engine. It is not offered to models, and it requests its own
+   * permission.
+   */
   by?: Info
   /** Shows the user forms of MCP servers. */
   form?: AskForm
-  /** Asks the client's model, for MCP servers. */
+  /** Sends the sampling requests of MCP servers to the client's model. */
   sample?: Sample
 }
 
-/** Restricts a {@link Caller}. */
+/** Settings that restrict a {@link Caller}. */
 export interface CallerOptions {
-  /** The agent whose rules and tools apply. Default: the engine's default agent. */
+  /** Name of the agent whose rules and tools apply. Default: the engine's default agent. */
   agent?: string
   /** Ids of the tools to offer. Default: all tools of the agent. */
   tools?: readonly string[]
-  /** False if no user can answer questions. Tools that ask are then not offered. */
+  /** False if no user can answer questions. Tools that ask questions are then not offered. */
   questions?: boolean
 }
 
 /**
- * Makes several calls without a stored session, such as for the client of a server. Its file tracker, to-do list, jobs
- * and grants for "this session" last until it is closed.
+ * Makes several calls without a stored session, for example for the client of a server. The calls share a file tracker,
+ * a to-do list, jobs and grants for "this session", which last until the caller is closed.
  */
 export interface Caller {
-  /** The `sessionID` of its requests and questions. */
+  /** The `sessionID` in requests and questions of this caller. */
   readonly id: string
-  /** Lists every tool, with the reason for those that are not offered. */
+  /** Lists every tool. A tool that is not offered includes the reason. */
   tools(signal: AbortSignal): Promise<ToolListing[]>
-  /** Rejects with `AbortedError` if the signal fires before the call has started. */
+  /** Makes a call. Rejects with `AbortedError` if the signal fires before the call has started. */
   call(call: CallerCall): Promise<CallOutcome>
-  /** Ends its calls and jobs, and revokes its grants. */
+  /** Ends the caller's calls and jobs, and revokes its grants. */
   close(): Promise<void>
 }
 
-/** Calls through the whole pipeline without a session. Nothing is stored. */
+/** Runs calls through the whole pipeline without a session. Nothing is stored. */
 export interface StandaloneCalls {
-  /** Rejects with `AbortedError` if the signal fires before the call has started, and with `EngineClosedError`. */
+  /**
+   * Makes one call. Rejects with `AbortedError` if the signal fires before the call has started, and with
+   * `EngineClosedError` after the engine was closed.
+   */
   call(call: StandaloneCall): Promise<CallOutcome & { turn: Turn }>
-  /** Throws `UsageError` for an unknown agent, and `EngineClosedError`. */
+  /** Opens a caller. Throws `UsageError` for an unknown agent, and `EngineClosedError`. */
   caller(options: CallerOptions): Caller
   /** Resolves when no call is running. */
   settled(): Promise<void>
 }
 
-/** Settings of standalone calls. */
+/** Settings for all standalone calls of an engine. */
 export interface StandaloneOptions {
   directory: string
   worktree: string
@@ -91,17 +97,17 @@ export interface StandaloneOptions {
   forget(callerID: string): Promise<void>
 }
 
-/** State that a caller keeps from call to call. */
+/** State that a caller keeps between calls. */
 interface CallerState {
   id: string
   files: FileTracker
   todo?: TodoCapability
-  /** Ids of the offered tools. Undefined: all tools of the agent. */
+  /** Ids of the offered tools. If undefined, all tools of the agent are offered. */
   chosen?: ReadonlySet<string>
   questions?: boolean
 }
 
-/** Creates standalone calls over an engine. Each call is its own turn. */
+/** Creates standalone calls on top of an engine. Each call is a separate turn. */
 export function createStandaloneCalls(engine: SessionEngine, options: StandaloneOptions): StandaloneCalls {
   const { directory, worktree, defaultAgent, hide } = options
   const running = new Set<Promise<unknown>>()
@@ -149,7 +155,7 @@ export function createStandaloneCalls(engine: SessionEngine, options: Standalone
     return { ...hide(outcome), turn: { ...turn, refused: hide(turn.refused) } }
   }
 
-  /** Runs a call so that `settled` waits for it. */
+  /** Runs a call and makes `settled` wait for it. */
   async function tracked<T>(work: () => Promise<T>): Promise<T> {
     engine.assertOpen()
     const promise = work()
@@ -214,7 +220,7 @@ function isChosen({ chosen }: CallerState, { id }: { id: string }): boolean {
   return chosen?.has(id) ?? true
 }
 
-/** A to-do list that lasts as long as its caller. */
+/** Creates an in-memory to-do list, which lasts as long as its caller. */
 function createTodoList(): TodoCapability {
   let todos: Todo[] = []
   return {
@@ -225,7 +231,10 @@ function createTodoList(): TodoCapability {
   }
 }
 
-/** A tracker that treats every file as read in its current state: the user who calls a tool by hand knows the file. */
+/**
+ * Creates a tracker that treats every file as read in its current state. A user who calls a tool by hand knows the
+ * file.
+ */
 function trustingTracker(commits: SessionEngine["fileCommits"]): FileTracker {
   const tracker = createFileTracker(commits)
   return { ...tracker, seen: (path) => tracker.seen(path) ?? stampNow(path) }

@@ -32,7 +32,7 @@ import type { UndoResult } from "../session/undo.ts"
 import type { Store } from "../store/store.ts"
 import type { Caller, CallerOptions } from "./standalone-calls.ts"
 
-/** Old sessions, oldest first: the deleted ones, and those in use. */
+/** Old sessions, oldest first: those that were deleted, and those that stay because they are in use. */
 export interface PruneResult {
   deleted: Session[]
   held: Session[]
@@ -49,42 +49,42 @@ export interface Sessions {
     title?: string
     parentID?: string
   }): Promise<SessionHandle>
-  /** Returns undefined if the session does not exist. */
+  /** Returns the handle of a session, or undefined if the session does not exist. */
   get(id: string): Promise<SessionHandle | undefined>
-  /** Returns the session of this worktree that was used last, without replays. */
+  /** Returns the most recently used session of this worktree. Ignores replays. */
   latest(): Promise<SessionHandle | undefined>
   /**
-   * Lists the sessions of this worktree, newest first; with `everywhere`, of all worktrees. Excludes sessions of
-   * subagents, unless `parentID` names the parent session.
+   * Lists the sessions of this worktree, newest first. `everywhere` lists the sessions of all worktrees. Sessions of
+   * subagents are listed only if `parentID` names their parent session.
    */
   list(options?: { everywhere?: boolean; limit?: number; parentID?: string }): Promise<Session[]>
-  /** Deletes a session with everything in it. Returns false if it does not exist. */
+  /** Deletes a session with all its data. Returns false if the session does not exist. */
   delete(id: string): Promise<boolean>
   /**
-   * Returns the usage of this worktree's sessions; with `everywhere`, of all; with `session`, of one and its
-   * subagents.
+   * Returns the usage of this worktree's sessions. `everywhere` includes all worktrees. `session` limits the result to
+   * one session and its subagents.
    */
   stats(options?: { everywhere?: boolean; session?: string }): Promise<UsageStats>
   /**
-   * Deletes old sessions of this worktree; with `everywhere`, of all; with `dryRun`, none. Returns the deleted
-   * sessions and those that stay because they are in use. Throws `UsageError` if nothing selects sessions.
+   * Deletes old sessions of this worktree, or of all worktrees with `everywhere`. `dryRun` deletes none. Returns the
+   * selected sessions, and those that stay because they are in use. Throws `UsageError` if no criterion is given.
    */
   prune(options: PruneChoice & { everywhere?: boolean; dryRun?: boolean }): Promise<PruneResult>
-  /** Runs `SessionHandle.compact` by id. Undefined if the session does not exist. */
+  /** Runs `SessionHandle.compact` on a session. Returns undefined if the session does not exist. */
   compact(id: string, options?: { signal?: AbortSignal }): Promise<CompactionResult | undefined>
-  /** Runs `SessionHandle.undo` by id. Undefined if the session does not exist. */
+  /** Runs `SessionHandle.undo` on a session. Returns undefined if the session does not exist. */
   undo(id: string, options?: UndoChoice): Promise<UndoResult | undefined>
   redo(id: string, options?: UndoChoice): Promise<UndoResult | undefined>
   /**
-   * Returns everything stored about a session and its subagents' sessions. `sanitize` removes all texts, file names
-   * and paths.
+   * Returns all stored data of a session and its subagents' sessions. `sanitize` removes all texts, file names and
+   * paths. Returns undefined if the session does not exist.
    */
   export(id: string, options?: { sanitize?: boolean }): Promise<Archive | undefined>
-  /** Stores an archive as a session of this worktree. `copy` creates new ids. Throws `ArchiveError`. */
+  /** Stores an archive as a session of this worktree. `copy` assigns new ids. Throws `ArchiveError`. */
   import(archive: unknown, options?: { copy?: boolean }): Promise<SessionHandle>
   /**
-   * Creates a session with a copy of another's history: all of it, or up to the end of the turn with the message `at`.
-   * Undefined if the session does not exist. Throws `ArchiveError` for an unknown message.
+   * Creates a session with a copy of another session's history. `at` ends the copy after the turn with that message.
+   * Returns undefined if the session does not exist. Throws `ArchiveError` for an unknown message.
    */
   fork(id: string, options?: { at?: string }): Promise<SessionHandle | undefined>
 }
@@ -98,8 +98,8 @@ export interface Tackle {
   readonly agents: ReadonlyMap<string, Agent>
   readonly store: Store
   /**
-   * Calls the listener for every event of the type. Requests come with a `reply` function. Returns a function that
-   * unsubscribes.
+   * Calls the listener for every event of the type. Permission requests and questions include functions that answer
+   * them. Returns a function that unsubscribes.
    */
   on(type: "permission.asked", listener: (request: AskedRequest) => void): () => void
   on(type: "question.asked", listener: (request: AskedQuestion) => void): () => void
@@ -108,65 +108,66 @@ export interface Tackle {
     listener: (event: EventOf<T>) => void,
   ): () => void
   subscribe(listener: (event: TackleEvent) => void): () => void
-  /** Answers a request. A second, late or unknown answer has no effect, which the result reports. */
+  /** Answers a permission request. A second, late or unknown answer has no effect. The result reports this. */
   reply(requestID: string, reply: PermissionReply, source?: ReplySource): Promise<ReplyOutcome>
   pendingRequests(sessionID?: string): PermissionRequest[]
-  /** Explains the decision of the rules about a request. Runs nothing and asks nothing. */
+  /** Explains how the rules decide a request. Runs no tool and does not ask the user. */
   explain(request: PermissionAsk & { agent?: string }): Promise<Explanation>
-  /** Lists the requests allowed with "always" in this worktree, for the project and its sessions, oldest first. */
+  /** Lists what the user allowed with "always" in this worktree, for the project and its sessions, oldest first. */
   grants(): Promise<Grant[]>
-  /** Revokes grants of this worktree. Throws `UsageError` for an unknown id, and then revokes none. */
+  /** Revokes grants of this worktree. If an id is unknown, throws `UsageError` and revokes none. */
   revoke(ids: readonly string[]): Promise<void>
-  /** Questions of the `question` tool: the waiting ones, and functions to answer them. */
+  /** Pending questions of the `question` tool, and functions that answer them. */
   readonly questions: Pick<Questions, "reply" | "reject" | "pending">
   models(): ModelInfo[]
-  /** Returns the ids of all providers: known ones, and those of the config and plugins. */
+  /** Returns the ids of all providers: known providers, and those from the config and from plugins. */
   providers(): string[]
-  /** Returns the sign-in methods that plugins have for providers, in their order. */
+  /** Returns the sign-in methods that plugins offer for providers, in the order of the plugins. */
   signIns(): AuthHook[]
-  /** Stored sign-ins to providers, in `auth.json` of the data directory. */
+  /** Stored sign-ins to providers. They are in `auth.json` in the data directory. */
   readonly credentials: Pick<Credentials, "save" | "providers">
-  /** Returns the commands and skills, by name. Prompts of MCP servers are in `mcpPrompts`. */
+  /** Returns the commands and skills, sorted by name. `mcpPrompts` returns the prompts of MCP servers. */
   commands(): Command[]
   /**
-   * Parses a text that starts with `/`: a command or skill, a prompt of an MCP server (`/server:prompt`, filled in
-   * with the words after it), or plain text, possibly with the name that was meant. Pass the call to
-   * `SessionHandle.prompt`. Starts a server only if the text names it. Throws `UsageError` for a missing argument, and
-   * what `mcpPrompt` throws.
+   * Parses a text that starts with `/`. Returns the call of a command, a skill or a prompt of an MCP server
+   * (`/server:prompt`, filled in with the words after it). For other texts, returns a similar name, if any. Pass the
+   * call to `SessionHandle.prompt`. Starts a server only if the text names it. Throws `UsageError` for a missing
+   * argument, and the errors of `mcpPrompt`.
    */
   readCommand(
     text: string,
     options?: { signal?: AbortSignal },
   ): Promise<{ call: CommandCall } | { near?: string }>
   /**
-   * Lists every tool, with the reason if the agent and model are not offered it. Waits for MCP servers to start:
-   * rejects with {@link AbortedError} if the signal fires first.
+   * Lists every tool. A tool that the agent and model are not offered includes the reason. Waits for MCP servers to
+   * start. Rejects with {@link AbortedError} if the signal fires first.
    */
   tools(scope?: { agent?: string; model?: string; signal?: AbortSignal }): Promise<ToolListing[]>
-  /** Lists every MCP server in use, and starts it if necessary. Rejects if the signal fires first. */
+  /** Lists every MCP server in use. Starts servers that are not running. Rejects if the signal fires first. */
   mcpServers(options?: McpStatusOptions & { signal?: AbortSignal }): Promise<McpServerStatus[]>
-  /** Lists the prompts of MCP servers. Starts servers like `mcpServers`. */
+  /** Lists the prompts of MCP servers. Starts servers that are not running. */
   mcpPrompts(signal?: AbortSignal): Promise<McpPrompt[]>
   /**
    * Fills in a prompt. Throws `McpServerError` if the server does not exist, and `McpCallError` for an unknown prompt
    * or a missing argument.
    */
   mcpPrompt(asked: Omit<PromptCall, "signal"> & { signal?: AbortSignal }): Promise<McpPromptMessage[]>
-  /** Lists the resources of MCP servers. Starts servers like `mcpServers`. */
+  /** Lists the resources of MCP servers. Starts servers that are not running. */
   mcpResources(signal?: AbortSignal): Promise<McpResources[]>
   /** Reads a resource without a permission request. Throws like `mcpPrompt`. */
   readMcpResource(asked: { server: string; uri: string; signal?: AbortSignal }): Promise<McpContents>
   /**
-   * Calls `onChanged` when the server reports a change of the resource, or was restarted. The signal ends the
-   * subscription request; the returned function unsubscribes. Requests no permission; throws like `mcpPrompt`.
+   * Calls `onChanged` when the server reports a change of the resource, or after a restart of the server. The signal
+   * aborts only the subscription request. The returned function unsubscribes. Requests no permission. Throws like
+   * `mcpPrompt`.
    */
   watchMcpResource(asked: ResourceWatch & { signal?: AbortSignal }): Promise<() => Promise<void>>
   /**
-   * Calls the listener when an MCP server has other tools, so that `tools` may return others. Returns a function that
-   * unsubscribes.
+   * Calls the listener when the tools of an MCP server change, so that `tools` may return a different list. Returns a
+   * function that unsubscribes.
    */
   onToolsChanged(listener: () => void): () => void
-  /** Returns the problems that excluded tools. */
+  /** Returns the problems because of which tools were excluded. */
   problems(): readonly RegistryProblem[]
   /**
    * Makes one call through the whole pipeline, without a model or a stored session. Rejects with {@link AbortedError}
@@ -178,7 +179,7 @@ export interface Tackle {
     agent?: string
     signal?: AbortSignal
   }): Promise<CallOutcome & { turn: Turn }>
-  /** Opens a caller for several such calls that share state. The opener must close it. */
+  /** Opens a caller for several standalone calls that share state. The code that opens it must close it. */
   caller(options?: CallerOptions): Caller
   /**
    * Ends runs, jobs, language servers and MCP servers, waits for them, and closes the store. Later prompts and calls
@@ -187,14 +188,14 @@ export interface Tackle {
   close(): Promise<void>
 }
 
-/** A request with a function that answers it. `always` alone applies to the session. */
+/** A permission request with a function that answers it. A plain `always` applies to the session. */
 export interface AskedRequest extends PermissionRequest {
   reply(reply: PermissionReply["reply"] | PermissionReply): Promise<ReplyOutcome>
 }
 
 /** Questions with functions that answer them. */
 export interface AskedQuestion extends QuestionRequest {
-  /** Expects one list per question. An empty list skips the question. */
+  /** Answers the questions. Expects one list per question. An empty list skips the question. */
   reply(answers: QuestionAnswers): QuestionOutcome
   reject(): QuestionOutcome
 }

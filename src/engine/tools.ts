@@ -22,10 +22,10 @@ import { perCommand, programVariables } from "./command-variables.ts"
 import { toolAliases } from "./module-aliases.ts"
 import type { TackleOptions } from "./options.ts"
 
-/** Sources of tools besides the options, and the services that tools use. */
+/** Sources of tools other than the options, and the services that tools use. */
 export interface ToolSources {
   directory: string
-  /** The environment of the programs that tools start. */
+  /** Environment variables of the programs that tools start. */
   variables: Readonly<Record<string, string | undefined>>
   /** Directory for private copies of trusted programs. */
   programs: string
@@ -41,8 +41,8 @@ export interface ToolSources {
 }
 
 /**
- * Opens the registry of all tools: built-in, from the options, from plugins, from files and from MCP servers. A file that
- * cannot be used is among its problems.
+ * Opens the registry of all tools: built-in tools, and those from the options, plugins, files and MCP servers. A file
+ * that cannot be used becomes one of its problems.
  */
 export async function openRegistry(options: TackleOptions, sources: ToolSources): Promise<Registry> {
   const { plugins, mcp, onProblem } = sources
@@ -84,7 +84,7 @@ function builtinOptions({ shell }: TackleOptions, sources: ToolSources): Builtin
   }
 }
 
-/** Opens the files of custom tools. Errors that escape their code go to `onProblem`. */
+/** Opens the files of custom tools. Errors that escape the code of a tool go to `onProblem`. */
 function openCustomTools(
   given: TackleOptions["toolFiles"] = [],
   programs: ProgramHost,
@@ -92,7 +92,7 @@ function openCustomTools(
 ): LiveToolFiles | undefined {
   const source = isSource(given) ? given : namedToolFiles(given)
   if (!source) return undefined
-  // Finding the aliases takes longer than everything else here.
+  // Find the aliases lazily, because this takes longer than everything else here.
   let aliases: ModuleAliases | undefined
   const host = {
     programs,

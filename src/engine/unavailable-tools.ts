@@ -4,10 +4,10 @@ import type { Lineage } from "../session/lineage.ts"
 import type { AgentAccess } from "./agent-access.ts"
 import type { Agents } from "./definitions.ts"
 
-/** Tools that cannot work, regardless of the rules: the reason by tool id. */
+/** Reasons, by tool id, why tools cannot work regardless of the rules. */
 export type UnavailableTools = Record<string, string>
 
-/** Facts that decide which tools are available. */
+/** Facts that determine which tools are available. */
 export interface Availability {
   agents: Pick<Agents, "all">
   access: Pick<AgentAccess, "skills">
@@ -20,7 +20,7 @@ export interface Availability {
   answered(): boolean
 }
 
-/** Returns a function that lists the tools that cannot work for an agent, in a session or without one. */
+/** Returns a function that lists the tools that cannot work for an agent. The function accepts an optional session. */
 export function createUnavailableTools({ agents, access, lineage, depth, plans, answered }: Availability) {
   const disabled = (name: string) => (agents.all.has(name) ? undefined : `the agent ${name} is disabled`)
 
@@ -42,10 +42,10 @@ export function createUnavailableTools({ agents, access, lineage, depth, plans, 
   }
 }
 
-/** Reason for not offering tools that ask the user. */
+/** Reason why tools that ask the user are not offered. */
 export const noUser = "no user is present to answer"
 
-/** Tools that need a session. */
+/** Tools that work only in a session. */
 export const onlyInSessions: UnavailableTools = Object.fromEntries(
   ["task", "plan_enter", "plan_exit", "tool_search"].map((id) => [
     id,
@@ -53,7 +53,7 @@ export const onlyInSessions: UnavailableTools = Object.fromEntries(
   ]),
 )
 
-/** Reasons that a list of all tools shows for tools that are offered only under conditions. */
+/** Reasons shown in a list of all tools for tools that are offered only under certain conditions. */
 export const onlyForManyTools: UnavailableTools = {
   tool_search: "it is offered when the definitions of other tools are too long (tool_search.maxBytes)",
 }

@@ -2,10 +2,10 @@ import type { Secret } from "../tool/secrets.ts"
 import { isRecord } from "../util/json.ts"
 
 /**
- * Returns the secrets in a part of the config, at any depth, named by their location: values whose key looks like a
- * credential, tokens with a scheme (`Bearer …`), arguments (`--api-key=…`, `--api-key …`), and passwords in addresses.
- * Anything else counts as a setting, because hiding `production` or `application/json` everywhere would spoil every
- * result.
+ * Returns the secrets in a section of the config, at any depth. The name of a secret is its location. Secrets are
+ * values whose key looks like a credential, tokens with a scheme (`Bearer …`), arguments (`--api-key=…`, `--api-key
+ * …`), and passwords in addresses. All other values are settings: hiding `production` or `application/json` would
+ * garble every result.
  */
 export function writtenSecrets(name: string, value: unknown): Secret[] {
   if (typeof value === "string") return secretsInText(name, value)
@@ -26,7 +26,8 @@ export function writtenSecrets(name: string, value: unknown): Secret[] {
 }
 
 /**
- * Returns true if the name of a key, header or variable looks like a credential, and not like the location of one.
+ * Returns true if the name of a key, header or variable looks like a credential, but not like the location of a
+ * credential.
  */
 export function namesCredential(name: string): boolean {
   return credential.test(name) && !place.test(name)
@@ -40,7 +41,7 @@ const credential =
 const credentialArgument = /^-{0,2}([\w-]+)\s*[=:]\s*(\S.*)$/s
 const scheme = /^(?:bearer|basic|token)\s+/i
 
-/** Returns the secrets in a text whose key does not mark it as one. */
+/** Returns the secrets in a text whose key does not look like a credential. */
 function secretsInText(name: string, text: string): Secret[] {
   if (scheme.test(text)) return [{ name, value: withoutScheme(text) }]
   const [, argument = "", value = ""] = credentialArgument.exec(text) ?? []
@@ -48,12 +49,12 @@ function secretsInText(name: string, text: string): Secret[] {
   return secretsOfAddress(name, text)
 }
 
-/** Only the token is secret. It may occur elsewhere without its scheme. */
+/** Removes the scheme, because only the token is secret and it may occur elsewhere without the scheme. */
 function withoutScheme(text: string): string {
   return text.replace(scheme, "")
 }
 
-/** Returns the secrets of an address, encoded and decoded. */
+/** Returns the secrets in an address, each in encoded and decoded form. */
 function secretsOfAddress(name: string, text: string): Secret[] {
   if (!text.includes("://") || !URL.canParse(text)) return []
   const { password, searchParams } = new URL(text)
@@ -67,7 +68,7 @@ function secretsOfAddress(name: string, text: string): Secret[] {
   ]
 }
 
-/** Returns the text unchanged if it is not valid encoding: passwords often contain a plain `%`. */
+/** Decodes percent-encoding. Returns invalid text unchanged, because passwords often contain a plain `%`. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text)

@@ -2,7 +2,10 @@ import { isRecord } from "../util/json.ts"
 import { argumentsText, callID, pieces, type Reply, type ScriptedUsage, usageOf } from "./reply.ts"
 import { type Asked, dataEvent, type EventStream, type WireFormat } from "./wire-format.ts"
 
-/** OpenAI's chat completions. A call is streamed as its head with empty arguments, then the pieces of the arguments. */
+/**
+ * OpenAI's chat completions format. A tool call is streamed as an event with empty arguments, followed by the arguments
+ * in pieces.
+ */
 export const chatCompletion: WireFormat = {
   accepts: (method, path) => method === "POST" && path === "/v1/chat/completions",
   streams: (asked) => asked.body.stream === true,
@@ -41,7 +44,7 @@ function whole(reply: Reply, asked: Asked): string {
   })
 }
 
-/** Returns the `delta` objects of a stream as JSON. The first contains the role. */
+/** Returns the `delta` objects of a stream as JSON strings. The first object contains the role. */
 function deltas(reply: Reply, request: number): string[] {
   const said = [
     ...pieces(reply.reasoning ?? "", reply.pieceSize).map(
@@ -65,7 +68,7 @@ function deltas(reply: Reply, request: number): string[] {
   return [`{"role":"assistant","content":null,${first.slice(1)}`, ...rest]
 }
 
-/** Returns an event of a stream. Built as text, because a large call has tens of thousands of events. */
+/** Returns one event of a stream. Concatenates strings, because a large call has tens of thousands of events. */
 function chunk(asked: Asked, delta: string, finish: string | null): string {
   const opening = JSON.stringify(head(asked, "chat.completion.chunk")).slice(0, -1)
   return `data: ${opening},"choices":[{"index":0,"delta":${delta},"finish_reason":${JSON.stringify(finish)}}]}\n\n`

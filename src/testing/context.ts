@@ -7,16 +7,16 @@ import type { Todo } from "../schema/todo.ts"
 import type { AskRequest, Job, MetadataUpdate, ToolContext } from "../tool/context.ts"
 import { createSpillOpener } from "../tool/spill.ts"
 
-/** A context that records the requests and reports of a tool. */
+/** A tool context that records the requests and reports of a tool. */
 export interface FakeContext extends ToolContext, AsyncDisposable {
   asked: AskRequest[]
   reported: MetadataUpdate[]
 }
 
 /**
- * Creates a complete {@link ToolContext} without an engine, for unit tests of tools. Every request is allowed unless `onAsk`
- * throws. To-dos and jobs are kept in memory. Spill files go to a temporary directory that is removed when the context is
- * disposed (`await using ctx = fakeContext(…)`).
+ * Creates a complete {@link ToolContext} without an engine, for unit tests of tools. Allows every request unless
+ * `onAsk` throws. Keeps to-dos and jobs in memory. Writes full outputs to a temporary directory, which is removed when
+ * the context is disposed (`await using ctx = fakeContext(…)`).
  */
 export function fakeContext(
   options: Partial<ToolContext> & {

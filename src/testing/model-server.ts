@@ -15,61 +15,61 @@ export interface ChatMessage {
   [key: string]: unknown
 }
 
-/** The parsed body of a request. It is not validated. */
+/** The parsed body of a request. Its shape is not validated. */
 export interface ModelRequestBody {
   model?: string
   stream?: boolean
   stream_options?: { include_usage?: boolean }
-  /** Empty if the body has none. */
+  /** Empty if the body contains no messages. */
   messages: ChatMessage[]
   tools?: { type: string; function: { name: string; description?: string; parameters: unknown } }[]
   [key: string]: unknown
 }
 
-/** A received request. Times are milliseconds of `performance.now()` in the server's process. */
+/** A request that the server received. Times are in milliseconds, from `performance.now()` in the server's process. */
 export interface RecordedRequest {
   method: string
-  /** Includes the query. */
+  /** Path of the request, including the query string. */
   path: string
   headers: Record<string, string>
   body: ModelRequestBody
-  /** Size of the body on the wire. */
+  /** Size in bytes of the body as it was sent. */
   bytes: number
-  /** When the headers arrived. */
+  /** Time at which the headers arrived. */
   time: number
-  /** When the first byte of the answer was written. */
+  /** Time at which the first byte of the answer was written. */
   answerStart?: number
-  /** When the last byte was written. */
+  /** Time at which the last byte of the answer was written. */
   answerEnd?: number
 }
 
-/** The replies in the order of the requests, or a function of the request and its number from 0. */
+/** Replies in the order of the requests, or a function that returns the reply to a request. `index` starts at 0. */
 export type Script = Reply[] | ((request: RecordedRequest, index: number) => Reply | Promise<Reply>)
 
-/** Replies and formats of the server. */
+/** Replies, models and protocols of the server. */
 export interface ModelServerOptions {
   script: Script
-  /** The ids that `GET /v1/models` lists. Default: `m`. A request may name any model. */
+  /** Ids that `GET /v1/models` lists. Default: `m`. A request may name any other model. */
   models?: string[]
   /** Protocols in addition to chat completions. */
   formats?: WireFormat[]
 }
 
-/** A scripted server on 127.0.0.1. */
+/** A model server on 127.0.0.1 that sends scripted replies. */
 export interface ModelServer {
-  /** The base URL with `/v1`, for the `baseURL` of a provider. */
+  /** Base URL, ending in `/v1`, for the `baseURL` of a provider. */
   url: string
   port: number
-  /** All requests in the order of arrival, including those for the list of models. */
+  /** All requests in the order of arrival, including requests for the list of models. */
   requests: RecordedRequest[]
   /** Closes all connections and frees the port. Idempotent. */
   close(): Promise<void>
 }
 
 /**
- * Starts an HTTP server that answers chat completions, streamed or not, with scripted replies. A request after the end of
- * the script, a script that throws and an unknown path get status 400 or 404 with a text, because providers do not retry
- * these.
+ * Starts an HTTP server that answers chat completions, streamed or not, with scripted replies. Answers with status 400
+ * or 404 and a text if the script has ended, the script throws, or the path is unknown. Providers do not retry these
+ * statuses.
  */
 export async function startModelServer(options: ModelServerOptions): Promise<ModelServer> {
   const formats = [chatCompletion, ...(options.formats ?? [])]
@@ -78,7 +78,7 @@ export async function startModelServer(options: ModelServerOptions): Promise<Mod
 
   const server = createServer((incoming, response) => {
     const time = performance.now()
-    // A client that disconnects is a normal end of an exchange.
+    // A client may disconnect at any time. This is not an error.
     incoming.on("error", () => response.destroy())
     response.on("error", () => response.destroy())
     readText(incoming, (text) => {

@@ -6,9 +6,9 @@ import { promisify } from "node:util"
 
 /** A directory of real files for a test. */
 export interface TemporaryProject {
-  /** Absolute path with links resolved. */
+  /** Absolute path of the directory with links resolved. */
   directory: string
-  /** Returns the absolute path of a file. */
+  /** Returns the absolute path of a file in the project. */
   path(...names: string[]): string
   /** Writes a file and creates its parent directories. */
   write(name: string, content: string | Uint8Array): Promise<void>
@@ -19,8 +19,8 @@ export interface TemporaryProject {
 }
 
 /**
- * Creates a project in the system's temporary directory. With `git`, it is a repository on branch `main` whose first commit
- * contains the files; the user's git configuration is ignored. The caller removes it.
+ * Creates a project in the system's temporary directory. With `git`, it is a repository on branch `main` whose first
+ * commit contains the files. The user's git configuration is ignored. The caller must remove the project.
  */
 export async function temporaryProject(
   files: Record<string, string> = {},

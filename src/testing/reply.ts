@@ -1,17 +1,17 @@
 /** A tool call of the scripted model. */
 export interface ScriptedCall {
-  /** Default: `call_<request>_<position>`, unique within one server. */
+  /** Id of the call. Default: `call_<request>_<position>`, which is unique within one server. */
   id?: string
   name: string
-  /** An object is sent as JSON. A string is sent unchanged, to test invalid JSON. */
+  /** Arguments of the call. An object is sent as JSON. A string is sent unchanged, for example to test invalid JSON. */
   arguments: Record<string, unknown> | string
 }
 
-/** Tokens as counted by a provider. */
+/** Token counts that a provider reports. */
 export interface ScriptedUsage {
-  /** All tokens of the prompt, including cached ones. */
+  /** Number of tokens of the prompt, including cached tokens. */
   input: number
-  /** All tokens of the answer, including reasoning. */
+  /** Number of tokens of the answer, including reasoning. */
   output: number
   cached?: number
   reasoning?: number
@@ -30,43 +30,49 @@ export interface ScriptedUsage {
  */
 export type Fault = "hang" | "hang-mid" | "cut" | "reset" | "garbage" | "half-event" | "no-finish" | "html"
 
-/** One reply of the scripted model. Fields can be combined. An empty reply is an empty text. */
+/** One reply of the scripted model. Fields can be combined. A reply without fields is an empty text. */
 export interface Reply {
   text?: string
   reasoning?: string
   calls?: ScriptedCall[]
-  /** Default: `tool_calls` with calls, otherwise `stop`. */
+  /** Finish reason. Default: `tool_calls` if the reply has calls, otherwise `stop`. */
   finish?: string
-  /** Default: a quarter of the bytes sent and received. */
+  /** Token counts to report. Default: a quarter of the bytes sent and received. */
   usage?: ScriptedUsage
-  /** Characters of text, reasoning or arguments per streamed event. Default: all. */
+  /** Number of characters of text, reasoning or arguments per streamed event. Default: all characters in one event. */
   pieceSize?: number
-  /** Answers with one JSON body even if a stream was requested, as some servers do. */
+  /** If true, answers with one JSON body even if a stream was requested, as some servers do. */
   whole?: boolean
-  /** Delay before the first byte. */
+  /** Delay in ms before the first byte. */
   delayMs?: number
-  /** Delay between two streamed events. Default: all events in one write. */
+  /** Delay in ms between two streamed events. Default: all events are sent in one write. */
   pieceDelayMs?: number
-  /** Default 200. From 400, the answer is an error with `text` as its message, unless `body` is set. */
+  /**
+   * HTTP status. Default: 200. For 400 and above, the answer is an error with `text` as its message, unless `body` is
+   * set.
+   */
   status?: number
-  /** Added to the default headers, or replaces them. */
+  /** Headers to add to the default headers. They replace default headers with the same name. */
   headers?: Record<string, string>
-  /** Sent unchanged instead of the fields above, except status, headers and delay. */
+  /** Body that is sent unchanged. It replaces the fields above, except status, headers and delay. */
   body?: string
   fault?: Fault
 }
 
-/** Returns the arguments of a call as sent. */
+/** Returns the arguments of a call as they are sent. */
 export function argumentsText(call: ScriptedCall): string {
   return typeof call.arguments === "string" ? call.arguments : JSON.stringify(call.arguments)
 }
 
-/** Returns the id of a call, or its default id. */
+/** Returns the scripted id of a call, or its default id. */
 export function callID(call: ScriptedCall, request: number, position: number): string {
   return call.id ?? `call_${request}_${position}`
 }
 
-/** Splits a text into pieces of `size` characters. Surrogate pairs stay together, so a piece may have one more. */
+/**
+ * Splits a text into pieces of `size` characters. Does not split surrogate pairs, so a piece may be one character
+ * longer.
+ */
 export function pieces(text: string, size = text.length): string[] {
   if (text === "") return []
   if (size < 1) throw new RangeError(`pieceSize must be at least 1, not ${size}.`)
@@ -80,7 +86,7 @@ export function pieces(text: string, size = text.length): string[] {
   return cut
 }
 
-/** Returns the usage of a reply: as scripted, or a quarter of the bytes. */
+/** Returns the scripted usage of a reply, or a quarter of the bytes. */
 export function usageOf(reply: Reply, requestBytes: number): ScriptedUsage {
   if (reply.usage) return reply.usage
   const said = (reply.text ?? "") + (reply.reasoning ?? "") + (reply.calls ?? []).map(argumentsText).join("")

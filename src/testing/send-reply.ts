@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http"
 import type { Fault, Reply } from "./reply.ts"
 import type { Asked, EventStream, WireFormat } from "./wire-format.ts"
 
-/** When the first and the last byte of an answer were written. */
+/** Times at which the first and the last byte of an answer were written, in milliseconds of `performance.now()`. */
 export interface AnswerTimes {
   answerStart?: number
   answerEnd?: number
@@ -16,8 +16,8 @@ interface Exchange {
 }
 
 /**
- * Sends one reply and returns when its first and last byte were written, in milliseconds of `performance.now()`. Returns no
- * times if no answer is sent, and returns early if the client disconnects.
+ * Sends one reply and returns the times at which its first and last byte were written. Returns no times if no answer is
+ * sent. Returns early if the client disconnects.
  */
 export async function sendReply({ reply, asked, format, response }: Exchange): Promise<AnswerTimes> {
   if (reply.delayMs) await pause(reply.delayMs, response)
@@ -33,18 +33,18 @@ export async function sendReply({ reply, asked, format, response }: Exchange): P
   const { parts, end } = damaged(answer, reply.fault)
   const type = raw?.type ?? (streams ? "text/event-stream; charset=utf-8" : "application/json")
   const delayMs = streams ? reply.pieceDelayMs : undefined
-  // One buffer, created before the clock starts: benchmarks measure the client's time from here.
+  // Create the buffer before the clock starts, because benchmarks measure the client's time from that point.
   const writes = delayMs === undefined ? [Buffer.from(parts.join(""))] : parts
   response.writeHead(status, { "content-type": type, "cache-control": "no-cache", ...reply.headers })
   const answerStart = performance.now()
   await write(response, writes, delayMs)
   if (end === "close") response.end()
-  // Write the last part first, otherwise the client would receive less than scripted.
+  // Write the last part first. Otherwise the client would receive less than the script specifies.
   if (end === "cut") response.write("", () => response.socket?.destroy())
   return { answerStart, answerEnd: performance.now() }
 }
 
-/** Returns the body that replaces a well-formed answer, if any. */
+/** Returns the body to send instead of a well-formed answer, or undefined for a well-formed answer. */
 function rawBody(
   reply: Reply,
   status: number,
@@ -79,7 +79,7 @@ function damaged(answer: EventStream, fault?: Fault): { parts: string[]; end: "c
   }
 }
 
-/** Splits a body in two parts, so that defects in the middle apply to it too. */
+/** Splits a body into two parts, so that defects in the middle of a stream also apply to a single body. */
 function halves(body: string): EventStream {
   const middle = Math.ceil(body.length / 2)
   return { content: [body.slice(0, middle)], ending: [body.slice(middle)] }
@@ -93,7 +93,7 @@ async function write(response: ServerResponse, writes: (string | Buffer)[], dela
   }
 }
 
-/** Waits until the time is over or the client disconnects. */
+/** Waits until the time has passed or the client disconnects. */
 async function pause(ms: number, response: ServerResponse): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, ms)

@@ -1,8 +1,8 @@
 import type { Reply } from "./reply.ts"
 
-/** The request that a wire format answers. */
+/** A request that a wire format answers. */
 export interface Asked {
-  /** The number of the request, from 0. Counts only requests that the script answers. */
+  /** Number of the request, starting at 0. Counts only requests that the script answers. */
   index: number
   path: string
   /** The parsed body. */
@@ -10,14 +10,14 @@ export interface Asked {
   bytes: number
 }
 
-/** A streamed answer. Each event is a text with its final blank line. */
+/** A streamed answer. Each event is a string that includes its final blank line. */
 export interface EventStream {
   content: string[]
-  /** The events that complete the answer: finish reason, usage, terminator. */
+  /** Events that complete the answer: finish reason, usage and terminator. */
   ending: string[]
 }
 
-/** A protocol of the model server: the requests that it accepts, and the form of a reply. */
+/** A protocol of the model server. Defines which requests it accepts and how a reply is formatted. */
 export interface WireFormat {
   accepts(method: string, path: string): boolean
   /** Returns true if the request asks for a stream. */
