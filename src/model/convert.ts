@@ -24,15 +24,15 @@ export interface PromptInput {
 }
 
 /**
- * Converts the history to the format of the provider interface. Every call gets exactly one result. All results of a
- * message follow in one message, in the order of the calls. The result of a failed call begins with `Error: `. A call
+ * Converts the history to the format of the provider interface. Every call gets exactly one result. One message
+ * contains all results of a step, in the order of the calls. The result of a failed call begins with `Error: `. A call
  * without a result is reported as interrupted. Drops empty messages and the reasoning of other models.
  */
 export function toPrompt(input: PromptInput): LanguageModelV4Prompt {
   return createPromptBuilder()(input)
 }
 
-/** Creates a {@link toPrompt} function for one session. It converts messages that can no longer change only once. */
+/** Creates a {@link toPrompt} function for one session. The function caches messages that can no longer change. */
 export function createPromptBuilder(): (input: PromptInput) => LanguageModelV4Prompt {
   const kept = new Map<string, Kept>()
   let keptFor: string | undefined

@@ -32,8 +32,9 @@ const AuthFile = z.lazy(() =>
 )
 
 /**
- * Opens the credentials. `authFile` is the path of `<data>/auth.json`, which contains `{ "openai": { "type": "api",
- * "key": "…" } }`. The file may be missing.
+ * Opens the credentials. `authFile` is the path of `<data>/auth.json`, which may be missing. Example of its content:
+ *
+ * `{ "openai": { "type": "api", "key": "…" } }`
  */
 export function createCredentials(options: {
   environment: Readonly<Record<string, string | undefined>>

@@ -45,7 +45,7 @@ export interface ModelServer {
   optionsKey: string
 }
 
-/** A model that can be used. */
+/** A model with its known properties and a function that loads it. */
 export interface Model {
   info: ModelInfo
   /**

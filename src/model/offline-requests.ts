@@ -36,10 +36,7 @@ const boundary = new RegExp(
   "gi",
 )
 
-/**
- * Matches a boundary that is more than a space. A space separates requests only with a conjunction: `read a and list
- * b`, not `run ls list`.
- */
+/** Matches a boundary that is more than a space, since a space alone does not separate requests: `run ls list`. */
 const joined = /[,.\n]|\b(and|then|after that|finally)\b/i
 
 /** Matches the number or dash of the first list item. The marks of later items are part of a boundary. */

@@ -13,7 +13,10 @@ import { defaultPackage, keyRemedy, optionsKeyOf, own, type Provider } from "./p
 export interface OpeningDependencies {
   credentials: Pick<Credentials, "key">
   environment: Readonly<Record<string, string | undefined>>
-  /** Returns the package settings that a plugin provides for the signed-in user, or undefined without such a plugin. */
+  /**
+   * Returns a plugin's package settings for a provider that the user signed in to, or undefined if no plugin provides
+   * any.
+   */
   signedIn?: (provider: {
     id: string
     options: Readonly<Record<string, unknown>>

@@ -129,7 +129,7 @@ function whatHappened(report: Report, kind: ProviderErrorKind): string {
   if (report.status !== undefined && report.status >= 400) {
     return `${host} answered ${report.status}: ${sentence(serverMessage(report.body, report.message))}`
   }
-  if (isBrokenOff(report, kind)) return `${host} broke off its answer (${report.systemCode}).`
+  if (isBrokenOff(report, kind)) return `${host} ended its answer early (${report.systemCode}).`
   if (kind === "network" || kind === "timeout") {
     return `the connection to ${host} failed: ${sentence(shorten(report.message))}`
   }
@@ -173,7 +173,7 @@ function isBrokenOff(report: Report, kind: ProviderErrorKind): boolean {
   return kind === "network" && report.status !== undefined
 }
 
-/** Returns true if the port on this machine is closed. Waiting does not start a server. */
+/** Returns true if the port on this machine is closed. A retry would not start the server. */
 function isOffLocally(report: Report): boolean {
   return report.systemCode === "ECONNREFUSED" && /^(127\.|localhost|\[::1\])/.test(hostOf(report.url))
 }

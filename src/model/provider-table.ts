@@ -76,8 +76,8 @@ export function familyOf(npm: string): ProviderFamily {
 }
 
 /**
- * Returns the key of `providerOptions` that a package reads. It is the provider id for compatible servers and the
- * package name without its scope for AI SDK packages. Azure uses the key of OpenAI.
+ * Returns the key of `providerOptions` that a package reads. It is the provider id for compatible servers, and the
+ * package name in camel case and without its scope for AI SDK packages. Azure uses the key of OpenAI.
  */
 export function optionsKeyOf(npm: string, providerID: string): string {
   if (npm === "@ai-sdk/azure") return "openai"
@@ -117,8 +117,8 @@ export function own<T>(record: Readonly<Record<string, T>>, key: string): T | un
 }
 
 /**
- * Describes a model. Returns undefined for an unknown provider, and for a model that a provider outside the table does
- * not list.
+ * Describes a model. Returns undefined if the provider is unknown, or if it is not in the table and its config lists
+ * only other models.
  */
 export function describeModel(provider: Provider | undefined, modelID: string): ModelInfo | undefined {
   if (provider === undefined) return undefined

@@ -82,7 +82,7 @@ export const singleTypes = everywhere((schema) => {
 })
 
 /**
- * Limits `required` to existing properties. Removes `required` and `properties` from schemas of other types than
+ * Limits `required` to existing properties. Removes `required` and `properties` from schemas of types other than
  * `object`.
  */
 export const honestRequired = everywhere((schema) => {

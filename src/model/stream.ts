@@ -24,7 +24,7 @@ export interface StreamLimits {
   idleMs: number
 }
 
-/** Default limits of five minutes, which is the maximum of Node's `fetch`. Slow local models need them. */
+/** Default timeouts of five minutes each, the maximum of Node's `fetch`. Slow local models need this time. */
 export const defaultStreamLimits: StreamLimits = { firstByteMs: 300_000, idleMs: 300_000 }
 
 /** Maximum time in ms between the finish part and the end of the stream. */

@@ -19,8 +19,8 @@ type Outcome = Omit<ToolFinding, "name">
 /**
  * Tests a live server with four small requests. Checks that it accepts `tools`, returns `tool_calls` with valid
  * arguments and the right finish reason, accepts `role: "tool"` and uses the result, streams arguments, and makes
- * several calls in one answer. `model` must not have a tool policy. A model may also choose not to call a tool, as the
- * details then show. Rejects with the error of the first request unless that error is a refusal of tools.
+ * several calls in one answer. `model` must not have a tool policy. A model may also choose not to call a tool. Rejects
+ * with the error of the first request unless that error is a refusal of tools.
  */
 export async function checkTools(model: LanguageModel, signal: AbortSignal): Promise<ToolFinding[]> {
   const ask = (prompt: LanguageModelV4Prompt): LanguageModelV4CallOptions => ({

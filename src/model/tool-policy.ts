@@ -32,7 +32,7 @@ export function withToolPolicy(language: LanguageModelV4, options: ToolPolicyOpt
   const name = modelName(ref)
   let loaded: Promise<LanguageModelV4> | undefined
 
-  /** Loads the middleware on first use, since it is rarely needed: most servers accept tools. */
+  /** Loads the middleware on first use, since most servers accept tools and do not need it. */
   function synthetic(): Promise<LanguageModelV4> {
     loaded ??= import("../synthetic/middleware.ts").then(({ withSyntheticTools }) =>
       withSyntheticTools(language, { dialect }),

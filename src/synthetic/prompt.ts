@@ -170,8 +170,9 @@ export interface AnswerOutcome {
 export const defaultRetries = 2
 
 /**
- * Returns the messages that ask the model to repair its answer. Returns undefined if a call can be executed or the
- * answer was cut off. In the first case, problems of other calls are returned as their results.
+ * Returns the messages that ask the model to repair its answer, or undefined if no retry is needed. If a call can be
+ * executed, the problems of other calls are returned as their results instead. An answer that was cut off is not
+ * retried.
  */
 export function retryMessages(
   outcome: AnswerOutcome,

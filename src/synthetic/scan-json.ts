@@ -169,8 +169,8 @@ function mayBecomeValue(next: string, known: boolean): boolean | undefined {
 }
 
 /**
- * Returns true if the text begins with a quote and an object whose quotes are not escaped, as in arguments that are a
- * string. Returns undefined if more text is needed.
+ * Returns true if the text begins with a quote and an object whose quotes are not escaped, which some models write for
+ * arguments as a string. Returns undefined if more text is needed.
  */
 export function opensQuotedObject(text: string, whole: boolean): boolean | undefined {
   if (/^"\{\s*"(\\.|[^"\\\n])*"\s*:/.test(text)) return true

@@ -2,7 +2,7 @@
 export interface TextContext {
   /** Adds text. */
   pass(text: string): void
-  /** Adds the text of a call that is an example. */
+  /** Adds the text of a call that is only an example. */
   passExample(text: string): void
   /** Starts a new line after a call. */
   afterCall(): void
@@ -24,7 +24,9 @@ const quotingElements = ["example", "examples", "pre", "code"]
 /** Elements that contain reasoning if they begin a line. */
 const thoughtElements = ["think", "thinking", "reasoning", "seed:think"]
 
-/** A block that is not part of the answer. `opening` matches the line up to the first character of the block. */
+/**
+ * A block that is not part of the answer. `opening` matches the line up to the end of the mark that opens the block.
+ */
 interface Block {
   opening: RegExp
   closing(name: string): string

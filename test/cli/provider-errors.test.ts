@@ -42,7 +42,7 @@ test("reports a failing model server with its address, and shows the attempts", 
     /test\/m: the server sent nothing for 0\.5 s\. If it needs more time, increase the timeout/,
   )
   expect(told["hang-mid"]).toMatch(/test\/m.*0\.5 s/)
-  expect(told.cut).toMatch(/test\/m: 127\.0\.0\.1:\d+ broke off its answer \(\w+\)\.$/)
+  expect(told.cut).toMatch(/test\/m: 127\.0\.0\.1:\d+ ended its answer early \(\w+\)\.$/)
   expect(told.garbage).toMatch(/test\/m: .*invalid answer/)
   expect(told.html).toMatch(/test\/m: .*baseURL/)
   expect(told.page).toMatch(/answered 502: Bad gateway/)

@@ -10,7 +10,7 @@ interface Difference {
 
 /**
  * Returns the first difference between two JSON values, in the order of the expected keys. Ids that Tackle creates
- * differ in each run, so ids with the same prefix are equal.
+ * differ in each run, so ids with the same prefix count as equal.
  */
 export function firstDifference(expected: unknown, got: unknown, path = ""): Difference | undefined {
   if (Array.isArray(expected) && Array.isArray(got)) {

@@ -174,7 +174,7 @@ const marksAfter = [
   ...["<|im_end|>", "<|eot_id|>", "<|eom_id|>", "</s>", "<｜end▁of▁sentence｜>"],
 ]
 
-/** Marks that begin a tool result. The model has invented any result in an answer. */
+/** Marks that begin a tool result. Any result in an answer is invented by the model. */
 const results = ["<tool_response", "<|tool_response>", "<|observation|>", "<｜tool▁outputs▁begin｜>"]
 
 /** Openings of marks around calls, which are dropped. */

@@ -97,7 +97,7 @@ function* takeName({ source }: ReadContext, pattern: RegExp): Reading<string> {
   return name
 }
 
-/** Calls as elements with parameters as elements. */
+/** Calls as elements that contain their parameters as elements. */
 export const xml: Dialect = {
   name: "xml",
   openings: elementOpenings,
