@@ -10,15 +10,15 @@ const FormatterEntry = z.lazy(() =>
     extensions: z
       .array(z.string().regex(/^\.[^/]+$/, 'begins with a dot, such as ".ts"'))
       .optional()
-      .describe("File name endings that it handles"),
+      .describe("File extensions that the formatter handles"),
     environment: z.record(z.string(), z.string()).optional().describe("Additional environment variables"),
     runsProjectCode: z
       .boolean()
       .optional()
       .describe(
-        "False: files of a project cannot make it run code. It then also runs in untrusted projects, outside the sandbox",
+        "False if project files cannot make the formatter run code. It then also runs in untrusted projects, outside the sandbox",
       ),
-    disabled: z.boolean().optional().describe("True switches a formatter off"),
+    disabled: z.boolean().optional().describe("True disables the formatter"),
   }),
 )
 

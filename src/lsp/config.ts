@@ -6,11 +6,11 @@ const ServerConfig = z.lazy(() =>
       .array(z.string().min(1))
       .min(1)
       .optional()
-      .describe("Program and arguments. The server speaks on stdin and stdout"),
+      .describe("Program and arguments. The server communicates over stdin and stdout"),
     extensions: z
       .array(z.string().regex(/^\.[^/]+$/, 'begins with a dot, such as ".ts"'))
       .optional()
-      .describe("File name endings that it handles"),
+      .describe("File extensions that the server handles"),
     roots: z
       .array(z.string().min(1))
       .optional()
@@ -21,8 +21,8 @@ const ServerConfig = z.lazy(() =>
     initialization: z
       .record(z.string(), z.unknown())
       .optional()
-      .describe("The server's own options, sent at its start and when it requests its settings"),
-    disabled: z.boolean().optional().describe("True switches a server off"),
+      .describe("Options of the server, sent at startup and when it requests its settings"),
+    disabled: z.boolean().optional().describe("True disables the server"),
   }),
 )
 

@@ -146,7 +146,7 @@ export function createLanguageService(options: LanguageServiceOptions): Language
   /** Returns the running client, or starts one. */
   function clientFor(target: Target): Promise<LanguageClient> {
     if (closing.signal.aborted)
-      throw new NoServerError("The language servers have ended: the session is over.")
+      throw new NoServerError("The language servers have stopped because the session ended.")
     const key = keyOf(target)
     const entry = entries.get(key)
     if (entry && (!entry.running || entry.running.alive())) return entry.client

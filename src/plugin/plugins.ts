@@ -101,7 +101,7 @@ function pluginTools(plugins: readonly Plugin[]): {
         const tool = readTool(id, value)
         if (!tool)
           throw new TypeError(
-            problemOfTool(value, { alone: true }) ?? "it has no description, args and execute",
+            problemOfTool(value, { alone: true }) ?? "it must have description, args and execute",
           )
         tools.push({ tool, plugin: name })
       } catch (error) {

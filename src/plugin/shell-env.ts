@@ -61,7 +61,7 @@ const unsafeVariables: readonly UnsafeVariables[] = [
     names: /NODE_(?:OPTIONS|PATH|REPL_.*)|BUN_OPTIONS/,
     why: "loads code into Node",
   },
-  { names: /npm_config_.*|(?:YARN|PNPM|COREPACK)_.*/i, why: "sets npm's options, its shell among them" },
+  { names: /npm_config_.*|(?:YARN|PNPM|COREPACK)_.*/i, why: "sets npm options, including its shell" },
   {
     names:
       /PYTHON(?:PATH|HOME|STARTUP|BREAKPOINT|INSPECT|USERBASE|EXECUTABLE|PLATLIBDIR|WARNINGS|PYCACHEPREFIX)|(?:PIP|UV)_.*/,
@@ -80,9 +80,9 @@ const unsafeVariables: readonly UnsafeVariables[] = [
   },
   {
     names: /RUSTC.*|RUSTDOC.*|RUSTFLAGS|RUSTUP_.*|CARGO(?!_TERM_).*/,
-    why: "changes what cargo compiles with",
+    why: "changes how cargo compiles code",
   },
-  { names: /GO(?:FLAGS|ROOT|ENV|TOOLCHAIN|PATH|BIN|PROXY)|CGO_.*/, why: "changes what go compiles with" },
+  { names: /GO(?:FLAGS|ROOT|ENV|TOOLCHAIN|PATH|BIN|PROXY)|CGO_.*/, why: "changes how go compiles code" },
   { names: /PKG_CONFIG.*|PROTOC(?:_.*)?/, why: "changes how builds generate code" },
   { names: /CC|CXX|CPP|LD|AR|AS|FC|(?:C|CXX|CPP|LD|F)FLAGS|CMAKE_.*/, why: "changes how C is compiled" },
   {

@@ -122,7 +122,8 @@ const recordSchema = z.lazy(() =>
 )
 
 const problems = {
-  write: "could not record a placeholder directory; if this process is killed, it stays in the project",
+  write:
+    "could not record a placeholder directory; if this process is killed, the directory stays in the project",
   remove: "could not remove the record of a deleted placeholder directory",
   end: "could not remove a placeholder directory that a killed run left in the project",
 }

@@ -47,7 +47,7 @@ const fileProbes: readonly Probe[] = [
   },
   {
     id: "read-denied",
-    attempt: "read a file that is denied",
+    attempt: "read a hidden file",
     run: async ({ run }) =>
       outcomeOf(!(await run("cat secret; cp secret copy; cat copy")).includes("hidden")),
   },
@@ -141,7 +141,7 @@ const processProbes: readonly Probe[] = [
   },
   {
     id: "proc-1",
-    attempt: "read the environment of processes outside",
+    attempt: "read the environment of processes outside the sandbox",
     async run({ run, targets: { observed } }) {
       if (!existsSync("/proc/self/environ")) return untested("this system has no /proc")
       // Read the observed process first, because the output is cut on a busy machine.
@@ -153,7 +153,7 @@ const processProbes: readonly Probe[] = [
   },
   {
     id: "ptrace",
-    attempt: "access or kill a process outside",
+    attempt: "access or kill a process outside the sandbox",
     async run({ run, targets: { killable } }) {
       const said = await run(`cat /proc/${killable.pid}/maps && echo reached; kill -9 ${killable.pid}`)
       await delay(arrivalMs)
@@ -175,7 +175,7 @@ const processProbes: readonly Probe[] = [
     attempt: "gain privileges through a set-user-ID program",
     async run({ run }) {
       const said = await run("cat /proc/self/status")
-      if (!said.includes("NoNewPrivs")) return untested("this system does not report it")
+      if (!said.includes("NoNewPrivs")) return untested("this system does not report NoNewPrivs")
       return outcomeOf(/NoNewPrivs:\s*1/.test(said))
     },
   },
@@ -206,7 +206,7 @@ const processProbes: readonly Probe[] = [
   },
   {
     id: "core-dump",
-    attempt: "write its memory outside in a core dump",
+    attempt: "write a core dump outside the project",
     async run({ run, inside }) {
       const pattern = "/proc/sys/kernel/core_pattern"
       if (!existsSync(pattern)) return untested("this system does not report where core dumps go")

@@ -47,7 +47,7 @@ export interface Sandbox {
 export class SandboxError extends TackleError {
   constructor(reason: string) {
     super(
-      `The command was not run: it requires a sandbox, and none works here. ${reason} ` +
+      `The command was not run: it requires a sandbox, but no sandbox works here. ${reason} ` +
         "Continue without commands, or ask the user to run `tackle doctor`.",
       { code: "sandbox.unavailable", recoverable: true },
     )
@@ -78,7 +78,7 @@ const testMs = 5_000
 export function openSandbox(options: SandboxOptions): Sandbox {
   const { mode } = options
   const placeholders = createPlaceholders(options.placeholders)
-  const means = mode === "off" ? { problem: 'It is switched off ("sandbox": "off").' } : findMeans(options)
+  const means = mode === "off" ? { problem: 'It is disabled ("sandbox": "off").' } : findMeans(options)
   const proxies = new Map<string, Promise<HostProxy>>()
   let tested: Promise<SandboxState> | undefined
   let directory: string | undefined
@@ -92,7 +92,7 @@ export function openSandbox(options: SandboxOptions): Sandbox {
       return { works: false, reason: `${kind} is installed but does not work: ${errorMessage(error).trim()}` }
     }
     const limited = kind === "bubblewrap" && means.socat === undefined
-    return { works: true, kind, limitation: limited ? "install socat to open single hosts" : undefined }
+    return { works: true, kind, limitation: limited ? "install socat to allow individual hosts" : undefined }
   }
 
   async function confine(command: Command, bounds: Bounds): Promise<ConfinedCommand> {

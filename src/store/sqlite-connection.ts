@@ -59,7 +59,7 @@ function createFile(path: string): void {
 function prepareDatabase(path: string, database: DatabaseSync, busyMs: number): void {
   const { version, kind } = waitWhileBusy(busyMs, () => readVersion(database))
   if (kind === "foreign") {
-    throw new StoreError(`${path} is the database of another program. Move it away, or choose another path.`)
+    throw new StoreError(`${path} belongs to another program. Move it away, or choose another path.`)
   }
   if (version > migrations.length) {
     throw new StoreError(
@@ -136,13 +136,13 @@ function guarded<T>(path: string, work: () => T): T {
 
 /** Meanings of SQLite's primary result codes for the user, with the next step. */
 const meanings: Record<number, string> = {
-  1: "has missing or wrong tables. Move it away (keep it: parts may be recoverable) and start again.",
+  1: "has missing or wrong tables. Move it away (keep it, because some data may be recoverable) and start again.",
   3: "cannot be accessed. Check the permissions of the file and its directory.",
   5: "is locked by another process. Wait for it or end it, then try again.",
   6: "is locked by another process. Wait for it or end it, then try again.",
   8: "cannot be written. Check the permissions of the file and its directory, or set TACKLE_DATA_DIR to another one.",
   10: "could not be read or written: the disk reports an error, or is full. Check the disk, then try again.",
-  11: "is damaged. Move it away (keep it: parts may be recoverable) and start again; a new database is created.",
+  11: "is damaged. Move it away (keep it, because some data may be recoverable) and start again; a new database is created.",
   13: "could not be written: the disk is full. Free some space, then try again.",
   14: "cannot be opened. Check the permissions of its directory, or set TACKLE_DATA_DIR to another one.",
   19: "refused a change: it belongs to a session or message that is not stored.",

@@ -1,7 +1,7 @@
 import * as z from "zod"
 
 const common = () => ({
-  enabled: z.boolean().optional().describe("False switches the server off"),
+  enabled: z.boolean().optional().describe("False disables the server"),
   timeout: z
     .number()
     .int()
@@ -17,7 +17,7 @@ const LocalServer = z.lazy(() =>
     command: z
       .array(z.string().min(1))
       .min(1)
-      .describe("Program and arguments. The server speaks on stdin and stdout"),
+      .describe("Program and arguments. The server communicates over stdin and stdout"),
     environment: z.record(z.string(), z.string()).optional().describe("Additional environment variables"),
     ...common(),
   }),
@@ -35,7 +35,7 @@ const OAuthSettings = z.lazy(() =>
       .string()
       .min(1)
       .optional()
-      .describe("Private key in PEM that authenticates the client, such as {file:~/key.pem}"),
+      .describe("Private key in PEM format that authenticates the client, such as {file:~/key.pem}"),
     clientMetadataUrl: z
       .url({ protocol: /^https$/ })
       .optional()
@@ -47,7 +47,7 @@ const OAuthSettings = z.lazy(() =>
       .min(1)
       .max(65_535)
       .optional()
-      .describe("Port of 127.0.0.1 that the browser returns to (default: any free port)"),
+      .describe("Port on 127.0.0.1 that the browser returns to (default: any free port)"),
     grant: z
       .enum(["authorization_code", "client_credentials"])
       .optional()
@@ -61,11 +61,11 @@ const RemoteServer = z.lazy(() =>
   z.strictObject({
     type: z.literal("remote"),
     url: z.url({ protocol: /^https?$/ }).describe("URL of the server"),
-    headers: z.record(z.string(), z.string()).optional().describe("Headers of every request"),
+    headers: z.record(z.string(), z.string()).optional().describe("Headers sent with every request"),
     oauth: z
       .union([z.literal(false), OAuthSettings])
       .optional()
-      .describe("How to sign in (`tackle mcp auth`); false: never"),
+      .describe("Settings for signing in with `tackle mcp auth`. False disables signing in"),
     ...common(),
   }),
 )

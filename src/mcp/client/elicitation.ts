@@ -182,7 +182,7 @@ function numberKind({ type, minimum, maximum }: NumberSchema): FieldKind {
     read([answer = ""]) {
       const value = answer.trim() === "" ? Number.NaN : Number(answer)
       const fits = value >= low && value <= high && (type === "number" || Number.isInteger(value))
-      return fits ? { value } : { problem: `give ${hint}` }
+      return fits ? { value } : { problem: `enter ${hint}` }
     },
   }
 }
@@ -228,11 +228,13 @@ function hintOf(choices: readonly Choice[]): string | undefined {
 
 function readChoice([answer = ""]: readonly string[], choices: readonly Choice[]): Reading<string> {
   const found = choices.find(({ value, label }) => label === answer || value === answer)
-  return found ? { value: found.value } : { problem: `choose one of the options: "${answer}" is not one` }
+  return found
+    ? { value: found.value }
+    : { problem: `choose one of the options ("${answer}" is not an option)` }
 }
 
 const formats = {
-  email: { check: z.email(), name: "an e-mail address" },
+  email: { check: z.email(), name: "an email address" },
   uri: { check: z.url(), name: "a URL such as https://example.com" },
   date: { check: z.iso.date(), name: "a date such as 2026-01-31" },
   "date-time": { check: z.iso.datetime({ offset: true }), name: "a time such as 2026-01-31T12:00:00Z" },
@@ -248,10 +250,10 @@ function textKind(schema: TextSchema): FieldKind {
   return {
     hint: known?.name,
     read([answer = ""]) {
-      if (known && !known.check.safeParse(answer).success) return { problem: `give ${known.name}` }
-      if (answer.length < minLength) return { problem: `give at least ${minLength} characters` }
+      if (known && !known.check.safeParse(answer).success) return { problem: `enter ${known.name}` }
+      if (answer.length < minLength) return { problem: `enter at least ${minLength} characters` }
       return answer.length > maxLength
-        ? { problem: `give at most ${maxLength} characters` }
+        ? { problem: `enter at most ${maxLength} characters` }
         : { value: answer }
     },
   }

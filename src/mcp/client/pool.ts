@@ -111,7 +111,7 @@ export interface PromptCall {
 /** Maximum number of local servers. Each program runs as long as the engine, and can start several processes. */
 const maxPrograms = 32
 
-const tooMany = `the limit of ${maxPrograms} local servers is reached. Switch one off ("enabled": false).`
+const tooMany = `the limit of ${maxPrograms} local servers is reached. Disable one ("enabled": false).`
 
 /** Creates a pool. Starts no servers. */
 export function createMcpPool(options: McpPoolOptions): McpPool {

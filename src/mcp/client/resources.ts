@@ -31,7 +31,7 @@ export function resourceTools(reader: ResourceReader): Info[] {
       const lines = describeList(await reader.list(id, ctx.abort))
       return {
         title: `${id}: ${lines.length} resources`,
-        output: lines.join("\n") || `The MCP server ${id} has no resources now.`,
+        output: lines.join("\n") || `The MCP server ${id} currently has no resources.`,
       }
     },
   })

@@ -62,7 +62,7 @@ function permissionForm(request: PermissionRequest, description: string): Parame
         message: {
           type: "string",
           title: "Message to the model",
-          description: "With Reject: what to do instead. Optional.",
+          description: "Optional. If you reject, tell the model what to do instead.",
         },
       },
       required: ["answer"],

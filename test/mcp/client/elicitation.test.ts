@@ -7,22 +7,22 @@ const never = new AbortController().signal
 
 describe("formField", () => {
   test.each<[PrimitiveSchemaDefinition, string[], unknown]>([
-    [{ type: "string", minLength: 2 }, ["a"], "give at least 2 characters"],
-    [{ type: "string", maxLength: 2 }, ["abc"], "give at most 2 characters"],
-    [{ type: "string", format: "date" }, ["2026-02-30"], "give a date such as 2026-01-31"],
+    [{ type: "string", minLength: 2 }, ["a"], "enter at least 2 characters"],
+    [{ type: "string", maxLength: 2 }, ["abc"], "enter at most 2 characters"],
+    [{ type: "string", format: "date" }, ["2026-02-30"], "enter a date such as 2026-01-31"],
     [
       { type: "string", format: "date-time" },
       ["2026-01-31T12:00:00+01:00"],
       { value: "2026-01-31T12:00:00+01:00" },
     ],
-    [{ type: "string", format: "uri" }, ["nowhere"], "give a URL such as https://example.com"],
-    [{ type: "number", minimum: 1 }, ["0.5"], "give a number from 1"],
+    [{ type: "string", format: "uri" }, ["nowhere"], "enter a URL such as https://example.com"],
+    [{ type: "number", minimum: 1 }, ["0.5"], "enter a number from 1"],
     [{ type: "number" }, [" 1e3 "], { value: 1000 }],
-    [{ type: "number" }, [""], "give a number"],
-    [{ type: "integer" }, ["1.5"], "give a whole number"],
+    [{ type: "number" }, [""], "enter a number"],
+    [{ type: "integer" }, ["1.5"], "enter a whole number"],
     [{ type: "boolean" }, ["no"], { value: false }],
     [{ type: "boolean" }, ["perhaps"], "answer Yes or No"],
-    [{ type: "string", enum: ["a"] }, ["b"], 'choose one of the options: "b" is not one'],
+    [{ type: "string", enum: ["a"] }, ["b"], 'choose one of the options ("b" is not an option)'],
     [{ type: "string", enum: ["a"], enumNames: ["First"] }, ["First"], { value: "a" }],
     [
       { type: "array", items: { type: "string", enum: ["a", "b"] }, maxItems: 1 },

@@ -147,7 +147,7 @@ test("does not sign in with oauth switched off or an authorization header", asyn
   }
   expect(closed.asked.filter((line) => line.includes("well-known"))).toEqual([])
   settings.oauth = false
-  await expect(signInByBrowser()).rejects.toThrow(/switched off/)
+  await expect(signInByBrowser()).rejects.toThrow(/disabled/)
 })
 
 describe("listenForCallback", () => {

@@ -83,8 +83,8 @@ describe("elicitation", () => {
     })
     expect(asked[1]?.map(({ question }) => question.split("\n").at(-1))).toEqual([
       "Please answer: an answer is required.",
-      "Please give an e-mail address.",
-      "Please give a whole number from 1 to 100.",
+      "Please enter an email address.",
+      "Please enter a whole number from 1 to 100.",
     ])
   })
 

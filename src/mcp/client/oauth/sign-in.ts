@@ -24,7 +24,7 @@ export interface SignInOptions {
  */
 export async function signIn({ server, tokens: store, open, signal }: SignInOptions): Promise<void> {
   const { url, oauth: settings = {} } = server
-  if (settings === false) throw new UsageError('Signing in is switched off for this server ("oauth": false).')
+  if (settings === false) throw new UsageError('Signing in is disabled for this server ("oauth": false).')
   const fetchFn = createOAuthFetch(signal)
   const state = randomBytes(32).toString("base64url")
   await using callback = await listenForCallback({ port: settings.redirectPort ?? 0, state })
