@@ -12,7 +12,7 @@ const parameters = z.lazy(() =>
       .array(
         z.object({
           tool: z.string().min(1).describe("Id of the tool"),
-          parameters: z.record(z.string(), z.unknown()).describe("Its arguments"),
+          parameters: z.record(z.string(), z.unknown()).describe("Arguments of the tool"),
         }),
       )
       .min(1)

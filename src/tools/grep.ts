@@ -115,7 +115,7 @@ function notes({ unreadable, hidden }: { unreadable: boolean; hidden: number }):
   if (hidden > 0) {
     const files = hidden === 1 ? "file" : "files"
     notes.push(
-      `(Left out ${hidden} ${files} with matches: reading needs permission. To request it, read or grep one by path.)`,
+      `(Omitted ${hidden} ${files} with matches: reading needs permission. To request it, read or grep a file by path.)`,
     )
   }
   return notes
@@ -202,5 +202,5 @@ function heading(files: number, count: number, shown: number, complete: boolean)
   const where = files === 1 ? "1 file" : `${files} files`
   if (shown === count && complete) return `${count} ${count === 1 ? "match" : "matches"} in ${where}`
   const total = complete ? `${count} matches in ${where}` : `more than ${count} matches`
-  return `Showing ${shown} of ${total}, newest files first. To see others narrow the pattern, path or include.`
+  return `Showing ${shown} of ${total}, newest files first. To see others, narrow the pattern, path or include.`
 }

@@ -21,7 +21,7 @@ const maxCounted = 10_000
 const parameters = z.lazy(() =>
   z.object({
     path: z.string().min(1).optional().describe("Directory (default: the working directory)"),
-    ignore: z.array(z.string().min(1)).optional().describe("Globs of further entries to leave out"),
+    ignore: z.array(z.string().min(1)).optional().describe("Globs of additional entries to omit"),
   }),
 )
 
@@ -58,7 +58,7 @@ export const listTool = define("list", {
     const notes: string[] = []
     const total = complete ? `${entries.length}` : `more than ${maxCounted}`
     if (entries.length > maxShown) {
-      notes.push(`(${maxShown} of ${total} entries. To see others list a subdirectory.)`)
+      notes.push(`(${maxShown} of ${total} entries. To see others, list a subdirectory.)`)
     }
     if (unreadable) notes.push("(Some directories could not be read.)")
     const tree =

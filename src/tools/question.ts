@@ -6,7 +6,11 @@ import { readText } from "../util/file-system.ts"
 
 const parameters = z.lazy(() =>
   z.object({
-    questions: z.array(Question).min(1).max(10).describe("Asked one after the other, answered together"),
+    questions: z
+      .array(Question)
+      .min(1)
+      .max(10)
+      .describe("Questions, asked one after the other and answered together"),
   }),
 )
 

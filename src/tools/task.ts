@@ -8,7 +8,7 @@ import { formatSeconds } from "../util/local-time.ts"
 
 const parameters = z.lazy(() =>
   z.object({
-    description: z.string().min(1).describe("The work in 3 to 5 words, for the user"),
+    description: z.string().min(1).describe("The task in 3 to 5 words, for the user"),
     prompt: z.string().min(1).describe("Complete instructions for the subagent"),
     subagent_type: z.string().min(1).describe("Name of the subagent"),
     task_id: z.string().min(1).optional().describe("Continues an earlier task of this session"),
@@ -110,7 +110,7 @@ function resultOf(result: SubagentResult, { description, agent }: Task): ToolRes
   const head = `task_id: ${sessionID} (${agent}, ${count} ${count === 1 ? "call" : "calls"}, ${formatSeconds(durationMs)})`
   const note =
     status === "limit"
-      ? `[It did not finish. ${cause ?? "A limit was reached."} Its partial result follows; pass the task_id to continue.]\n`
+      ? `[The subagent did not finish. ${cause ?? "A limit was reached."} The partial result follows; pass the task_id to continue.]\n`
       : ""
   return {
     title: description,

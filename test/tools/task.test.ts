@@ -68,7 +68,9 @@ test("starts nothing if refused", async () => {
 
 test("returns a result with a note at a limit", async () => {
   const { result } = await call(async () => ({ ...ended, status: "limit", cause: "Its time was over." }))
-  expect((await result).output).toMatch(/\[It did not finish\. Its time was over\.[\s\S]*\n\nFound\.$/)
+  expect((await result).output).toMatch(
+    /\[The subagent did not finish\. Its time was over\.[\s\S]*\n\nFound\.$/,
+  )
 })
 
 test.each<[Partial<SubagentResult>, RegExp]>([

@@ -145,7 +145,7 @@ function readUpdate(path: string, reader: Reader): PatchSection {
     section.hunks.push(readHunk(reader))
   }
   if (section.hunks.length === 0 && section.moveTo === undefined) {
-    throw problem(reader, "an update needs lines that begin with a blank, - or +", first)
+    throw problem(reader, "an update needs lines that begin with a space, - or +", first)
   }
   return section
 }
@@ -179,7 +179,7 @@ function readLine(line: string, reader: Reader): PatchLine {
   if (line === "") return { kind: "context", text: "" }
   const kind = marks.get(line.charAt(0))
   if (kind === undefined) {
-    throw problem(reader, 'expected a line that begins with a blank, "-", "+" or "@@"', reader.at)
+    throw problem(reader, 'expected a line that begins with a space, "-", "+" or "@@"', reader.at)
   }
   return { kind, text: line.slice(1) }
 }

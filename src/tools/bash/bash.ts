@@ -37,7 +37,7 @@ const finalCharacters = 30_000
 const parameters = z.lazy(() =>
   z.object({
     command: z.string().min(1).describe("Command for bash -c"),
-    description: z.string().optional().describe("What it does, in 5 to 10 words, for the user"),
+    description: z.string().optional().describe("What the command does, in 5 to 10 words, for the user"),
     timeout: z.coerce
       .number()
       .int()
@@ -45,14 +45,21 @@ const parameters = z.lazy(() =>
       .max(maxTimeout, `at most ${maxTimeout} (one hour); run longer commands as a job, with a trailing &`)
       .optional()
       .describe(`Milliseconds (default ${defaultTimeout}, at most ${maxTimeout})`),
-    workdir: z.string().min(1).optional().describe("Directory to run it in (default: the working directory)"),
-    stdin: z.boolean().optional().describe("True: start it as a job that accepts job input"),
+    workdir: z
+      .string()
+      .min(1)
+      .optional()
+      .describe("Directory to run the command in (default: the working directory)"),
+    stdin: z.boolean().optional().describe("True: start the command as a job that accepts input"),
   }),
 )
 
 const sandboxedParameters = z.lazy(() =>
   parameters.unwrap().extend({
-    outside: z.boolean().optional().describe("True: run it outside the sandbox. The user is asked"),
+    outside: z
+      .boolean()
+      .optional()
+      .describe("True: run the command outside the sandbox, after asking the user"),
   }),
 )
 

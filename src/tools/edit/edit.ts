@@ -72,7 +72,7 @@ async function planReplacement(
   if (args.oldString === "") {
     throw new EditError(
       "empty",
-      `${title} exists, so oldString must not be empty. To replace the whole file use write.`,
+      `${title} exists, so oldString must not be empty. To replace the whole file, use write.`,
     )
   }
   const decoded = decodeText(before.bytes)

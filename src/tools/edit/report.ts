@@ -169,5 +169,5 @@ function locations(lines: readonly number[], total: number): string {
 
 function shorten(diff: string): string {
   if (diff.length <= maxDiffLength) return diff
-  return `${diff.slice(0, diff.lastIndexOf("\n", maxDiffLength) + 1)}[cut here; read the file for the rest]\n`
+  return `${diff.slice(0, diff.lastIndexOf("\n", maxDiffLength) + 1)}[The diff is cut here. Read the file to see all changes.]\n`
 }

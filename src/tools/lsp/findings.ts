@@ -79,7 +79,9 @@ export async function renderFindings(
   const more = allowed.length - lines.length
   if (more > 0) parts.push(`(${more} more not shown. Narrow the query.)`)
   if (hidden > 0)
-    parts.push(`(Left out ${hidden} in files that need permission to read. To request it, read one of them.)`)
+    parts.push(
+      `(Omitted ${hidden} in files that need permission to read. To request it, read one of the files.)`,
+    )
   return { output: parts.filter((part) => part !== "").join("\n\n"), count: allowed.length, hidden }
 }
 

@@ -33,7 +33,7 @@ export const planEnterTool = define("plan_enter", {
       metadata: { agent: "plan", file },
       handover: {
         agent: "plan",
-        message: `You are now in plan mode. Find out what the plan needs, write it to ${file} (the only file you may write), then call plan_exit.`,
+        message: `You are now in plan mode. Gather what the plan needs, write the plan to ${file} (the only file you may write), then call plan_exit.`,
       },
     }
   },

@@ -89,7 +89,7 @@ function incomplete(name: string, variable: string | undefined): SearchBackend {
     name,
     async search() {
       throw new TackleError(
-        `The ${name} search is configured, but ${variable} is not set. Continue without it, and say so.`,
+        `The ${name} search is configured, but ${variable} is not set. Continue without it, and tell the user.`,
         { code: "websearch.failed", recoverable: true },
       )
     },

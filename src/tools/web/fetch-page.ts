@@ -94,7 +94,7 @@ export function parseUrl(text: string, base?: URL): URL {
   if (url.protocol !== "http:" && url.protocol !== "https:") {
     throw new WebfetchError(
       "url",
-      `Unsupported protocol ${url.protocol}${from}. Use http:// or https://; for files use read.`,
+      `Unsupported protocol ${url.protocol}${from}. Use http:// or https://. For files, use read.`,
     )
   }
   if (url.username !== "" || url.password !== "") {
