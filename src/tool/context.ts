@@ -125,7 +125,7 @@ export interface Job {
 /** State of a background job. Times are in milliseconds since the epoch. */
 export interface JobInfo {
   id: string
-  /** Session whose call started the job. No other session can see or end it. */
+  /** Session whose call started the job. No other session can see or end the job. */
   sessionID: string
   command: string
   status: "running" | "exited" | "killed"
@@ -169,9 +169,9 @@ export interface SpawnRequest {
   prompt: string
   /** Short description of the task, for the user. */
   description: string
-  /** Continues this child session instead of starting a new one. */
+  /** Id of a child session to continue instead of starting a new one. */
   sessionID?: string
-  /** Stops the subagent and everything it started. */
+  /** Signal that stops the subagent and everything it started. */
   signal: AbortSignal
   /** Called when a tool call of the subagent starts or ends. */
   onProgress(progress: SubagentProgress): void
@@ -194,7 +194,7 @@ export interface SubagentResult {
   status: "completed" | "failed" | "limit" | "interrupted"
   /** The last message of the subagent. May be empty. */
   text: string
-  /** Why the subagent did not complete. */
+  /** Reason why the subagent did not complete. */
   cause?: string
   /** Number of tool calls. */
   count: number

@@ -15,7 +15,7 @@ export interface ReadyTool<P extends z.ZodType = z.ZodType> {
 
 /** Options of a tool run. */
 export interface RunOptions {
-  /** Override the default limits. The tool's own limits take precedence. */
+  /** Overrides the default limits. The tool's own limits take precedence. */
   limits?: Partial<OutputLimits>
   /** True if the agent may use `task`. The notice of a truncated output then suggests it. */
   canDelegate?: boolean

@@ -16,7 +16,7 @@ interface Condition {
   clients?: readonly string[]
   /** Requires this experimental feature. */
   experimental?: string
-  /** True: only for models trained on patches. False: only for all other models. */
+  /** If true, requires a model trained on patches. If false, requires any other model. */
   patchModel?: boolean
   /** Requires a search service. */
   search?: true

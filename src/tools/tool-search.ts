@@ -4,7 +4,7 @@ import { define } from "../tool/tool.ts"
 import { TackleError } from "../util/errors.ts"
 import { readText } from "../util/file-system.ts"
 
-/** Id of the tool. */
+/** Id of the `tool_search` tool. */
 export const toolSearchId = "tool_search"
 
 const parameters = z.lazy(() =>
@@ -72,7 +72,7 @@ function describe({ id, description }: CatalogueEntry): string {
 /**
  * Returns the entries that match words of the query, best match first. Rare words weigh more, so that "for" and "list"
  * decide little. A match in a name weighs more than one in a description. A word that equals a tool's whole name ranks
- * that tool first. Ties keep the order of the catalogue.
+ * that tool first. Ties keep the order of `catalogue`.
  */
 export function rankTools(query: string, catalogue: readonly CatalogueEntry[]): CatalogueEntry[] {
   const names = new Set(query.toLowerCase().split(/[\s,]+/))
@@ -93,7 +93,7 @@ export function rankTools(query: string, catalogue: readonly CatalogueEntry[]): 
     .map(({ entry }) => entry)
 }
 
-/** The words of a catalogue entry. */
+/** The words of one tool, by the field that contains them. */
 interface EntryWords {
   name: string[]
   description: string[]

@@ -201,9 +201,9 @@ const maxShownDiff = 4_000
 
 /** The result of formatting the files of a patch. */
 interface PatchFormatting {
-  /** For the model: a line and a diff for each file that formatters changed. */
+  /** Text for the model: a line and a diff for each file that formatters changed. */
   reports: string
-  /** Changes and failures by file. */
+  /** Formatting changes and failures, by file. */
   metadata: {
     formatted?: (Formatting & { path: string })[]
     notFormatted?: { path: string; problem: string }[]

@@ -60,7 +60,7 @@ export async function startCommand(
   }
 }
 
-/** How waiting for a command ended. */
+/** The reason why waiting for a command ended. */
 export type Ending =
   /** The shell exited. `continues`: processes that it started are still running. */
   | { cause: "exit"; exit: Exit; continues: boolean }

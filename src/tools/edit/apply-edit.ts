@@ -95,7 +95,7 @@ function lineReplacer(strategy: StrategyName, text: string, wanted: { old: strin
     const file = spanLines(text.slice(start, end), old)
     const whole = strategy === "left-out-lines" ? fillMarks({ file, old, fresh }) : { old, fresh }
     if (!whole) return { unclear: "left-out" }
-    // Computed only once: the text may be large.
+    // Computed only once, because the text may be large.
     unit ??= { width: indentUnit(splitLines(text)) }
     return mergeLines({ file, old: whole.old, new: whole.fresh, eol, unit: unit.width, isUsed })
   }

@@ -166,7 +166,7 @@ function lineOfWhole(lines: readonly Line[], newString: string): number | undefi
 
 /** The part of the file that is most similar to a text that was not found. */
 export interface NearestText {
-  /** Line number from 1. */
+  /** Line number, from 1. */
   line: number
   /** Up to ten lines, each cut to 200 characters. */
   text: string

@@ -6,7 +6,7 @@ type EscapeForm = "escapes" | "escaped-quotes" | "escaped-line-ends" | "doubled-
 
 /** One interpretation of an edit: both texts as given, or without a decoration. */
 export interface Reading extends Texts {
-  /** Empty for the texts as given. */
+  /** Decorations that were removed from the texts. Empty if the texts are as given. */
   decorations: Decoration[]
   /** True if the decoration can only surround whole lines. The text then does not match within a line. */
   wholeLines: boolean

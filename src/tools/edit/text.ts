@@ -116,7 +116,7 @@ export function lineSpan(
   return [{ start: first.start, end: last.start + last.text.length + (eol ? last.eol.length : 0) }]
 }
 
-/** Which occurrences to find. With `overlapping`, "aa" occurs twice in "aaa". */
+/** Options that select the occurrences to find. With `overlapping`, "aa" occurs twice in "aaa". */
 export interface OccurrenceOptions {
   limit: number
   overlapping: boolean
@@ -212,7 +212,7 @@ export interface Compared {
   old: number
   fresh: number
   same(old: number, fresh: number): boolean
-  /** Prefers the last of equal items. */
+  /** True to prefer the last of equal items. */
   fromEnd?: boolean
 }
 

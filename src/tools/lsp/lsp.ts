@@ -239,7 +239,7 @@ function byPosition(findings: readonly Finding[]): Finding[] {
   })
 }
 
-/** Returns a finding, or none for a URI that is not a file, such as an entry of an archive. */
+/** Returns one finding, or none if the URI is not a file, such as an entry of an archive. */
 function at(uri: string, range: Location["range"], text?: string): Finding[] {
   const path = pathOfUri(uri)
   return path === undefined ? [] : [{ path, ...startOf(range), text }]

@@ -7,7 +7,7 @@ import { throwIfAborted } from "../../util/abort.ts"
 import { systemCode, TackleError } from "../../util/errors.ts"
 import { readText } from "../../util/file-system.ts"
 
-/** Asks the user to plan first. If they agree, the session continues as the plan agent. */
+/** Asks the user whether to plan first. If they agree, the session continues as the plan agent. */
 export const planEnterTool = define("plan_enter", {
   description: readText(new URL("./plan-enter.md", import.meta.url)),
   parameters: z.object({}),

@@ -131,8 +131,8 @@ const namedClasses: Record<string, string> = {
 /**
  * Compiles a pattern to a function that returns the indexes of matching lines. Of the syntax of other dialects,
  * supports only leading flags such as `(?i)` and classes such as `[[:alpha:]]`. The function has a timeout, because a
- * pattern could block the process forever. Throws {@link InvalidPatternError}. The function throws {@link
- * SlowPatternError}.
+ * pattern could block the process forever. Throws {@link InvalidPatternError}. The function throws
+ * {@link SlowPatternError}.
  */
 function createLineMatcher(pattern: string): (lines: readonly string[]) => number[] {
   const context = vm.createContext(
@@ -177,7 +177,7 @@ function compileLoosely(pattern: string, source: string, flags: string): RegExp 
   }
 }
 
-/** Runs the expression once, because an expression that is too large does not throw before. */
+/** Runs the expression once, because an expression that is too large throws only when it runs. */
 function tried(expression: RegExp): RegExp {
   expression.test("")
   return expression

@@ -5,7 +5,7 @@ import { cutText } from "../../files/line-splitter.ts"
 export interface RipgrepMatch {
   type: "match"
   path: string
-  /** Line number from 1. */
+  /** Line number, from 1. */
   line: number
   text: string
 }
@@ -33,7 +33,7 @@ const maxSkippedBytes = 64 * 1024 * 1024
 let recordSchema: ReturnType<typeof createRecordSchema> | undefined
 
 function createRecordSchema() {
-  /** Text, or base64 if the file or its name is not UTF-8. */
+  /** Plain text, or base64 if the file or its name is not valid UTF-8. */
   const text = z.union([
     z.object({ text: z.string() }).transform(({ text }) => text),
     z.object({ bytes: z.string() }).transform(({ bytes }) => Buffer.from(bytes, "base64").toString()),

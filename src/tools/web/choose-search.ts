@@ -5,7 +5,7 @@ import type { SearchAccess, SearchAnswer, SearchRequest } from "./search-backend
 /** A service that searches the web. */
 export interface SearchBackend {
   name: string
-  /** Throws `SearchError`, `TimeoutError` and the signal's reason. */
+  /** Searches with the service. Throws `SearchError`, `TimeoutError` and the signal's reason. */
   search(request: SearchRequest, signal: AbortSignal): Promise<SearchAnswer>
 }
 
