@@ -22,7 +22,7 @@ export type StoredAuth = z.infer<typeof StoredAuth>
 export interface AuthHook {
   /** Id of the provider. */
   provider: string
-  /** Returns options for the package, such as `apiKey`, `baseURL`, `headers` and `fetch`. */
+  /** Returns options for the provider's package, such as `apiKey`, `baseURL`, `headers` and `fetch`. */
   loader?: (auth: () => Promise<StoredAuth | undefined>, provider: Record<string, unknown>) => unknown
   methods: AuthMethod[]
 }

@@ -17,12 +17,12 @@ export interface Bubblewrap {
 }
 
 /**
- * Returns the command wrapped in bubblewrap. The command has its own file system view, process IDs and `/proc`, no
- * capabilities, and a system call filter. Unless the network is open, it can reach only its own loopback.
+ * Returns the command wrapped in bubblewrap, with a separate file system view, process IDs and `/proc`, a system call
+ * filter, and no capabilities. Unless the network is open, it can reach only its own loopback.
  *
- * bubblewrap exits together with the command and returns its exit code. Background processes continue under the first
- * process of the PID namespace, which stays in the process group and ends last. Killing that process ends all of them.
- * `--die-with-parent` is not used, because it would end background jobs together with the shell that started them.
+ * bubblewrap exits with the command's exit code. Background processes continue under the first process of the PID
+ * namespace, and killing that process ends them. `--die-with-parent` is not used, because it would end background jobs
+ * together with the shell that started them.
  */
 export async function underBubblewrap(
   command: Command,

@@ -171,7 +171,7 @@ export function createPlaceholderJournal(
         if (isHeld(path)) return
         // A record without a stamp means that the process was killed while it created the directory.
         if (stamp !== undefined && stamp !== stampOf(path)) return
-        // A directory with content belongs to the user.
+        // Keep a directory with content, because it belongs to the user.
         unless([...gone, "ENOTEMPTY", "EEXIST"], () => rmdirSync(path))
       }),
   }

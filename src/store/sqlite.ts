@@ -11,10 +11,9 @@ export interface SqliteStoreOptions {
 }
 
 /**
- * Opens the default {@link Store}: one SQLite file in WAL mode, which any number of processes can share. Creates the
- * file and its directory if they are missing, readable by the owner only. Throws `StoreError` and leaves the file
- * unchanged if it is damaged, is not a database, belongs to another program, or was written by a newer version of
- * Tackle.
+ * Opens the default {@link Store}: one SQLite file in WAL mode, which any number of processes can share. Creates a
+ * missing file and its directory, readable by the owner only. Throws `StoreError` and leaves the file unchanged if it
+ * is damaged, is not a Tackle database, or was written by a newer version of Tackle.
  *
  * Commits survive the end of the process at any time. A power loss may undo the commits after the last durable one,
  * newest first, but does not damage the file.

@@ -10,7 +10,7 @@ const common = () => ({
     .describe("Time limit for the start and the list of tools, in milliseconds (default 30000)"),
 })
 
-/** A server that is a local program. */
+/** Settings of a server that runs as a local program. */
 const LocalServer = z.lazy(() =>
   z.strictObject({
     type: z.literal("local"),
@@ -56,7 +56,7 @@ const OAuthSettings = z.lazy(() =>
 )
 export type OAuthSettings = z.infer<typeof OAuthSettings>
 
-/** A server at a URL. */
+/** Settings of a server at a URL. */
 const RemoteServer = z.lazy(() =>
   z.strictObject({
     type: z.literal("remote"),

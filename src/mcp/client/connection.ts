@@ -33,7 +33,7 @@ export interface ConnectOptions {
   trusted: boolean
   /** Base environment of server programs. The server's own variables are added. */
   environment: Readonly<Record<string, string | undefined>>
-  /** See `ProgramOptions`. */
+  /** Records the server process, so that it is ended if Tackle's process is killed. */
   record: RecordTree
   tokens: TokenStore
   onToolsChanged(): void

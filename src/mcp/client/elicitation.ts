@@ -91,7 +91,7 @@ function isFieldValue(value: unknown): value is FieldValue {
 /** The value of an answer, or the reason why the answer is invalid. */
 type Reading<T> = { value: T } | { problem: string }
 
-/** A field of a server's form, as a question to the user. */
+/** A field of a server's form, presented as a question to the user. */
 export interface FormField {
   name: string
   required: boolean

@@ -68,7 +68,7 @@ export interface Warnings {
   on(listener: (warning: Warning) => void): () => void
 }
 
-/** Creates warnings without listeners. */
+/** Creates a `Warnings` object without listeners. */
 export function createWarnings(): Warnings {
   const listeners = new Set<(warning: Warning) => void>()
   return {

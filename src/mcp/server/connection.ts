@@ -19,7 +19,7 @@ export interface ConnectionOptions {
   agent?: string
   /** Ids of the offered tools. Default: all tools of the agent. */
   tools?: readonly string[]
-  /** Version that the server reports. */
+  /** Server version that is reported to clients. */
   version: string
   /** Returns the full text of a permission request for the user. */
   describe(request: PermissionRequest): string

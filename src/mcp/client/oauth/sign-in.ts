@@ -109,7 +109,7 @@ export interface Callback extends AsyncDisposable {
 export async function listenForCallback({ port, state }: { port: number; state: string }): Promise<Callback> {
   const { promise, resolve } = Promise.withResolvers<URLSearchParams>()
   const server = createServer((request, response) => {
-    // Any local program can request an invalid URL.
+    // `URL.parse` returns null for an invalid URL, which any local program can request.
     const asked = URL.parse(request.url ?? "/", "http://127.0.0.1")
     const ours = asked?.pathname === "/callback" && asked.searchParams.get("state") === state
     response.writeHead(ours ? 200 : 404, {
