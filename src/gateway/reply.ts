@@ -2,7 +2,7 @@ import { once } from "node:events"
 import type { ServerResponse } from "node:http"
 import { errorBody, type GatewayError } from "./errors.ts"
 
-/** The answer to one request. Data sent after the client disconnected is dropped. */
+/** The answer to one request. Drops data that is sent after the client disconnects. */
 export interface Reply {
   sendJson(status: number, body: object, headers?: Record<string, string>): void
   sendError(error: GatewayError): void

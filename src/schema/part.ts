@@ -98,8 +98,8 @@ export const FileVersion = z.object({ hash: z.string(), mode: z.number().optiona
 export type FileVersion = z.infer<typeof FileVersion>
 
 /**
- * A file that a turn changed. `before` or `after` is absent if the file did not exist. `path` is absolute, with all
- * links resolved.
+ * A file that a turn changed. `before` or `after` is absent if the file did not exist at that time. `path` is absolute,
+ * with all links resolved.
  */
 export const FileChange = z.object({
   path: z.string(),

@@ -10,13 +10,13 @@ export const Question = z.lazy(() =>
       .array(
         z.object({
           label: z.string().min(1).describe("Answer in 1 to 5 words"),
-          description: z.string().optional().describe("What it means"),
+          description: z.string().optional().describe("What the answer means"),
         }),
       )
       .max(20)
       .optional()
       .describe("Answers to choose from; the user can always write another"),
-    multiple: z.boolean().optional().describe("True: several can be chosen"),
+    multiple: z.boolean().optional().describe("Allow several answers"),
   }),
 )
 export type Question = z.infer<typeof Question>

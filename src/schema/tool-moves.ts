@@ -48,7 +48,7 @@ export function start(
   return to
 }
 
-/** Notes that a running call may take effect from now on. Store this state before the call takes effect. */
+/** Records that a running call may take effect from now on. Store this state before the call takes effect. */
 export function act(from: ToolStateRunning): ToolStateRunning {
   const { harmless: _, ...to } = from
   assertMove(from, to)
