@@ -34,7 +34,7 @@ export function createUnavailableTools({ agents, access, lineage, depth, plans, 
     if (!plans) return reasons
     const fixed =
       silent ?? (session?.parentID === undefined ? undefined : "a subagent cannot change its mode")
-    const enter = fixed ?? (agent.plans ? "the session is in plan mode already" : disabled("plan"))
+    const enter = fixed ?? (agent.plans ? "the session is already in plan mode" : disabled("plan"))
     const exit = fixed ?? (agent.plans ? disabled("build") : "the session is not in plan mode")
     if (enter !== undefined) reasons.plan_enter = enter
     if (exit !== undefined) reasons.plan_exit = exit

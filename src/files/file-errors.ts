@@ -13,7 +13,7 @@ export class PathNotFoundError extends TackleError {
 export class SpecialFileError extends TackleError {
   readonly path: string
   constructor(path: string, kind: string) {
-    super(`${path} is a ${kind}, not a file or directory. Only these can be read.`, {
+    super(`${path} is a ${kind}, not a file or directory. Only files and directories can be read.`, {
       code: "file.special",
       recoverable: true,
     })
@@ -45,7 +45,7 @@ export class FileAccessError extends TackleError {
 /** The path is not a directory, but a directory is required. */
 export class NotDirectoryError extends TackleError {
   constructor(path: string) {
-    super(`${path} is a file, not a directory. Use read for its text.`, {
+    super(`${path} is a file, not a directory. Use the read tool to read it.`, {
       code: "file.not-directory",
       recoverable: true,
     })

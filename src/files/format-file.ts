@@ -91,7 +91,7 @@ interface Made {
 async function readOutput(file: WrittenFile, made: Made, name: string): Promise<void> {
   const now = await readBefore(file.path, file.real)
   if (!now.exists) {
-    made.problem = "the file was gone after formatting"
+    made.problem = "the file did not exist after formatting"
     return
   }
   made.by.push(name)

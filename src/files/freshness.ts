@@ -105,7 +105,7 @@ async function isThere(path: string, real: string): Promise<boolean> {
   if (stats.size > maxFileBytes) {
     throw new FileChangeError(
       "unfit",
-      `${showName(path)} has ${stats.size} bytes; files over ${maxFileBytes} bytes cannot be changed by this tool. Use bash.`,
+      `${showName(path)} has ${stats.size} bytes. This tool cannot change files over ${maxFileBytes} bytes. Use bash.`,
     )
   }
   await assertWritable(path, real)

@@ -23,7 +23,7 @@ export async function notFound(path: string, kind: "File" | "Path"): Promise<Pat
     const directory = dirname(missing)
     const names = await entries(directory)
     if (names) {
-      const where = `The directory ${showName(missing)} does not exist either; ${showName(directory)} does.`
+      const where = `The directory ${showName(missing)} does not exist either. The nearest existing directory is ${showName(directory)}.`
       return new PathNotFoundError(
         path,
         `${kind} not found: ${shown}. ${where}${suggest(directory, missing, names)}`,

@@ -90,7 +90,7 @@ class TemporaryLeftError extends TackleError {
   constructor({ path, backupOf }: TemporaryFile, cause: unknown) {
     const content = backupOf === undefined ? "" : ` It contains the old content of ${backupOf}.`
     super(
-      `Cannot remove the temporary file ${path}: ${errorMessage(cause)}.${content} Remove it, or a later start tries again.`,
+      `Cannot remove the temporary file ${path}: ${errorMessage(cause)}.${content} Remove it, or Tackle tries again at a later start.`,
       { code: "file.temporary-left", recoverable: false, cause },
     )
   }

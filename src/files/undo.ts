@@ -29,7 +29,7 @@ export class UndoRefusedError extends TackleError {
     const lines = refused.map(({ path, why }) => `  ${path}: ${reasons[why]}`)
     const advice =
       total > refused.length
-        ? "Check them first, or restore only the others (--others)."
+        ? "Check them first, or restore only the other files (--others)."
         : adviceAlone(direction, refused)
     super(
       `Cannot ${direction} the turn. No file was changed. These files prevent it:\n${lines.join("\n")}\n${advice}`,
@@ -46,7 +46,7 @@ export class UndoRefusedError extends TackleError {
 export type Direction = "undo" | "redo"
 
 const reasons: Record<RefusedFile["why"], string> = {
-  changed: "it was changed since",
+  changed: "it has changed since",
   mixed: "another program changed it during the turn",
   "too-large": "it was too large to store",
   "not-kept": "its old content is no longer stored",
@@ -57,9 +57,9 @@ const reasons: Record<RefusedFile["why"], string> = {
 function adviceAlone(direction: Direction, refused: readonly RefusedFile[]): string {
   const [left, next] = direction === "undo" ? ["turn", "before"] : ["undo", "after"]
   const alone = "The turn changed no other file, so --others does not help."
-  const onward = `--skip keeps the turn as it is, and the next ${direction} continues with the one ${next} it.`
+  const onward = `--skip keeps the turn as it is, and the next ${direction} continues with the turn ${next} it.`
   if (!refused.some(({ why }) => why === "changed")) return `${alone} ${onward}`
-  return `${alone} A changed file can be restored once it is again as the ${left} left it. ${onward}`
+  return `${alone} A changed file can be restored once its content is again as the ${left} left it. ${onward}`
 }
 
 /** How to treat files that cannot be restored. By default, nothing is changed. */

@@ -121,7 +121,7 @@ async function nextReply(script: Script, request: RecordedRequest, index: number
   if (typeof script === "function") return script(request, index)
   const reply = script[index]
   if (reply) return reply
-  throw new TackleError(`The script has ${script.length} replies; this is request ${index + 1}.`, {
+  throw new TackleError(`The script has ${script.length} replies, but this is request ${index + 1}.`, {
     code: "script.end",
     recoverable: false,
   })

@@ -83,7 +83,7 @@ const resolve: ResolveHookSync = (specifier, context, next) => {
   if (graph.pinned && !graph.pinned.has(path)) {
     throw new UnpinnedFileError(
       path,
-      `is imported by ${pathOf(parentURL)}, but trust in that does not cover it.`,
+      `is imported by ${pathOf(parentURL)}, but was not trusted together with that file.`,
     )
   }
   const other = commonJs.cache[path] && marksOfPaths.get(path)

@@ -23,8 +23,8 @@ test("undoes, refuses and redoes a turn of an earlier process", async () => {
   await writeFile(path, "mine")
   const refused = await machine.run(["session", "redo"])
   expect(refused.code).toBe(1)
-  expect(refused.stderr).toContain(`${path}: it was changed since`)
-  expect(refused.stderr).toContain("restore only the others (--others)")
+  expect(refused.stderr).toContain(`${path}: it has changed since`)
+  expect(refused.stderr).toContain("restore only the other files (--others)")
   expect(await readFile(path, "utf8")).toBe("mine")
   await writeFile(path, "A")
   const redone = await machine.run(["session", "redo", "--format", "json"])
@@ -47,7 +47,7 @@ test("does not suggest --others when the turn changed no other file, and names w
     const { code, stderr } = await machine.run(["session", "undo", ...flags])
     expect(code).toBe(1)
     expect(stderr).toContain("The turn changed no other file, so --others does not help.")
-    expect(stderr).toContain("once it is again as the turn left it.")
+    expect(stderr).toContain("once its content is again as the turn left it.")
   }
   expect(await readFile(path, "utf8")).toBe("mine")
   expect(await machine.run(["session", "undo", "--skip"])).toMatchObject({

@@ -108,7 +108,7 @@ test("treats the project's own name and links in node_modules as paths, unlike i
   await machine.run(["trust", "--yes"])
   for (const id of ["self", "required", "linked"]) {
     const run = await machine.run([...call, id, "{}"])
-    expect(run.stderr).toMatch(/\.cjs is imported by \S+, but trust in that does not cover it/)
+    expect(run.stderr).toMatch(/\.cjs is imported by \S+, but was not trusted together with that file/)
     expect(run.stdout).not.toContain("unpinned")
   }
   expect(await machine.run([...call, "fine", "{}"])).toMatchObject({ code: 0, stdout: "helperother\n" })
@@ -130,6 +130,10 @@ test("does not run code outside the tool folders, which trust does not cover", a
   await machine.run(["trust", "--yes"])
   const run = await machine.run([...call, "fine", "{}"])
   expect(run.stdout).toBe("fine\n")
-  expect(run.stderr).toMatch(/src\/lib\.ts is imported by \S*up\.ts, but trust in that does not cover it/)
-  expect(run.stderr).toMatch(/src\/lib\.cjs is imported by \S*old\.js, but trust in that does not cover it/)
+  expect(run.stderr).toMatch(
+    /src\/lib\.ts is imported by \S*up\.ts, but was not trusted together with that file/,
+  )
+  expect(run.stderr).toMatch(
+    /src\/lib\.cjs is imported by \S*old\.js, but was not trusted together with that file/,
+  )
 })

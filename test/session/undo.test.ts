@@ -107,7 +107,7 @@ test("skips a turn that cannot be undone", async () => {
   await rm(b)
   await engine.project.write("b.txt/mine", "mine")
   await expect(session.undo({ others: true })).rejects.toThrow(
-    "--skip keeps the turn as it is, and the next undo continues with the one before it.",
+    "--skip keeps the turn as it is, and the next undo continues with the turn before it.",
   )
   expect(await session.undo({ skip: true })).toMatchObject({
     files: [],
@@ -152,7 +152,7 @@ test("skips an undo that cannot be redone", async () => {
   await session.undo()
   await session.undo()
   await engine.project.write("a.txt", "mine")
-  await expect(session.redo()).rejects.toThrow("the next redo continues with the one after it")
+  await expect(session.redo()).rejects.toThrow("the next redo continues with the turn after it")
   await session.redo({ skip: true })
   await session.redo()
   expect([await engine.project.read("a.txt"), await engine.project.read("b.txt")]).toEqual(["mine", "B"])

@@ -169,7 +169,7 @@ test("reports the end of the script and a script that throws", async () => {
   const over = await ask([])
   expect(over.status).toBe(400)
   expect(await over.json()).toMatchObject({
-    error: { message: "The script has 0 replies; this is request 1." },
+    error: { message: "The script has 0 replies, but this is request 1." },
   })
   await server?.close()
   server = undefined

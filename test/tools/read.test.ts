@@ -232,7 +232,9 @@ test("suggests at most three names", async () => {
 test("names a missing directory and the nearest existing one", async () => {
   await project.write("source/a.ts", "")
   const text = await failure({ filePath: "sources/deep/a.ts" })
-  expect(text).toContain(`${project.path("sources")} does not exist either; ${project.directory} does`)
+  expect(text).toContain(
+    `${project.path("sources")} does not exist either. The nearest existing directory is ${project.directory}.`,
+  )
   expect(text).toContain(project.path("source"))
 })
 
@@ -301,7 +303,7 @@ test("rejects an image that is too large", async () => {
   await handle.write(png())
   await handle.truncate(20 * 1024 * 1024 + 1)
   await handle.close()
-  expect(await failure({ filePath: "large.png" })).toContain("attached up to 20971520")
+  expect(await failure({ filePath: "large.png" })).toContain("of up to 20971520 bytes can be attached")
 })
 
 test("reads SVG as text", async () => {
