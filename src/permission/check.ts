@@ -63,7 +63,7 @@ async function expand(
   const resolved = resolveScope(scope)
   const locate = (path: string) => resolvePath(path, scope.directory, home)
   const permission = permissionType(request.permission)
-  // Without this pattern, a request without patterns would be allowed.
+  // The pattern `*` keeps a request without patterns from being allowed.
   const patterns = request.patterns.length > 0 ? request.patterns : ["*"]
   const outside = (request.paths ?? []).flatMap((path) => externalChecks(locate(path), resolved))
   const remember = request.always ?? []

@@ -27,7 +27,7 @@ export interface ExplainedCheck {
   shadowed: ExplainedRule[]
 }
 
-/** One command of a shell text. For permissions other than `bash`, one pattern with an empty `argv`. */
+/** One command of a command text. For permissions other than `bash`, one pattern with an empty `argv`. */
 export interface ExplainedCommand extends Pick<ExplainedCheck, "pattern" | "verdict" | "rule" | "reason"> {
   argv: string[]
 }
@@ -71,8 +71,8 @@ export async function explainRequest(
 }
 
 /**
- * Combines the explanations of requests that one call makes in sequence. The strictest verdict applies. Without any
- * explanation, the verdict is allow.
+ * Combines the explanations of requests that one call makes in sequence. The strictest verdict applies. For an empty
+ * list, the verdict is allow.
  */
 export function joinExplanations(explanations: readonly Explanation[]): Explanation {
   const verdict = explanations.reduce<Action>(

@@ -4,7 +4,10 @@
  */
 const unseen =
   /(?!\n)[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/u
-/** Tested before `unseen`, because compiling that expression takes almost 1 ms. */
+/**
+ * Matches characters other than line feeds and printable ASCII. Tested first, because compiling `unseen` takes almost 1
+ * ms.
+ */
 const beyondPlain = /[^\n\x20-\x7e]/
 const everyUnseen = new RegExp(unseen, "gu")
 

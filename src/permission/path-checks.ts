@@ -88,7 +88,7 @@ export function fileChecks(access: "read" | "edit", path: string, scope: Resolve
       protection: protection?.reason,
     }
   })
-  // The session can read its own directories without asking, but it cannot change them without asking.
+  // The session can read its own directories without asking, but changing them asks.
   const bounds: ResolvedScope = access === "read" ? scope : { ...scope, realOwn: () => [] }
   return [...checks, ...outsideChecks(written, real, bounds)]
 }
@@ -177,7 +177,10 @@ function spellings(path: string, root: string): string[] {
   return isInside(path, root) ? [relative(root, path) || ".", path] : [path]
 }
 
-/** Returns the path below the worktree as written for a resolved path in the worktree. Empty for other paths. */
+/**
+ * Converts a resolved path in the worktree to a path below the worktree as written. Returns an empty list for other
+ * paths.
+ */
 function underWorktree(real: string, scope: ResolvedScope): string[] {
   return isInside(real, scope.realWorktree) ? [join(scope.worktree, relative(scope.realWorktree, real))] : []
 }

@@ -67,7 +67,7 @@ export interface JudgedCheck {
   reason?: string
 }
 
-/** One command of a shell text and its verdict. */
+/** One command of a command text and its verdict. */
 export interface JudgedCommand extends Pick<JudgedCheck, "pattern" | "action" | "rule" | "reason"> {
   argv: string[]
 }
@@ -76,10 +76,10 @@ export interface JudgedCommand extends Pick<JudgedCheck, "pattern" | "action" | 
 export interface Verdict {
   action: Action
   checks: JudgedCheck[]
-  /** Every command of the text, for `bash`. */
+  /** All commands of the text. Only for `bash`. */
   commands?: JudgedCommand[]
   /**
-   * True if git is allowed only because it reads, so that it must run with `hardenedGitEnvironment`. Only for `bash`.
+   * Whether git is allowed only because it reads, so that it must run with `hardenedGitEnvironment`. Only for `bash`.
    */
   needsHardenedGit?: boolean
 }

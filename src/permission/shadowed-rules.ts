@@ -46,8 +46,8 @@ function finalDeny(rule: Rule, earlier: readonly Layer[]): Rule | undefined {
 function laterLayer(rule: Rule, layer: Layer, later: readonly Layer[]): Rule | undefined {
   if (layer.name === "user" && rule.action === "deny") return undefined
   for (const { rules, tightenOnly } of later) {
-    // In a layer that can only make verdicts stricter, an exception after the deny restores the verdict of lower
-    // layers.
+    // In a layer that can only make verdicts stricter, an exception after the deny leaves the verdict of lower layers
+    // unchanged.
     const tightens = (entry: Rule, at: number) =>
       isStricter(entry.action, rule.action) && !hasException(rules, at, rule)
     const other = rules.find((entry, at) => overrules(entry, rule) && (!tightenOnly || tightens(entry, at)))

@@ -43,8 +43,7 @@ export interface TreeHash {
 }
 
 /**
- * Hashes each file in the directories, except in `node_modules`. For a link, the target path replaces the hash of the
- * content.
+ * Hashes each file in the directories, except in `node_modules`. For a link, records the path of its target instead.
  */
 export function hashTree(directories: readonly string[], root: string): TreeHash {
   const tree: TreeHash = { lines: [], contents: [] }

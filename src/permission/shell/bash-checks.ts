@@ -46,8 +46,8 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
     const proof = genuine ? proveReadOnly(command) : undefined
     if (proof) proofs.set(command, proof)
   }
-  // All commands of a text run in one environment, and only a text with a proof for every command gets the hardened
-  // one.
+  // All commands of a text run in one environment. Only a text with a proof for every command gets the hardened
+  // environment.
   const wholeProved = proofs.size === plan.commands.length
   const files: Check[] = []
   const commands: BashChecks["commands"] = []

@@ -26,7 +26,7 @@ export function commandScope(
 ): CommandScope {
   const directories = searchPath?.split(":") ?? []
   const mayShadow = directories.some((each) => !isAbsolute(each) || isOf(scope, each))
-  // If no directory of `PATH` can contain project files, names need no disk access.
+  // If no directory of `PATH` can contain project files, program names are resolved without disk access.
   return { ...scope, home, programDirectories: mayShadow ? directories : [] }
 }
 

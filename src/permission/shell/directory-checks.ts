@@ -70,7 +70,8 @@ export async function directoryChecks(
 }
 
 /**
- * Returns checks for the files below the directories that a proved command reads. Undefined if the files are unknown.
+ * Returns checks for the files below the directories that a read-only command reads. Undefined if the files are
+ * unknown.
  */
 export async function wholeReadChecks(search: {
   /** The directories to read. If empty, the working directory of the command. */
@@ -103,7 +104,7 @@ export async function wholeReadChecks(search: {
   return checks
 }
 
-/** Returns a function that returns true for a file that cannot be read without asking. */
+/** Returns a predicate for files that cannot be read without asking. */
 export function needsReadPermission(scope: ResolvedScope, policy: Policy): (path: string) => boolean {
   return (path) => {
     const relative = relativeToWorktree(path, scope)

@@ -6,10 +6,10 @@ import { isInside, realPath } from "../../util/paths.ts"
 import { readIndex } from "./git-index.ts"
 
 /**
- * Returns why git in this directory could run a program even in the hardened environment, or show files of another
- * repository. Returns undefined if it cannot. Reads the files of the repository instead of running git, which could
- * itself run a program. Submodules are a problem, because they have their own configuration. So are configuration
- * sections that are not known to be harmless.
+ * Returns why git in this directory could run a program even in the hardened environment, or could show files of
+ * another repository. Submodules are a problem, because they have their own configuration. Configuration sections that
+ * are not known to be harmless are a problem too. Reads the files of the repository instead of running git, which could
+ * itself run a program.
  */
 export async function repositoryProblem(directory: string): Promise<string | undefined> {
   for (let root = resolve(directory); ; root = dirname(root)) {

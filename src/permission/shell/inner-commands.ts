@@ -4,8 +4,12 @@ import { findProgram, gnuName } from "./program-table.ts"
 import { literalWord, unknownWord, type Word } from "./words.ts"
 
 /**
- * A command that a program runs. `argv` contains its words, `shell` a text for a shell. `uncertain` means that the
- * command is unknown, `among` that it starts at an unknown word. `moved` means that it may start in another directory.
+ * A command that a program runs.
+ *
+ * - `argv`: the words of the command. `moved` means that it may start in another directory.
+ * - `shell`: a command text that a shell runs.
+ * - `uncertain`: an unknown command.
+ * - `among`: a command that starts at one of the words.
  */
 export type Inner =
   | { kind: "argv"; argv: Word[]; moved: boolean; assignments: Word[] }

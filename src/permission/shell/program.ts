@@ -65,8 +65,8 @@ export interface Program extends WordStyle {
    */
   runsAfter?: string
   /**
-   * The effect of a shell builtin: it evaluates its arguments as code, or changes the meaning of later commands. A
-   * function returns true for a harmless word; the builtin is harmless if every word is.
+   * The effect of a shell builtin: it evaluates its arguments as code, or changes the meaning of later commands. If it
+   * is a function, the builtin is harmless if the function returns true for every word.
    */
   builtin?: "evaluates" | "changes" | ((word: string) => boolean)
 

@@ -27,7 +27,7 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
     return exit
   }
 
-  /** Analyzes statements that do not all have to run. */
+  /** Analyzes statements that may be skipped. */
   function branches(nodes: readonly ShellNode[], start: Directories): Exit {
     let directories = start
     for (const node of statementsOf(nodes)) {

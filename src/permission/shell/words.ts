@@ -166,7 +166,7 @@ function readString(node: ShellNode, text: string, draft: Draft): void {
   let position = node.start + 1
   const literal = (to: number) => {
     const source = text.slice(position, to)
-    // A shell must not expand text that the grammar treats as plain.
+    // A shell may expand text that the grammar treats as plain.
     if (/`|\$[\w({[@*#?!$-]/.test(source.replaceAll(/\\./gs, "")))
       draft.problem ??= "part of a quoted string cannot be parsed"
     addQuoted(draft, unescapeQuoted(source))

@@ -9,7 +9,7 @@ export const networkPrograms: ProgramTable = [
         "-o|--output -D|--dump-header -c|--cookie-jar --trace --trace-ascii --stderr --output-dir --libcurl --etag-save --hsts --alt-svc --dump-ca-embed --ssl-sessions",
       risks: "-O|--remote-name|--remote-name-all -K|--config --engine -J|--remote-header-name",
       valued: "-H -d -X -u -A -e -F -T -x -b -m -w -r -E -C -y -Y -z -t -U -Q -P",
-      // A `file:` URL can encode a path in other ways.
+      // Excludes `file:` URLs with escapes or globs, which hide the path of the file.
       operand: /^(?!file:.*[%[\]{}])/is,
       remember: "exact",
     },

@@ -22,7 +22,7 @@ const plainAwkPrint = new RegExp(
   "s",
 )
 
-/** Matches a filter that reads only the given files and no environment variables. */
+/** Matches a filter that reads neither environment variables nor files other than its input. */
 const plainJq = /^(?!.*(?:env|import|include|modulemeta|input_filename|search_list|\\\n))/is
 
 const awk: Program = {
