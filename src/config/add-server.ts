@@ -21,9 +21,9 @@ import type { Location } from "./location.ts"
 import { entryOf } from "./node.ts"
 
 /**
- * Writes the server into a config file of the project or the user and returns the path. Uses the first file that
- * exists, or creates one, and keeps comments and layout. Throws `UsageError` if the server exists or the file is TOML,
- * `ConfigError` for a malformed file, and `TackleError` if the file cannot be written.
+ * Writes an MCP server into a config file of the project or the user and returns the file's path. Uses the first file
+ * that exists, or creates one. Keeps comments and layout. Throws `UsageError` if the server already exists or the file
+ * is TOML, `ConfigError` for a malformed file, and `TackleError` if the file cannot be written.
  */
 export async function addServer(
   location: Location,
@@ -90,8 +90,8 @@ function replaceFile(path: string, text: string): void {
 }
 
 /**
- * Adds a property at the end of the object at `path`, which must exist, and keeps comments and layout. `text` must
- * parse without errors; a text without a value counts as `{}`.
+ * Adds a property at the end of the object at `path`, which must exist. Keeps comments and layout. `text` must parse
+ * without errors. If it contains no value, it is treated as `{}`.
  */
 export async function insertProperty(
   text: string,
@@ -110,7 +110,7 @@ export async function insertProperty(
   const close = object.offset + object.length - 1
   const last = object.children?.at(-1)
   const comma = last && commaAfter(jsonc.createScanner(text, true), endOf(last))
-  // After the last comment of the object, on its own line.
+  // Inserts the property after the last comment of the object, on its own line.
   const at = text.slice(0, close).trimEnd().length
   const isOnOneLine = !text.slice(at, close).includes("\n")
   const around = lineIndent(text, object.offset)
@@ -139,7 +139,7 @@ function layoutOf(text: string): Layout {
   return { eol: text.includes("\r\n") ? "\r\n" : "\n", unit }
 }
 
-/** Replaces a byte order mark by a space, so that offsets stay the same. */
+/** Replaces a byte order mark with a space, so that offsets stay the same. */
 function blankMark(text: string): string {
   return text.replace(/^\uFEFF/, " ")
 }
@@ -152,7 +152,7 @@ function endOf({ offset, length }: Node): number {
   return offset + length
 }
 
-/** Returns whether the next token after white space and comments is a comma. */
+/** Returns whether a comma follows after any white space and comments. */
 function commaAfter(
   scanner: { setPosition(offset: number): void; scan(): number; getTokenOffset(): number },
   offset: number,
@@ -161,7 +161,7 @@ function commaAfter(
   return scanner.scan() === commaToken
 }
 
-/** `SyntaxKind.CommaToken`, which the package exports only as a type. */
+/** Value of `SyntaxKind.CommaToken`, which the package exports only as a type. */
 const commaToken = 5
 
 function startsItsLine(text: string, offset: number): boolean {
@@ -176,7 +176,7 @@ function lineStart(text: string, offset: number): number {
   return text.lastIndexOf("\n", offset - 1) + 1
 }
 
-/** Formats objects over several lines and lists on one line. */
+/** Formats an object on several lines and a list on one line. */
 function valueText(value: unknown, indent: string, layout: Layout): string {
   if (Array.isArray(value)) return `[${value.map((item) => valueText(item, indent, layout)).join(", ")}]`
   if (typeof value !== "object" || value === null) return JSON.stringify(value)

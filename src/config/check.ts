@@ -5,17 +5,18 @@ import type { Problem } from "./errors.ts"
 import { type ConfigNode, nodeAt, type ObjectNode, type Path, positionOf, toPlain, without } from "./node.ts"
 import { configJsonSchema, configSchema } from "./schema.ts"
 
-/** A {@link Problem} with the path of the value. `unknown`: the schema does not have the key. */
+/** A {@link Problem} with the path of the value. `unknown` is true if the key is not in the schema. */
 export interface TreeProblem extends Problem {
   path: Path
   unknown: boolean
 }
 
 /**
- * Returns every part of a file's tree that the schema rejects, in text order. The tree must not contain `permission`.
+ * Returns a problem for each value in a file's tree that the schema rejects, in text order. The tree must not contain
+ * `permission`.
  */
 export function checkTree(tree: ObjectNode): TreeProblem[] {
-  // A process checks its config once. Compiling the schema takes longer than the check.
+  // A process checks its config once. Compiling the schema would take longer than the check.
   const schema = configSchema(tree.entries.map(({ key }) => key))
   const result = schema.safeParse(toPlain(tree), { jitless: true })
   const issues = result.success ? [] : result.error.issues
@@ -24,7 +25,7 @@ export function checkTree(tree: ObjectNode): TreeProblem[] {
   )
 }
 
-/** Removes the parts that the schema rejects, and returns them. For files written for another program. */
+/** Removes the values that the schema rejects and returns the problems. Intended for files of other programs. */
 export function pruneTree(tree: ObjectNode): { tree: ObjectNode; dropped: TreeProblem[] } {
   const dropped: TreeProblem[] = []
   let current = tree
@@ -33,19 +34,19 @@ export function pruneTree(tree: ObjectNode): { tree: ObjectNode; dropped: TreePr
     if (problems.length === 0) return { tree: current, dropped }
     dropped.push(...problems)
     const paths = problems.map(({ path }) => existingPath(current, path))
-    // From the end, so that list indexes stay valid.
+    // Removes the last path first, so that list indexes stay valid.
     for (const path of paths.reverse()) current = without(current, path)
   }
 }
 
-/** Shortens the path to the closest existing parent, since a missing required key cannot be removed. */
+/** Shortens the path to the closest parent that exists, because a missing required key cannot be removed. */
 function existingPath(tree: ObjectNode, path: Path): Path {
   let end = path.length
   while (end > 1 && nodeAt(tree, path.slice(0, end)) === undefined) end -= 1
   return path.slice(0, end)
 }
 
-/** Rejects `__proto__`, which the schema library ignores in records. */
+/** Reports `__proto__` keys, which the schema library ignores in records. */
 function reservedKeys(node: ConfigNode, path: Path): TreeProblem[] {
   if (node.kind === "array") return node.items.flatMap((item, index) => reservedKeys(item, [...path, index]))
   if (node.kind === "scalar") return []
@@ -76,15 +77,15 @@ function toProblems(tree: ObjectNode, issue: z.core.$ZodIssue): TreeProblem[] {
 }
 
 /**
- * Returns the issues of the alternative with the fewest unknown keys, then the fewest issues. Undefined if no
- * alternative, or more than one, qualifies.
+ * Returns the issues of the alternative that the file most likely uses: the one with the fewest unknown keys, then the
+ * fewest issues. Returns undefined if no alternative or more than one qualifies.
  */
 function branchMeant(
   branches: readonly (readonly z.core.$ZodIssue[])[],
 ): readonly z.core.$ZodIssue[] | undefined {
   const [first, second] = branches
     .map((issues) => issues.map((issue) => withValues(issue, branches)))
-    // An issue of the whole value means that it does not have this shape at all.
+    // If the issue concerns the whole value, the value does not have the shape of this alternative.
     .filter((issues) => issues.every(({ code, path }) => path.length > 0 || code === "unrecognized_keys"))
     .sort((a, b) => distance(a) - distance(b))
   return first && second && distance(first) === distance(second) ? undefined : first
@@ -95,7 +96,7 @@ function distance(issues: readonly z.core.$ZodIssue[]): number {
   return unknown.length * 1000 + issues.length
 }
 
-/** A discriminator accepts the values of all alternatives. */
+/** Adds the values of all alternatives to an issue about a discriminator, which accepts each of them. */
 function withValues(
   issue: z.core.$ZodIssue,
   branches: readonly (readonly z.core.$ZodIssue[])[],
@@ -108,7 +109,7 @@ function withValues(
   return { ...issue, values: [...new Set(values)] }
 }
 
-/** Formats a path as in a config: `plugin[0]`, `mcp.a.command`. */
+/** Formats a path as in a config, such as `plugin[0]` or `mcp.a.command`. */
 function nameOf(path: readonly PropertyKey[]): string {
   return path
     .map((step, index) => (typeof step === "number" ? `[${step}]` : `${index > 0 ? "." : ""}${String(step)}`))
@@ -126,8 +127,8 @@ function suggestion(tree: ObjectNode, path: Path, key: string): string {
 }
 
 /**
- * Describes an invalid value: the expected value, the kind of value found, and the correction. Never shows strings of
- * the file, which could be secrets. `description` is the schema's text for the key. Ends with a full stop.
+ * Describes an invalid value: what was expected, what kind of value was found, and how to correct it. Never includes
+ * strings of the file, which could be secrets. `description` is the schema's text for the key. Ends with a period.
  */
 export function describeIssue(
   issue: z.core.$ZodIssue,
@@ -141,8 +142,8 @@ export function describeIssue(
 }
 
 /**
- * Names the kind of a value. `named`: strings with fixed names were expected. `number`: a number in another range was
- * expected.
+ * Describes the kind of a value. Set `named` if specific strings were expected, and `number` if a number in another
+ * range was expected.
  */
 export function foundWords(node: ConfigNode, { named = false, number = false } = {}): string {
   if (node.kind === "array") return node.items.length === 0 ? "an empty list" : "a list"
@@ -152,7 +153,7 @@ export function foundWords(node: ConfigNode, { named = false, number = false } =
   return node.value === "" ? "an empty string" : named ? "another string" : "a string"
 }
 
-/** Formats a list: `"a", "b" or "c"`. */
+/** Formats a list of alternatives, such as `"a", "b" or "c"`. */
 export function alternatives(words: readonly string[]): string {
   const last = words.at(-1) ?? ""
   return words.length > 1 ? `${words.slice(0, -1).join(", ")} or ${last}` : last
@@ -198,7 +199,7 @@ function isOutOfRange(issue: z.core.$ZodIssue): boolean {
   return issue.code === "too_small" || issue.code === "too_big" || wantedTypes(issue).includes("int")
 }
 
-/** Returns how to correct the value, if that is known. */
+/** Returns how to correct the value, or undefined if that is unknown. */
 function remedy(issue: z.core.$ZodIssue, found: ConfigNode | undefined): string | undefined {
   if (found?.kind !== "scalar") return undefined
   const { value } = found
@@ -220,22 +221,22 @@ function wantedTypes(issue: z.core.$ZodIssue): string[] {
   return issue.code === "invalid_union" ? issue.errors.flatMap((errors) => errors.flatMap(wantedTypes)) : []
 }
 
-/** Returns the accepted strings. */
+/** Returns the strings that the schema accepts. */
 function valuesOf(issue: z.core.$ZodIssue): string[] {
   if (issue.code === "invalid_value") return issue.values.filter((value) => typeof value === "string")
   return issue.code === "invalid_union" ? issue.errors.flatMap((errors) => errors.flatMap(valuesOf)) : []
 }
 
-/** The schema at one location in a config file. */
+/** Schema at one path of a config file. */
 export interface SchemaAt {
   description?: string
-  /** Keys of the object. If the schema has alternatives, those of the alternative that the file uses. */
+  /** Keys of the object. If the schema has alternatives, only the keys of the alternative that the file uses. */
   keys: string[]
-  /** Keys one level below, by their parent key. */
+  /** Keys one level below, by parent key. */
   below: Map<string, string[]>
 }
 
-/** Looks up the path in the JSON Schema, using the tree to select alternatives. */
+/** Looks up a path in the JSON Schema. Uses the tree to choose between alternatives. */
 export function schemaAt(tree: ConfigNode, path: Path): SchemaAt {
   let shapes = [configJsonSchema()]
   for (const [depth, step] of path.entries()) {
@@ -262,7 +263,7 @@ export function schemaAt(tree: ConfigNode, path: Path): SchemaAt {
 
 type Shape = Record<string, unknown>
 
-/** Returns the alternatives of a shape that do not contradict the node, for example in `type`. */
+/** Returns the alternatives of a shape that do not contradict the node, for example by its `type`. */
 function shapesOf(shape: Shape, node: ConfigNode | undefined): Shape[] {
   const choices = [shape.anyOf, shape.oneOf, shape.allOf].flatMap((list) => (Array.isArray(list) ? list : []))
   if (choices.length === 0) return [shape]

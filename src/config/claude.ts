@@ -7,13 +7,13 @@ import type { Location } from "./location.ts"
 import { type ConfigEntry, type ConfigNode, entryOf, type ObjectNode } from "./node.ts"
 import { readSmallFile } from "./read.ts"
 
-/** Fields of another program, translated, with a note for each field that has no equivalent. */
+/** Translated fields of another program, with a note for each field that has no equivalent. */
 interface Translated {
   tree: ObjectNode
   notes: Problem[]
 }
 
-/** Tool names of Claude Code and the matching permissions of Tackle. */
+/** Tackle's permissions by Claude Code's tool names. */
 const toolNames: Readonly<Record<string, string>> = {
   Read: "read",
   Write: "edit",
@@ -37,8 +37,8 @@ const toolNames: Readonly<Record<string, string>> = {
 }
 
 /**
- * Translates the fields of a Claude Code agent. Lists of tools become `tools`, and a model alias is dropped. Unknown
- * fields stay for the check.
+ * Translates the fields of a Claude Code agent. Lists of tools become `tools`, and model aliases are dropped. Keeps
+ * unknown fields, which the check reports.
  */
 export function claudeAgent(fields: ObjectNode): Translated {
   const notes: Problem[] = []
@@ -55,8 +55,9 @@ export function claudeAgent(fields: ObjectNode): Translated {
 }
 
 /**
- * Translates the fields of a Markdown command, which use Claude Code's names in every dialect. The list of allowed
- * tools is dropped: rules decide what a command may do. `foreign`: also drops a model that is not `provider/model`.
+ * Translates the fields of a Markdown command, which use Claude Code's names in every dialect. Drops the list of
+ * allowed tools, because rules decide what a command may do. If `foreign` is true, also drops a model that is not
+ * `provider/model`.
  */
 export function commandFields(fields: ObjectNode, { foreign }: { foreign: boolean }): Translated {
   const notes: Problem[] = []
@@ -72,14 +73,14 @@ export function commandFields(fields: ObjectNode, { foreign }: { foreign: boolea
   return { tree: { ...fields, entries }, notes }
 }
 
-/** `[file]` is a list in YAML, but means the text. */
+/** Returns the hint as text. YAML parses `[file]` as a list. */
 function hintOf(value: ConfigNode): ConfigNode {
   if (value.kind !== "array") return value
   const words = value.items.map((item) => (item.kind === "scalar" ? String(item.value) : "…"))
   return { kind: "scalar", position: value.position, value: `[${words.join(", ")}]` }
 }
 
-/** A list of granted tools denies all others. `*` and an empty list grant all. */
+/** Translates a list of tools. A list of granted tools denies all others. `*` or an empty list grants all tools. */
 function listed(entry: ConfigEntry, granted: boolean, notes: Problem[]): ConfigEntry[] {
   const names = wordsOf(entry.value)
   if (granted && (names.length === 0 || names.includes("*"))) return []
@@ -115,7 +116,7 @@ function wordsOf(value: ConfigNode): string[] {
     .filter((word) => word !== "")
 }
 
-/** Returns false for aliases such as `sonnet` or `inherit`: the agent then uses the model of the run. */
+/** Returns false for an alias such as `sonnet` or `inherit`. The agent then uses the model of the run. */
 function isModel({ value, position }: ConfigEntry, notes: Problem[]): boolean {
   if (value.kind !== "scalar" || typeof value.value !== "string" || value.value.includes("/")) return true
   if (value.value !== "inherit") {
@@ -128,8 +129,8 @@ function isModel({ value, position }: ConfigEntry, notes: Problem[]): boolean {
 }
 
 /**
- * Translates `.mcp.json` of Claude Code, `{"mcpServers": {…}}`, to a config with `mcp` only. `${NAME}` becomes
- * `{env:NAME}`. Other shapes stay for the check to reject.
+ * Translates Claude Code's `.mcp.json`, `{"mcpServers": {…}}`, to a config that contains only `mcp`. `${NAME}` becomes
+ * `{env:NAME}`. Keeps values of any other shape, which the check rejects.
  */
 export function fromClaudeServers(tree: ObjectNode): ObjectNode {
   const servers = entryOf(tree, "mcpServers")
@@ -160,7 +161,7 @@ function serverOf(given: ConfigNode): ConfigNode {
   return { ...server, entries: [text("type", "local"), ...commandOf(server), ...environment] }
 }
 
-/** Joins program and arguments in one list. */
+/** Joins the program and its arguments into one list. */
 function commandOf(server: ObjectNode): ConfigEntry[] {
   const [command, args] = [entryOf(server, "command"), entryOf(server, "args")]
   if (!command) return []
@@ -188,8 +189,8 @@ function withVariables(node: ConfigNode): ConfigNode {
 const names = ["settings.json", "settings.local.json"]
 
 /**
- * Summarizes each settings file of Claude Code, the user's first. Tackle does not use them: their patterns match
- * differently, and a translated deny that covers less does not protect.
+ * Summarizes each settings file of Claude Code, starting with the user's. Tackle does not use these settings. Their
+ * patterns match differently, so a translated deny could cover less than the original.
  */
 export function unusedClaudeSettings({ home, worktree }: Location): string[] {
   const paths = [home, worktree].flatMap((root) => names.map((name) => join(root, ".claude", name)))
@@ -201,7 +202,7 @@ export function unusedClaudeSettings({ home, worktree }: Location): string[] {
   })
 }
 
-/** Returns undefined if the file does not exist. */
+/** Summarizes the keys of a settings file. Returns undefined if the file does not exist. */
 function keysOf(path: string): string | undefined {
   try {
     const file = readSmallFile(path)
@@ -214,7 +215,7 @@ function keysOf(path: string): string | undefined {
       .map(([key, value]) => describe(key, value))
       .join(", ")
   } catch (error) {
-    // The file is not part of Tackle's config, so an error stops nothing.
+    // The file is not part of Tackle's config, so the error is not fatal.
     return `cannot be read (${errorMessage(error)})`
   }
 }

@@ -3,7 +3,7 @@ import { type Location, ownConfigDirectories, projectLevels, userDirectory } fro
 import { markdownFiles, watchedMarkdown } from "./markdown-files.ts"
 import { skillPaths } from "./skill-files.ts"
 
-/** A file that may contain config. `required`: the user named it, so it must exist. */
+/** File that may contain config. `required` is true if the user named the file, which must then exist. */
 export interface ConfigFile {
   path: string
   kind: "tackle" | "opencode" | "claude"
@@ -12,8 +12,8 @@ export interface ConfigFile {
 }
 
 /**
- * Lists every possible config file in rising precedence, and the existing agents and commands in Markdown. Within one
- * program and scope, Markdown comes last.
+ * Lists all possible config files and the existing Markdown files of agents and commands, in order of increasing
+ * precedence. Within one program and scope, Markdown comes last.
  */
 export function configFiles(location: Location): ConfigFile[] {
   const named = location.environment.TACKLE_CONFIG
@@ -27,12 +27,12 @@ export function configFiles(location: Location): ConfigFile[] {
     ...(named ? [namedFile(named, location)] : []),
     ...projectFiles(location),
   ]
-  // If the worktree contains the user's config directory, these files are not the project's.
+  // If the worktree contains the user's config directory, the files in it belong to the user, not to the project.
   const own = new Set(files.filter(({ scope }) => scope === "user").map(({ path }) => path))
   return files.filter(({ path, scope }) => scope !== "project" || !own.has(path))
 }
 
-/** Lists Tackle's own config files of the project root or the user, existing or not. */
+/** Lists Tackle's own config files in the project root or the user's directory, whether or not they exist. */
 export function ownConfigFiles(location: Location, scope: "project" | "user"): string[] {
   return scope === "user"
     ? tackleUserNames.map((name) => join(userDirectory(location), "tackle", name))
@@ -53,7 +53,7 @@ const opencodeProjectNames = [
   ".opencode/config.toml",
 ]
 
-/** The file in which a project names MCP servers for Claude Code. */
+/** File in which a project defines MCP servers for Claude Code. */
 export const claudeServersName = ".mcp.json"
 
 function namedFile(name: string, { directory, home }: Location): ConfigFile {
@@ -91,8 +91,8 @@ function markdownIn(
 }
 
 /**
- * Lists the absolute paths to watch for changed agents, commands and skills, existing or not: some dozens, and the
- * contents of these directories.
+ * Lists the absolute paths to watch for changes to agents, commands and skills, whether or not they exist. Typically
+ * returns a few dozen paths and the contents of these directories.
  */
 export function definitionPaths(location: Location): string[] {
   const directories = [

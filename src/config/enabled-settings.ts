@@ -4,20 +4,23 @@ import { parseConfig } from "./parse.ts"
 import { takeRules } from "./rules.ts"
 import { sectionNames } from "./schema.ts"
 
-/** One setting of a config file. */
+/** Setting of a config file. */
 export interface EnabledSetting {
-  /** For example `shell` or `provider.own.options.baseURL`; for a rule, `permission` or `agent.<name>.permission`. */
+  /**
+   * Key path, such as `shell` or `provider.own.options.baseURL`. For a rule, `permission` or `agent.<name>.permission`.
+   */
   key: string
-  /** Value as written, before substitution. */
+  /** Value in the file, before substitution. */
   value: unknown
   rule?: Rule
-  /** The effect, if not obvious from the key. */
+  /** Effect of the setting, if it is not obvious from the key. */
   note?: string
 }
 
 /**
- * Lists everything that a config file would enable, rules first, in written order. Nothing is omitted, shortened or
- * substituted, since the user decides on it. Throws `ConfigError` for a text that cannot be parsed.
+ * Lists everything that a config file would enable, in file order but with rules first. Does not omit, shorten or
+ * substitute anything, because the user decides whether to trust it. Throws `ConfigError` for a text that cannot be
+ * parsed.
  */
 export async function enabledSettings(path: string, text: string): Promise<EnabledSetting[]> {
   const { rest, rules } = takeRules((await parseConfig(path, text)).tree)
@@ -35,7 +38,7 @@ function ofRule(key: string, rule: Rule): EnabledSetting {
   return { key, value: rule.pattern, rule }
 }
 
-/** Returns every value with its path. Lists of plain values stay whole. */
+/** Returns every value with its path. Does not split lists of plain values. */
 function leaves(node: ConfigNode, path: string): { key: string; value: unknown }[] {
   if (node.kind === "scalar") return [{ key: path, value: node.value }]
   if (node.kind === "array") {

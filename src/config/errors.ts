@@ -1,23 +1,23 @@
 import { UsageError } from "../util/errors.ts"
 
-/** A position in a config file. `file` is an absolute path or `TACKLE_CONFIG_CONTENT`; line and column start at 1. */
+/** Position in a config file. `file` is an absolute path or `TACKLE_CONFIG_CONTENT`. Lines and columns start at 1. */
 export interface Position {
   file: string
   line: number
   column: number
 }
 
-/** One problem in a config file. The text never contains values of the file, which could be secrets. */
+/** Problem in a config file. The text never contains values of the file, which could be secrets. */
 export interface Problem {
   position: Position
   text: string
-  /** The top-level key that contains it. Absent if it concerns the whole file. */
+  /** Top-level key that contains the problem. Absent if the problem concerns the whole file. */
   section?: string
 }
 
 /**
- * Config files that cannot be used. The message has a line for each problem: `file:line:column: problem, and what to
- * do`.
+ * Error for config files that cannot be used. The message has one line per problem, in the form `file:line:column:
+ * problem and how to fix it`.
  */
 export class ConfigError extends UsageError {
   readonly problems: readonly Problem[]
@@ -27,12 +27,12 @@ export class ConfigError extends UsageError {
   }
 }
 
-/** Formats a problem as `file:line:column: text`, which editors and terminals link. */
+/** Formats a problem as `file:line:column: text`. Editors and terminals turn this into a link. */
 export function describeProblem({ position, text }: Problem): string {
   return `${position.file}:${position.line}:${position.column}: ${text}`
 }
 
-/** Returns a function that converts offsets to positions. A byte order mark takes no column. */
+/** Returns a function that converts offsets to positions. A byte order mark does not count as a column. */
 export function positionFinder(text: string, file: string): (offset: number) => Position {
   const starts = [text.startsWith("\uFEFF") ? 1 : 0]
   for (const match of text.matchAll(/\r\n|\n|\r/g)) starts.push(match.index + match[0].length)
@@ -42,7 +42,7 @@ export function positionFinder(text: string, file: string): (offset: number) => 
   }
 }
 
-/** Returns the index of the last of the ascending numbers up to `limit`, or 0. */
+/** Returns the index of the last number that is at most `limit`, or 0. `numbers` must be in ascending order. */
 function lastAtMost(numbers: readonly number[], limit: number): number {
   let [low, high] = [0, numbers.length - 1]
   while (low < high) {

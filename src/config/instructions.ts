@@ -5,8 +5,8 @@ import { type Location, projectLevels, userDirectory } from "./location.ts"
 import { filterEntries, type ObjectNode } from "./node.ts"
 
 /**
- * Lists the instruction files that are used without being named: the user's, then one per directory from the worktree
- * root down. Absolute paths, the nearest last.
+ * Lists the instruction files that are used without being named in a config: the user's, then one per directory from
+ * the worktree root down to the working directory. Returns absolute paths, nearest last.
  */
 export function instructionFiles(location: Location): string[] {
   const files = [
@@ -17,9 +17,9 @@ export function instructionFiles(location: Location): string[] {
 }
 
 /**
- * Returns a function that finds the instruction files for a deeper file of the project, from the worktree root down,
- * without those that are used anyway and the file itself. Does not follow links. Runs at each read, and does not touch
- * the file system for files at or above the directory.
+ * Returns a function that finds the instruction files for a file in a subdirectory of the project, from the worktree
+ * root down. Excludes the file itself and the instruction files that are always used. Does not follow links. It runs at
+ * each read, so it does not access the file system for files in the working directory or its parents.
  */
 export function instructionFinder(location: Location): (file: string) => string[] {
   const counted = new Set([...projectLevels(location), ...ownInstructionFolders(location)])
@@ -32,7 +32,7 @@ export function instructionFinder(location: Location): (file: string) => string[
   }
 }
 
-/** Directories with instructions for all projects of the user. */
+/** Returns the directories with the user's instructions for all projects. */
 function ownInstructionFolders(location: Location): string[] {
   const user = userDirectory(location)
   return [
@@ -43,7 +43,7 @@ function ownInstructionFolders(location: Location): string[] {
   ]
 }
 
-/** Only the first existing file of a directory is used. */
+/** Names of instruction files. Only the first existing file of a directory is used. */
 const instructionNames = [
   "AGENTS.md",
   ".tackle/AGENTS.md",
@@ -68,15 +68,18 @@ export function resolveInstructions(
   })
 }
 
-/** Returns the base of relative paths in a config file: its directory, or the parent of `.tackle` or `.opencode`. */
+/**
+ * Returns the directory that relative paths in a config file refer to: the file's directory, or the parent of `.tackle`
+ * or `.opencode`.
+ */
 export function instructionsDirectory(file: string): string {
   const directory = dirname(file)
   return [".tackle", ".opencode"].includes(basename(directory)) ? dirname(directory) : directory
 }
 
 /**
- * Keeps the files that an untrusted project may name: Markdown and text files inside its worktree, after following
- * links. Anything else could send the user's files, or a web page, to the model.
+ * Keeps the files that an untrusted project may name: Markdown and text files inside its worktree after links are
+ * resolved. Any other entry could send the user's files or a web page to the model.
  */
 export function keepOwnInstructions(
   tree: ObjectNode,
@@ -92,16 +95,16 @@ export function keepOwnInstructions(
 }
 
 function isOwnText(text: string, { worktree, directory }: { worktree: string; directory: string }): boolean {
-  // Braces are substitutions, or alternatives that could contain `..`.
+  // Braces are substitutions or alternatives that could contain `..`.
   if (isAddress(text) || /^~|\{|\.\./.test(text) || !/\.(md|mdc|markdown|txt)$/i.test(text)) return false
   const path = resolve(directory, text)
-  // For a pattern: the directory of its first wildcard.
+  // For a pattern, checks the directory before the first wildcard.
   const [beginning = path, ...wild] = path.split(/[*?[(!]/)
   try {
     const fixed = realPath(wild.length > 0 ? dirname(`${beginning}x`) : path)
     return isInside(path, worktree) && isInside(fixed, realPath(worktree))
   } catch {
-    // A loop of links or an unreadable directory: nothing can be read.
+    // Links that form a loop, or an unreadable directory, so there is nothing to read.
     return false
   }
 }

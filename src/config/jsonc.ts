@@ -3,15 +3,15 @@ import { ConfigError, type Position, positionFinder } from "./errors.ts"
 import type { ConfigEntry, ConfigNode, ObjectNode } from "./node.ts"
 
 /**
- * Parses JSON with comments, trailing commas and a byte order mark. An empty text is an empty object. Throws {@link
- * ConfigError} with the position of the first error and what was expected.
+ * Parses JSON with comments, trailing commas and a byte order mark. An empty text results in an empty object. Throws
+ * {@link ConfigError} with the position of the first error and what was expected there.
  */
 export async function parseJsonc(text: string, file: string): Promise<ObjectNode> {
   const parse = await loadJsonc()
   return parse(text, file)
 }
 
-/** Loads the parser once, for many texts. See {@link parseJsonc}. */
+/** Loads the parser once, to parse several texts. See {@link parseJsonc}. */
 export async function loadJsonc(): Promise<(text: string, file: string) => ObjectNode> {
   const parser = await import("jsonc-parser")
   return (text, file) => parseWith(parser, text, file)
@@ -60,7 +60,7 @@ function toEntry(property: Node, position: (offset: number) => Position): Config
   return [{ key: String(key.value), position: position(key.offset), value: toNode(value, position) }]
 }
 
-/** The parser is recursive. A hostile file must not end the process. */
+/** Reports deep nesting as an error. The parser is recursive, and a hostile file must not crash the process. */
 function guardDepth<T>(position: Position, parse: () => T): T {
   try {
     return parse()
@@ -70,7 +70,7 @@ function guardDepth<T>(position: Position, parse: () => T): T {
   }
 }
 
-/** Expected texts, by the parser's error names. */
+/** Descriptions of what was expected, by the parser's error name. */
 const expectedTexts: Partial<Record<keyof typeof ParseErrorCode | "<unknown ParseErrorCode>", string>> = {
   InvalidSymbol: "a key or string in double quotes, a number, true, false or null",
   InvalidNumberFormat: "a number",
@@ -83,7 +83,7 @@ const expectedTexts: Partial<Record<keyof typeof ParseErrorCode | "<unknown Pars
   EndOfFileExpected: "the end of the file",
 }
 
-/** Messages for errors in which the found character does not help. */
+/** Messages for errors where naming the found character does not help. */
 const syntaxTexts: typeof expectedTexts = {
   UnexpectedEndOfComment: 'expected "*/".',
   UnexpectedEndOfString: "expected a closing double quote.",
@@ -99,7 +99,7 @@ function syntaxText(name: keyof typeof expectedTexts, rest: string): string {
   return syntaxTexts[name] ?? "invalid JSON."
 }
 
-/** Names the kind of the next token. The text itself could be a secret. */
+/** Describes the kind of the next token without quoting it, because it could be a secret. */
 function foundText(rest: string): string {
   const [sign = ""] = rest.trimStart()
   if (sign === "") return "the end of the file: a closing bracket is missing"

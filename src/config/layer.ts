@@ -12,27 +12,27 @@ import { brokenExamples, type FileRules, takeRules } from "./rules.ts"
 import { sectionNames } from "./schema.ts"
 import { type FileReader, type SubstitutionContext, substitute } from "./substitute.ts"
 
-/** A config text before parsing. */
+/** Text of a config source before parsing. */
 export interface ConfigSource extends Pick<ConfigFile, "path" | "kind" | "scope"> {
   text: string
-  /** SHA-256 of the bytes. */
+  /** SHA-256 of the file's bytes. */
   hash: string
-  /** False if it belongs to an untrusted project. */
+  /** False if the source belongs to an untrusted project. */
   trusted: boolean
-  /** Reads the files that the text may include. Default: from disk. */
+  /** Reads the files that the text includes. By default, reads them from disk. */
   read?: FileReader
 }
 
-/** A parsed source: its contribution to the merged config. */
+/** Parsed source: its contribution to the merged config. */
 export interface ConfigLayer {
   source: ConfigSource
-  /** Checked values without `permission` and `$schema`. */
+  /** Valid settings, without `permission` and `$schema`. */
   tree: ObjectNode
   rules: FileRules
   warnings: string[]
-  /** Problems in settings that are ignored until the project is trusted. They stop nothing. */
+  /** Problems in settings that are ignored until the project is trusted. They are not fatal. */
   typos: Problem[]
-  /** Problems that make the source unusable, in text order. `tree` does not contain their sections. */
+  /** Problems that make the source unusable, in text order. `tree` excludes the affected sections. */
   problems: Problem[]
   /** Keys that are ignored because the project is not trusted. */
   ignored: string[]
@@ -54,12 +54,12 @@ export async function readLayer(source: ConfigSource, location: Location): Promi
       ? { tree: written, ignored: [], problems: [] }
       : substituteSections(written, { ...location, read }, warn)
   const { rest, rules, problems } = takeRules(counted.tree)
-  // Unknown keys would be ignored with trust as well.
+  // Excludes unknown keys, which would be ignored even in a trusted file.
   const known = counted.ignored.filter(
     (name) => kind !== "tackle" || name.includes(" ") || sectionNames.includes(name),
   )
   const ignored = !trusted && allowsAnything(rules) ? [...known, "allow rules"] : known
-  // Untrusted rules only restrict, so their examples need not hold.
+  // Untrusted rules only restrict, so their examples are not checked.
   const broken = trusted
     ? await brokenExamples(rules, { home: location.home, ofProject: source.scope === "project" })
     : []
@@ -73,7 +73,6 @@ export async function readLayer(source: ConfigSource, location: Location): Promi
         }
   if (kind !== "tackle") for (const problem of broken) warn(describeProblem(problem))
   const typos = !trusted && kind === "tackle" ? typosIn(written, counted.ignored) : []
-  // Reports all problems of a file at once.
   const isWrong = checked.problems.length > 0
   return {
     source,
@@ -86,14 +85,14 @@ export async function readLayer(source: ConfigSource, location: Location): Promi
   }
 }
 
-/** The part of a file that is used, as written. */
+/** Settings of a file that take effect. */
 interface Counted {
   tree: ObjectNode
   ignored: string[]
   problems: Problem[]
 }
 
-/** Returns the whole file with substitutions. */
+/** Returns the whole file after substitution. */
 function substituteSections(
   tree: ObjectNode,
   around: SubstitutionContext,
@@ -107,13 +106,13 @@ function substituteSections(
   return { tree: filled, ignored: [], problems }
 }
 
-/** Limits for the problems of an untrusted file, so that a hostile file cannot flood the output. */
+/** Limits on the reported problems of an untrusted file, so that a hostile file cannot flood the output. */
 const maxTypos = 5
 const maxTypoLength = 400
 
 /**
- * Returns the errors that ignored keys would have in a trusted file, since users look for a typo first, not for
- * missing trust. Values with `{env:…}` or `{file:…}` are unknown at this point.
+ * Returns the errors that ignored keys would cause in a trusted file. Users look for a typo before they think of
+ * missing trust. Skips values with `{env:…}` or `{file:…}`, which are not known yet.
  */
 function typosIn(tree: ObjectNode, ignored: readonly string[]): Problem[] {
   const { rest } = takeRules(
@@ -136,7 +135,7 @@ function typosIn(tree: ObjectNode, ignored: readonly string[]): Problem[] {
   })
 }
 
-/** Keeps the usable parts of an untrusted project's file: its own instructions, and rules. */
+/** Keeps what an untrusted project's file may set: rules, and instructions inside the project. */
 function restrict(tree: ObjectNode, project: { worktree: string; directory: string }): Counted {
   const ignored = new Set<string>()
   const kept = filterEntries(tree, (entry) => {
@@ -153,7 +152,7 @@ function allowsAnything({ permission }: FileRules): boolean {
   return permission.some(({ action }) => action === "allow")
 }
 
-/** Checks Tackle's own file. Returns every problem, and the sections without problems. */
+/** Checks one of Tackle's own files. Returns every problem, and the tree without the sections that have problems. */
 function strict(
   tree: ObjectNode,
   problems: readonly Problem[],
@@ -175,14 +174,14 @@ function sectionOf([first]: Path): string {
   return String(first)
 }
 
-/** Sorts by position. */
+/** Sorts the problems by position. */
 function inOrder(problems: readonly Problem[]): Problem[] {
   return problems.toSorted(
     (a, b) => a.position.line - b.position.line || a.position.column - b.position.column,
   )
 }
 
-/** Checks another program's file. Removes what Tackle does not understand, with a warning. */
+/** Checks a file of another program. Removes what Tackle does not support and warns about it. */
 function lenient(
   tree: ObjectNode,
   problems: readonly Problem[],

@@ -15,61 +15,62 @@ import { readSmallFile } from "./read.ts"
 import type { Config } from "./schema.ts"
 import { shownName, shownNames, wholeName } from "./shown-name.ts"
 
-/** Where to look for config, and which files are trusted. */
+/** Options for finding config and deciding which files are trusted. */
 export interface LoadConfigOptions extends Location {
-  /** Whether the project's files are trusted. A check decides for each file by its content. */
+  /** Whether the project's files are trusted. A function checks each file by its content. */
   trusted: boolean | TrustCheck
   /**
-   * Receives all problems in file order instead of an error. A section with a problem, or a file that cannot be read,
-   * is then ignored. For commands that do not act on the config, since a deny rule could be lost.
+   * Receives all problems in file order. If set, problems do not cause an error. A section with a problem, or a file
+   * that cannot be read, is ignored. Use this only for commands that do not act on the config, because a deny rule
+   * could be lost.
    */
   onProblems?: (mistakes: readonly Problem[]) => void
 }
 
-/** The config of a run. Only `origin` returns the source of a value. */
+/** Merged config of a run. Use `origin` to find the source of a value. */
 export interface LoadedConfig {
-  /** Merged plain values without `permission`. Objects have no prototype. */
+  /** Merged settings as plain values, without `permission`. The objects have no prototype. */
   config: Config
   /**
-   * Rules in rising precedence, with file and line. `user` includes `TACKLE_CONFIG`. `environment` is
-   * `TACKLE_CONFIG_CONTENT`, which is the user's but has precedence over the project. `untrusted` contains the rules of
-   * untrusted project files: they come after `project` and can only restrict.
+   * Rules in order of increasing precedence, with file and line. `user` includes `TACKLE_CONFIG`. `untrusted` contains
+   * the rules of untrusted project files, which follow `project` and can only restrict. `environment` contains the
+   * rules of `TACKLE_CONFIG_CONTENT`, which belong to the user but take precedence over the project.
    */
   permission: { user: Rule[]; project: Rule[]; untrusted: Rule[]; environment: Rule[] }
-  /** Rules of `agent.<name>.permission` and of Markdown agents in the user's files. */
+  /** Rules by agent, from `agent.<name>.permission` and the Markdown agents in the user's files. */
   agentPermission: Record<string, Rule[]>
-  /** The same rules of a trusted project. They come after the user's and cannot lift a deny. */
+  /** Rules by agent, from a trusted project. They follow the user's rules and cannot lift a deny. */
   projectAgentPermission: Record<string, Rule[]>
-  /** The same rules of `TACKLE_CONFIG_CONTENT`, which come after the project's. */
+  /** Rules by agent, from `TACKLE_CONFIG_CONTENT`. They follow the project's rules. */
   environmentAgentPermission: Record<string, Rule[]>
-  /** Plugins named in trusted files, with the file. */
+  /** Plugins named in trusted files, with the path of the file. */
   plugins: (NamedPlugin & Pick<ConfigFile, "path" | "scope">)[]
   /** False if any config file of the project is untrusted. */
   projectTrusted: boolean
-  /** The files that were read, in rising precedence. */
+  /** Files that were read, in order of increasing precedence. */
   files: Pick<ConfigFile, "path" | "kind" | "scope">[]
-  /** Returns where the effective value at a path is defined, such as `["provider", "openai", "name"]`. */
+  /** Returns the location that defines the effective value at a key path, such as `["provider", "openai", "name"]`. */
   origin(keyPath: readonly string[]): { file: string; line: number } | undefined
-  /** One line each. */
+  /** Warnings, one line each. */
   warnings: string[]
-  /** The warnings that are problems in an untrusted project's own Tackle files, which are ignored anyway. */
+  /** Warnings about problems in an untrusted project's Tackle files, which are ignored until the project is trusted. */
   typos: string[]
-  /** Unused fields of Markdown agents and commands, most of them of other programs, one line each. */
+  /** Notes about unused fields of Markdown agents and commands, one line each. Most concern files of other programs. */
   notes: { file: string; text: string }[]
   /**
-   * Reads agents and commands in Markdown again and keeps everything else. Throws `ConfigError` like {@link
+   * Reads the Markdown agents and commands again and keeps all other settings. Throws `ConfigError` like {@link
    * loadConfig}.
    */
   withMarkdown(trusted: LoadConfigOptions["trusted"]): Promise<LoadedConfig>
-  /** Ignored settings of an untrusted project, one entry per file: `tackle.json: provider, model`. */
+  /** Ignored settings of an untrusted project, one entry per file, such as `tackle.json: provider, model`. */
   ignored: string[]
 }
 
 /**
- * Reads and merges all config. Objects merge by key, lists replace each other except `instructions` and `secrets`, and
- * rules are joined in written order. Missing files are normal; without any file, no parser or schema is loaded. Throws
- * one `ConfigError` for all files that cannot be read or parsed, incomplete formatters, and unknown keys and wrong
- * types in Tackle's own files. In OpenCode's files these are warnings.
+ * Reads and merges all config files. Objects merge by key. Lists replace each other, except `instructions` and
+ * `secrets`. Rules are joined in file order. Missing files are ignored. Throws one `ConfigError` for all files that
+ * cannot be read or parsed, incomplete formatters, and unknown keys and wrong types in Tackle's own files. In
+ * OpenCode's files, unknown keys and wrong types cause warnings.
  */
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
   const { sources, problems } = readSources(options)
@@ -77,7 +78,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   return fromLayers({ ...read, problems: [...problems, ...read.problems] }, options)
 }
 
-/** Parsed sources, and notes on the ones that were left out. */
+/** Parsed sources, with notes about the sources that were skipped. */
 interface ReadLayers {
   layers: ConfigLayer[]
   notes: LoadedConfig["notes"]
@@ -95,7 +96,7 @@ async function readLayers(sources: readonly ConfigSource[], options: LoadConfigO
       read.problems.push(...layer.problems)
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
-      // An invalid file in another program's own format stops nothing.
+      // An invalid file in another program's format is not fatal.
       if (isForeignMarkdown(source))
         read.notes.push({ file: source.path, text: `${error.message} The file is ignored.` })
       else read.problems.push(...error.problems)
@@ -104,10 +105,10 @@ async function readLayers(sources: readonly ConfigSource[], options: LoadConfigO
   return read
 }
 
-/** Throws `ConfigError` for the problems, unless `onProblems` is set. */
+/** Merges the layers. Throws `ConfigError` if there are problems, unless `onProblems` is set. */
 function fromLayers({ layers, notes, problems }: ReadLayers, options: LoadConfigOptions): LoadedConfig {
   const merged = mergeTrees(layers)
-  // The missing part could be in a file or section with a problem.
+  // The missing formatter settings could be in a file or section that has a problem.
   const isPart = problems.some(({ section }) => section === undefined || section === "formatter")
   const unknown = isPart ? [] : formatterProblems(merged)
   const mistakes = [...problems, ...unknown]
@@ -121,14 +122,14 @@ function fromLayers({ layers, notes, problems }: ReadLayers, options: LoadConfig
     ...loaded,
     notes: [...notes, ...loaded.notes],
     async withMarkdown(trusted) {
-      // A later call reports problems by throwing.
+      // Later calls throw problems instead of passing them to the callback.
       const { onProblems: _, ...now } = { ...options, trusted }
       const files = configFiles(options)
       const texts = readFiles(files.filter(isMarkdown))
       const read = await readLayers(await withTrust(texts.sources, now), now)
       const settings = layers.filter(({ source }) => !isMarkdown(source))
       const order = new Map(files.map(({ path }, index) => [path, index]))
-      // The variable is not a file and has the highest precedence.
+      // `TACKLE_CONFIG_CONTENT` is not a file and has the highest precedence.
       const rank = ({ source }: ConfigLayer) => order.get(source.path) ?? files.length
       const all = [...settings, ...read.layers].sort((a, b) => rank(a) - rank(b))
       return fromLayers(
@@ -158,7 +159,7 @@ function describe(
   const agentRulesOf = (wanted: (source: ConfigSource) => boolean) =>
     rulesByAgent(layers.filter(({ source }) => wanted(source)))
   return {
-    // Each file was checked against the schema, and merging by key keeps it valid.
+    // Each file was checked against the schema, and merging by key keeps the tree valid.
     config: toPlain(tree) as Config,
     permission: {
       user: rulesOf(isOwnFile),
@@ -227,19 +228,22 @@ function originOf(tree: ObjectNode, keyPath: readonly string[]): { file: string;
   return { file: entry.position.file, line: entry.position.line }
 }
 
-/** Returns which items of a project are not trusted in their current form: `Trust.isTrusted` for its worktree. */
+/**
+ * Returns the items of a project that are not trusted in their current state. Implemented by `Trust.isTrusted` for one
+ * worktree.
+ */
 export type TrustCheck = (items: readonly TrustItem[]) => { changed: readonly TrustItem[] }
 
-/** The sources, and the files that could not be read. */
+/** Config sources, and problems with the files that could not be read. */
 export interface Sources {
   sources: ConfigSource[]
   problems: Problem[]
 }
 
-/** Stands for the file name if the config comes from this variable. */
+/** Variable that contains a config, and the file name shown for this config. */
 export const contentName = "TACKLE_CONFIG_CONTENT"
 
-/** Reads every config text in rising precedence, without checking trust. */
+/** Reads every config text in order of increasing precedence, without checking trust. */
 export function readSources(location: Location): Sources {
   const { sources, problems } = readFiles(configFiles(location))
   const text = location.environment[contentName]
@@ -248,7 +252,7 @@ export function readSources(location: Location): Sources {
   return { sources: [...sources, content], problems }
 }
 
-/** Reads the files that exist. */
+/** Reads the files that exist. Missing files are skipped unless they are required. */
 export function readFiles(files: readonly ConfigFile[]): Sources {
   const found: Sources = { sources: [], problems: [] }
   for (const file of files) {
@@ -262,14 +266,14 @@ export function readFiles(files: readonly ConfigFile[]): Sources {
   return found
 }
 
-/** Returns an empty list if the file does not exist. */
+/** Reads a file. Returns an empty list if it does not exist. */
 function readSource({ path, kind, scope, required }: ConfigFile): ConfigSource[] {
   const position = { file: path, line: 1, column: 1 }
   try {
     const file = readSmallFile(path)
     if (file) return [{ path, kind, scope, ...file, trusted: true }]
   } catch (error) {
-    // It cannot be pinned either, so it is reported as not trusted.
+    // An unreadable file cannot be pinned, so it is reported as not trusted.
     if (isForeignMarkdown({ path, kind })) return []
     throw new ConfigError(
       [{ position, text: `the config file cannot be read: ${errorMessage(error)}.` }],
@@ -280,7 +284,7 @@ function readSource({ path, kind, scope, required }: ConfigFile): ConfigSource[]
   throw new ConfigError([{ position, text: "TACKLE_CONFIG names this file, but it does not exist." }])
 }
 
-/** Sets the trust of each source, and removes untrusted agents and commands of the project. */
+/** Sets the trust of each source and removes the project's untrusted agents and commands. */
 export async function withTrust(
   sources: ConfigSource[],
   options: Location & { trusted: boolean | TrustCheck },
@@ -295,13 +299,13 @@ export async function withTrust(
       : trusted === false
         ? { ...source, trusted: false }
         : await judge(source, trusted, options)
-    // No part of an agent or command is used before trust.
+    // Before trust, Tackle uses no part of an agent or command.
     if (looked.trusted || !isMarkdown(looked)) judged.push(looked)
   }
   return judged
 }
 
-/** Checks trust by content, including included files. Only the checked content is used afterwards. */
+/** Checks trust by content, including included files. Afterwards, only the checked content is used. */
 async function judge(source: ConfigSource, check: TrustCheck, location: Location): Promise<ConfigSource> {
   const kind = trustKind(source.path)
   const path = trustPath(location.worktree, source.path)
@@ -311,19 +315,19 @@ async function judge(source: ConfigSource, check: TrustCheck, location: Location
   return { ...source, trusted: check([{ kind, path, hash }]).changed.length === 0, read }
 }
 
-/** Returns whether it is a Markdown agent or command of another program. */
+/** Returns whether the source is a Markdown agent or command of another program. */
 export function isForeignMarkdown(source: Pick<ConfigSource, "path" | "kind">): boolean {
   return source.kind !== "tackle" && isMarkdown(source)
 }
 
-/** Returns whether it is a Markdown agent or command. */
+/** Returns whether the source is a Markdown agent or command. */
 export function isMarkdown({ path }: Pick<ConfigSource, "path">): boolean {
   return trustKind(path) !== "config"
 }
 
 /**
- * Removes from a project's tree each tool that it gives back to an agent: if the user's files list tools of the agent,
- * `true` in the project is ignored.
+ * Removes the entries of a project's tree that would give a removed tool back to an agent. If the user's files list the
+ * tools of an agent, `true` in the project is ignored.
  */
 export function withoutRestoredTools(project: ObjectNode, own: readonly ObjectNode[]): ObjectNode {
   return mapObject(project, "agent", (agents) =>
@@ -344,14 +348,17 @@ function toolsOf(tree: ObjectNode, name: string) {
   return entryOf(entryOf(entryOf(tree, "agent")?.value, name)?.value, "tools")
 }
 
-/** Replaces the object at the key. */
+/** Replaces the object at a key. */
 function mapObject(node: ObjectNode, key: string, change: (value: ObjectNode) => ObjectNode): ObjectNode {
   return filterEntries(node, (entry) =>
     entry.key === key && entry.value.kind === "object" ? { ...entry, value: change(entry.value) } : entry,
   )
 }
 
-/** Returns unknown formatters that lack settings. Checks the merged config, since one file may complete another. */
+/**
+ * Returns a problem for each unknown formatter that lacks settings. Expects the merged config, because one file may
+ * complete a formatter of another.
+ */
 export function formatterProblems(tree: ObjectNode): Problem[] {
   const section = entryOf(tree, "formatter")?.value
   if (section?.kind !== "object") return []

@@ -3,7 +3,7 @@ import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
 import { isInside, realPath } from "../util/paths.ts"
 
 /**
- * Directories and environment of a run. All paths are absolute. `environment` is read for `XDG_CONFIG_HOME` and
+ * Directories and environment of a run. All paths are absolute. `environment` provides `XDG_CONFIG_HOME` and
  * `TACKLE_CONFIG`.
  */
 export interface Location {
@@ -14,7 +14,8 @@ export interface Location {
 }
 
 /**
- * Returns the nearest parent directory with `.git` (a directory, or the file of a linked worktree), else `directory`.
+ * Returns the nearest directory that contains `.git`, starting at `directory`. `.git` is a directory, or a file in a
+ * linked worktree. Returns `directory` if none is found.
  */
 export function findWorktree(directory: string): string {
   const start = resolve(directory)
@@ -26,30 +27,30 @@ export function findWorktree(directory: string): string {
   }
 }
 
-/** Returns `$XDG_CONFIG_HOME`, which contains a directory for each program, or its default. */
+/** Returns `$XDG_CONFIG_HOME` or its default. It contains a config directory for each program. */
 export function userDirectory({ home, environment }: Location): string {
   const configured = environment.XDG_CONFIG_HOME
   return configured && isAbsolute(configured) ? configured : join(home, ".config")
 }
 
-/** Lists the directories from the worktree root down to the directory. */
+/** Lists the directories from the worktree root down to the working directory. */
 export function projectLevels({ directory, worktree }: Location): string[] {
   if (!isInside(directory, worktree)) return [directory]
   const steps = relative(worktree, directory).split(sep).filter(Boolean)
   return [worktree, ...steps.map((_, index) => join(worktree, ...steps.slice(0, index + 1)))]
 }
 
-/** A directory that may contain tools, plugins and skills. */
+/** Directory that may contain tools, plugins and skills. */
 export interface ConfigDirectory {
   path: string
   scope: "user" | "project"
-  /** The user's own, but inside the worktree, so any program working there could have written it. */
+  /** Set for a user's directory inside the worktree, to which any program working there could have written. */
   exposed?: true
 }
 
 /**
- * Lists the existing config directories in rising precedence: the user's, then `.opencode` and `.tackle` from the
- * worktree root down to the directory.
+ * Lists the existing config directories in order of increasing precedence: the user's, then `.opencode` and `.tackle`
+ * from the worktree root down to the working directory.
  */
 export function configDirectories(location: Location): ConfigDirectory[] {
   return possibleConfigDirectories(location).filter(({ path }) =>
@@ -57,7 +58,7 @@ export function configDirectories(location: Location): ConfigDirectory[] {
   )
 }
 
-/** Lists the config directories, existing or not. */
+/** Lists the config directories, whether or not they exist. */
 export function possibleConfigDirectories(location: Location): ConfigDirectory[] {
   return [
     ...ownConfigDirectories(location).map((path): ConfigDirectory => {
@@ -68,12 +69,12 @@ export function possibleConfigDirectories(location: Location): ConfigDirectory[]
   ]
 }
 
-/** Lists the user's config directories, existing or not. */
+/** Lists the user's config directories, whether or not they exist. */
 export function ownConfigDirectories(location: Location): string[] {
   return ["opencode", "tackle"].map((name) => join(userDirectory(location), name))
 }
 
-/** Lists the project's config directories, existing or not. */
+/** Lists the project's config directories, whether or not they exist. */
 export function projectDirectories(location: Location): string[] {
   const levels = projectLevels(location)
   return [".opencode", ".tackle"].flatMap((name) => levels.map((level) => join(level, name)))

@@ -1,34 +1,41 @@
 import { join } from "node:path"
 import { directoryEntries, isDirectory, isFile } from "../util/file-system.ts"
 
-/** An agent or command that a Markdown file defines, derived from its path. */
+/** Agent or command that a Markdown file defines, according to its path. */
 export interface MarkdownDefinition {
   holds: "agent" | "command"
-  /** The name derived from the path. `team/review.md` is the agent `team/review` or the command `team:review`. */
+  /** Name derived from the path. `team/review.md` is the agent `team/review` or the command `team:review`. */
   name: string
-  /** The program whose fields it uses. */
+  /** Program whose field names the file uses. */
   dialect: "tackle" | "opencode" | "claude"
 }
 
-/** Folders of a config directory with agents and commands. `.claude` uses the plural names. */
+/** Subdirectories of a config directory that contain agents and commands. `.claude` uses the plural names. */
 const folders = ["agent", "agents", "command", "commands"] as const
 
-/** Maximum depth below these folders. */
+/** Maximum depth of files below these directories. */
 const maxDepth = 5
 
-/** Lists the Markdown files in these folders of a config directory, by folder and name. Absolute paths. */
+/**
+ * Lists the Markdown agents and commands in a config directory, sorted by subdirectory and name. Returns absolute
+ * paths.
+ */
 export function markdownFiles(configDirectory: string): string[] {
   return folders.flatMap((folder) => filesIn(join(configDirectory, folder), maxDepth))
 }
 
-/** Lists the paths to watch for changed Markdown files: folders, existing or not, and their contents. */
+/**
+ * Lists the paths to watch for changed Markdown files: the subdirectories, whether or not they exist, and their
+ * contents.
+ */
 export function watchedMarkdown(configDirectory: string): string[] {
   return folders.flatMap((folder) => watchedIn(join(configDirectory, folder), maxDepth))
 }
 
 /**
- * Returns undefined for a path that {@link markdownFiles} does not return. If a path contains several such folders, the
- * outermost one counts that {@link markdownFiles} reaches; it does not enter hidden directories.
+ * Derives an agent or command from a path. Returns undefined for a path that {@link markdownFiles} does not return. If
+ * a path contains several such directories, the outermost one that {@link markdownFiles} reaches applies. Hidden
+ * directories are not searched.
  */
 export function markdownDefinition(path: string): MarkdownDefinition | undefined {
   const [, directory = "", folder = "", inside = ""] = pattern.exec(path) ?? []
@@ -42,7 +49,10 @@ export function markdownDefinition(path: string): MarkdownDefinition | undefined
   }
 }
 
-/** Returns whether the name is usable in rules, in commands and as a path: no spaces, wildcards or `..`. */
+/**
+ * Returns whether the name can be used in rules, in commands and as a path. It must not contain spaces, wildcards or
+ * `..`.
+ */
 export function isMarkdownName(name: string): boolean {
   return name.length <= 128 && /^[A-Za-z0-9][\w.-]*(?:[/:][A-Za-z0-9][\w.-]*)*$/.test(name)
 }

@@ -5,17 +5,17 @@ import { ConfigError, type Position, type Problem, positionFinder } from "./erro
 import { isMarkdownName, type MarkdownDefinition, markdownDefinition } from "./markdown-files.ts"
 import { type ConfigEntry, type ConfigNode, entryOf, filterEntries, type ObjectNode } from "./node.ts"
 
-/** A Markdown file as a config with one agent or command. */
+/** Markdown file as a config with one agent or command. */
 export interface ParsedMarkdown {
   tree: ObjectNode
-  /** Fields of another program that have no meaning here. */
+  /** Notes about fields of another program that Tackle does not support. */
   notes: Problem[]
 }
 
 /**
- * Parses an agent or command in Markdown into the equivalent config: `{agent: {name: {…, prompt}}}` or `{command:
- * {name: {…, template}}}`. A `name` field takes precedence over the path. Returns undefined for other paths. Throws
- * {@link ConfigError}.
+ * Parses a Markdown agent or command into the equivalent config: `{agent: {name: {…, prompt}}}` or `{command: {name:
+ * {…, template}}}`. A `name` field takes precedence over the path. Returns undefined if the path is not that of an
+ * agent or command. Throws {@link ConfigError}.
  */
 export function parseMarkdown(path: string, text: string): ParsedMarkdown | undefined {
   const found = markdownDefinition(path)
@@ -51,7 +51,7 @@ function readFields(
   try {
     return parseYaml(yaml, position)
   } catch (error) {
-    // Other programs accept `description: Use it: like this`, which is invalid YAML, and such files exist.
+    // Other programs accept `description: Use it: like this`. It is invalid YAML, but existing files contain it.
     const loose = dialect === "tackle" ? undefined : looseFields(yaml, position)
     if (loose && error instanceof ConfigError) return loose
     throw error
@@ -87,7 +87,7 @@ function translate(fields: ObjectNode, { holds, dialect }: MarkdownDefinition): 
   return { tree: dialect === "opencode" ? withSteps(fields) : fields, notes: [] }
 }
 
-/** OpenCode's older name for the step limit. */
+/** Renames OpenCode's older field for the step limit. */
 function withSteps(fields: ObjectNode): ObjectNode {
   return filterEntries(fields, (entry) => (entry.key === "maxSteps" ? { ...entry, key: "steps" } : entry))
 }
@@ -97,7 +97,7 @@ function withBody(
   { holds }: MarkdownDefinition,
   { body, position }: { body: string; position: Position },
 ): ObjectNode {
-  // An agent without a body keeps its prompt.
+  // An agent file without a body does not change the agent's prompt.
   if (holds === "agent" && body === "") return tree
   const entry: ConfigEntry = {
     key: holds === "agent" ? "prompt" : "template",
@@ -108,8 +108,8 @@ function withBody(
 }
 
 /**
- * Parses YAML that is a map of fields; an empty text has none. `position` converts offsets. Throws {@link ConfigError}
- * with the position of the first error. Rejects aliases, which can expand a short text enormously.
+ * Parses a YAML map of fields. An empty text has no fields. `position` converts offsets to positions. Rejects aliases,
+ * because they can expand a short text enormously. Throws {@link ConfigError} with the position of the first error.
  */
 export function parseYaml(text: string, position: (offset: number) => Position): ObjectNode {
   const failure = (offset: number, text: string) => new ConfigError([{ position: position(offset), text }])
@@ -144,7 +144,7 @@ export function parseYaml(text: string, position: (offset: number) => Position):
     }
     throw failure(0, "expected fields such as `description: …` between the --- lines.")
   } catch (error) {
-    // The parser is recursive. A hostile file must not end the process.
+    // The parser is recursive. A hostile file must not crash the process.
     if (error instanceof RangeError) throw failure(0, "the fields are nested too deeply.")
     throw error
   }
@@ -156,8 +156,8 @@ function plain(value: unknown): string | number | boolean | null {
 }
 
 /**
- * Parses `key: value` lines whose value is the rest of the line, as other programs do for front matter that is invalid
- * YAML. Returns undefined if any line has another form.
+ * Parses lines of the form `key: value` in front matter that is not valid YAML, as other programs do. The value is the
+ * rest of the line. Returns undefined if any line has another form.
  */
 export function looseFields(text: string, position: (offset: number) => Position): ObjectNode | undefined {
   const entries: ConfigEntry[] = []

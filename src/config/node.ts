@@ -1,30 +1,30 @@
 import type { Position } from "./errors.ts"
 
-/** A parsed config file: values in written order, with positions. Immutable. */
+/** Node of a parsed config file. Values are in file order and have positions. Immutable. */
 export type ConfigNode = ObjectNode | ArrayNode | ScalarNode
 
-/** `{…}`. May contain a key twice: see {@link withoutRepeats}. */
+/** Object, `{…}`. May contain a key twice. See {@link withoutRepeats}. */
 export interface ObjectNode {
   kind: "object"
   position: Position
   entries: readonly ConfigEntry[]
 }
 
-/** `position` is the position of the key. */
+/** Entry of an object. `position` is the position of the key. */
 export interface ConfigEntry {
   key: string
   position: Position
   value: ConfigNode
 }
 
-/** `[…]`. */
+/** List, `[…]`. */
 export interface ArrayNode {
   kind: "array"
   position: Position
   items: readonly ConfigNode[]
 }
 
-/** Any other value. */
+/** String, number, boolean or null. */
 export interface ScalarNode {
   kind: "scalar"
   position: Position
@@ -34,7 +34,7 @@ export interface ScalarNode {
 /** Keys and indexes from the root to a value. */
 export type Path = readonly (string | number)[]
 
-/** Returns the last entry with the key, since the last one counts. */
+/** Returns the entry with the key. If the key is repeated, the last entry applies. */
 export function entryOf(node: ConfigNode | undefined, key: string): ConfigEntry | undefined {
   return node?.kind === "object" ? node.entries.findLast((entry) => entry.key === key) : undefined
 }
@@ -47,7 +47,7 @@ export function nodeAt(tree: ConfigNode | undefined, path: Path): ConfigNode | u
   return node
 }
 
-/** Returns the position of the deepest existing part of `path`: a key or a list item. */
+/** Returns the position of the deepest part of `path` that exists: a key or a list item. */
 export function positionOf(tree: ConfigNode, path: Path): Position {
   let node = tree
   let position = tree.position
@@ -61,7 +61,10 @@ export function positionOf(tree: ConfigNode, path: Path): Position {
   return position
 }
 
-/** Converts to plain values. Objects have no prototype, so that a key such as `constructor` is only a key. */
+/**
+ * Converts a node to plain values. The objects have no prototype, so that a key such as `constructor` has no special
+ * meaning.
+ */
 export function toPlain(node: ConfigNode): unknown {
   if (node.kind === "scalar") return node.value
   if (node.kind === "array") return node.items.map(toPlain)
@@ -70,7 +73,7 @@ export function toPlain(node: ConfigNode): unknown {
   return plain
 }
 
-/** Removes the node at `path`, if it exists. */
+/** Returns a copy without the node at `path`, if it exists. */
 export function without<T extends ConfigNode>(node: T, path: Path): T
 export function without(node: ConfigNode, path: Path): ConfigNode {
   const [step, ...rest] = path
@@ -88,7 +91,7 @@ export function without(node: ConfigNode, path: Path): ConfigNode {
   })
 }
 
-/** Replaces each entry by the result of `change`; `undefined` removes it. */
+/** Replaces each entry with the result of `change`. If the result is `undefined`, removes the entry. */
 export function filterEntries(
   node: ObjectNode,
   change: (entry: ConfigEntry) => ConfigEntry | undefined,
@@ -96,7 +99,7 @@ export function filterEntries(
   return { ...node, entries: node.entries.map(change).filter((entry) => entry !== undefined) }
 }
 
-/** Removes repeated keys at every depth. The last one counts, as in JSON. */
+/** Removes repeated keys at every depth. The last one applies, as in JSON. */
 export function withoutRepeats<T extends ConfigNode>(node: T): T
 export function withoutRepeats(node: ConfigNode): ConfigNode {
   if (node.kind === "scalar") return node
@@ -108,7 +111,7 @@ export function withoutRepeats(node: ConfigNode): ConfigNode {
   }
 }
 
-/** Merges objects by key and joins some lists. Any other value of `over` replaces the one in `under`. */
+/** Merges objects by key and joins some lists. Any other value of `over` replaces the value in `under`. */
 export function mergeNodes(under: ObjectNode, over: ObjectNode): ObjectNode {
   const merged = new Map(under.entries.map((entry) => [entry.key, entry]))
   for (const entry of over.entries) {
@@ -121,7 +124,9 @@ export function mergeNodes(under: ObjectNode, over: ObjectNode): ObjectNode {
   return { ...over, entries: [...merged.values()] }
 }
 
-/** Lists that are joined: instructions accumulate, and a project cannot reveal the user's secrets. */
+/**
+ * Lists that are joined instead of replaced. Instructions accumulate, and a project cannot unmask the user's secrets.
+ */
 const joinedLists: ReadonlySet<string> = new Set(["instructions", "secrets"])
 
 function mergeValues(key: string, under: ConfigNode, over: ConfigNode): ConfigNode {

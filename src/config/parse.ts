@@ -8,7 +8,7 @@ import type { ObjectNode } from "./node.ts"
 import { parseToml } from "./toml.ts"
 
 /**
- * Parses a config file of any format into a tree of Tackle's own shape, with notes on omitted parts. Throws
+ * Parses a config file of any format into a tree of Tackle's own shape, with notes about omitted fields. Throws
  * `ConfigError`.
  */
 export async function parseConfig(
@@ -17,7 +17,7 @@ export async function parseConfig(
 ): Promise<{ tree: ObjectNode; notes: Problem[] }> {
   if (path.endsWith(".toml")) return { tree: await parseToml(text, path), notes: [] }
   if (markdownDefinition(path)) {
-    // Loading the YAML parser takes longer than anything else at startup, so it is loaded only for such a file.
+    // Loading the YAML parser takes longer than any other step of startup, so it is loaded only if needed.
     const { parseMarkdown } = await import("./markdown.ts")
     const parsed = parseMarkdown(path, text)
     if (parsed) return parsed
@@ -26,10 +26,7 @@ export async function parseConfig(
   return { tree: basename(path) === claudeServersName ? fromClaudeServers(tree) : tree, notes: [] }
 }
 
-/**
- * Returns the tree alone, or undefined for a text that cannot be parsed. The caller that loads the config reports the
- * problem.
- */
+/** Returns only the tree, or undefined for a text that cannot be parsed. Loading the config reports the problem. */
 export async function treeOf(path: string, text: string): Promise<ObjectNode | undefined> {
   try {
     return (await parseConfig(path, text)).tree

@@ -9,26 +9,26 @@ import { loadJsonc } from "./jsonc.ts"
 import { entryOf, type ObjectNode, toPlain } from "./node.ts"
 import { readRules } from "./rules.ts"
 
-/** An expected decision of the rules. */
+/** Test case with an expected decision of the rules. */
 export interface PermissionCase {
-  /** Line of the case, from 1. */
+  /** Line number of the case, starting at 1. */
   line: number
-  /** Rules of the user, above the defaults. */
+  /** Rules of the user, which follow the defaults. */
   rules: Ruleset
   permission: string
   patterns: string[]
   expect: Action | "!allow"
-  /** The worktree. Absolute; need not exist. */
+  /** Absolute path of the worktree, which need not exist. */
   cwd?: string
   note?: string
 }
 
-/** The result of a case. A failed one is explained. */
+/** Result of a case. A failed case includes an explanation. */
 export type CaseResult = { passed: true } | { passed: false; explanation: Explanation }
 
 /**
- * Parses one JSON object per line. Skips empty lines and ignores unknown keys. `file` is used in rules and errors.
- * Throws {@link ConfigError} with all problems, by line.
+ * Parses one JSON object per line. Skips empty lines and ignores unknown keys. `file` is the name that rules and errors
+ * show. Throws {@link ConfigError} with all problems, sorted by line.
  */
 export async function readPermissionCases(text: string, file: string): Promise<PermissionCase[]> {
   const parse = await loadJsonc()
@@ -50,7 +50,7 @@ export async function readPermissionCases(text: string, file: string): Promise<P
   return cases
 }
 
-/** Evaluates a case like a call. `otherwise` is the worktree of cases without `cwd`. */
+/** Evaluates a case in the same way as a call. `otherwise` is the worktree of a case without `cwd`. */
 export async function runPermissionCase(
   { rules, permission, patterns, expect, cwd }: PermissionCase,
   { otherwise, home }: { otherwise: string; home: string },
@@ -105,7 +105,7 @@ function readCase(source: string, at: { file: string; line: number }, parse: Par
 
 const expectations = ["allow", "ask", "deny", "!allow"] as const
 
-/** Gives syntax errors the line number within the file. */
+/** Parses one line. Syntax errors have the line number within the file. */
 function readLine(
   source: string,
   { file, line }: { file: string; line: number },

@@ -21,7 +21,7 @@ import { type FileReader, type SubstitutionContext, substitute } from "./substit
 /**
  * Lists the items of a project that must be trusted: config, tools, plugins, skills, agents, commands, and the
  * installed packages that its config names as plugins. Includes the user's own tools if the worktree contains them. A
- * config that cannot be parsed has no hash and names no packages; loading it reports the problem.
+ * config that cannot be parsed has no hash and names no packages. Loading the config reports the problem.
  */
 export async function projectTrustItems(
   location: Location & { dataDirectory: string },
@@ -54,12 +54,14 @@ export async function projectTrustItems(
   return items.filter(({ kind }) => wanted.includes(kind))
 }
 
-/** Returns the kind under which a config file is trusted. */
+/** Returns the kind of trust item for a config file. */
 export function trustKind(path: string): TrustItem["kind"] {
   return markdownDefinition(path)?.holds ?? "config"
 }
 
-/** Returns an empty string for a file that cannot be read, which is never trusted. */
+/**
+ * Returns the hash of a config file. For a file that cannot be read, returns an empty string, which is never trusted.
+ */
 async function hashConfig(path: string, file: SmallFile | undefined, location: Location): Promise<string> {
   return file === undefined ? "" : (await readTrustContent({ path, ...file }, location)).hash
 }
@@ -73,14 +75,14 @@ function readIfPossible(path: string): SmallFile | undefined {
   }
 }
 
-/** The content that trust in a config covers: its bytes and those of every included file. */
+/** Content that is trusted with a config: its bytes and those of every included file. */
 export interface TrustContent {
   /**
-   * SHA-256 in hex, of the file alone if it includes no others. Empty if the file cannot be parsed or includes too many
-   * files: it cannot be trusted.
+   * SHA-256 in hex. Covers only the file itself if it includes no others. Empty if the file cannot be parsed or
+   * includes too many files, so that it cannot be trusted.
    */
   hash: string
-  /** Returns the files as they were when the hash was computed, and no others. */
+  /** Returns the files in the state that was hashed, and no other files. */
   read: FileReader
 }
 
@@ -88,8 +90,7 @@ export interface TrustContent {
 const maxFiles = 64
 
 /**
- * Reads each included file once. A missing or unreadable file is part of the hash, so trust ends when the file
- * appears.
+ * Reads each included file once. The hash records a missing or unreadable file, so trust ends when the file appears.
  */
 export async function readTrustContent(
   { path, text, hash }: SmallFile & { path: string },
@@ -137,12 +138,12 @@ function hashOf(own: string, files: ReadonlyMap<string, IncludedFile>): string {
     .digest("hex")
 }
 
-/** A location with the data directory. */
+/** Location with the data directory. */
 type PluginLocation = Location & { dataDirectory: string }
 
 /**
- * Lists the directories to search for a package named in a config file: the user's first, then the project's own if the
- * file belongs to the project.
+ * Lists the directories to search for a package that a config file names: the user's, then the project's if the file
+ * belongs to the project.
  */
 export function packageDirectories(
   location: PluginLocation,
@@ -156,8 +157,8 @@ export function packageDirectories(
 }
 
 /**
- * Lists the installed packages that a project's config file names as plugins. Ignores names with substitutions, which
- * a user cannot confirm, and files that cannot be parsed.
+ * Lists the installed packages that a project's config file names as plugins. Ignores files that cannot be parsed, and
+ * names with substitutions, which a user cannot review.
  */
 export async function namedPackages(
   file: Pick<ConfigFile, "path" | "scope"> & { text: string },

@@ -2,18 +2,18 @@ import { createHash } from "node:crypto"
 import { readFileSync, statSync } from "node:fs"
 import { TackleError } from "../util/errors.ts"
 
-/** Size limit. A project must not fill the memory, or block the start with a device or a pipe. */
+/** Maximum size in bytes. A project must not exhaust memory, or block startup with a device or a pipe. */
 const maxBytes = 1024 * 1024
 
-/** The text of a file with the SHA-256 (hex) of the bytes that were read. */
+/** Text of a file with the SHA-256 (hex) of the bytes that were read. */
 export interface SmallFile {
   text: string
   hash: string
 }
 
 /**
- * Reads a regular file of at most 1 MB. Returns undefined if it does not exist. Throws system errors, and `TackleError`
- * for other kinds of files.
+ * Reads a regular file of at most 1 MB. Returns undefined if the file does not exist. Throws system errors, and throws
+ * `TackleError` if the file is too large or not a regular file.
  */
 export function readSmallFile(path: string): SmallFile | undefined {
   const stats = statSync(path, { throwIfNoEntry: false })

@@ -8,14 +8,14 @@ import { foundWords } from "./check.ts"
 import type { Position, Problem } from "./errors.ts"
 import { type ConfigNode, filterEntries, type ObjectNode } from "./node.ts"
 
-/** The rules of one config file: general ones, and by agent. */
+/** Rules of one config file: general rules, and rules by agent. */
 export interface FileRules {
   permission: Rule[]
   agents: Map<string, Rule[]>
   examples: RuleExample[]
 }
 
-/** An example in a rule: the decision that a pattern must get. */
+/** Example in a rule, with the decision that is expected for a pattern. */
 export interface RuleExample {
   permission: string
   pattern: string
@@ -23,14 +23,14 @@ export interface RuleExample {
   /** Set if the rule is part of `agent.<name>.permission`. */
   agent?: string
   position: Position
-  /** For example `permission.bash.git *.examples.ask[0]`. */
+  /** Path of the example, such as `permission.bash.git *.examples.ask[0]`. */
   path: string
 }
 
 /**
- * Takes every `permission` section out of a file's tree. Rules are in written order with file and line, even if keys
- * look like numbers. An invalid action becomes a problem and the action `ask`, so a caller that only warns allows
- * nothing.
+ * Separates the `permission` sections from a file's tree. Rules are in file order with file and line, even if their
+ * keys look like numbers. An invalid action causes a problem and is read as `ask`, so that a caller that only warns
+ * does not allow anything.
  */
 export function takeRules(tree: ObjectNode): { rest: ObjectNode; rules: FileRules; problems: Problem[] } {
   const rules: FileRules = { permission: [], agents: new Map(), examples: [] }
@@ -61,7 +61,7 @@ export function takeRules(tree: ObjectNode): { rest: ObjectNode; rules: FileRule
   return { rest, rules, problems }
 }
 
-/** Reads one section: an action for everything, or actions by permission or pattern. `path` is used in problems. */
+/** Reads one section: a single action, or actions by permission or pattern. `path` is the path shown in problems. */
 export function readRules(
   node: ConfigNode,
   path: string,
@@ -102,7 +102,7 @@ export function readRules(
         }
     }
   }
-  // TOML can reopen a table. The order in the text counts.
+  // TOML can reopen a table, so the rules are sorted by their order in the text.
   rules.sort((a, b) => a.position.line - b.position.line || a.position.column - b.position.column)
   return { rules: rules.map(({ position: _, ...rule }) => rule), examples, problems }
 }
@@ -166,7 +166,7 @@ function readExamples(
   })
 }
 
-/** A value that should be an action. `path` is used in problems; `position` is the position of its key. */
+/** Value that should be an action. `path` is shown in problems, and `position` is the position of the key. */
 interface Written {
   value: ConfigNode
   position: Position
@@ -183,15 +183,15 @@ function readAction({ value: node, position, path }: Written, orElse: string, pr
   return "ask"
 }
 
-/** A path that cannot exist, so that an example has the same meaning on every machine. */
+/** Path that cannot exist, so that an example has the same result on every machine. */
 const nowhere = "/dev/null/project"
 
 const verdicts = { allow: "is allowed", ask: "needs permission", deny: "is denied" } as const
 
 /**
- * Returns the examples that do not hold. The file's rules apply above the defaults only; an agent's rules apply above
- * those, within the ceiling of a built-in agent. Relative paths are in the worktree. `ofProject`: the rules of an agent
- * lift no deny. Loads the shell parser only for `bash` examples.
+ * Returns a problem for each example with another decision than expected. Only the defaults and the file's own rules
+ * apply, and for an agent also its rules, within the ceiling of a built-in agent. Relative paths are in the worktree.
+ * If `ofProject` is true, the rules of an agent lift no deny. Loads the shell parser only for `bash` examples.
  */
 export async function brokenExamples(
   rules: FileRules,
@@ -208,7 +208,7 @@ export async function brokenExamples(
     const by = rule
       ? ` because of the rule "${rule.permission}: ${rule.pattern}" (${rule.source}${line})`
       : ""
-    // The example is a value of the file and is not shown: position and path lead to it.
+    // The message does not show the example, because it is a value of the file. The position and path identify it.
     problems.push({
       position,
       section: example.agent === undefined ? "permission" : "agent",

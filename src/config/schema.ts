@@ -8,7 +8,7 @@ import { SearchConfig } from "../tools/web/choose-search.ts"
 
 const count = z.number().int().positive()
 
-/** Permission rules as written. They are read from the text instead of this schema, since their order counts. */
+/** Permission rules in the config. They are read from the text instead of this schema, because their order matters. */
 const PermissionSection = z.lazy(() =>
   PermissionConfig.describe(
     "Permission rules: action by permission, or by permission and pattern. The last match wins",
@@ -142,8 +142,8 @@ const PluginEntry = z.lazy(() =>
 )
 
 /**
- * All sections of a config file. Every level is strict, except options for a provider package. Functions, since
- * creating the whole schema takes longer than checking a typical file.
+ * Sections of a config file. Every level is strict, except the options of a provider package. Each section is a
+ * function, because creating the whole schema takes longer than checking a typical file.
  */
 const sections = {
   $schema: () => z.string().describe("URL of this schema, for editors"),
@@ -201,7 +201,7 @@ const sections = {
   timeout: () => TimeoutSection.describe("Timeouts of a provider"),
 }
 
-/** The top-level keys of a config file. */
+/** Top-level keys of a config file. */
 export const sectionNames: readonly string[] = Object.keys(sections)
 
 /** Returns the schema of a config file, limited to `keys`. */
@@ -214,7 +214,7 @@ export function configSchema(keys: readonly string[] = sectionNames): z.ZodType 
 
 type Sections = { [K in keyof typeof sections]?: z.infer<ReturnType<(typeof sections)[K]>> | undefined }
 
-/** The merged config as plain values, without permission rules: see `LoadedConfig`. */
+/** Merged config as plain values, without permission rules. See `LoadedConfig`. */
 export type Config = Omit<Sections, "$schema" | "permission" | "agent"> & {
   agent?: Record<string, Omit<z.infer<typeof AgentSection>, "permission">>
 }

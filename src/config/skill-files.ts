@@ -3,8 +3,8 @@ import { findSkillFiles, skillWatchPaths } from "../skill/find-skills.ts"
 import { type Location, projectLevels, userDirectory } from "./location.ts"
 
 /**
- * Lists every `SKILL.md` in rising precedence: the user's, then the project's from the worktree root down. Within both:
- * Claude Code, `.agents`, OpenCode, Tackle.
+ * Lists every `SKILL.md` in order of increasing precedence: the user's, then the project's from the worktree root down.
+ * The order within each level is Claude Code, `.agents`, OpenCode, Tackle.
  */
 export function skillFiles(location: Location): string[] {
   return findSkillFiles([...userFolders(location), ...projectFolders(location)])
@@ -15,15 +15,15 @@ export function projectSkillFiles(location: Location): string[] {
   return findSkillFiles(projectFolders(location))
 }
 
-/** Lists the absolute paths to watch for changed skills, existing or not. */
+/** Lists the absolute paths to watch for changed skills, whether or not they exist. */
 export function skillPaths(location: Location): string[] {
   return skillWatchPaths([...userFolders(location), ...projectFolders(location)])
 }
 
-/** Folders of other agents. */
+/** Skill directories of other agents. */
 const foreignFolders = [".claude/skills", ".agents/skills"]
 
-/** Folders in a config directory. */
+/** Subdirectories of a config directory that contain skills. */
 const folders = ["skill", "skills"]
 
 function userFolders(location: Location): string[] {
@@ -32,7 +32,7 @@ function userFolders(location: Location): string[] {
   return [...foreignFolders.map((folder) => join(location.home, folder)), ...own]
 }
 
-/** Excludes the user's own folders if the home directory is the worktree. */
+/** Lists the skill directories of the project. Excludes the user's own if the home directory is the worktree. */
 function projectFolders(location: Location): string[] {
   const names = [
     ...foreignFolders,

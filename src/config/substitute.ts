@@ -4,17 +4,20 @@ import { describeProblem, type Position, type Problem } from "./errors.ts"
 import type { ConfigNode } from "./node.ts"
 import { readSmallFile, type SmallFile } from "./read.ts"
 
-/** Reads an included file by its absolute path. Returns undefined if it does not exist. Throws if it cannot be read. */
+/**
+ * Reads an included file by its absolute path. Returns undefined if the file does not exist. Throws if it cannot be
+ * read.
+ */
 export type FileReader = (path: string) => SmallFile | undefined
 
-/** The sources of substituted values. */
+/** Sources of substituted values. */
 export interface SubstitutionContext {
-  /** Base of relative paths for a config without a file. Absolute. */
+  /** Absolute path that relative paths refer to in a config without a file. */
   directory: string
-  /** Replaces `~`. Absolute. */
+  /** Absolute path that replaces `~`. */
   home: string
   environment: Readonly<Record<string, string | undefined>>
-  /** Default: reads from disk. */
+  /** Reads an included file. By default, reads it from disk. */
   read?: FileReader
 }
 
@@ -27,9 +30,9 @@ export interface Listener {
 const pattern = /\{(env|file):([^{}]+)\}/g
 
 /**
- * Replaces `{env:NAME}` and `{file:path}` in every string value, once and not recursively. An unset variable becomes
- * empty with a warning, except in `apiKey`. A file that cannot be read becomes empty and is a problem. Paths are
- * relative to the config file, and the file's text is trimmed.
+ * Replaces `{env:NAME}` and `{file:path}` in every string, without recursion. An unset variable is replaced with an
+ * empty string and causes a warning, except in `apiKey`. A file that cannot be read is replaced with an empty string
+ * and causes a problem. Paths are relative to the config file. The included text is trimmed.
  */
 export function substitute<T extends ConfigNode>(node: T, around: SubstitutionContext, listener: Listener): T
 export function substitute(node: ConfigNode, around: SubstitutionContext, listener: Listener): ConfigNode {
@@ -38,7 +41,7 @@ export function substitute(node: ConfigNode, around: SubstitutionContext, listen
   }
   if (node.kind === "object") {
     const entries = node.entries.map((entry) => {
-      // An unused provider needs no key, and a used one reports a missing key itself.
+      // An unused provider needs no key. A provider in use reports a missing key itself.
       const heard = entry.key === "apiKey" ? { ...listener, warn: () => {} } : listener
       return { ...entry, value: substitute(entry.value, around, heard) }
     })

@@ -3,8 +3,8 @@ import { ConfigError, type Position, positionFinder } from "./errors.ts"
 import type { ConfigEntry, ConfigNode, ObjectNode, Path } from "./node.ts"
 
 /**
- * Parses TOML into the same tree as JSON. The library provides neither positions nor the order of keys such as `"1"`,
- * so both come from a scan of the text. Throws {@link ConfigError} with the position of the error.
+ * Parses TOML into the same kind of tree as JSON. Scans the text for positions and for the order of keys such as `"1"`,
+ * which the library does not provide. Throws {@link ConfigError} with the position of the error.
  */
 export async function parseToml(source: string, file: string): Promise<ObjectNode> {
   const { parse, TomlError } = await import("smol-toml")
@@ -16,7 +16,7 @@ export async function parseToml(source: string, file: string): Promise<ObjectNod
     return { kind: "object", position: position(0), entries: toEntries(values, [], 0, { offsets, position }) }
   } catch (error) {
     if (!(error instanceof TomlError)) throw error
-    // The rest of the library's message quotes the text, which may contain a secret.
+    // The remaining lines of the library's message quote the file, which may contain a secret.
     const [message = ""] = errorMessage(error).split("\n")
     const at: Position = { file, line: error.line, column: error.column }
     throw new ConfigError([{ position: at, text: `${message.replace(/^Invalid TOML document: /, "")}.` }])
@@ -36,7 +36,7 @@ interface Scan {
   position: (offset: number) => Position
 }
 
-/** `near` is the offset of the nearest enclosing key, for values without their own. */
+/** Converts a value to a node. `near` is the offset of the nearest enclosing key, for values without an offset. */
 function toNode(value: unknown, path: Path, near: number, scan: Scan): ConfigNode {
   const position = scan.position(near)
   if (Array.isArray(value)) {
@@ -62,21 +62,21 @@ function toEntries(table: object, path: Path, near: number, scan: Scan): ConfigE
     }))
 }
 
-/** The offset at which each key of a TOML text is first written, by {@link pathKey}. */
+/** Offset of the first occurrence of each key in a TOML text, by {@link pathKey}. */
 export type KeyOffsets = ReadonlyMap<string, number>
 
-/** Returns a unique text for a path, regardless of the characters in its keys. */
+/** Returns a unique string for a path, whatever characters its keys contain. */
 export function pathKey(path: Path): string {
   return JSON.stringify(path)
 }
 
 /**
- * Finds the keys of a valid TOML text. `parts` splits a dotted key as written (`a."b.c"`) into names. Invalid text
- * gives wrong offsets, but never an endless loop.
+ * Finds the keys of a valid TOML text. `parts` splits a dotted key (`a."b.c"`) into names. Invalid text results in
+ * wrong offsets, but never in an endless loop.
  */
 export function keyOffsets(text: string, parts: (key: string) => string[]): KeyOffsets {
   const offsets = new Map<string, number>()
-  /** Number of tables in each array of tables so far. */
+  /** Number of tables found so far in each array of tables. */
   const counts = new Map<string, number>()
   let position = 0
 
@@ -151,11 +151,11 @@ export function keyOffsets(text: string, parts: (key: string) => string[]): KeyO
   return offsets
 }
 
-/** White space, line ends and comments. */
+/** White space, line breaks and comments. */
 const blank = /(?:\s|#[^\n]*)*/y
-/** A key up to `=`, `]` or the end of the line. Quoted parts may contain anything. */
+/** Key up to `=`, `]` or the end of the line. Quoted parts may contain any character. */
 const keyText = /(?:"(?:\\.|[^"\\\n])*"|'[^'\n]*'|[^=\]\n"'])+/y
-/** A multi-line string. One or two quotes may precede the closing three. */
+/** Multi-line string. One or two quotes may precede the closing three. */
 const longString = /"""(?:\\[\s\S]|[^\\])*?"""(?:"{1,2})?|'''[\s\S]*?'''(?:'{1,2})?/y
 const shortString = /"(?:\\.|[^"\\\n])*"|'[^'\n]*'/y
 const bareValue = /[^,\]}#\n]*/y
