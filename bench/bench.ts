@@ -7,37 +7,37 @@ import { runSubject, type Scenario, type Trace } from "./run-subject.ts"
 import { median } from "./statistics.ts"
 import type { Subject } from "./subject.ts"
 
-/** One part of the table, measured separately. */
+/** Group of table lines that are measured together. */
 export interface Row {
   id: string
   measure(bench: Bench): Promise<Line[]>
 }
 
-/** Measures rows. */
+/** Tools for measuring a row. */
 export interface Bench {
-  /** Floor, Tackle and the available peers. */
+  /** Floor, Tackle and the peers that are available. */
   subjects: Subject[]
-  /** The requested number of runs per row. */
+  /** Returns the number of runs: the requested number, or the row's default. */
   count(runs: number): number
-  /** Runs the scenario with every subject in turns, after one discarded run of each. */
+  /** Runs the scenario with all subjects in turn, after one discarded run of each. */
   compare(scenario: Scenario, options: CompareOptions): Promise<Runs<Trace>>
-  /** Measures other work in the same way. */
+  /** Measures any other work of the subjects, also in turn. */
   alternate<T>(subjects: Subject[], runs: number, measure: Measure<T>): Promise<Runs<T>>
-  /** How many times slower this machine is than the reference machine of the targets. */
+  /** Returns how many times slower this machine is than the reference machine of the targets. */
   slowness(): Promise<number>
 }
 
 export interface CompareOptions {
   runs: number
-  /** Additional subjects of this row. */
+  /** Additional subjects for this row. */
   extra?: Subject[]
 }
 
 type Measure<T> = (subject: Subject, home: string) => Promise<T>
 
-/** Time from the floor's start to its first request on the reference machine, in milliseconds. */
+/** Time in ms from the floor's start to its first request on the reference machine. */
 const referenceStartMs = 65
-/** Time limit of a run. */
+/** Time limit of a run in ms. */
 export const runLimitMs = 90_000
 
 export function createBench(options: {
@@ -64,8 +64,8 @@ export function createBench(options: {
 }
 
 /**
- * Runs A B A B instead of A A B B, so that other load affects all subjects equally. A subject that fails once is excluded,
- * with the reason in place of its runs. Each subject has its own home for all runs.
+ * Runs A B A B instead of A A B B, so that other load affects all subjects equally. A subject that fails once is
+ * excluded, and the reason replaces its runs. Each subject keeps its own home directory for all runs.
  */
 async function alternate<T>(work: {
   subjects: Subject[]
@@ -105,17 +105,20 @@ async function measureSlowness(bench: Bench): Promise<number> {
   return median(traces.map(startMs)) / referenceStartMs
 }
 
-/** Returns the time from the start of the process to its first request. */
+/** Returns the time in ms from the start of the process to its first request. */
 export function startMs(trace: Trace): number {
   return (trace.requests[0]?.time ?? Number.NaN) - trace.started
 }
 
-/** Returns the time from the end of the answer to one turn to the request of the next. */
+/** Returns the time in ms from the end of the answer to one turn to the request of the next. */
 export function gapMs(trace: Trace, turn: number): number {
   return (trace.requests[turn + 1]?.time ?? Number.NaN) - (trace.requests[turn]?.answerEnd ?? Number.NaN)
 }
 
-/** Returns the time from the first byte of the first answer to the second request: the stream, the call and the reply. */
+/**
+ * Returns the time in ms from the first byte of the first answer to the second request. It covers the stream, the call
+ * and the reply.
+ */
 export function streamedCallMs(trace: Trace): number {
   return (trace.requests[1]?.time ?? Number.NaN) - (trace.requests[0]?.answerStart ?? Number.NaN)
 }

@@ -6,7 +6,7 @@ const top = 96
 const rowHeight = 44
 const labelWidth = 350
 const plotWidth = 380
-/** The end of the scale, in multiples of the target. Longer bars are cut and labeled with their value. */
+/** End of the scale, in multiples of the target. Longer bars are cut and labeled with their value. */
 const scaleEnd = 1.6
 
 const colours = {
@@ -21,8 +21,8 @@ const colours = {
 }
 
 /**
- * Draws the lines with an upper limit as SVG: one bar per line, relative to its target, so that times and sizes share one
- * scale. Below it are the floor and the best peer.
+ * Draws the lines with an upper limit as SVG: one bar per line, relative to its target, so that times and sizes share
+ * one scale. Thinner bars below it show the floor and the best peer.
  */
 export function chart(
   all: Line[],
@@ -79,7 +79,7 @@ function row(line: Line, y: number, peers: string[]): string[] {
   ].filter((part) => part !== "")
 }
 
-/** Returns the upper limit of Tackle's value, in the unit of the line. */
+/** Returns the upper limit for Tackle's value, in the unit of the line. */
 function allowedFigure({ target, figures }: Line): number | undefined {
   if (target.kind !== "ratio") return target.limit
   const other = figures[target.of]

@@ -1,6 +1,6 @@
 /**
- * Returns the position of a chat completions request in the script: the number of earlier answers with calls. Undefined
- * without tools: such a request does not belong to the conversation.
+ * Returns the position of a chat completions request in the script: the number of earlier answers with calls. Returns
+ * undefined for a request without tools, which is not part of the conversation.
  */
 export function chatTurn(body: Record<string, unknown>): number | undefined {
   if (toolNames(body).length === 0 || !Array.isArray(body.messages)) return undefined

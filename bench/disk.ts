@@ -4,9 +4,9 @@ import { join } from "node:path"
 const pieceBytes = 65_536
 
 /**
- * Measures how long the system takes to write a new file, in milliseconds. The file stays, like the output of a command:
- * after a file is removed, the next one reuses its memory. On virtual machines, which provide memory page by page, the same
- * 500 MB take 0.2 or 3 seconds depending on that.
+ * Returns the time in ms that the system takes to write a new file. Keeps the file, like the output of a command,
+ * because a new file would reuse the memory of a removed one. On virtual machines, which provide memory page by page,
+ * writing the same 500 MB takes 0.2 or 3 seconds depending on that.
  */
 export async function diskMs(bytes: number, directory: string): Promise<number> {
   const piece = Buffer.alloc(pieceBytes, "a line of text\n")

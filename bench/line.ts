@@ -1,29 +1,29 @@
 import { median } from "./statistics.ts"
 
-/** The unit of a value. Times are in milliseconds, sizes in bytes, percentages out of 100. */
+/** Unit of a value. Times are in milliseconds and sizes in bytes. Percentages range from 0 to 100. */
 export type Unit = "time" | "size" | "ratio" | "percent" | "count"
 
-/** The target for Tackle: a maximum relative to another subject in the same run, or an absolute maximum or minimum. */
+/** Target for Tackle: a maximum relative to another subject in the same run, or an absolute maximum or minimum. */
 export type Target =
   | { kind: "ratio"; limit: number; of: string }
   | { kind: "figure"; limit: number; note?: string }
   | { kind: "least"; limit: number }
 
-/** One line of the table. */
+/** Line of the table. */
 export interface Line {
   row: string
   title: string
   unit: Unit
-  /** The median of each subject, or the reason why it is missing. */
+  /** Median of each subject, or the reason why it is missing. */
   figures: Record<string, number | string>
   target: Target
-  /** The value to compare with the target, and whether it passes. Absent without a value of Tackle. */
+  /** Value that is compared with the target, and whether it passes. Absent if Tackle has no value. */
   result?: { value: number; ok: boolean }
-  /** The components of the value, printed below the table. */
+  /** Components of the value, printed below the table. */
   details?: string[]
 }
 
-/** The runs of each subject, or the reason of its failure. */
+/** Runs of each subject, or the reason why the subject failed. */
 export type Runs<T> = Map<string, T[] | string>
 
 /** Creates a line from the median of each subject's runs and compares it with the target. */

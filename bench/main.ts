@@ -107,7 +107,7 @@ async function store(lines: Line[], complete: boolean): Promise<void> {
   const machine = { node: process.version, platform: platform(), arch: arch(), cores: cpus().length }
   const json = `${JSON.stringify({ date: new Date().toISOString(), machine, lines }, undefined, 2)}\n`
   if (values.json) await writeFile(values.json, json)
-  // A partial run must not replace the chart of all rows.
+  // A partial run must not overwrite the chart of all rows.
   if (!complete) return
   const directory = join(repository, "bench/results")
   await mkdir(directory, { recursive: true })

@@ -1,13 +1,18 @@
 import { readdirSync, readFileSync } from "node:fs"
 
-/** How often the peak is read, in milliseconds. The system tracks the peak, so only the time after the last read is missed. */
+/**
+ * Interval in ms between reads of the peak. The system tracks the peak, so only the time after the last read is missed.
+ */
 const everyMs = 5
 
-/** Tracks the peak resident set of a process in bytes until stopped. Linux only; 0 on other systems. */
+/**
+ * Tracks the peak resident set size of a process, in bytes, until stopped. Works only on Linux and returns 0 on other
+ * systems.
+ */
 export function watchPeakMemory(pid: number, options: { group?: boolean } = {}): { stop(): number } {
   let peak = 0
   const read = () => {
-    // Scanning all processes is expensive. Only peers need it, whose launcher starts another process.
+    // Scanning all processes is expensive. Only peers need it, because their launcher starts another process.
     const pids = options.group ? groupOf(pid) : [pid]
     for (const each of pids) peak = Math.max(peak, peakOf(each))
   }
@@ -30,13 +35,16 @@ function groupOf(leader: number): number[] {
   return pids.map(Number).filter((pid) => pid === leader || processGroup(pid) === leader)
 }
 
-/** Reads the process group, the fifth field of `stat`. The name before it is in parentheses and may contain spaces. */
+/**
+ * Returns the process group, which is the fifth field of `stat`. The process name before it is in parentheses and may
+ * contain spaces.
+ */
 function processGroup(pid: number): number {
   const stat = readProcess(pid, "stat")
   return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[2])
 }
 
-/** Returns an empty text for a process that has ended. */
+/** Reads a file of a process in `/proc`. Returns an empty string if the process has ended. */
 function readProcess(pid: number, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "utf8")

@@ -10,34 +10,34 @@ import { chatTurn } from "./chat-turn.ts"
 import { watchPeakMemory } from "./peak-memory.ts"
 import type { Launch, Subject, Tools } from "./subject.ts"
 
-/** The work of every subject. */
+/** Work that every subject does. */
 export interface Scenario {
   files?: Record<string, string>
   /** Returns the replies of the model. The last reply has no calls. `path` returns the absolute path of a project file. */
   replies(tools: Tools, path: (name: string) => string): Reply[]
-  /** Returns why the work was not done: such a run is not measured. */
+  /** Returns the reason if the work was not done. Such a run is not measured. */
   check?: (run: FinishedRun) => Promise<string | undefined>
 }
 
-/** The input of a scenario's check. */
+/** Input of a scenario's check. */
 export interface FinishedRun {
-  /** The name of the subject. */
+  /** Name of the subject. */
   subject: string
   requests: RecordedRequest[]
   /** Reads a file of the project. */
   read(name: string): Promise<string>
 }
 
-/** The result of one run. Times are in milliseconds on the clock of this process. */
+/** Result of one run. Times are in ms on the clock of this process. */
 export interface Trace {
   started: number
   ended: number
-  /** The requests of the conversation, one per turn, in order. */
+  /** Requests of the conversation, one per turn, in order. */
   requests: RecordedRequest[]
   peakBytes: number
 }
 
-/** The run failed or did not do the work. The message fits into a line. */
+/** Error of a run that failed or did not do the work. The message fits on one line. */
 export class RunError extends Error {
   override name = "RunError"
 }
@@ -45,8 +45,8 @@ export class RunError extends Error {
 const prompt = "Do the work of the script."
 
 /**
- * Runs a scenario with a subject in a new project and with its own model server. Pass the same home again to measure a
- * second run. Throws {@link RunError} if the run fails or exceeds `limitMs`.
+ * Runs a scenario with a subject in a new project with its own model server. Pass the same home directory again to
+ * measure a second run. Throws {@link RunError} if the run fails or exceeds `limitMs`.
  */
 export async function runSubject(
   subject: Subject,
@@ -98,7 +98,7 @@ async function converse(
   }
 }
 
-/** Runs a process with its output in files. Throws {@link RunError} if the exit code is not 0. */
+/** Runs a process and writes its output to files. Throws {@link RunError} if the exit code is not 0. */
 export async function runProcess(
   { command, args, env }: Launch,
   options: { home: string; directory: string; limitMs: number; group?: boolean },
@@ -109,7 +109,7 @@ export async function runProcess(
   const child = spawn(command, args, {
     cwd: options.directory,
     env: { ...baseEnvironment(options), ...env },
-    // Its own process group, so that everything it leaves can be ended.
+    // Starts a process group, so that every process that the command leaves behind can be ended.
     detached: true,
     stdio: ["ignore", stdout?.fd ?? "ignore", stderr?.fd ?? "ignore"],
   })
@@ -134,7 +134,7 @@ export async function runProcess(
   }
 }
 
-/** An environment without the user's settings, keys and proxies. */
+/** Returns an environment without the user's settings, keys and proxies. */
 function baseEnvironment({ home, directory }: { home: string; directory: string }): Record<string, string> {
   return {
     PATH: `${dirname(process.execPath)}:${process.env.PATH ?? ""}`,

@@ -1,13 +1,13 @@
 import type { ScriptedCall } from "../src/testing/reply.ts"
 import type { WireFormat } from "../src/testing/wire-format.ts"
 
-/** Directories and server of one run. */
+/** Directories and model server of one run. */
 export interface Place {
-  /** The project directory. */
+  /** Project directory. */
   directory: string
-  /** Private to the subject and kept between the runs of a row. */
+  /** Home directory, which is private to the subject and kept between the runs of a row. */
   home: string
-  /** The model server's base URL, with `/v1`. */
+  /** Base URL of the model server, with `/v1`. */
   url: string
   port: number
   prompt: string
@@ -16,33 +16,33 @@ export interface Place {
 export interface Launch {
   command: string
   args: string[]
-  /** The environment in addition to that of every subject. */
+  /** Environment variables in addition to those of every subject. */
   env?: Record<string, string>
 }
 
-/** The three calls of the scripts with the tool names and arguments of a program. Paths are absolute. */
+/** Calls of the scripts with the tool names and arguments of a program. Paths are absolute. */
 export interface Tools {
   read(path: string): ScriptedCall
   bash(command: string): ScriptedCall
   write(path: string, content: string): ScriptedCall
 }
 
-/** A program to measure. */
+/** Program to measure. */
 export interface Subject {
   name: string
   launch(place: Place): Launch
-  /** The arguments that print the version and the help. */
+  /** Returns the arguments that print the version or the help. */
   about?: (flag: "--version" | "--help") => Launch
   tools: Tools
-  /** The protocol, if not chat completions. */
+  /** Wire format of the model API. Default: chat completions. */
   format?: WireFormat
-  /** Writes its configuration before the first run. */
+  /** Writes the program's configuration before the first run. */
   prepare?: (place: Place) => Promise<void>
   /**
-   * Returns the position of a request in the script: the number of earlier answers with calls. Undefined for a request
-   * outside the conversation, such as one for a title. Default: as in chat completions.
+   * Returns the position of a request in the script: the number of earlier answers with calls. Returns undefined for a
+   * request outside the conversation, such as a request for a title. By default, requests are read as chat completions.
    */
   turn?: (body: Record<string, unknown>) => number | undefined
-  /** True if the launcher starts another process that does the work. */
+  /** True if the program only launches another process that does the work. */
   launcher?: boolean
 }

@@ -7,7 +7,7 @@ const tools: Tools = {
   write: (filePath, content) => ({ name: "write", arguments: { filePath, content } }),
 }
 
-/** The bare fetch loop that ratios refer to. */
+/** Bare fetch loop that ratios refer to. */
 export const floor: Subject = {
   name: "floor",
   tools,
@@ -15,21 +15,21 @@ export const floor: Subject = {
   about: () => node("bare.mjs"),
 }
 
-/** The stream parser of the provider alone. */
+/** Stream parser of the provider package alone. */
 export const doStream: Subject = {
   name: "doStream",
   tools,
   launch: ({ url, prompt }) => node("do-stream.mjs", url, prompt),
 }
 
-/** The built command as a user runs it. `command` is the path of `bin/tackle`. */
+/** Returns the built command as a user runs it. `command` is the path of `bin/tackle`. */
 export function tackle(command: string): Subject {
   return {
     name: "tackle",
     tools,
     launch: (place) => ({
       command: process.execPath,
-      // The step limit exceeds the calls of the longest script.
+      // The step limit exceeds the number of calls in the longest script.
       args: [command, "run", "--auto", "--format", "json", "--max-steps", "1000", place.prompt],
       env: {
         TACKLE_DATA_DIR: join(place.home, "data"),
@@ -42,7 +42,7 @@ export function tackle(command: string): Subject {
 
 function config({ url }: Place) {
   return {
-    // Peers run without a sandbox too. It costs about 10 ms per command.
+    // Peers also run without a sandbox, which costs about 10 ms per command.
     sandbox: "off",
     model: "bench/m",
     provider: { bench: { options: { baseURL: url, apiKey: "k" }, models: { m: {} } } },

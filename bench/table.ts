@@ -1,7 +1,7 @@
 import { styleText } from "node:util"
 import type { Line, Unit } from "./line.ts"
 
-/** Formats the lines as a table: floor, Tackle, peers, and Tackle's result against its target. */
+/** Formats the lines as a table with the floor, Tackle, the peers, and Tackle's result against its target. */
 export function table(lines: Line[], options: { colour: boolean }): string {
   const peers = peerNames(lines)
   const rows = [
@@ -28,7 +28,7 @@ export function table(lines: Line[], options: { colour: boolean }): string {
   return options.colour ? coloured(all) : all
 }
 
-/** The subjects of targets that have no column. */
+/** Describes the subjects of targets that have no column. */
 function references(lines: Line[]): string[] {
   return lines.flatMap(({ title, target, figures, unit }) => {
     const figure = target.kind === "ratio" && target.of !== "floor" ? figures[target.of] : undefined
@@ -58,7 +58,7 @@ function referenceNames(lines: Line[]): string[] {
   return lines.flatMap(({ target }) => (target.kind === "ratio" && target.of !== "floor" ? [target.of] : []))
 }
 
-/** Formats a value with three digits and a unit. */
+/** Formats a value with three significant digits and a unit. */
 export function figureText(figure: number | string | undefined, unit: Unit): string {
   if (figure === undefined) return "–"
   if (typeof figure === "string") return "failed"

@@ -1,7 +1,7 @@
 /**
  * Builds what is published: `dist/cli`, the command as a bundle with lazy chunks, and `dist/lib`, the library as plain
- * modules with types. Runs in a few seconds; `npm ci` calls it. The old build stays in use until the new one is complete,
- * so that a command that starts during a build, or after a failed one, still works.
+ * modules with types. Runs in a few seconds. `npm ci` runs it. The old build stays in use until the new build is
+ * complete, so that commands also work during a build and after a failed build.
  */
 import { execFileSync } from "node:child_process"
 import {
@@ -42,7 +42,7 @@ async function buildCommand(directory: string): Promise<void> {
   }
 }
 
-/** Emits one file per module, so that a user's bundler can leave out what it does not need. */
+/** Emits one file per module, so that a user's bundler can drop unused modules. */
 function buildLibrary(directory: string): void {
   const tsc = join(root, "node_modules/typescript/bin/tsc")
   execFileSync(process.execPath, [tsc, "-p", join(root, "tsconfig.build.json"), "--outDir", directory], {
@@ -51,7 +51,7 @@ function buildLibrary(directory: string): void {
   copyTexts(directory, (file) => relative(source, file))
 }
 
-/** Copies each text beside the code that reads it. The bundle is one flat directory. */
+/** Copies each text file next to the code that reads it. The bundle is one flat directory. */
 function copyTexts(directory: string, pathIn: (file: string) => string): void {
   const taken = new Map<string, string>()
   for (const entry of readdirSync(source, { recursive: true, withFileTypes: true })) {

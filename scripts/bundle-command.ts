@@ -2,33 +2,34 @@ import { join } from "node:path"
 import { type Plugin, rolldown } from "rolldown"
 
 export interface CommandBundle {
-  /** The directory of the sources. */
+  /** Directory of the sources. */
   source: string
-  /** The directory to write the bundle to. */
+  /** Directory to write the bundle to. */
   directory: string
   version: string
 }
 
 /**
- * Bundles the command. Loading a file takes about a millisecond, so that each group is one file: the help, what every run
- * needs, the YAML parser, and the other commands. Everything else is a file of its own and is loaded on demand.
+ * Bundles the command. Loading a file takes about a millisecond, so each group is one file: the help, the code that
+ * every run needs, the YAML parser, and the other commands. All other modules have separate files that are loaded on
+ * demand.
  */
 export async function bundleCommand({ source, directory, version }: CommandBundle): Promise<void> {
   const bundle = await rolldown({
     input: {
       main: join(source, "cli/main.ts"),
-      // A worker thread starts from its own file.
+      // A worker thread needs a file to start from.
       "html-worker": join(source, "tools/web/html-worker.ts"),
     },
     platform: "node",
-    // ripgrep and jiti locate files relative to themselves; sharp is installed by the user.
+    // ripgrep and jiti locate files relative to themselves. The user installs sharp.
     external: ["@vscode/ripgrep", "jiti", "sharp"],
-    // Prefers modules to UMD: a bundler cannot follow the `require` calls of UMD.
+    // Prefers modules to UMD, because a bundler cannot follow the `require` calls of UMD.
     resolve: { mainFields: ["module", "main"] },
     transform: {
       target: "node24",
       define: { "process.env.TACKLE_VERSION": JSON.stringify(version) },
-      // For the provider packages; model/http-fetch.ts gives the reason.
+      // For the provider packages. See model/http-fetch.ts for the reason.
       inject: { Headers: [join(source, "model/http-fetch.ts"), "Headers"] },
     },
     plugins: [leaveOutLocales],
@@ -36,20 +37,20 @@ export async function bundleCommand({ source, directory, version }: CommandBundl
   })
   await bundle.write({
     dir: directory,
-    // Starts faster than modules.
+    // CommonJS starts faster than modules.
     format: "cjs",
     strict: true,
     entryFileNames: "[name].cjs",
     chunkFileNames: "[name]-[hash].cjs",
     codeSplitting: { groups },
-    // Keeps names for stack traces.
+    // Keeps names readable in stack traces.
     minify: { compress: true, mangle: false, codegen: { removeWhitespace: true } },
     comments: { legal: false },
   })
   await bundle.close()
 }
 
-/** Each group holds the matching modules with their static imports, except those of a group before it. */
+/** Each group contains the matching modules and their static imports, except modules of an earlier group. */
 const groups = [
   { name: "help", test: /src\/cli\/program\.ts$/, priority: 4 },
   {

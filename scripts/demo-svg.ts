@@ -1,6 +1,6 @@
 /**
- * Records a demo in a terminal and writes it as an animated SVG: `node scripts/demo-svg.ts`. Needs tmux and a built command.
- * The demo works on a copy of `examples/shop` with the built-in stand-in model, so it needs no key.
+ * Records a demo in a terminal and writes it as an animated SVG: `node scripts/demo-svg.ts`. Needs tmux and a built
+ * command. The demo works on a copy of `examples/shop` with the built-in model, so it needs no API key.
  */
 import { execFileSync } from "node:child_process"
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -8,17 +8,17 @@ import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
 
-/** A screen of the terminal, and when it appeared. Lines contain SGR escape sequences. */
+/** Screen of the terminal and the time at which it appeared. Lines contain SGR escape sequences. */
 interface Frame {
   lines: string[]
-  /** In milliseconds from the start. */
+  /** Time in ms since the start. */
   at: number
 }
 
 const root = resolve(import.meta.dirname, "..")
 const target = join(root, "docs/demo.svg")
 const size = { columns: 92, rows: 30 }
-/** How long the last screen stays, in milliseconds. */
+/** Time in ms for which the last screen stays. */
 const lastMs = 5_000
 const sampleMs = 80
 
@@ -101,7 +101,9 @@ function tmux(...args: string[]): string {
   return execFileSync("tmux", ["-S", socket, "-f", "/dev/null", ...args], { encoding: "utf8" })
 }
 
-/** Each distinct line is drawn once and reused by the frames. CSS shows one frame at a time. */
+/**
+ * Renders the frames as SVG. Draws each distinct line once and reuses it in all frames. CSS shows one frame at a time.
+ */
 function render(frames: readonly Frame[]): string {
   const lines = new Map<string, string>()
   const total = (frames.at(-1)?.at ?? 0) + lastMs
@@ -138,7 +140,7 @@ function render(frames: readonly Frame[]): string {
   ].join("\n")
 }
 
-/** Draws the runs of one color each at their columns, so that the font of the viewer does not shift them. */
+/** Draws each run of one color at its column, so that the viewer's font does not shift it. */
 function renderLine(line: string): string {
   let style = ""
   let column = 0

@@ -1,6 +1,6 @@
 /**
- * Shows the agent at work on a copy of `examples/shop`, without an API key: the built-in model repairs it, and the session
- * is shown. Keeps the copy if the run succeeds.
+ * Shows the agent at work on a copy of `examples/shop`, without an API key. The built-in model fixes a bug, and the
+ * script prints the session. Keeps the copy if the run succeeds.
  */
 import { spawnSync } from "node:child_process"
 import { cpSync, mkdtempSync, rmSync } from "node:fs"
@@ -27,11 +27,11 @@ tackle("run", "--model", "tackle/offline", "--allow", "edit:src/*", "--allow", "
 isRepaired = true
 tackle("session", "list")
 process.stdout.write(`
-The repaired copy is in ${project}
+The fixed copy is in ${project}
   bin/tackle session show --dir ${project}   shows what was done
   bin/tackle session undo --dir ${project}   restores the file
   rm -r ${project}                           removes the copy
-Then try a project of yours: bin/tackle run --dir PROJECT "list the files"
+To try Tackle on your own project: bin/tackle run --dir PROJECT "list the files"
 `)
 
 function tackle(...args: string[]): void {

@@ -1,6 +1,6 @@
 /**
- * The upstream MCP server `test` of `mcp-conformance-server.ts`. Through it, the suite tests forms, sampling and resources
- * that Tackle passes on to its client.
+ * Upstream MCP server `test` of `mcp-conformance-server.ts`. With it, the suite tests forms, sampling and resources
+ * that Tackle forwards to its client.
  */
 import { type ElicitRequestFormParams, McpServer, ResourceTemplate } from "@modelcontextprotocol/server"
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio"

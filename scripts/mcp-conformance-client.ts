@@ -1,6 +1,6 @@
 /**
- * The client for the protocol's conformance suite. Given the URL of a test server, it signs in if needed, lists the tools
- * and calls each. `npm run conformance:mcp` runs the suite.
+ * Client for the protocol's conformance suite. Connects to the URL of a test server, signs in if needed, lists the
+ * tools and calls each of them. `npm run conformance:mcp` runs the suite.
  */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -11,7 +11,7 @@ import { signIn } from "../src/mcp/client/oauth/sign-in.ts"
 import { openTokenStore } from "../src/mcp/client/oauth/token-store.ts"
 import { isRecord, parseJson } from "../src/util/json.ts"
 
-/** Limit of sign-ins. */
+/** Maximum number of sign-ins. */
 const maxSignIns = 2
 
 const { MCP_CONFORMANCE_SCENARIO: scenario, MCP_CONFORMANCE_CONTEXT: context } = process.env
@@ -24,7 +24,7 @@ const tackle = await createTackle({
   mcp: { suite: server },
   permission: { "*": "allow" },
 })
-// Empty answers: each form field takes its default.
+// With empty answers, each form field gets its default.
 tackle.on("question.asked", ({ questions, reply }) => void reply(questions.map(() => [])))
 try {
   await signingIn(callTools)

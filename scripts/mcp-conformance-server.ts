@@ -1,6 +1,6 @@
 /**
- * Runs the protocol's conformance suite against an MCP server with the tools that it expects:
- * `npm run conformance:mcp-server`. Arguments go to the suite, such as `--scenario ping`.
+ * Runs the protocol's conformance suite against an MCP server that offers the tools the suite expects: `npm run
+ * conformance:mcp-server`. Passes arguments to the suite, such as `--scenario ping`.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -29,7 +29,7 @@ const resource: Attachment = {
   filename: "test://embedded-resource",
 }
 
-/** The other tools finish earlier. In milliseconds. */
+/** Time in ms after which a stream ends. Only one tool runs longer. */
 const streamMs = 1000
 
 const tools: Info[] = [
@@ -54,7 +54,7 @@ const tools: Info[] = [
     async execute(_args, ctx) {
       for (const done of [0, 50, 100]) {
         await ctx.metadata({ metadata: { progress: { done, total: 100 } } })
-        // The engine merges reports that follow more quickly.
+        // The engine merges reports that follow each other more quickly.
         await new Promise((next) => setTimeout(next, 150))
       }
       return { title: "progress", output: "Done." }

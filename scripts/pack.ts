@@ -1,10 +1,10 @@
 /**
- * The published package.json differs from that of a clone. `strip`, which npm runs before packing, removes what only a
- * clone needs (Node itself, development dependencies, scripts), and `restore` puts it back from a backup file. After an
- * interrupted run, the next one continues.
+ * Prepares package.json for publishing. npm runs `strip` before packing, which removes what only a clone needs: Node
+ * itself, development dependencies and scripts. `restore` restores the file from a backup. After an interrupted run,
+ * the next run continues.
  *
- * Publish only tarballs (`npm pack`, then `npm publish tackle-….tgz`): for a directory, npm sends the package.json after
- * `postpack`, which is that of the clone.
+ * Publish only tarballs (`npm pack`, then `npm publish tackle-….tgz`). For a directory, npm sends the package.json
+ * after `postpack`, which is the one of the clone.
  */
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
@@ -33,13 +33,13 @@ function restore(): void {
   const current = readFileSync(manifest, "utf8")
   if (current !== stripped(full) && current !== full) {
     fail(
-      `${manifest} was changed while it was stripped. Bring the change into ${backup} and rename that to package.json.`,
+      `${manifest} was changed while it was stripped. Apply the change to ${backup} and rename it to package.json.`,
     )
   }
   renameSync(backup, manifest)
 }
 
-/** Returns the published text. Other fields stay unchanged. */
+/** Returns the text to publish. Keeps all other fields unchanged. */
 function stripped(full: string): string {
   const {
     devDependencies: _,

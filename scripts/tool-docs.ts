@@ -1,4 +1,7 @@
-/** Generates `docs/tools/` and `src/tools/schemas.json` from the built-in tools. A test fails when they are stale. */
+/**
+ * Generates `docs/tools/` and `src/tools/schemas.json` from the built-in tools. A test fails if these files are out of
+ * date.
+ */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { toolPages, toolSchemas } from "./tool-pages.ts"

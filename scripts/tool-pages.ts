@@ -7,7 +7,7 @@ import { readFeatures, unavailableReason } from "../src/tools/availability.ts"
 import { type BuiltinOptions, type BuiltinTool, builtinTools } from "../src/tools/index.ts"
 import { type JsonSchema, toJsonSchema } from "../src/util/json-schema.ts"
 
-/** Permissions of tools that do not have their own. */
+/** Texts for tools that do not request a permission of their own name. */
 const otherPermissions: Readonly<Record<string, string>> = {
   question: "none: it is the question",
   plan_enter: "none: it asks the user itself",
@@ -18,7 +18,7 @@ const otherPermissions: Readonly<Record<string, string>> = {
   job: "for `input`: `bash`, with the command and its input; for other actions: none",
 }
 
-/** Conditions that do not come from rules or features. */
+/** Conditions that do not follow from rules or features. */
 const otherConditions: Readonly<Record<string, string>> = {
   edit: "for models that do not get `apply_patch`",
   write: "for models that do not get `apply_patch`",
@@ -34,7 +34,7 @@ const otherConditions: Readonly<Record<string, string>> = {
   invalid: "never: Tackle uses it to answer malformed calls",
 }
 
-/** The tools with default configuration. */
+/** Features with the default configuration. */
 const features = readFeatures({ environment: {}, experimental: {}, search: false })
 const subagents = builtinAgents().filter(({ mode }) => mode === "subagent")
 const surroundings: BuiltinOptions = {
@@ -47,8 +47,8 @@ const surroundings: BuiltinOptions = {
 const tools = builtinTools(surroundings)
 
 /**
- * Contents of `src/tools/schemas.json`: JSON Schemas of the parameters by tool id. Schemas that depend on the sandbox
- * are listed separately.
+ * Returns the content of `src/tools/schemas.json`: the JSON Schemas of the parameters by tool id. Lists schemas that
+ * depend on the sandbox separately.
  */
 export async function toolSchemas(): Promise<
   Record<"always" | "sandboxed" | "bare", Record<string, JsonSchema>>
@@ -75,7 +75,7 @@ export async function toolPages(): Promise<Map<string, string>> {
   const index: string[] = []
   for (const { tool } of tools) {
     const definition = await tool.init()
-    // Without a model: conditions on the model are listed in otherConditions.
+    // Checked without a model. `otherConditions` lists the conditions on the model.
     const missing = unavailableReason(tool.id, features)
     const conditions = [
       ...(missing === undefined ? [] : [`not by default: ${missing}`]),
@@ -122,7 +122,7 @@ function parameters(schema: JsonSchema): string {
   return `Required parameters are bold.\n\n| parameter | type | description |\n|---|---|---|\n${rows.join("\n")}`
 }
 
-/** Returns a row per field; fields of nested objects are named by their path. */
+/** Returns a row for each field. Fields of nested objects are named by their path. */
 function rowsOf({ properties = {}, required = [] }: JsonSchema, prefix: string): string[] {
   return Object.entries(properties as Record<string, JsonSchema>).flatMap(([key, field]) => {
     const name = `\`${prefix}${key}\``

@@ -1,5 +1,5 @@
 /**
- * Turns off each edit strategy and decoration, and prints the share of all bent edits that only it recovers:
+ * Turns off each edit strategy and decoration, and prints the share of all bent edits that only this strategy recovers:
  * `node bench/edit-set/ablation.ts [edits of each kind, default 60]`.
  */
 import { dirname, join } from "node:path"
@@ -18,7 +18,7 @@ const bents = [
 ].flatMap((edits) => bendEach({ edits, each, seed }))
 const verdicts = bents.map((bent) => judge(bent))
 
-/** Names turned off together. */
+/** Strategies and decorations that are turned off together, by title. */
 const groups: Record<string, readonly string[]> = {
   "no strategy but exact": [
     "line-endings",

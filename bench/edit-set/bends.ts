@@ -27,7 +27,7 @@ const spaceBends: Record<string, Bend> = {
       line.kind === "kept" && random.below(2) === 0 ? `${line.text}  ` : line.text,
     ),
   "trailing spaces lost": ({ edit }) => {
-    // With equal old and new lines the expected text is ambiguous.
+    // If old and new lines are equal, the expected text is ambiguous.
     const [others, added] = [edit.lines.filter((line) => line.kind !== "new"), linesOf(edit, "new")]
     const isClear = others.every(({ text }) => added.filter((line) => line === text).length <= 1)
     return isClear ? rewriteFile(edit, (text) => (/[a-z;,]$/.test(text) ? `${text}  ` : text)) : undefined
@@ -66,9 +66,9 @@ const spaceBends: Record<string, Bend> = {
     oldString: draft.oldString.replace(/^(?=.)/gm, "    "),
   }),
   "indentation lost": (draft) => {
-    // With all old lines on one level, the indentation of new lines is undetermined,
+    // If all old lines are on one level, the indentation of new lines is ambiguous.
     const lines = draft.oldString.split("\n").filter((line) => line.trim() !== "")
-    // and so it is if the edit moves lines.
+    // If the edit moves lines, their indentation is ambiguous too.
     const [old, fresh] = [linesOf(draft.edit, "old"), linesOf(draft.edit, "new")]
     const isMoved = fresh.some(
       (line) =>
@@ -231,7 +231,7 @@ const refusals: Record<string, Bend> = {
     ]
     if (!one || !two || one.oldString === two.oldString) return undefined
     const file = `${draft.edit.before}${one.oldString}\n${two.oldString}\n${draft.edit.after}`
-    // A longer last word still begins with the text.
+    // A longer last word would still begin with the text.
     return file.includes(draft.oldString) ? undefined : { file, expected: undefined }
   },
   "refuse: not there": ({ edit, oldString }) => {
@@ -246,12 +246,12 @@ const refusals: Record<string, Bend> = {
       ? undefined
       : { file: expected, expected: undefined },
   "refuse: the changed word is another in the file": ({ edit, random, oldString }) => {
-    // A line with one changed word, for which the file has a third word.
+    // Chooses a line with one changed word for which the file has a third word.
     const pairs = edit.lines.flatMap((line, at) => {
       const next = edit.lines[at + 1]
       const word =
         line.kind === "old" && next?.kind === "new" ? onlyWordChanged(line.text, next.text) : undefined
-      // If the word occurs twice in the line, the edit may mean the other one.
+      // If the word occurs twice in the line, the edit could refer to either.
       return word && line.text.split(word).length === 2 ? [{ at, word }] : []
     })
     if (pairs.length === 0) return undefined
@@ -263,14 +263,14 @@ const refusals: Record<string, Bend> = {
     )
     const file = `${edit.before}${others.join("\n")}\n${edit.after}`
     const bare = (text: string) => text.replace(/\s+/g, "")
-    // Equal lines elsewhere with other indentation would be found.
+    // The tool would find equal lines elsewhere with other indentation.
     return bare(file).includes(bare(oldString)) ? undefined : { file, expected: undefined }
   },
 }
 
 const single: Record<string, Bend> = { exact: () => ({}), ...spaceBends, ...signBends, ...contentBends }
 
-/** The ways in which models bend an edit, alone and in pairs, and edits that must be refused. */
+/** All bends, alone and in pairs, and the edits that must be refused. They imitate how models bend edits. */
 const bends: Record<string, Bend> = {
   ...single,
   "tabs and typographic": (draft) => chain(draft, "spaces for tabs", "typographic quotes"),
@@ -290,10 +290,13 @@ function chain(draft: Draft, first: string, second: string) {
   return two && { ...bent, ...two }
 }
 
-/** The names of all bends. */
+/** Names of all bends. */
 export const bendKinds: readonly string[] = Object.keys(bends)
 
-/** Bends a real edit. Undefined if it cannot be bent that way, or if its text is not unique in the file. */
+/**
+ * Bends a real edit. Returns undefined if the edit cannot be bent in this way, or if its text is not unique in the
+ * file.
+ */
 export function bendEdit(edit: RealEdit, kind: string, random: Random): BentEdit | undefined {
   const oldString = linesOf(edit, "old").join("\n")
   const newString = linesOf(edit, "new").join("\n")
@@ -310,10 +313,13 @@ export function bendEdit(edit: RealEdit, kind: string, random: Random): BentEdit
   return whole
 }
 
-/** True if the file contains the bent text exactly. With other line endings, new lines still need the file's. */
+/**
+ * Returns whether the file contains the bent text exactly. With other line endings, new lines still need the file's
+ * line endings.
+ */
 function isExact({ file, oldString }: BentEdit, kind: string): boolean {
   if (kind === "LF for CRLF" || kind === "CRLF for LF") return false
-  // Without one of its lines the text may occur elsewhere in the file.
+  // Without one of its lines, the text may occur elsewhere in the file.
   const plain = kind === "a kept line left out" ? /\s+/g : /\r/g
   return file.replace(plain, "").includes(oldString.replace(plain, ""))
 }

@@ -1,7 +1,9 @@
 import { indentOf } from "../../src/tools/edit/text.ts"
 import { type ChangedLine, linesOf, type Random, type RealEdit } from "./edits.ts"
 
-/** An edit as a model requests it, and the expected text of the file. Without `expected` it must be refused. */
+/**
+ * Edit as a model requests it, with the expected text of the file. If `expected` is absent, the edit must be refused.
+ */
 export interface BentEdit {
   kind: string
   path: string
@@ -11,7 +13,7 @@ export interface BentEdit {
   expected: string | undefined
 }
 
-/** The edit before it is bent. All texts end their lines with `\n`. */
+/** Edit before it is bent. Lines in all texts end with `\n`. */
 export interface Draft {
   edit: RealEdit
   random: Random
@@ -21,10 +23,10 @@ export interface Draft {
   newString: string
 }
 
-/** Bends an edit. Undefined if the edit cannot be bent in this way. */
+/** Bends an edit. Returns undefined if the edit cannot be bent in this way. */
 export type Bend = (draft: Draft) => Partial<Omit<BentEdit, "kind" | "path">> | undefined
 
-/** Returns the lines of one side as the model writes them. */
+/** Returns the text of one side of the edit as the model writes it. */
 export function model(
   edit: RealEdit,
   write: (line: ChangedLine, index: number) => string | undefined,
@@ -36,7 +38,7 @@ export function model(
     .join("\n")
 }
 
-/** Rewrites the lines of both texts of the model. */
+/** Rewrites the lines of both texts from the model. */
 export function rewriteModel(edit: RealEdit, write: (line: ChangedLine) => string) {
   const written = new Map(edit.lines.map((line) => [line, write(line)]))
   if (edit.lines.every((line) => written.get(line) === line.text)) return undefined
@@ -58,13 +60,13 @@ export function rewriteFile(edit: RealEdit, write: (text: string) => string) {
   return { file: before + lines("old") + end + after, expected: before + lines("new") + end + after }
 }
 
-/** Rewrites the file if that changes only kept lines. For changed lines the expected text would be ambiguous. */
+/** Rewrites the file if this changes only kept lines. For changed lines, the expected text would be ambiguous. */
 export function keptIn(edit: RealEdit, write: (text: string) => string) {
   const isOther = edit.lines.some((line) => line.kind !== "kept" && write(line.text) !== line.text)
   return isOther ? undefined : rewriteFile(edit, write)
 }
 
-/** Rewrites both texts of the model, or the file and the result. */
+/** Rewrites both texts from the model, or the file and the expected result. */
 export function both(draft: Draft, how: { onModel?(text: string): string; onFile?(text: string): string }) {
   const { onModel = (text) => text, onFile = (text) => text } = how
   const [oldString, file] = [onModel(draft.oldString), onFile(draft.file)]
@@ -72,7 +74,7 @@ export function both(draft: Draft, how: { onModel?(text: string): string; onFile
   return { oldString, file, newString: onModel(draft.newString), expected: onFile(draft.expected) }
 }
 
-/** Rewrites one kept line, not the first or last, in both texts. */
+/** Rewrites one kept line in both texts. Never chooses the first or last line. */
 export function bendKept(draft: Draft, write: (text: string) => string | undefined, omit = false) {
   const { edit, random } = draft
   const index = pickIndex(edit, random, (line, at) => {
@@ -98,7 +100,10 @@ export function pickIndex(
   return indexes.length > 0 ? random.pick(indexes) : undefined
 }
 
-/** Returns the level width, 2 or 4, if both texts are indented by whole levels of spaces, else 0. */
+/**
+ * Returns the width of an indentation level, 2 or 4, if both texts are indented by whole levels of spaces. Otherwise
+ * returns 0.
+ */
 export function unitOf({ file, oldString, newString }: Draft): number {
   const widths = `${oldString}\n${newString}`
     .split("\n")
@@ -110,7 +115,7 @@ export function unitOf({ file, oldString, newString }: Draft): number {
   return isHalf ? 0 : unit
 }
 
-/** Replaces every `unit` of spaces with a tab. */
+/** Replaces each group of `unit` spaces with a tab. */
 export function toTabs(text: string, unit: number): string {
   return text.replace(
     /^ +/gm,
@@ -118,7 +123,7 @@ export function toTabs(text: string, unit: number): string {
   )
 }
 
-/** Returns the number of spaces that all lines begin with, 0 if there are tabs. */
+/** Returns the number of spaces at the start of all lines, or 0 if there are tabs. */
 export function sharedIndent({ oldString, newString }: Draft): number {
   const lines = `${oldString}\n${newString}`.split("\n").filter((line) => line.trim() !== "")
   return lines.every((line) => !line.startsWith("\t"))
@@ -131,12 +136,12 @@ export function dedent(text: string, by: number): string {
   return text.replace(new RegExp(`^ {1,${by}}`, "gm"), "")
 }
 
-/** Wider steps are alignment or generated text. */
+/** Maximum increase of indentation, in columns. Wider steps are alignment or generated text. */
 const maxStep = 8
 
 /**
- * True if the brackets of the new lines determine their indentation: deeper only after an opening bracket, by a step of the
- * file, and back before a closing one. Lines copied from elsewhere by a program may not do that.
+ * Returns whether the brackets of the new lines determine their indentation. Lines must go deeper only after an opening
+ * bracket, by a step of the file, and back before a closing bracket. Synthetic edits often do not.
  */
 export function tellsIndents(edit: RealEdit): boolean {
   const lines = linesOf(edit, "new").filter((line) => line.trim() !== "")
@@ -150,7 +155,7 @@ export function tellsIndents(edit: RealEdit): boolean {
   )
 }
 
-/** Returns by how much lines are deeper than the opening brackets before them. */
+/** Returns how much deeper lines are than the opening brackets before them. */
 function stepsInto(lines: readonly string[]): number[] {
   return lines.slice(1).flatMap((line, index) => {
     const step = indentOf(line).length - indentOf(lines[index] ?? "").length
@@ -173,13 +178,13 @@ function follows(above: string, line: string): boolean {
   return step <= (goesOn ? maxStep : 0)
 }
 
-/** Changes the first word of four letters or more. Undefined without such a word. */
+/** Changes the first word of at least four letters. Returns undefined if no word is that long. */
 export function changeWord(text: string, ending = "ed"): string | undefined {
   const word = /[A-Za-z]\w{3,}/.exec(text)?.[0]
   return word && text.replace(word, word + ending)
 }
 
-/** Returns the only word that differs between two lines. Undefined if they differ in more. */
+/** Returns the only word that differs between two lines. Returns undefined if more than one word differs. */
 export function onlyWordChanged(old: string, fresh: string): string | undefined {
   const [a, b] = [old.split(/\b/), fresh.split(/\b/)]
   if (a.length !== b.length) return undefined

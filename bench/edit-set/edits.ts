@@ -5,9 +5,9 @@ import { structuredPatch } from "diff"
 import { indentUnit } from "../../src/tools/edit/indentation.ts"
 import { indentOf, splitLines } from "../../src/tools/edit/text.ts"
 
-/** A seeded pseudorandom generator. */
+/** Seeded pseudorandom number generator. */
 export interface Random {
-  /** Returns an integer from 0, less than `limit`. */
+  /** Returns an integer from 0 to `limit - 1`. */
   below(limit: number): number
   /** Returns a random item. Throws for an empty list. */
   pick<T>(items: readonly T[]): T
@@ -32,7 +32,7 @@ export function createRandom(seed: number): Random {
   }
 }
 
-/** One line of a change, without its line ending. */
+/** Line of a change, without its line ending. */
 export interface ChangedLine {
   kind: "kept" | "old" | "new"
   text: string
@@ -50,9 +50,9 @@ export interface RealEdit {
   after: string
 }
 
-/** Longer changes are not edits. */
+/** Maximum number of lines of a change. Longer changes are not typical edits. */
 const maxLines = 40
-/** Lines around a change to keep on each side. */
+/** Number of lines to keep on each side of a change. */
 const maxAround = 150
 
 /** Returns the changes between two versions of a file, each with one to three context lines. */
@@ -104,10 +104,10 @@ function editsBetween(path: string, before: string, after: string, random: Rando
   return usable ? realEdits(path, before, after, random) : []
 }
 
-/** A package directory may be named like a file, such as `decimal.js`. */
+/** Error codes that mean there is no file. A package directory may be named like a file, such as `decimal.js`. */
 const nothingToRead: ReadonlySet<string> = new Set(["ENOENT", "EISDIR"])
 
-/** Returns the text of a file. Undefined if it is missing or not UTF-8. */
+/** Returns the text of a file. Returns undefined if the file is missing or not UTF-8. */
 export function textOf(path: string): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(path))
@@ -135,7 +135,10 @@ const extensions = new Set([
 const maxFileLines = 3_000
 const maxLineLength = 200
 
-/** Returns synthetic edits of the packages in a directory: lines of a file replaced by others of the same file. */
+/**
+ * Returns synthetic edits of the packages in a directory. Each edit replaces lines of a file with other lines of the
+ * same file.
+ */
 export function editsOfCode(directory: string, count: number, random: Random): RealEdit[] {
   const paths = readdirSync(directory, { recursive: true, encoding: "utf8" })
     .filter((path) => extensions.has(extname(path)) && !/\.min\.|\.d\.ts$|^\./.test(path))
@@ -181,7 +184,7 @@ function changed(lines: readonly string[], random: Random): string[] {
   return [...lines.slice(0, start), ...fresh, ...lines.slice(start + old.length)]
 }
 
-/** Indents the lines like the given one. */
+/** Indents the lines like the line `like`. */
 function reindented(lines: readonly string[], like: string): string[] {
   const own = indentOf(lines[0] ?? "")
   return lines.map((line) =>
@@ -196,7 +199,7 @@ function renamed(lines: readonly string[], random: Random): string[] {
   return lines.map((line) => line.replaceAll(word, `${word}Of`))
 }
 
-/** Returns one indentation level of the file. */
+/** Returns the text of one indentation level of the file. */
 function levelOf(lines: readonly string[]): string {
   if (lines.some((line) => line.startsWith("\t"))) return "\t"
   return " ".repeat(indentUnit(splitLines(lines.join("\n"))) ?? 2)
@@ -205,8 +208,8 @@ function levelOf(lines: readonly string[]): string {
 const sourceExtensions = new Set([".js", ".mjs", ".cjs", ".ts", ".mts", ".json", ".md"])
 
 /**
- * Returns the changes between two releases of each package that is installed in two versions. Counts the same change in
- * several builds once.
+ * Returns the changes between two releases of each package that is installed in two versions. Counts a change that
+ * appears in several builds once.
  */
 export function editsOfVersions(directory: string, random: Random): RealEdit[] {
   const edits = packagesIn(directory).flatMap(([older, newer]) =>
@@ -220,7 +223,7 @@ export function editsOfVersions(directory: string, random: Random): RealEdit[] {
   return [...new Map(keyed).values()]
 }
 
-/** Returns the directories of the two lowest versions of each package with several, older first. */
+/** Returns the directories of the two lowest versions of each package that has several versions, older first. */
 function packagesIn(directory: string): [older: string, newer: string][] {
   const found = new Map<string, Map<string, string>>()
   for (const path of packageDirectories(directory)) {

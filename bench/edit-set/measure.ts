@@ -4,13 +4,16 @@ import { bendEdit, bendKinds } from "./bends.ts"
 import type { BentEdit } from "./draft.ts"
 import { createRandom, type Random, type RealEdit } from "./edits.ts"
 
-/** The result of an edit. `right`: the expected text, or a refusal of what must be refused. `wrong`: any other text. */
+/**
+ * Result of an edit. `right` means the expected text, or the refusal of an edit that must be refused. `wrong` means any
+ * other text.
+ */
 export type Verdict = "right" | "refused" | "wrong"
 
-/** The number of edits with each verdict. */
+/** Number of edits by verdict. */
 export type Tally = Record<Verdict, number>
 
-/** Applies edits as the tool does, and returns the verdicts by kind. */
+/** Applies edits in the same way as the tool, and returns the verdicts by kind. */
 export function measureEdits(edits: readonly BentEdit[]): Map<string, Tally> {
   const tallies = new Map<string, Tally>()
   for (const edit of edits) {
@@ -21,7 +24,10 @@ export function measureEdits(edits: readonly BentEdit[]): Map<string, Tally> {
   return tallies
 }
 
-/** Applies one edit as the tool does, but without a file. `without`: strategies and decorations to turn off. */
+/**
+ * Applies one edit in the same way as the tool, but without a file. `without` names the strategies and decorations to
+ * turn off.
+ */
 export function judge(
   { file, oldString, newString, expected }: BentEdit,
   without?: ReadonlySet<string>,
@@ -44,10 +50,10 @@ export function total(tallies: Iterable<Tally>): Tally {
   return sum
 }
 
-/** Tries to bend random edits this many times as often as needed. */
+/** Maximum number of attempts per required edit. */
 const triesEach = 40
 
-/** Bends random edits in every way. `each`: number of edits of a kind, if so many can be bent that way. */
+/** Bends random edits in every way. `each` is the maximum number of edits of each kind. */
 export function bendEach(options: { edits: readonly RealEdit[]; each: number; seed: number }): BentEdit[] {
   return bendKinds.flatMap((kind, index) => {
     // Each kind has its own seed, so that a new kind does not change the others.
@@ -61,10 +67,12 @@ export function bendEach(options: { edits: readonly RealEdit[]; each: number; se
   })
 }
 
-/** Tries to bend random edits this many times as often as needed. */
+/** Maximum number of attempts per required edit. */
 const mixedTriesEach = 200
 
-/** Bends `count` edits in random ways, but not in those that must be refused. Uses no edit twice before all are used. */
+/**
+ * Bends `count` edits in random ways, except those that must be refused. Does not reuse an edit before all are used.
+ */
 export function bendMixed(options: {
   edits: readonly RealEdit[]
   count: number

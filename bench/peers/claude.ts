@@ -4,7 +4,8 @@ import type { Peer } from "./peer.ts"
 const quiet = {
   CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
   DISABLE_AUTOUPDATER: "1",
-  // As root, it accepts the permission flag below only in a sandbox. Here the network is closed and the home is private.
+  // As root, Claude Code accepts the permission flag below only in a sandbox. Here, the network is closed and the home
+  // directory is private.
   IS_SANDBOX: "1",
 }
 

@@ -9,7 +9,7 @@ export const codex: Peer = {
     launcher: true,
     format: responsesFormat,
     turn: responsesTurn,
-    // It reads through its shell. It has no tool to patch files for an unknown model.
+    // Codex reads files through its shell. For an unknown model, it has no tool to patch files.
     tools: {
       read: (path) => shell(`cat '${path}'`),
       bash: shell,

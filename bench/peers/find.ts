@@ -11,7 +11,7 @@ import { qwen } from "./qwen.ts"
 
 const peers: Peer[] = [opencode, codex, pi, gemini, qwen, claude]
 
-/** Returns the peers whose program is in `TACKLE_BENCH_PEERS` or on the path. */
+/** Returns the peers whose program is in `TACKLE_BENCH_PEERS` or in the `PATH`. */
 export async function findPeers(env: Record<string, string | undefined>): Promise<Subject[]> {
   const extra = env.TACKLE_BENCH_PEERS
   const directories = [

@@ -1,7 +1,7 @@
 import { argumentsText, pieces, type Reply, usageOf } from "../../src/testing/reply.ts"
 import { type Asked, dataEvent, type EventStream, type WireFormat } from "../../src/testing/wire-format.ts"
 
-/** Gemini's generateContent with text and function calls. Calls arrive in one piece. */
+/** Wire format of Gemini's generateContent, with text and function calls. Each call arrives as a whole. */
 export const geminiFormat: WireFormat = {
   accepts: (method, path) =>
     method === "POST" && /^\/v1beta\/models\/[^/]+:(stream)?[gG]enerateContent/.test(path),
@@ -11,7 +11,9 @@ export const geminiFormat: WireFormat = {
   error: (message) => JSON.stringify({ error: { code: 400, message, status: "INVALID_ARGUMENT" } }),
 }
 
-/** Returns the position in the script: the number of answers with a call. Undefined without tools. */
+/**
+ * Returns the position in the script: the number of answers with a call. Returns undefined for a request without tools.
+ */
 export function geminiTurn(body: Record<string, unknown>): number | undefined {
   if (!Array.isArray(body.tools) || body.tools.length === 0 || !Array.isArray(body.contents)) return undefined
   const contents: { role?: string; parts?: object[] }[] = body.contents

@@ -4,8 +4,8 @@ import { once } from "node:events"
 const mark = "TACKLE_BENCH_ISOLATED"
 
 /**
- * Runs the work without a network: starts this program again in a network namespace with only loopback, and exits with its
- * exit code. If the system does not allow that, prints a warning and runs the work directly.
+ * Runs the work without a network. Starts this program again in a network namespace with only loopback, and returns its
+ * exit code. If the system does not allow this, prints a warning and runs the work directly.
  */
 export async function isolate(work: () => Promise<number>): Promise<number> {
   if (process.env[mark]) return work()
@@ -13,10 +13,10 @@ export async function isolate(work: () => Promise<number>): Promise<number> {
     (flags) => spawnSync("unshare", [...flags, "ip", "link", "set", "lo", "up"]).status === 0,
   )
   if (!unshare) {
-    process.stderr.write("No private network to be had here: the peers could reach the outside.\n")
+    process.stderr.write("Cannot create a private network, so the peers can access the internet.\n")
     return work()
   }
-  // "$@" passes every argument unchanged.
+  // Passes every argument unchanged.
   const script = 'ip link set lo up && exec "$@"'
   const own = [process.execPath, ...process.execArgv, ...process.argv.slice(1)]
   const child = spawn("unshare", [...unshare, "sh", "-c", script, "sh", ...own], {

@@ -2,7 +2,7 @@ import { argumentsText, callID, pieces, type Reply, usageOf } from "../../src/te
 import type { Asked, EventStream, WireFormat } from "../../src/testing/wire-format.ts"
 import { namedEvent } from "./named-event.ts"
 
-/** Anthropic's Messages with text and tool calls. */
+/** Wire format of Anthropic's Messages API, with text and tool calls. */
 export const messagesFormat: WireFormat = {
   accepts: (method, path) => method === "POST" && /^\/v1\/messages(\?|$)/.test(path),
   streams: (asked) => asked.body.stream === true,
@@ -12,7 +12,9 @@ export const messagesFormat: WireFormat = {
   error: (message) => JSON.stringify({ type: "error", error: { type: "invalid_request_error", message } }),
 }
 
-/** Returns the position in the script: the number of answers with a call. Undefined without tools. */
+/**
+ * Returns the position in the script: the number of answers with a call. Returns undefined for a request without tools.
+ */
 export function messagesTurn(body: Record<string, unknown>): number | undefined {
   if (!Array.isArray(body.tools) || body.tools.length === 0 || !Array.isArray(body.messages)) return undefined
   const messages: { content: string | { type: string }[] }[] = body.messages

@@ -2,15 +2,15 @@ import { mkdir, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import type { Subject } from "../subject.ts"
 
-/** Another agent. Its program may be missing on this machine. */
+/** Another agent to compare with. Its program may not be installed on this machine. */
 export interface Peer {
-  /** The name of the program. */
+  /** Name of the program. */
   name: string
-  /** `program` is the path of the executable. */
+  /** Returns the subject. `program` is the path of the executable. */
   subject(program: string): Subject
 }
 
-/** Writes a configuration file of a peer: text unchanged, other values as JSON. */
+/** Writes a configuration file of a peer. Writes a string unchanged and any other value as JSON. */
 export async function writeConfig(directory: string, name: string, content: unknown): Promise<void> {
   const path = join(directory, name)
   await mkdir(dirname(path), { recursive: true })

@@ -2,7 +2,7 @@ import { argumentsText, callID, pieces, type Reply, usageOf } from "../../src/te
 import type { Asked, EventStream, WireFormat } from "../../src/testing/wire-format.ts"
 import { namedEvent } from "./named-event.ts"
 
-/** OpenAI's Responses, streamed, with text and function calls. */
+/** Wire format of OpenAI's streamed Responses API, with text and function calls. */
 export const responsesFormat: WireFormat = {
   accepts: (method, path) => method === "POST" && path.startsWith("/v1/responses"),
   streams: () => true,
@@ -11,7 +11,10 @@ export const responsesFormat: WireFormat = {
   error: (message) => JSON.stringify({ error: { message, type: "invalid_request_error" } }),
 }
 
-/** Returns the position in the script: the number of groups of calls in the conversation. Undefined without tools. */
+/**
+ * Returns the position in the script: the number of groups of calls in the conversation. Returns undefined for a
+ * request without tools.
+ */
 export function responsesTurn(body: Record<string, unknown>): number | undefined {
   if (!Array.isArray(body.tools) || body.tools.length === 0 || !Array.isArray(body.input)) return undefined
   const types = body.input.map((item: { type?: string }) => item.type ?? "message")

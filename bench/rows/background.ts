@@ -7,14 +7,17 @@ const command = "sleep 20 & echo started"
 const scenario: Scenario = {
   replies: (tools) => [{ calls: [tools.bash(command)] }, { text: "Done." }],
   async check({ subject, requests }) {
-    // The command is in the conversation too and contains the printed word.
+    // The conversation also contains the command, which includes the printed word.
     const rest = JSON.stringify(requests.at(-1)?.body).replaceAll("echo started", "")
-    if (!rest.includes("started")) return "the output did not come back"
+    if (!rest.includes("started")) return "the model did not receive the output"
     return subject !== "tackle" || rest.includes("job_") ? undefined : "the result does not mention a job"
   },
 }
 
-/** A command that leaves a process behind: the call ends with the shell, not with the process that holds its pipe. */
+/**
+ * Measures a command that leaves a process behind. The call must end with the shell, not with the process that keeps
+ * the pipe open.
+ */
 export const backgroundRow: Row = {
   id: "background",
   async measure(bench) {

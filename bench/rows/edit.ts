@@ -6,13 +6,13 @@ import { bendEach, bendMixed, measureEdits, type Tally, total } from "../edit-se
 import type { Line } from "../line.ts"
 
 const repository = dirname(dirname(import.meta.dirname))
-/** A seed that was not used to develop the matching. */
+/** Seed that was not used while the matching was developed. */
 const seed = 52_901
 const each = 60
-/** The number of edits that other agents were measured with. */
+/** Number of edits with which other agents were measured. */
 const mixedCount = 132
 
-/** Measures how many real edits, bent as models bend them, the `edit` tool applies. Starts no process. */
+/** Measures how many real edits the `edit` tool applies after they are bent as models bend them. Starts no process. */
 export const editRow: Row = {
   id: "edit",
   async measure(bench) {

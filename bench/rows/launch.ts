@@ -3,7 +3,7 @@ import type { Bench, Row } from "../bench.ts"
 import { line } from "../line.ts"
 import { runProcess } from "../run-subject.ts"
 
-/** Commands without a model, compared with an empty Node program. */
+/** Measures commands without a model against an empty Node program. */
 export const launchRow: Row = {
   id: "launch",
   measure: async (bench) => [await flag(bench, "--version"), await flag(bench, "--help")],

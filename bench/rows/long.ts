@@ -3,12 +3,12 @@ import { line } from "../line.ts"
 import type { Scenario, Trace } from "../run-subject.ts"
 import { median } from "../statistics.ts"
 
-/** At least two parts per turn: more than a thousand at the end. */
+/** Number of turns. Each has at least two parts, so the session ends with more than a thousand. */
 const turns = 500
-/** The number of turns at each end to compare. */
+/** Number of turns to compare at each end. */
 const ends = 50
 
-/** Short calls, so that their number grows more than the bytes that the model receives. */
+/** Scenario with short calls, so that the number of calls grows faster than the bytes that the model receives. */
 const scenario: Scenario = {
   files: Object.fromEntries(Array.from({ length: turns }, (_, turn) => [`${turn}.txt`, `${turn}\n`])),
   replies: (tools, path) => [
@@ -17,7 +17,7 @@ const scenario: Scenario = {
   ],
 }
 
-/** Growth of the engine's time between two turns: the floor sends the same and stores nothing. */
+/** Measures how the engine's time between two turns grows. The floor sends the same requests and stores nothing. */
 export const longRow: Row = {
   id: "long",
   async measure(bench) {

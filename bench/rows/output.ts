@@ -11,13 +11,13 @@ const scenario: Scenario = {
   replies: (tools) => [{ calls: [tools.bash(`yes '${text}' | head -c ${bytes}`)] }, { text: "Done." }],
   async check({ requests }) {
     const next = requests.at(-1)
-    // The text also occurs once or twice in the command.
-    if (JSON.stringify(next?.body).split(text).length < 10) return "the output did not come back"
-    return (next?.bytes ?? 0) < 2_000_000 ? undefined : "the output came back uncut"
+    // The command itself contains the text once or twice.
+    if (JSON.stringify(next?.body).split(text).length < 10) return "the model did not receive the output"
+    return (next?.bytes ?? 0) < 2_000_000 ? undefined : "the output was not truncated"
   },
 }
 
-/** One `bash` call that writes 500 MB. */
+/** Measures one `bash` call that writes 500 MB. */
 export const outputRow: Row = {
   id: "output",
   async measure(bench) {
@@ -31,7 +31,7 @@ export const outputRow: Row = {
         unit: "time",
         runs,
         figure: (trace) => gapMs(trace, 0),
-        // All output is kept, so the time of the disk is added.
+        // Tackle keeps all output, so the disk's write time is added to the limit.
         target: {
           kind: "figure",
           limit: 900 * (await bench.slowness()) + onDisk,
@@ -51,8 +51,8 @@ export const outputRow: Row = {
 }
 
 /**
- * Measures the disk alone, alternately before and after a run of Tackle: its time changes by a factor of ten within seconds,
- * and the first writer finds more free memory.
+ * Measures the disk alone, alternately before and after a run of Tackle. The disk's time changes by a factor of ten
+ * within seconds, and the first writer finds more free memory.
  */
 function measureRuns(bench: Bench): Promise<Runs<Trace & { diskMs?: number }>> {
   let diskFirst = false

@@ -5,7 +5,7 @@ import type { Scenario } from "../run-subject.ts"
 const numbers = [1, 2, 3, 4, 5, 6, 7, 8]
 const sleepMs = 1000
 
-/** Each call prints another number, because eight equal calls would count as a loop. */
+/** Scenario with different calls, because eight equal calls would count as a loop. */
 const scenario: Scenario = {
   replies: (tools) => [
     { calls: numbers.map((number) => tools.bash(`sleep 1; printf 'rested-%s\\n' ${number}`)) },
@@ -15,11 +15,11 @@ const scenario: Scenario = {
     const last = JSON.stringify(requests.at(-1)?.body)
     return numbers.every((number) => last.includes(`rested-${number}`))
       ? undefined
-      : "not every call came back"
+      : "the model did not receive every result"
   },
 }
 
-/** Eight calls of one answer that can run in parallel. */
+/** Measures eight calls of one answer that can run in parallel. */
 export const parallelRow: Row = {
   id: "parallel",
   async measure(bench) {

@@ -9,17 +9,17 @@ import { hostileTexts } from "../hostile-texts.ts"
 import { line } from "../line.ts"
 import { runProcess } from "../run-subject.ts"
 
-/** The minimum number of cases per run of the command, so that its start matters little. */
+/** Minimum number of cases per run of the command, so that its startup time matters little. */
 const manyCases = 5_000
 const texts = 10_000
 
-/** Speed of rule tests, and the longest time of one decision. */
+/** Measures the speed of rule tests and the longest time of one decision. */
 export const permissionRow: Row = {
   id: "permission",
   measure: async (bench) => [await casesLine(bench), await verdictLine(bench)],
 }
 
-/** Runs `permission test` on the test corpus several times. */
+/** Measures several runs of `permission test` on the test corpus. */
 async function casesLine(bench: Bench) {
   const files = globSync(join(import.meta.dirname, "../../test/corpus/permission/*.jsonl"))
   const corpus = (await Promise.all(files.map((file) => readFile(file, "utf8"))))
@@ -42,12 +42,12 @@ async function casesLine(bench: Bench) {
     unit: "time",
     runs,
     figure: ({ started, ended }) => ((ended - started) / cases.length) * 1_000,
-    // Two thousand per second.
+    // Corresponds to two thousand cases per second.
     target: { kind: "figure", limit: 500 * (await bench.slowness()) },
   })
 }
 
-/** The longest of many decisions on random texts, after the parser is loaded. */
+/** Measures the slowest of many decisions on random texts, after the parser is loaded. */
 async function verdictLine(bench: Bench) {
   const policy = { layers: [{ name: "defaults", rules: defaultRules() }] } as const
   const scope: Scope = { directory: "/w", worktree: "/w", policy: () => policy, own: [] }

@@ -1,7 +1,7 @@
 import { type Row, startMs } from "../bench.ts"
 import { line } from "../line.ts"
 
-/** One prompt, answered immediately by a text. */
+/** Measures one prompt that the model answers immediately with text. */
 export const startRow: Row = {
   id: "start",
   async measure(bench) {
@@ -21,7 +21,7 @@ export const startRow: Row = {
         unit: "size",
         runs,
         figure: (trace) => trace.peakBytes,
-        // 95 MB when the floor took 61 MB.
+        // Tackle may use 95 MB when the floor uses 61 MB.
         target: { kind: "ratio", limit: 95 / 61, of: "floor" },
       }),
     ]

@@ -3,18 +3,18 @@ import { type CorpusCase, corpora, expected, readPieces, summary } from "../../t
 import type { Row } from "../bench.ts"
 import { line } from "../line.ts"
 
-/** Characters per streamed piece. */
+/** Number of characters per streamed piece. */
 const pieceLength = 4
 
-/** The sets of texts and their titles in the table. */
+/** Sets of texts with their titles in the table. */
 const sets = [
   { cases: corpora.synthetic, title: "calls in text" },
   { cases: corpora["model-texts"], title: "calls in models' own forms" },
 ]
 
 /**
- * Percentage of corpus texts that are read correctly: remaining text, calls with inputs, and malformed calls. One line for
- * each set and dialect.
+ * Measures the percentage of corpus texts that are read correctly: the remaining text, the calls with their input, and
+ * the malformed calls. Each set and dialect has one line.
  */
 export const syntheticRow: Row = {
   id: "synthetic",

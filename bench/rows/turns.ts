@@ -5,7 +5,10 @@ import { median } from "../statistics.ts"
 
 const turns = 100
 
-/** A hundred turns with one small `read` each. Each reads another file, because repetitions would count as a loop. */
+/**
+ * Scenario of a hundred turns with one small `read` each. Each turn reads another file, because repetitions would count
+ * as a loop.
+ */
 const scenario: Scenario = {
   files: Object.fromEntries(Array.from({ length: turns }, (_, turn) => [name(turn), text(turn)])),
   replies: (tools, path) => [
@@ -16,11 +19,11 @@ const scenario: Scenario = {
     const last = JSON.stringify(requests.at(-1)?.body)
     return last.includes(marker(turns - 1)) && last.includes(marker(0))
       ? undefined
-      : "the files did not come back"
+      : "the model did not receive the files"
   },
 }
 
-/** Cost of a turn, its growth with the conversation, and the total. */
+/** Measures the cost of a turn, its growth during the conversation, and the total. */
 export const turnsRow: Row = {
   id: "turns",
   async measure(bench) {
@@ -51,7 +54,7 @@ export const turnsRow: Row = {
         unit: "time",
         runs,
         figure: (trace) => trace.ended - trace.started,
-        // Leaves room for code that would have to be clever to be faster.
+        // The limit leaves room to keep the code simple.
         target: { kind: "ratio", limit: 3, of: "floor" },
       }),
       line({
@@ -60,19 +63,22 @@ export const turnsRow: Row = {
         unit: "size",
         runs,
         figure: (trace) => trace.peakBytes,
-        // 130 MB when the floor took 95 MB.
+        // Tackle may use 130 MB when the floor uses 95 MB.
         target: { kind: "ratio", limit: 130 / 95, of: "floor" },
       }),
     ]
   },
 }
 
-/** Compares the last ten turns with ten others, counted from 0. */
+/** Returns the ratio of the last ten turns to the ten turns that start at `from`, counted from 0. */
 function lastTenAgainst(trace: Trace, from: number): number {
   return median(gaps(trace).slice(-10)) / median(gaps(trace).slice(from, from + 10))
 }
 
-/** Informative: in the first ten turns V8 still compiles the floor, while Tackle is already compiled. */
+/**
+ * Describes the growth since the first ten turns. It is only informative, because V8 still compiles the floor during
+ * these turns, while Tackle is already compiled.
+ */
 function sinceTheStart(runs: Runs<Trace>): string {
   const figures = [...runs].flatMap(([name, traces]) =>
     Array.isArray(traces)

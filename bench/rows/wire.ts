@@ -1,7 +1,7 @@
 import type { Row } from "../bench.ts"
 import { line } from "../line.ts"
 
-/** Size of the request before the user's text: system prompt and all default tools. */
+/** Measures the size of the request before the user's text: the system prompt and all default tools. */
 export const wireRow: Row = {
   id: "wire",
   async measure(bench) {

@@ -6,7 +6,7 @@ import { doStream } from "../subjects.ts"
 const small = 100_000
 const large = 1_000_000
 
-/** One `write` call whose arguments arrive in 16-character pieces. */
+/** Measures one `write` call whose arguments arrive in 16-character pieces. */
 export const writeRow: Row = {
   id: "write",
   async measure(bench) {
@@ -29,7 +29,10 @@ function stream(bench: Bench, size: number, runs: number) {
   return bench.compare(scenario(size), { runs, extra: [doStream] })
 }
 
-/** Compared with Tackle's time for the small write: ten times the bytes may take little more than ten times as long. */
+/**
+ * Returns the line of the large write, compared with Tackle's time for the small write. Ten times the bytes may take
+ * only slightly more than ten times as long.
+ */
 function largeLine(first: Map<string, Trace[] | string>, second: Map<string, Trace[] | string>): Line {
   const own = "its 100 KB"
   return line({
@@ -50,6 +53,6 @@ function scenario(size: number): Scenario {
       { text: "Done." },
     ],
     check: async ({ read }) =>
-      (await read("made.ts")) === content ? undefined : "the file is not as written",
+      (await read("made.ts")) === content ? undefined : "the file does not have the written content",
   }
 }
