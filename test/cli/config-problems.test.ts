@@ -57,7 +57,7 @@ test("runs commands on sessions despite a config error, and reports it in one li
     env: { TACKLE_CONFIG: file },
   })
   expect(trusted).toMatchObject({ code: 0, stdout: expect.stringContaining("second") })
-  expect(trusted.stderr).toContain("(And 2 more:")
+  expect(trusted.stderr).toContain("(2 more: run")
 })
 
 test("reports every config error in doctor as a failed check, and continues", async () => {
