@@ -1,7 +1,7 @@
 import type { ModelRef } from "../schema/message.ts"
 import type { Rule, Ruleset } from "../schema/permission.ts"
 
-/** A prompt, a model, and what the agent may do. */
+/** The prompt, model, limits and permissions of an agent. */
 export interface Agent {
   name: string
   description: string
@@ -13,21 +13,24 @@ export interface Agent {
   temperature?: number
   /** Maximum number of model steps per prompt. */
   steps: number
-  /** Rules of the user's config for this agent: one layer of the policy. */
+  /** Rules for this agent in the user's config. They are one layer of the policy. */
   permission: Ruleset
-  /** Rules of the project, applied over those. They never lift a deny or the ceiling. */
+  /**
+   * Rules for this agent in the project's config, applied after `permission`. They never override a deny or the
+   * ceiling.
+   */
   projectPermission?: Ruleset
-  /** Rules of the user's environment, applied over both. */
+  /** Rules for this agent in the user's environment, applied after the other rules. */
   environmentPermission?: Ruleset
-  /** Bounds of a built-in agent. The stricter of these and the policy applies. */
+  /** Maximum permissions of a built-in agent. The stricter of the ceiling and the policy applies. */
   ceiling?: Ruleset
-  /** The tools of the agent, as bounds that no rule lifts. */
+  /** Rules that limit the agent to its tools. No other rule overrides them. */
   tools?: Ruleset
-  /** Not listed for users. */
+  /** Hides the agent from lists for users. */
   hidden?: boolean
-  /** Commands run only in a sandbox, regardless of the config. */
+  /** Runs commands only in a sandbox, regardless of the config. */
   sandbox?: "require"
-  /** In plan mode the agent may write only the plan file of the session. */
+  /** Allows the agent to write only the plan file of the session. Set for plan mode. */
   plans?: true
 }
 
@@ -39,18 +42,21 @@ export interface AgentConfig {
   model?: ModelRef | undefined
   temperature?: number | undefined
   steps?: number | undefined
-  /** Tools by id or pattern. False removes a tool. True allows nothing that the rules do not allow. */
+  /**
+   * Tools by id or pattern. `false` removes a tool. `true` keeps a tool, but allows nothing that the rules do not
+   * allow.
+   */
   tools?: Readonly<Record<string, boolean>> | undefined
   hidden?: boolean | undefined
   disable?: boolean | undefined
 }
 
-/** The default step limit. */
+/** Default maximum number of model steps per prompt. */
 export const defaultSteps = 100
 
 type RulesByAgent = Readonly<Record<string, Ruleset>>
 
-/** Permission rules by agent name: of the user, the project and the environment. */
+/** Permission rules by agent name, from the user's config, the project's config and the user's environment. */
 export interface AgentRules {
   own?: RulesByAgent | undefined
   project?: RulesByAgent | undefined
@@ -58,8 +64,8 @@ export interface AgentRules {
 }
 
 /**
- * Returns the built-in agents with the changes of the config, and the agents of the config. A name that occurs only in
- * rules defines an agent too. Agents with `disable` are omitted.
+ * Returns the built-in agents, as changed by the config, and the agents that the config defines. A name that occurs
+ * only in rules also defines an agent. Agents with `disable` are omitted.
  */
 export function mergeAgents(
   builtins: readonly Agent[],
@@ -101,7 +107,7 @@ function rulesOf(rules: RulesByAgent, name: string): Ruleset {
   return (Object.hasOwn(rules, name) ? rules[name] : undefined) ?? []
 }
 
-/** Permissions that are not tools: a list of tools does not restrict them. */
+/** Permissions that do not belong to tools. A list of tools does not restrict them. */
 const questions = ["external_directory", "doom_loop"]
 
 function toolBounds(agent: string, tools: Readonly<Record<string, boolean>>): Ruleset {

@@ -2,7 +2,7 @@ import type { Rule } from "../schema/permission.ts"
 import { readText } from "../util/file-system.ts"
 import { type Agent, defaultSteps } from "./agent.ts"
 
-/** The permissions of `explore`. The last two are not tools; the general rules decide them. */
+/** Permissions of the agent `explore`. The last two do not belong to tools and are decided by the general rules. */
 const forExploring = [
   "grep",
   "glob",
@@ -34,7 +34,7 @@ export function builtinAgents(): Agent[] {
       prompt: readText(new URL("./plan.md", import.meta.url)),
       steps: defaultSteps,
       permission: [],
-      // Rules cannot tell which commands only read. A sandbox without writable directories can.
+      // Rules cannot recognize which commands only read. A sandbox without writable directories prevents all writes.
       sandbox: "require",
       plans: true,
       ceiling: [rule("*", "allow"), rule("edit", "deny"), rule("sandbox_escape", "deny")],

@@ -2,16 +2,16 @@ import type { ToolSet } from "ai"
 import type { ToolListing } from "../registry/registry.ts"
 import type { CallOutcome } from "./call.ts"
 
-/** The part of an engine that is needed here; what `createTackle` returns has it. */
+/** The methods of an engine that {@link toAiTools} needs. The object that `createTackle` returns has them. */
 export interface AiToolSource {
   tools(scope?: { agent?: string; model?: string }): Promise<ToolListing[]>
   callTool(call: { tool: string; input: string; agent?: string; signal?: AbortSignal }): Promise<CallOutcome>
 }
 
 /**
- * The engine's tools for the AI SDK's own loop (`streamText`, `generateText`), for applications that keep it. Every
- * call goes through the engine: arguments are checked, permission is decided, output is bounded. A failed call throws
- * with the text for the model. Nothing is recorded, and files count as read as they are at the call. Needs the
+ * Returns the engine's tools for applications that use the loop of the AI SDK (`streamText`, `generateText`). Every
+ * call goes through the engine, which checks arguments and permissions and limits the output. A failed call throws with
+ * the text for the model. Calls are not recorded, and every file counts as read in its current state. Requires the
  * package `ai`.
  */
 export async function toAiTools(

@@ -8,11 +8,11 @@ import { LoopRefusedError } from "./call-failure.ts"
 import type { Step } from "./context.ts"
 import type { PreparedCall } from "./prepare.ts"
 
-/** How a request waits for its reply. */
+/** Options for waiting for the reply to a request. */
 export interface AskOptions {
   /** Withdraws the request when it fires. */
   signal: AbortSignal
-  /** Runs before the user is asked, so that the call is visible by then. */
+  /** Called before the user is asked, so that the call is already visible. */
   announce?: (() => Promise<void>) | undefined
 }
 
@@ -28,7 +28,10 @@ export function ask(
   return run.engine.permission.ask(asked, scope, signal, announce)
 }
 
-/** Asks before the same call runs again and again. Throws `LoopRefusedError` if the user refuses. */
+/**
+ * Asks for permission if a call repeats earlier calls without progress. Throws `LoopRefusedError` if permission is
+ * refused.
+ */
 export async function askAboutLoop(
   prepared: PreparedCall,
   past: readonly PastCall[],
@@ -48,8 +51,8 @@ export async function askAboutLoop(
 }
 
 /**
- * Asks before a tool of a third party runs, whether it asks by itself or not. Throws `PermissionError`, and `TypeError`
- * for a tool whose own `ask` returns anything other than patterns.
+ * Requests permission before a third-party tool runs, even if the tool also requests permission itself. Throws
+ * `PermissionError`. Throws `TypeError` if the `ask` function of the tool does not return patterns.
  */
 export async function askForThirdParty(
   prepared: PreparedCall,
@@ -65,12 +68,15 @@ export async function askForThirdParty(
   await ask({ permission: tool.id, ...named, metadata }, prepared, step, options)
 }
 
-/** Returns how requests and questions name a call. */
+/** Returns the reference that identifies a call in requests and questions. */
 export function referenceTo({ callID }: Call, { messageID, active }: Step): CallReference {
   return { messageID, callID, parent: active.run.caller }
 }
 
-/** Checks what a tool's own `ask` returns. It names patterns only; the permission stays the tool's id. */
+/**
+ * Validates the result of a tool's `ask` function. The function returns only patterns. The permission is always the
+ * tool's id.
+ */
 function namedPatterns(tool: string, named: unknown): { patterns: string[]; always?: string[] } {
   const { patterns, always } = isRecord(named) ? named : {}
   if (!isTexts(patterns) || (always !== undefined && !isTexts(always))) {

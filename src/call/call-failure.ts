@@ -6,7 +6,7 @@ import { AbortedError, TimeoutError } from "../util/abort.ts"
 import { errorMessage, TackleError } from "../util/errors.ts"
 import type { Call, CallOutcome, Turn } from "./call.ts"
 
-/** A repeated call that was refused. */
+/** Thrown when a repeated call is refused. */
 export class LoopRefusedError extends TackleError {
   readonly refusal: PermissionError | undefined
   constructor(tool: string, count: number, cause: unknown) {
@@ -19,12 +19,12 @@ export class LoopRefusedError extends TackleError {
   }
 }
 
-/** Why a call ended as an error, in `metadata.kind`. */
+/** The reason why a call ended as an error, stored in `metadata.kind`. */
 export type FailureKind = "refused" | "loop" | "aborted" | "timeout" | "failed"
 
 /**
- * Turns whatever a call threw into its last state: the text for the model and the kind for programs. For a call that was
- * interrupted, the text says whether it may have had effects. Refusals are also added to the turn.
+ * Converts the error of a call to its last state, with a text for the model and a kind for programs. For an interrupted
+ * call, the text says whether the call may have had effects. Refusals are also added to the turn.
  */
 export function settleFailure(
   error: unknown,

@@ -5,11 +5,11 @@ import type { Handover } from "../tool/tool.ts"
 /** A call as the model made it. */
 export interface Call {
   callID: string
-  /** The name as written. The tool may not exist. */
+  /** Name of the tool as the model wrote it. The tool may not exist. */
   tool: string
-  /** The arguments as written: JSON text, or an attempt at it. */
+  /** Arguments as the model wrote them. They may be invalid JSON. */
   raw: string
-  /** The output limit cut the answer off inside this call. */
+  /** True if the output limit cut the answer off inside this call. */
   cut?: boolean
   /** Describes the repairs made when the call was read from text. */
   repaired?: string
@@ -21,7 +21,7 @@ export interface CallOutcome {
   state: ToolStateCompleted | ToolStateError
 }
 
-/** A past call of this turn, for the loop detector. `result` is the text that the model read. */
+/** An earlier call of the turn, for the loop detector. `result` is the text that the model received. */
 export interface PastCall {
   tool: string
   input: string
@@ -34,7 +34,7 @@ export interface Turn {
   refused: Refusal[]
   /** Number of calls refused as a loop. The third ends the run. */
   loopRefusals: number
-  /** Set by a call that hands the session to another agent. No further call of the step runs. */
+  /** Set by a call that hands the session over to another agent. No later call of the step runs. */
   handover?: Handover
 }
 

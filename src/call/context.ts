@@ -31,8 +31,8 @@ import type { Call, RecordedResults, Turn } from "./call.ts"
 import type { Questions } from "./questions.ts"
 
 /**
- * The services of one engine that a tool call needs. `engine/` creates them once and closes them in reverse order. `session/session-engine.ts` adds
- * what sessions need: it is the same object, with more of it visible.
+ * The services of an engine that a tool call needs. `engine/` creates them once and closes them in reverse order.
+ * `SessionEngine` is a wider interface to the same object, with the services that sessions need.
  */
 export interface Engine {
   permission: Permission
@@ -40,52 +40,58 @@ export interface Engine {
   registry: Registry
   questions: Questions
   jobs: JobCapability
-  /** Undefined when language servers are off. */
+  /** Undefined if language servers are disabled. */
   lsp?: LanguageCapability
-  /** Undefined when no formatter is on. */
+  /** Undefined if no formatter is enabled. */
   formatter?: FormatterService
-  /** Undefined when no plugin is loaded. */
+  /** Undefined if no plugin is loaded. */
   plugins?: PluginHost
-  /** Hides secrets in everything that a call leaves behind. */
+  /** Hides secrets in everything that a call returns, stores or announces. */
   mask?: SecretMask
-  /** Limits for the output of tools, over the defaults. */
+  /** Output limits for tools, which override the defaults. */
   outputLimits?: Partial<OutputLimits>
-  /** `<data>/truncate`: contains one directory of spill files per session. */
+  /** The directory `<data>/truncate`, which contains one directory of spill files per session. */
   spillRoot: string
   /** Maximum size of a spill file in bytes. */
   spillBytes?: number
-  /** `PATH` of the commands that run. */
+  /** `PATH` for the commands that tools run. */
   searchPath?: string
   /** Returns the sandbox for the commands of an agent. */
   sandbox(agent: Agent, scope: Scope): SandboxCapability
-  /** Returns the directories that a session reads without a question: its spill files, its plan, its agent's skills. */
+  /**
+   * Returns the directories that a session can read without asking: its spill files, its plan and the skills of its
+   * agent.
+   */
   ownDirectories(session: RunSession, agent: Agent): string[]
-  /** Reports an error that a tool's code let escape. */
+  /** Reports an error that escaped from a tool's code. */
   onEscape(tool: string, error: unknown): void
 }
 
-/** The rules that bind agents, per session. */
+/** Provides the permission policy of an agent in a session. */
 export interface Policies {
   /** Builds the policy from the current grants and parent sessions. */
   of(session: PolicySession, agent: Agent): Policy
-  /** Reads the grants and parent sessions that `of` uses. Throws `OrphanError`. */
+  /** Reads the grants and parent sessions that `of` uses. Throws `OrphanError` if a parent session no longer exists. */
   load(session: PolicySession): Promise<void>
 }
 
-/** The part of a session that its policy depends on. Without a session, the id is empty or the caller's. */
+/**
+ * The fields of a session that its policy depends on. A standalone call has the session id of its caller, or an empty
+ * id.
+ */
 export type PolicySession = Pick<Session, "id" | "worktree" | "parentID">
 
-/** The part of a session that its calls need. A standalone call has an id and directories, but no stored session. */
+/** The fields of a session that its calls need. A standalone call has an id and directories, but no stored session. */
 export type RunSession = Pick<Session, "id" | "directory" | "worktree" | "parentID">
 
 /** One prompt, or one standalone call. */
 export interface Run {
   readonly engine: Engine
-  /** The session as it is now. */
+  /** The session in its current state. */
   readonly session: RunSession
   /** Undefined for a standalone call. */
   readonly model?: Model
-  /** The files that the session has read and written. */
+  /** Files that the session has read and written. */
   readonly files: FileTracker
   /** Records file changes for undo. Undefined for a standalone call. */
   readonly changes?: ChangeCapability
@@ -95,55 +101,56 @@ export interface Run {
   readonly planFile?: string
   /** Asks the session's model. Undefined without a model. */
   readonly sample?: Sample
-  /** Shows the user a form of an MCP server. Undefined when only questions can be shown. */
+  /** Shows the user a form from an MCP server. Undefined if only questions can be shown. */
   readonly form?: AskForm
   /** Runs a subagent for a call. Undefined for a standalone call. */
   readonly spawn?: (request: SpawnRequest, call: CallReference) => Promise<SubagentResult>
-  /** The `task` call that this run works for. Every request names it. */
+  /** The `task` call that started this run. Every request includes it. */
   readonly caller?: NonNullable<CallReference["parent"]>
-  /** Fires on the user's interrupt and at the end of the run. */
+  /** Fires when the user interrupts the run and when the run ends. */
   readonly signal: AbortSignal
 }
 
-/** An agent at work on a run. A run changes its agent when a tool hands the session over. */
+/** An agent that is active on a run. The agent of a run changes when a tool hands the session over. */
 export interface ActiveAgent {
   readonly run: Run
   readonly agent: Agent
-  /** Permission requests of this agent are checked against this scope. */
+  /** The scope against which permission requests of this agent are checked. */
   readonly scope: Scope
   readonly sandbox: SandboxCapability
-  /** Selects the tools that the registry offers. Includes the tools that cannot work here, with the reasons. */
+  /** The scope that selects the tools to offer. Includes the tools that cannot work here, with the reasons. */
   readonly toolScope: ToolScope
-  /** Tools that are not offered yet, but can be called by their exact names. */
+  /** Tools that are not offered yet, but that the model can call by their exact names. */
   readonly deferred?: ReadonlyMap<string, OfferedTool>
-  /** Search index over the deferred tools. Undefined when every tool is offered. */
+  /** Search index for the deferred tools. Undefined if every tool is offered. */
   readonly catalogue?: readonly CatalogueEntry[]
 }
 
-/** The calls of one message: one answer of the model, one command of the user, or one standalone call. */
+/** The calls of one message, which is an answer of the model, a command of the user or a standalone call. */
 export interface Step {
   readonly active: ActiveAgent
   readonly messageID: string
   /** The tools that these calls may use, by id. */
   readonly offered: ReadonlyMap<string, OfferedTool>
   readonly turn: Turn
-  /** Set when no call may run any more. Tells the model why. */
+  /** The reason why no further call may run, for the model. */
   readonly closed?: string
-  /** True for the calls that a call makes. They make no further calls. */
+  /** True for calls that another call makes. Nested calls cannot make further calls. */
   readonly nested?: boolean
   /** Returns recorded results. Set when a recorded run is replayed. */
   readonly recorded?: RecordedResults
   /**
-   * Receives every state of every call, in order. A state that lets the call act is stored when the promise resolves.
+   * Receives every state of every call, in order. The promise for a state that allows the call to act resolves after
+   * the state is stored.
    */
   report(callID: string, state: ToolState): Promise<void>
-  /** Resolves when all states so far are stored and announced. Undefined when `report` waits for each. */
+  /** Resolves when all states so far are stored and announced. Undefined if `report` waits for each state. */
   stored?(): Promise<void>
-  /** Stores the calls that a call makes, before their first state. Undefined when they are not stored. */
+  /** Stores nested calls before their first state is reported. Undefined if nested calls are not stored. */
   nest?(parentCallID: string, calls: readonly Call[]): Promise<void>
 }
 
-/** Assembles an agent for a run. `unavailable`: tools that cannot work in this run, with the reasons. */
+/** Activates an agent on a run. `unavailable` contains the tools that cannot work in this run, with the reasons. */
 export function activateAgent(
   run: Run,
   agent: Agent,

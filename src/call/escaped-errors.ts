@@ -1,23 +1,26 @@
 import { AsyncLocalStorage } from "node:async_hooks"
 
-/** Receives an error that a tool's code let escape: a rejected promise that it did not await, or a throw in a timer. */
+/**
+ * Receives an error that escaped from a tool's code: a rejected promise that was not awaited, or an exception in a
+ * timer.
+ */
 export type EscapeListener = (error: unknown) => void
 
-/** Identifies whose code an escaped error came from. Nothing else reads it. */
+/** Identifies the code that an escaped error came from. */
 const owner = new AsyncLocalStorage<EscapeListener>()
 let holders = 0
 
 /**
- * Runs a tool so that an error that escapes it, now or later, reaches `onEscape` and does not end the process. Requires
- * an active {@link holdProcess}.
+ * Runs a tool and passes errors that escape from it, now or later, to `onEscape`, so that they do not end the process.
+ * Requires an active {@link holdProcess}.
  */
 export function contain<T>(work: () => Promise<T>, onEscape: EscapeListener): Promise<T> {
   return owner.run(onEscape, work)
 }
 
 /**
- * Catches escaped errors of contained code until the returned function is called. Other errors keep Node's behaviour:
- * other listeners decide, and without one the process ends with the error.
+ * Catches escaped errors of contained code until the returned function is called. For other errors, Node's default
+ * behavior applies: other listeners handle them, and without a listener the process ends with the error.
  */
 export function holdProcess(): () => void {
   holders += 1
@@ -39,7 +42,7 @@ export function holdProcess(): () => void {
 function onRejection(reason: unknown): void {
   const listener = owner.getStore()
   if (listener) listener(reason)
-  // Node turns an unhandled rejection into an exception.
+  // As in Node's default behavior, an unhandled rejection becomes an uncaught exception.
   else if (process.listenerCount("unhandledRejection") === 1) throw reason
 }
 

@@ -19,15 +19,15 @@ import { createUserWaits } from "./user-waits.ts"
 /** Minimum time between two stored progress reports of a call, in milliseconds. */
 const progressIntervalMs = 100
 
-/** Time for a tool to stop by itself after an abort, such as to end its processes, in milliseconds. */
+/** Time in milliseconds that a tool has to stop after an abort, for example to end its processes. */
 const abortGraceMs = 5_000
 
-/** Reason for withdrawing a question whose call has ended without waiting for the answer. */
+/** Reason for withdrawing a question whose call ended without waiting for the answer. */
 const callOver = new AbortedError("The call has ended, so its question was withdrawn.")
 
 /**
- * Takes one prepared call from its permission requests to its last state. `callTools` runs the calls that the tool makes.
- * Rejects only when a state cannot be stored.
+ * Runs one prepared call, from its permission requests to its last state. `callTools` runs the calls that the tool
+ * makes. Rejects only if a state cannot be stored.
  */
 export async function executeCall(
   prepared: PreparedCall,
@@ -56,7 +56,7 @@ export async function executeCall(
     expired: `The ${tool.id} tool was stopped: it did not finish within ${timeout} ms.`,
   })
   const progressing = createThrottle(progressIntervalMs, () => {
-    // A report that cannot be stored fails again when the result is stored.
+    // If the state cannot be stored, storing the result fails too and reports the error.
     step.report(call.callID, state).catch((error: unknown) => engine.onEscape(tool.id, error))
   })
 
@@ -106,14 +106,14 @@ export async function executeCall(
     const end = await endOf(prepared, step, { ...result, metadata }, "completed")
     last = complete(state, { ...result, ...truncateChanged(end, result, ctx, step) }, ended())
   } catch (error) {
-    // The tool did not fail, and a further state would not be stored either.
+    // The store failed, not the tool. A further state could not be stored either.
     if (unstored) throw unstored.error
     const failure = hide(settleFailure(error, { callID: call.callID, tool: tool.id, turn: step.turn, state }))
-    // A refused loop has no new result. It must not look like a change that lets the next rounds run.
+    // A refused loop has no new result. The loop detector would treat a changed result as progress.
     if (failure.metadata.kind !== "loop") prepared.past.result = failure.error
     const { error: text, metadata } = failure
     const end = await endOf(prepared, step, { title: tool.id, output: text, metadata }, "error")
-    // Plugins may add to the metadata of a failure, but not change its kind.
+    // Plugins can add to the metadata of a failure, but cannot change its kind.
     last = fail(state, { error: end.output, metadata: { ...end.metadata, ...metadata } }, ended())
   } finally {
     progressing.stop()
@@ -124,7 +124,7 @@ export async function executeCall(
   return { callID: call.callID, state: last }
 }
 
-/** Returns the end of a call as the plugins leave it, with secrets hidden. Never rejects. */
+/** Returns the end of a call after plugins have changed it, with secrets hidden. Never rejects. */
 async function endOf(
   { call, tool, state }: PreparedCall,
   { active: { run } }: Step,
@@ -149,7 +149,7 @@ function truncateChanged(end: CallEnd, result: CallEnd, ctx: ToolContext, step: 
   return { ...end, output: cut.output, metadata: { ...end.metadata, ...cut.metadata } }
 }
 
-/** Trusts the declarations of built-in tools only. */
+/** Returns true for a built-in tool that declares read access. Declarations of other tools are not trusted. */
 function onlyReads({ definition, source }: PreparedCall["tool"]): boolean {
   return source.kind === "builtin" && definition.access === "read"
 }
@@ -162,7 +162,7 @@ function runOptions({ active, offered }: Step): RunOptions {
   return { limits: active.run.engine.outputLimits, canDelegate: offered.has("task") }
 }
 
-/** Calls made for one agent do not run after the session was handed to another: other rules apply to that one. */
+/** Throws if the session was handed over to another agent, because different rules apply to that agent. */
 function assertNotHandedOver({ turn: { handover } }: Step): void {
   if (!handover) return
   throw new TackleError(
@@ -171,7 +171,10 @@ function assertNotHandedOver({ turn: { handover } }: Step): void {
   )
 }
 
-/** Gives the tool a grace period to stop by itself after an abort. A tool that does not stop is left behind. */
+/**
+ * Waits for `work`. After an abort, gives the tool a grace period to stop. A tool that does not stop in time is
+ * abandoned.
+ */
 async function settleOrAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   try {
     return await orAbort(work, signal)
@@ -179,7 +182,7 @@ async function settleOrAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<
     if (!signal.aborted) throw error
     const { promise: grace, resolve } = Promise.withResolvers<void>()
     const timer = setTimeout(resolve, abortGraceMs)
-    // The call is over as aborted, whatever the work's own end is.
+    // The call ends as aborted, regardless of how the work ends.
     const settled = () => resolve()
     await Promise.race([work.then(settled, settled), grace])
     clearTimeout(timer)
@@ -187,7 +190,10 @@ async function settleOrAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<
   }
 }
 
-/** Runs `run` at once for the first push, then at most once per interval. Nothing runs after `stop`. */
+/**
+ * Creates a throttle that calls `run` immediately on the first push, then at most once per interval, and never after
+ * `stop`.
+ */
 function createThrottle(intervalMs: number, run: () => void) {
   let waiting = false
   let timer: NodeJS.Timeout | undefined

@@ -10,7 +10,7 @@ export interface HookedCall {
   callID: string
 }
 
-/** The arguments of a call after the plugins: unchanged, changed, or blocked. */
+/** The result of passing the arguments of a call to the plugins: unchanged, changed or blocked. */
 export type BeforeOutcome =
   | { kind: "same" }
   | { kind: "changed"; args: Record<string, unknown> }
@@ -31,14 +31,14 @@ export async function hooksBefore(
       ? { kind: "same" }
       : { kind: "changed", args: changed }
   } catch (error) {
-    // Compared by code, because importing the class would load the plugin host.
+    // Compares the code, because importing the class would load the plugin host.
     if (TackleError.isInstance(error) && error.code === "plugin.blocked")
       return { kind: "blocked", error: error.message }
     throw error
   }
 }
 
-/** The part of a finished call that plugins may change. */
+/** The fields of a finished call that plugins can change. */
 export interface CallEnd {
   title: string
   output: string
@@ -48,7 +48,10 @@ export interface CallEnd {
 /** Maximum wait for plugins after an abort, in milliseconds. */
 const abortedWaitMs = 1_000
 
-/** Passes the end of a call to the plugins. Returns their version, or the given one if they do not answer in time. */
+/**
+ * Passes the end of a call to the plugins and returns their version. After an abort, returns the given version if the
+ * plugins do not answer in time.
+ */
 export async function hooksAfter(
   plugins: PluginHost | undefined,
   input: HookedCall & { args: Record<string, unknown>; status: "completed" | "error" },

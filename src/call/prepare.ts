@@ -18,13 +18,13 @@ export interface PreparedCall {
   state: ToolStatePending
   /** The arguments for the tool, with defaults and coercions applied. */
   args: unknown
-  /** This call's entry in the turn's history. Its result is added when it is known. */
+  /** Entry of this call in the history of the turn. The result is added when it is known. */
   past: PastCall
-  /** Describes the repairs, if any. */
+  /** Describes the repairs to the call, if any. */
   repaired?: string
 }
 
-/** A call that cannot run. The model reads `error`. */
+/** A call that cannot run. The model receives `error`. */
 export interface InvalidCall {
   kind: "invalid"
   call: Call
@@ -35,8 +35,8 @@ export interface InvalidCall {
 }
 
 /**
- * Finds the tool, parses the arguments and passes them to the plugins. Has no side effects. A bad call is an outcome,
- * not an exception, and so is a call that a plugin blocks or the signal interrupts.
+ * Finds the tool, parses the arguments and passes them to the plugins. Has no side effects. Returns an invalid call
+ * instead of throwing, also if a plugin blocks the call or the signal interrupts it.
  */
 export async function prepareCall(call: Call, step: Step): Promise<PreparedCall | InvalidCall> {
   const { active, offered, closed } = step
@@ -83,7 +83,7 @@ export async function prepareCall(call: Call, step: Step): Promise<PreparedCall 
       kind: "prepared",
       call,
       tool: found.tool,
-      // Permission is asked for the input that runs.
+      // Permission is requested for the input that runs.
       state: changed ? { ...state, input: before.args } : state,
       args: changed ? await validate(before.args) : given,
       // The loop detector compares the model's arguments, not those changed by plugins.
@@ -105,7 +105,10 @@ function findTool(name: string, { offered, active }: Step) {
   return tool ? { tool, repaired: `the name "${name}" was read as "${tool.id}"` } : undefined
 }
 
-/** Returns the one tool that defines this name for itself, if its file has another name. */
+/**
+ * Returns the id of the tool whose author gave it this name, if there is exactly one. The tool is offered under another
+ * name.
+ */
 function byOwnName(name: string, offered: ReadonlyMap<string, OfferedTool>): string | undefined {
   const called = [...offered.values()].filter(({ ownName }) => ownName === name)
   return called.length === 1 ? called[0]?.id : undefined

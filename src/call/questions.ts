@@ -5,28 +5,31 @@ import { orAbort } from "../util/abort.ts"
 import { UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 
-/** The result of an answer: applied, or unknown because no such question is waiting (any more). */
+/** The result of answering or dismissing a question. `unknown` means that no question with this id is waiting. */
 export type QuestionOutcome = "applied" | "unknown"
 
-/** Questions of tools that wait for the user. */
+/** Manages the questions of tools that wait for the user. */
 export interface Questions {
-  /** Waits for the user, without a time limit. Undefined: the user dismissed it. Throws the signal's reason. */
+  /**
+   * Waits for the user's answers without a time limit. Returns undefined if the user dismisses the question. Throws the
+   * signal's reason when it fires.
+   */
   ask(
     request: Omit<QuestionRequest, "id"> & { tool: CallReference },
     signal: AbortSignal,
   ): Promise<QuestionAnswers | undefined>
   /**
-   * Throws `UsageError` unless there is one list of answers per question, with exactly one entry unless several are
-   * allowed.
+   * Answers a request with one list of answers per question. An empty list skips a question. Throws `UsageError` for a
+   * wrong number of lists, and for several answers to a question that allows only one.
    */
   reply(requestID: string, answers: QuestionAnswers): QuestionOutcome
-  /** Dismisses the question. The model sees that and continues. */
+  /** Dismisses the question. The model receives a note about it and continues. */
   reject(requestID: string): QuestionOutcome
-  /** Returns the waiting questions, oldest first. */
+  /** Returns the waiting questions of one session, or of all sessions, oldest first. */
   pending(sessionID?: string): QuestionRequest[]
 }
 
-/** Creates the question table of one engine. */
+/** Creates the questions of one engine. `publish` receives their events. */
 export function createQuestions(publish: (event: EventInput) => void): Questions {
   const waiting = new Map<string, Waiting>()
 

@@ -4,7 +4,7 @@ import type { CallOutcome, Turn } from "./call.ts"
 import type { Step } from "./context.ts"
 import type { PreparedCall } from "./prepare.ts"
 
-/** Tools that only affect the run itself: its calls, steps and lists. They also run during a replay. */
+/** Tools that affect only the run itself, such as its calls, steps and to-do lists. They also run during a replay. */
 const runsDuringReplay: ReadonlySet<string> = new Set([
   "batch",
   "final_answer",
@@ -16,8 +16,8 @@ const runsDuringReplay: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Runs a call by `work`. In a replay, most calls do nothing instead: they ask for nothing, change nothing and end with their
- * recorded result.
+ * Runs a call with `work`. In a replay, most calls do not run: they request no permission, change nothing and end with
+ * their recorded result.
  */
 export function runOrReplay(
   prepared: PreparedCall,
@@ -33,7 +33,10 @@ export function runOrReplay(
   return replay(prepared, step, recall())
 }
 
-/** Gives the model the recorded text, such as how long a subagent took. */
+/**
+ * Runs a call during a replay, but gives the model the recorded output, which may include details such as the duration
+ * of a subagent.
+ */
 async function workAndRecall(
   step: Step,
   recall: () => CallOutcome["state"],
@@ -65,7 +68,7 @@ async function replay(
   return { callID, state: last }
 }
 
-/** Counts recorded refusals, so that the replay ends as the run did. */
+/** Counts recorded refusals, so that the replay ends as the recorded run did. */
 function countRefusal(
   { error: reason, metadata }: ToolStateError,
   call: { callID: string; tool: string },

@@ -13,14 +13,14 @@ import { type InvalidCall, type PreparedCall, prepareCall } from "./prepare.ts"
 import { runOrReplay } from "./replay.ts"
 
 /**
- * Runs the calls of one step and returns their outcomes in the order of the calls. Calls run in parallel, with three
- * exceptions: two calls on one file keep their order if either changes it; a call that executes programs waits for the
- * changes before it and delays those after it; a serial tool runs alone. Rejects only when the store refuses to write,
- * never for what a tool does.
+ * Runs the calls of one step in parallel and returns their outcomes in the order of the calls. There are three
+ * exceptions. Two calls on one file keep their order if either changes the file. A call that executes programs waits
+ * for earlier changes and delays later ones. A serial tool runs alone. Rejects only if the store cannot write, not if a
+ * tool fails.
  */
 export async function runCalls(calls: readonly Call[], step: Step): Promise<CallOutcome[]> {
   const { turn } = step
-  // All earlier calls have ended. Their texts may be long, and this is the only reference once they are pruned.
+  // All earlier calls have ended. Their results may be long, and after pruning this is the only reference to them.
   if (!step.nested) for (const old of turn.past.slice(0, -rememberedResults)) old.result = undefined
 
   const prepared: (PreparedCall | InvalidCall)[] = []
@@ -34,7 +34,7 @@ export async function runCalls(calls: readonly Call[], step: Step): Promise<Call
     const before = outcomes.filter((_, earlier) =>
       mustWait(plans[index] ?? unordered, plans[earlier] ?? unordered),
     )
-    // The loop detector sees the calls before this one, not those after it.
+    // The loop detector sees only the calls before this one.
     const past = [...turn.past]
     turn.past.push(call.past)
     const run = () =>
@@ -47,8 +47,8 @@ export async function runCalls(calls: readonly Call[], step: Step): Promise<Call
 }
 
 /**
- * Returns the function with which a tool calls other tools. These calls are stored separately and run like those of a
- * step.
+ * Returns the function that a tool uses to call other tools. These calls are stored separately and run like the calls
+ * of a step.
  */
 function nestedCalls({ call, tool }: PreparedCall, step: Step): CallTools | undefined {
   if (step.nested) return undefined
@@ -66,7 +66,7 @@ function nestedCalls({ call, tool }: PreparedCall, step: Step): CallTools | unde
   }
 }
 
-/** Waits for every call to end, also when the store refused one: none continues unseen. */
+/** Waits for every call to end, even if one rejects, so that no call continues unnoticed. */
 async function allEnded(outcomes: readonly Promise<CallOutcome>[]): Promise<CallOutcome[]> {
   await Promise.allSettled(outcomes)
   return Promise.all(outcomes)
@@ -80,7 +80,7 @@ async function runAfter(
   return run()
 }
 
-/** Ends a call that cannot run. When it repeats, it counts as a refused loop, because nothing can be asked about it. */
+/** Ends a call that cannot run. A repeated call counts as a refused loop, because the user cannot be asked about it. */
 async function refuse(invalid: InvalidCall, past: readonly PastCall[], step: Step): Promise<CallOutcome> {
   const { call, state, error, reason } = invalid
   const { callID, tool } = call
@@ -98,7 +98,7 @@ async function refuse(invalid: InvalidCall, past: readonly PastCall[], step: Ste
 interface CallPlan {
   access: Access
   serial: boolean
-  /** The file or directory that the call is about, with links followed. */
+  /** Real path of the file or directory that the call uses. */
   path?: string
 }
 
@@ -117,7 +117,10 @@ function overlap(a: string, b: string): boolean {
   return isInside(a, b) || isInside(b, a)
 }
 
-/** Built-in tools declare their access. Any other tool counts as one that executes programs. */
+/**
+ * Returns the plan of a call. Built-in tools declare their access. Any other tool is assumed to execute programs. A
+ * read without a path applies to the whole directory.
+ */
 function planOf({ tool, args }: PreparedCall, { active }: Step): CallPlan {
   const { definition, source } = tool
   const { directory } = active.run.session
@@ -130,13 +133,15 @@ function planOf({ tool, args }: PreparedCall, { active }: Step): CallPlan {
   }
 }
 
-/** Returns the path argument of a built-in tool. A search without one is about the whole directory. */
+/** Returns the path argument of a built-in tool, if any. */
 function pathOf(args: unknown): string | undefined {
   if (!isRecord(args)) return undefined
   return [args.filePath, args.path].find((path) => typeof path === "string")
 }
 
-/** Follows links. A path whose links cannot be followed is used as written; the tool reports the problem. */
+/**
+ * Returns the real path. If the links cannot be followed, returns the path unchanged, and the tool reports the problem.
+ */
 function identity(path: string): string {
   try {
     return realPath(path)

@@ -12,10 +12,13 @@ export interface TimeLimit {
   end(): void
 }
 
-/** Node fires longer timers at once. */
+/** Maximum delay of a Node timer in milliseconds. Longer timers fire immediately. */
 const longestTimer = 2 ** 31 - 1
 
-/** Creates a limit of `ms` milliseconds of work. Without `ms` the signal is the run's own. `expired` is the error text. */
+/**
+ * Creates a time limit of `ms` milliseconds. Without `ms`, the time is unlimited and `signal` is used unchanged.
+ * `expired` is the error message.
+ */
 export function createTimeLimit(
   signal: AbortSignal,
   { ms, expired }: { ms: number | undefined; expired: string },

@@ -8,20 +8,20 @@ import type { PreparedCall } from "./prepare.ts"
 import type { TimeLimit } from "./time-limit.ts"
 import type { UserWaits } from "./user-waits.ts"
 
-/** Callbacks for a tool's use of its context. */
+/** Resources and callbacks for the context of a call. */
 export interface ContextHooks {
   limit: TimeLimit
   waits: UserWaits
   /** Withdraws the call's questions when it fires. */
   signal: AbortSignal
   onProgress(update: { title?: string; metadata?: Record<string, unknown> }): void
-  /** Runs after the user or a rule allowed a request, before the tool continues. */
+  /** Called after the user or a rule allows a request, before the tool continues. */
   onAllowed(): Promise<void>
   /** Resolves when the call is stored and announced, so that a question can refer to it. */
   announce(): Promise<void>
 }
 
-/** Creates the context of one call: the capabilities of the run that a tool of this source may use. */
+/** Creates the context of one call. It contains the capabilities of the run that tools from this source may use. */
 export function createToolContext(prepared: PreparedCall, step: Step, hooks: ContextHooks): ToolContext {
   const { call, tool } = prepared
   const { active, messageID } = step
@@ -32,7 +32,7 @@ export function createToolContext(prepared: PreparedCall, step: Step, hooks: Con
   const isMcp = tool.source.kind === "mcp"
   const unavailable = active.toolScope.unavailable ?? {}
 
-  /** Runs `work` without counting its time, as time spent waiting for the user from `begin` on. */
+  /** Runs `work` with the clock stopped. The time from the call of `begin` counts as waiting for the user. */
   const waiting = <T>(work: (begin: () => void) => Promise<T>) => limit.outside(() => waits.during(work))
   const answered = <T>(answer: () => Promise<T>) =>
     waiting((begin) => {
@@ -41,7 +41,8 @@ export function createToolContext(prepared: PreparedCall, step: Step, hooks: Con
     })
 
   async function askUser(request: AskRequest): Promise<void> {
-    // A third party's own id was allowed before the tool started. Rules may still deny it, but the user is not asked twice.
+    // The permission named after a third-party tool was granted before the tool started. Rules can still deny the
+    // request, but the user is not asked twice.
     if (!isBuiltin && request.permission === tool.id) {
       const { action } = await engine.permission.check(request, scope)
       if (action !== "deny") return
@@ -88,7 +89,7 @@ export function createToolContext(prepared: PreparedCall, step: Step, hooks: Con
     },
     async mayRead(path) {
       const { checks } = await engine.permission.check({ permission: "read", patterns: [path] }, scope)
-      // The directory that is searched was allowed already.
+      // Access to the searched directory is already allowed.
       const actions = checks.filter(({ permission }) => permission === "read").map(({ action }) => action)
       return strictest(actions)
     },
@@ -101,11 +102,11 @@ export function createToolContext(prepared: PreparedCall, step: Step, hooks: Con
       return answered(() => engine.questions.ask(request, ended))
     }
   if (isBuiltin) {
-    // Only our own tools ask before they use these.
+    // Only built-in tools request permission before they use these services.
     ctx.lsp = engine.lsp
     ctx.formatter = engine.formatter
     ctx.catalogue = active.catalogue
-    // Only built-in tools pass on the result of `near`, which counts as given to the model.
+    // Instructions from `near` count as given to the model, and only built-in tools pass them on.
     ctx.instructions = run.instructions
     const { spawn } = run
     if (spawn && unavailable.task === undefined)
@@ -134,8 +135,8 @@ function strictest(actions: readonly Action[]): Action {
 }
 
 /**
- * Turns a call's id into part of a file name. Some providers put whole signatures into their ids, others count from one
- * in each answer. The random end of the message's id tells the latter apart.
+ * Returns the name of a call's spill file. Some providers use long signatures as call ids, so the id is shortened.
+ * Others number the calls of each answer from one, so the random end of the message id is added.
  */
 function spillName(callID: string, messageID: string): string {
   return `${callID.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64)}_${messageID.slice(-6)}`

@@ -1,8 +1,8 @@
 /** Tracks the time that a call spends waiting for the user. Parallel waits count once. */
 export interface UserWaits {
-  /** Runs `work`, which waits for the user from when it calls `begin` until it ends. */
+  /** Runs `work`. The time from its call of `begin` until it ends counts as waiting for the user. */
   during<T>(work: (begin: () => void) => Promise<T>): Promise<T>
-  /** Returns the total in milliseconds, including a wait in progress. */
+  /** Returns the total waiting time in milliseconds, including a wait in progress. */
   total(): number
 }
 

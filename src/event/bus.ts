@@ -4,14 +4,14 @@ import type { EventInput, EventOf, EventType, TackleEvent } from "./events.ts"
 /** Delivers events to the subscribers in this process. */
 export interface Bus {
   /**
-   * Calls every subscriber synchronously, in the order of subscription, and returns the event. An event that a subscriber
-   * publishes is delivered after the current one, so all subscribers see the same order. Errors of subscribers are
-   * reported, not thrown. Subscribers run in the async context in which the bus was created.
+   * Calls every subscriber synchronously, in the order of subscription, and returns the event. If a subscriber
+   * publishes an event, it is delivered after the current one, so all subscribers see the same order. Errors of
+   * subscribers are reported, not thrown. Subscribers run in the async context in which the bus was created.
    */
   publish<T extends EventType>(event: Extract<EventInput, { type: T }>): EventOf<T>
-  /** Returns a function that ends the subscription. */
+  /** Subscribes to all events. Returns a function that ends the subscription. */
   subscribe(listener: (event: TackleEvent) => void): () => void
-  /** Subscribes to one type. */
+  /** Subscribes to events of one type. Returns a function that ends the subscription. */
   on<T extends EventType>(type: T, listener: (event: EventOf<T>) => void): () => void
 }
 
@@ -24,7 +24,7 @@ export function createBus(
 
   const waiting: TackleEvent[] = []
   let delivering = false
-  // Otherwise a later error of a subscriber would count as an error of the publishing call.
+  // Without this context, a later error of a subscriber would count as an error of the publishing call.
   const outsideCalls = AsyncLocalStorage.snapshot()
 
   function deliver(): void {
@@ -42,7 +42,7 @@ export function createBus(
   }
 
   function subscribe(listener: (event: TackleEvent) => void): () => void {
-    // A fresh function per subscription, so that one listener can subscribe twice.
+    // Creates a new function per subscription, so that one listener can subscribe twice.
     const entry = (event: TackleEvent) => listener(event)
     listeners.add(entry)
     return () => listeners.delete(entry)

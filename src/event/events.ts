@@ -5,7 +5,7 @@ import type { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
 import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
 
-/** Totals of one prompt. `cost` is in US dollars. */
+/** Total number of tokens by kind, and total cost in US dollars. */
 export interface Usage {
   input: number
   output: number
@@ -25,7 +25,10 @@ export interface Refusal {
   reason: string
 }
 
-/** How a run ended. `limit`: steps, tokens, cost, time, or the third refused loop. Refused calls do not fail a run. */
+/**
+ * The status of a run that ended. `limit` means the limit of steps, tokens, cost or time, or the third refused loop.
+ * Refused calls do not fail a run.
+ */
 export type RunStatus = "completed" | "failed" | "limit" | "interrupted"
 
 interface Payloads {
@@ -34,9 +37,9 @@ interface Payloads {
   "session.error": { error: { name: string; message: string; status?: number } }
   "message.created": { message: Message }
   "message.updated": { message: Message }
-  /** The whole part, when it is created and at every state change. */
+  /** Contains the whole part. Sent when the part is created and at every state change. */
   "part.updated": { part: Part }
-  /** A retried step removes the parts of the failed attempt. */
+  /** Sent when a step is retried, for each part of the failed attempt. */
   "part.removed": { messageID: string; partID: string }
   /** Text appended to `field` of a part: `text`, or `raw` of a tool call. Sent at most 30 times per second. */
   "part.delta": { partID: string; field: "text" | "raw"; delta: string }
@@ -49,10 +52,13 @@ interface Payloads {
   }
   "question.asked": { request: QuestionRequest }
   "question.replied": { requestID: string; answers: QuestionAnswers }
-  /** The user dismissed it, or the run ended. */
+  /** Sent when the user dismisses the question or the run ends. */
   "question.rejected": { requestID: string }
   "todo.updated": { todos: Todo[] }
-  /** The history uses most of the context that is available for it. Both in tokens. Sent once until it shrinks. */
+  /**
+   * Sent once when the history uses most of its available context, and again only after the history has been shorter.
+   * `used` and `room` are in tokens.
+   */
   "context.filling": { used: number; room: number }
   "run.completed": {
     status: RunStatus
@@ -64,16 +70,19 @@ interface Payloads {
   }
 }
 
-/** The name of an event, noun first: `part.updated`. */
+/** The name of an event, such as `part.updated`. The noun comes first. */
 export type EventType = keyof Payloads
 
 /** An event before the bus adds the time. */
 export type EventInput = { [T in EventType]: { type: T; sessionID: string } & Payloads[T] }[EventType]
 
-/** An event as delivered. `time` is in milliseconds since the epoch. Changes are committed before their event. */
+/**
+ * An event that the bus delivers. `time` is in milliseconds since the epoch. Changes are committed before their event
+ * is published.
+ */
 export type TackleEvent = {
   [T in EventType]: { type: T; time: number; sessionID: string } & Payloads[T]
 }[EventType]
 
-/** The event of one type. */
+/** An event of type `T`. */
 export type EventOf<T extends EventType> = Extract<TackleEvent, { type: T }>

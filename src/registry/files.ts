@@ -13,15 +13,15 @@ import { systemCode } from "../util/errors.ts"
 import { isFile } from "../util/file-system.ts"
 import { isModuleFile } from "../util/load-module.ts"
 
-/** The folders of a config directory that contain custom tools. */
+/** Names of the folders in a config directory that contain custom tools. */
 export const toolFolders = ["tool", "tools"] as const
 
-/** Returns the paths of the tool files, modules and executables, in the config directories, in order. */
+/** Returns the paths of the tool files (modules and executables) in the config directories, in order. */
 export function findToolFiles(configDirectories: readonly string[]): string[] {
   return foldersOf(configDirectories).flatMap((folder) => pathsIn(folder).filter(isToolFile))
 }
 
-/** Returns scripts in the same folders that are not executable, but would be tools if they were. */
+/** Returns the scripts in the tool folders that would be tools if they were executable. */
 export function nonExecutableScripts(configDirectories: readonly string[]): string[] {
   return foldersOf(configDirectories).flatMap((folder) =>
     pathsIn(folder).filter((path) => !isToolFile(path) && isNamedAsTool(path) && isScript(path)),
@@ -29,15 +29,15 @@ export function nonExecutableScripts(configDirectories: readonly string[]): stri
 }
 
 /**
- * Returns the paths to watch for new, removed and changed tool files: the config directories, their tool folders and the
- * files in these. A missing folder is noticed through its directory.
+ * Returns the paths to watch for new, removed and changed tool files: the config directories, their tool folders and
+ * the files in those folders. Watching a config directory detects a new tool folder.
  */
 export function watchedToolPaths(configDirectories: readonly string[]): string[] {
   const folders = foldersOf(configDirectories).filter((folder) => existsSync(folder))
   return [...configDirectories, ...folders, ...folders.flatMap(pathsIn)]
 }
 
-/** Returns true for a file that is loaded as a tool: a module or an executable. The path is absolute. */
+/** Returns true for a file that is loaded as a tool: a module or an executable. `path` must be absolute. */
 export function isToolFile(path: string): boolean {
   return isModuleFile(path) || isProgram(path)
 }
@@ -57,14 +57,16 @@ function pathsIn(directory: string): string[] {
   }
 }
 
-/** Returns true for executables, except hidden files and declarations: see `docs/tools-in-any-language.md`. */
+/**
+ * Returns true for executables, except hidden files and TypeScript declarations. See `docs/tools-in-any-language.md`.
+ */
 function isProgram(path: string): boolean {
   if (!isNamedAsTool(path)) return false
   try {
     accessSync(path, constants.X_OK)
     return statSync(path).isFile()
   } catch {
-    // Not executable, or deleted.
+    // The file is not executable or was deleted.
     return false
   }
 }
@@ -82,7 +84,7 @@ function isScript(path: string): boolean {
     const start = Buffer.alloc(2)
     return readSync(file, start) === 2 && start.toString("latin1") === "#!"
   } catch {
-    // Not readable, or deleted.
+    // The file is not readable or was deleted.
     return false
   } finally {
     if (file !== undefined) closeSync(file)

@@ -6,30 +6,34 @@ import type { PinnedFiles } from "../util/pinned-files.ts"
 import { type LoadedToolFile, loadToolFile, type ToolFile, type ToolFileHost } from "./load-tool-file.ts"
 import type { RegisteredTool, RegistryProblem } from "./registered-tool.ts"
 
-/** Finds tool files. Called again when a watched path changes. */
+/** Finds tool files. `find` is called again when a watched path changes. */
 export interface ToolFileSource {
-  /** Absolute paths of files and directories, which may be missing. A check costs one `stat` each. */
+  /**
+   * Returns absolute paths of files and directories, some of which may be missing. Checking a path costs one `stat`.
+   */
   watched(): readonly string[]
-  /** Returns the current files that may run, and problems of the others. */
+  /** Returns the current tool files that may run, and the problems of other files. */
   find(): Promise<FoundToolFiles>
 }
 
-/** The tool files that may run, and problems of the others. */
+/** Tool files that may run, and the problems of other files. */
 export interface FoundToolFiles {
   files: readonly ToolFile[]
   problems: readonly RegistryProblem[]
 }
 
-/** Custom tools that are reloaded when their files change. Errors in a tool file do not reject a read. */
+/**
+ * Custom tools that are reloaded when their files change. A read does not reject because of an error in a tool file.
+ */
 export type LiveToolFiles = FollowedFiles<LoadedTools>
 
-/** The tools of the files. `problems` includes files that failed to load. */
+/** Tools loaded from files. `problems` includes files that failed to load. */
 export interface LoadedTools {
   tools: readonly RegisteredTool[]
   problems: readonly RegistryProblem[]
 }
 
-/** Reads nothing before {@link LiveToolFiles.read}. Concurrent reads share one. */
+/** Opens custom tools without reading any file. Concurrent calls of {@link LiveToolFiles.read} share one read. */
 export function openToolFiles(source: ToolFileSource, host: ToolFileHost): LiveToolFiles {
   let entries: ReadonlyMap<string, Entry> = new Map()
   /** True after the first successful read. */
@@ -53,12 +57,12 @@ export function openToolFiles(source: ToolFileSource, host: ToolFileHost): LiveT
     }
   }
 
-  /** If a folder becomes unreadable during a run, its tools stay. */
+  /** Keeps the last tools if a folder becomes unreadable during a run. */
   function keepLast(error: unknown): LoadedTools {
     if (!found) throw error
     const message = errorMessage(error)
     const last = followed.last()
-    // The same object for the same error: a new object would prepare the run again.
+    // Returns the same object for the same error, because a new object would prepare the run again.
     if (last.problems[0]?.message === message) return last
     return { tools: last.tools, problems: [{ file: "custom tools", message }] }
   }
@@ -68,12 +72,12 @@ export function openToolFiles(source: ToolFileSource, host: ToolFileHost): LiveT
       const known = entries.get(file.path)
       return known && isSame(known, file) ? Promise.resolve(known.result) : loadToolFile(file, host)
     }
-    // In parallel: each is a separate process.
+    // Starts executables in parallel, because each is a separate process.
     const described = new Map(
       files.filter(({ path }) => !isModuleFile(path)).map((file) => [file.path, begin(file)]),
     )
     const next = new Map<string, Entry>()
-    // One after another, so that the time limit applies to each.
+    // Loads modules one after another, so that the time limit applies to each.
     for (const file of files) {
       next.set(file.path, { file, result: await (described.get(file.path) ?? begin(file)) })
     }
@@ -95,7 +99,10 @@ interface Entry {
   result: LoadedToolFile
 }
 
-/** Returns false for a failed file: it is retried, since a missing import may exist now. */
+/**
+ * Returns true if a loaded file has not changed. Always returns false for a failed file, because a missing import may
+ * exist now.
+ */
 function isSame({ file, result }: Entry, now: ToolFile): boolean {
   return (
     result.problem === undefined &&

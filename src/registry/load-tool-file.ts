@@ -15,19 +15,19 @@ import { isInside, realPath } from "../util/paths.ts"
 import type { PinnedFiles } from "../util/pinned-files.ts"
 import type { RegisteredTool, RegistryProblem } from "./registered-tool.ts"
 
-/** A file with tools. */
+/** A file that contains tools. */
 export interface ToolFile {
   path: string
-  /** The files that may run: see `ModuleGraph`. Absent: no check. */
+  /** Files that may run, with their hashes. See `ModuleGraph`. If undefined, files are not checked. */
   pinned?: PinnedFiles
 }
 
 /** Resources for loading tool files. */
 export interface ToolFileHost {
   aliases: ModuleAliases
-  /** Absent: executables are ignored. */
+  /** Runs executables. If undefined, executables are ignored. */
   programs?: ProgramHost
-  /** How long a file may take, in milliseconds. Default: 10 s. */
+  /** Maximum time to load a file, in milliseconds. Default: 10,000. */
   limitMs?: number
 }
 
@@ -36,14 +36,14 @@ export interface LoadedToolFile {
   tools: RegisteredTool[]
   /** The reason why no tools were loaded, or why one is missing. */
   problem?: RegistryProblem
-  /** The files that were loaded, with their stamps. Grows when a module imports more later. */
+  /** Loaded files with their stamps. More files are added if a module imports them later. */
   files: FileStamps
 }
 
 /**
- * Loads the current version of a tool file. The id of the default export is the name of the file, a named export
+ * Loads the current version of a tool file. The default export has the name of the file as its id, a named export has
  * `file_export`. An executable is one tool with the name of the file. Reports a problem if the file cannot be loaded,
- * exceeds the limit or exports no tool. Never rejects.
+ * exceeds the time limit or exports no tool. Never rejects.
  */
 export async function loadToolFile(file: ToolFile, host: ToolFileHost): Promise<LoadedToolFile> {
   const loaded = await (isModuleFile(file.path)
@@ -54,7 +54,10 @@ export async function loadToolFile(file: ToolFile, host: ToolFileHost): Promise<
   return { ...loaded, problem: { ...problem, message: withoutOwnPath(problem.message, file.path) } }
 }
 
-/** The message is shown after the path of the file, so it refers to the file as "it" and to locations by line. */
+/**
+ * Replaces the path of the file with "it", and locations in the file with line numbers, because the message is shown
+ * after the path.
+ */
 function withoutOwnPath(message: string, path: string): string {
   const names = [...new Set([path, realPath(path)])]
     .map((name) => name.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&"))
@@ -71,7 +74,7 @@ async function loadModuleTools(
   { aliases, limitMs = defaultLimitMs }: ToolFileHost,
 ): Promise<LoadedToolFile> {
   const loading = loadModule(path, { aliases, ...content })
-  // The files of this attempt: another engine may load a newer version.
+  // Keeps the files of this attempt, because another engine may load a newer version.
   const files = moduleFiles(path)
   const failed = (message: string) => ({ tools: [], problem: { file: path, message }, files })
   try {
@@ -128,9 +131,12 @@ function toolsOf(module: Record<string, unknown>, path: string): RegisteredTool[
   })
 }
 
-/** Describes why a tool file failed to load, with the location: the missing import, the stack frame or the syntax error. */
+/**
+ * Describes why a tool file failed to load, with the location of the missing import, the stack frame or the syntax
+ * error.
+ */
 async function loadFailure(error: unknown, path: string, files: FileStamps): Promise<string> {
-  // Tackle's own errors name the file.
+  // Tackle's own errors already name the file.
   if (TackleError.isInstance(error)) return error.message
   const missing = missingImport(error)
   if (missing) return describeMissing(missing)
@@ -155,7 +161,7 @@ function lineOf(specifier: string, importer: string): string {
     const index = lines.findIndex((line) => /["'`]/.test(line) && line.includes(specifier))
     return index === -1 ? "" : `:${index + 1}`
   } catch {
-    // Deleted in the meantime.
+    // The file was deleted in the meantime.
     return ""
   }
 }
@@ -167,7 +173,10 @@ function locationInStack(error: unknown, files: FileStamps): string | undefined 
   return file === undefined ? undefined : `${file}:${line}`
 }
 
-/** Node prints the location of a syntax error but does not put it on the error, so this runs a check in a process. */
+/**
+ * Returns the location of a syntax error. Runs `node --check`, because Node prints the location but does not add it to
+ * the error.
+ */
 async function locationOfSyntaxError(path: string): Promise<string | undefined> {
   try {
     await promisify(execFile)(process.execPath, ["--check", path], { env: {} })

@@ -7,7 +7,7 @@ import type { RegisteredTool, ToolSource } from "./registered-tool.ts"
 /** A tool as offered to an agent and model. */
 export interface OfferedTool {
   id: string
-  /** The name that its author gave it, if different. Users may use this name in rules. */
+  /** Name that the author gave the tool, if it differs from the id. Users can use this name in rules. */
   ownName?: string
   definition: Definition
   /** JSON Schema of the parameters as sent to the model. */
@@ -16,8 +16,8 @@ export interface OfferedTool {
 }
 
 /**
- * Prepares a tool for an agent. Rejects if the preparation takes longer than `limitMs` or the definition is invalid:
- * custom tools are third-party code.
+ * Prepares a tool for an agent. Custom tools are third-party code, so this function rejects if the preparation takes
+ * longer than `limitMs` or the definition is invalid.
  */
 export async function prepareTool(
   { tool, source, ownName }: RegisteredTool,
@@ -33,12 +33,12 @@ export async function prepareTool(
   return { id: tool.id, definition, schema, source, ownName }
 }
 
-/** Prepares a tool of the host that is not in the registry. */
+/** Prepares a tool of the host application that is not in the registry. */
 export function prepareOwn(tool: Info, agent: string): Promise<OfferedTool> {
   return prepareTool({ tool, source: { kind: "builtin" } }, agent)
 }
 
-/** How long the first request to the model waits for a tool, in milliseconds. */
+/** Default maximum time to prepare a tool, in milliseconds. The first request to the model waits for it. */
 const defaultInitLimitMs = 10_000
 
 /** Throws `TypeError` for an invalid definition. */

@@ -4,7 +4,7 @@ import type { McpPool, PooledTool } from "../mcp/client/pool.ts"
 import { define } from "../tool/tool.ts"
 import { toJsonSchema } from "../util/json-schema.ts"
 
-/** A tool of an MCP server as described to a model. */
+/** A tool of an MCP server, as described to a model. */
 export interface DescribedTool {
   server: string
   id: string
@@ -13,7 +13,7 @@ export interface DescribedTool {
   schema: Record<string, unknown>
 }
 
-/** Wraps a pool and passes its tools to `write`: at the first listing and whenever they change. */
+/** Wraps a pool and passes its tools to `write` at the first listing and whenever they change. */
 export function describedPool(pool: McpPool, write: (tools: DescribedTool[]) => void): McpPool {
   let known = ""
   return {

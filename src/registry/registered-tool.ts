@@ -5,14 +5,17 @@ import type { Info } from "../tool/tool.ts"
 /** A tool with its origin, before it is prepared for an agent. */
 export interface RegisteredTool {
   tool: Info
-  /** The name that its author gave it, if it is offered under another name. */
+  /** Name that the author gave the tool, if it is offered under another name. */
   ownName?: string | undefined
   source: ToolSource
-  /** Returns why the tool is unavailable whatever the rules say: a missing backend, a flag that is off. */
+  /** Returns why the tool is unavailable regardless of the rules, such as a missing backend or a disabled flag. */
   unavailableReason?: (scope: ToolScope) => string | undefined
 }
 
-/** The origin of a tool: the `path` of a custom file, a `server` of the config, or the name of a plugin. */
+/**
+ * The origin of a tool. `path` is a custom tool file, `server` is an MCP server of the config, and `plugin` is the name
+ * of a plugin.
+ */
 export type ToolSource =
   | { kind: "builtin" }
   | { kind: "library" }
@@ -22,11 +25,13 @@ export type ToolSource =
 
 /** The agent and model that tools are listed for. */
 export interface ToolScope {
-  /** Absent for calls by hand: nothing is then hidden because of the model. */
+  /** If undefined, as for standalone calls, no tool is hidden because of the model. */
   model?: ModelRef
   agent: string
   policy: Policy
-  /** Tools that cannot work here whatever the rules say, with the reason: no depth left, no user to ask. */
+  /**
+   * Tools that cannot work here regardless of the rules, with the reason, such as the depth limit or no user to ask.
+   */
   unavailable?: Readonly<Record<string, string>>
 }
 
@@ -37,7 +42,7 @@ export function describeSource(source: ToolSource): string {
   return source.kind === "mcp" ? `mcp ${source.server}` : source.kind
 }
 
-/** Returns the permission that a tool asks for. Most tools have their own. */
+/** Returns the permission that a tool requests. For most tools, it is the tool's id. */
 export function permissionOf(id: string): string {
   return permissions[id] ?? id
 }
@@ -49,14 +54,14 @@ const permissions: Readonly<Record<string, string>> = Object.assign(Object.creat
   todoread: "todo",
 })
 
-/** The reason why a tool was left out. Shown to the user. Other tools are not affected. */
+/** The reason why a tool was omitted, shown to the user. Other tools are not affected. */
 export interface RegistryProblem {
   /** The file or source of the tool. */
   file: string
   message: string
 }
 
-/** Adds a problem of the tool, once. */
+/** Adds a problem of a tool, unless it is already in the list. */
 export function report(problems: RegistryProblem[], entry: RegisteredTool, message: string): void {
   const file = describeSource(entry.source)
   if (!problems.some((known) => known.file === file && known.message === message))

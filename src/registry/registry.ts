@@ -13,20 +13,25 @@ import {
   type ToolScope,
 } from "./registered-tool.ts"
 
-/** The existing tools, and those offered to an agent and model. */
+/** Holds all tools and selects those to offer to an agent and model. */
 export interface Registry {
   /** Returns all ids in the order in which tools are offered. */
   ids(): string[]
   get(id: string): RegisteredTool | undefined
-  /** Returns the tools for the model and agent. The order is stable, so that prompt caches stay valid. */
+  /** Returns the tools to offer to the agent and model. The order is stable, so that prompt caches stay valid. */
   tools(scope: ToolScope): Promise<OfferedTool[]>
-  /** Returns why the rules or the config make an existing tool unavailable. Undefined for other ids. */
+  /**
+   * Returns why the rules or the config make an existing tool unavailable. Undefined for other tools and unknown ids.
+   */
   unavailableReason(id: string, scope: ToolScope): string | undefined
   /** Returns all tools, with the reason for those that are not offered. */
   list(scope: ToolScope): Promise<ToolListing[]>
-  /** Returns the tools that the last listing left out, and why. */
+  /** Returns the tools that the last listing omitted, with the reasons. */
   problems(): readonly RegistryProblem[]
-  /** Returns false if tool files changed since these tools were listed. Cheap: it checks only every 200 ms. */
+  /**
+   * Returns false if tool files have changed since these tools were listed. Cheap, because files are checked at most
+   * every 200 ms.
+   */
   isCurrent(tools: readonly OfferedTool[]): boolean
   /** Prepares all tools again at the next listing, because their definitions may have changed. */
   renew(): void
@@ -39,26 +44,30 @@ export interface ToolListing {
   parameters: JsonSchema
   source: string
   offered: boolean
-  /** Why it is not offered. */
+  /** The reason why the tool is not offered. */
   reason?: string
 }
 
 /**
- * Merges tools in the given order. If two have the same id, the first stays and a problem is reported, unless `override`
- * contains the id: then the second replaces it. `disabled` contains the ids that the config disables.
+ * Creates a registry of tools in the given order. If two tools have the same id, the first is kept and a problem is
+ * reported. If `override` contains the id, the second replaces the first. `disabled` contains the ids that the config
+ * disables.
  */
 export function createRegistry(options: {
   tools: readonly RegisteredTool[]
   /** Tools from watched files. They follow `tools` and are checked at every listing. */
   files?: Pick<LiveToolFiles, "changedLately" | "read" | "last">
-  /** Tools that come and go, such as those of MCP servers. Called at every listing; they come last. Must not reject. */
+  /**
+   * Returns tools that can change at any time, such as tools of MCP servers. Called at every listing. These tools come
+   * last. Must not reject.
+   */
   dynamic?: () => Promise<readonly RegisteredTool[]>
   problems?: readonly RegistryProblem[]
-  /** Receives each problem that occurs after the creation. */
+  /** Receives each problem that occurs after the registry is created. */
   onProblem?: (problem: RegistryProblem) => void
   override?: readonly string[]
   disabled?: ReadonlySet<string>
-  /** How long the preparation of a tool may take, in milliseconds. Default: 10 s. */
+  /** Maximum time to prepare a tool, in milliseconds. Default: 10,000. */
   initLimitMs?: number
 }): Registry {
   const { files, dynamic, onProblem } = options
@@ -98,7 +107,10 @@ export function createRegistry(options: {
     return tool
   }
 
-  /** Prepares the tool. `against`: the reason known before the preparation. */
+  /**
+   * Prepares a tool and returns it with the reason not to offer it, if any. `against` is the reason known before the
+   * preparation.
+   */
   async function consider(entry: RegisteredTool, scope: ToolScope, against: string | undefined) {
     let reason = against
     try {
@@ -122,7 +134,7 @@ export function createRegistry(options: {
       const listed = listedFrom
       await refresh()
       const from = files?.last() ?? "none"
-      // Tools that are not offered are not prepared: each would cost a schema at every start.
+      // Skips tools that are not offered, because preparing one creates a schema at every start.
       const possible = [...byId.values()].filter((entry) => rules.against(entry, scope) === undefined)
       const considered = await Promise.all(possible.map((entry) => consider(entry, scope, undefined)))
       const offered = considered.flatMap(({ tool, reason }) => (tool && reason === undefined ? [tool] : []))
@@ -164,7 +176,7 @@ function textOf({ file, message }: RegistryProblem): string {
   return `${file}: ${message}`
 }
 
-/** Returns the tools by id, in the given order. Tools that are left out are added to `problems`. */
+/** Returns the tools by id, in the given order. Adds omitted tools to `problems`. */
 function mergeTools(
   tools: readonly RegisteredTool[],
   override: ReadonlySet<string>,
@@ -192,7 +204,10 @@ function mergeTools(
   return byId
 }
 
-/** Permissions that are not tools. Existing rules for them, some of which allow everything, must not match a tool. */
+/**
+ * Permissions that do not belong to tools. No tool may have such a name, because existing rules for these permissions,
+ * some of which allow everything, would match it.
+ */
 const permissionNames: ReadonlySet<string> = new Set(
   "todo external_directory doom_loop network private_network sandbox_escape".split(" "),
 )
@@ -212,13 +227,13 @@ function createOfferRules(disabled: ReadonlySet<string>) {
   }
 
   return {
-    /** Returns the reason against offering a tool: rules, config or circumstances. Undefined if it can be offered. */
+    /** Returns the reason not to offer a tool: rules, config or circumstances. Undefined if it can be offered. */
     against(entry: RegisteredTool, scope: ToolScope): string | undefined {
       const { id } = entry.tool
       if (internal.has(id)) return "it answers malformed calls and is not offered to models"
       return ruledOut(id, scope) ?? entry.unavailableReason?.(scope)
     },
-    /** Returns a reason from rules and config only. Undefined also for internal tools. */
+    /** Returns a reason that comes from the rules or the config. Undefined for internal tools. */
     unavailableReason: (id: string, scope: ToolScope) => (internal.has(id) ? undefined : ruledOut(id, scope)),
   }
 }
@@ -226,5 +241,5 @@ function createOfferRules(disabled: ReadonlySet<string>) {
 /** Tools that the engine calls itself. */
 const internal: ReadonlySet<string> = new Set(["invalid"])
 
-/** Tools that are useless without another tool. */
+/** Tools that are useful only together with another tool. */
 const serves: Readonly<Record<string, string>> = Object.assign(Object.create(null), { job: "bash" })

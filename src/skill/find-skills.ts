@@ -1,15 +1,13 @@
 import { join } from "node:path"
 import { directoryEntries, isDirectory, isFile } from "../util/file-system.ts"
 
-/** A directory with this file is a skill. */
+/** Name of the file that makes a directory a skill. */
 const fileName = "SKILL.md"
 
-/** Depth of the search: a skill directory, possibly inside groups. */
+/** Maximum depth of the search. Skill directories can be inside group directories. */
 const maxDepth = 3
 
-/**
- * Returns the `SKILL.md` files below the roots, in the order of the roots and by name. Does not search inside a skill.
- */
+/** Returns the `SKILL.md` files below the roots, ordered by root and then by name. Does not search inside a skill. */
 export function findSkillFiles(roots: readonly string[]): string[] {
   return roots.flatMap((root) => (isDirectory(root) ? skillsIn(root, maxDepth) : []))
 }
@@ -23,7 +21,7 @@ function watchPathsIn(directory: string, depth: number): string[] {
   if (depth === 0 || !isDirectory(directory)) return [directory]
   const below = subdirectories(directory).flatMap((path) => {
     const file = join(path, fileName)
-    // Only the text defines a skill. The model reads other files when it needs them.
+    // Only `SKILL.md` defines a skill. The model reads other files when it needs them.
     return isFile(file) ? [path, file] : watchPathsIn(path, depth - 1)
   })
   return [directory, ...below]
@@ -37,7 +35,7 @@ function skillsIn(directory: string, depth: number): string[] {
   })
 }
 
-/** Follows links. */
+/** Returns subdirectories, including links to directories. Omits hidden directories and `node_modules`. */
 function subdirectories(directory: string): string[] {
   return directoryEntries(directory)
     .filter((entry) => entry.isDirectory() || entry.isSymbolicLink())

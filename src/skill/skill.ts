@@ -5,36 +5,36 @@ import * as z from "zod"
 import { errorMessage, TackleError } from "../util/errors.ts"
 import { realPath } from "../util/paths.ts"
 
-/** Instructions for a kind of task, with files, in the format of Agent Skills. */
+/** Instructions and files for a kind of task, in the Agent Skills format. */
 export interface Skill {
   name: string
   /** Tells the model when to load the skill. One line. */
   description: string
-  /** The directory of `SKILL.md`, absolute. Paths in its text are relative to it. */
+  /** Absolute path of the directory that contains `SKILL.md`. Paths in the instructions are relative to it. */
   directory: string
-  /** The instructions. */
+  /** The instructions: the content of `SKILL.md` after the front matter. */
   body: string
 }
 
 /** A `SKILL.md` file to load. */
 export interface SkillFile {
   path: string
-  /** Hashes by real path: sha256 in hex. The text must match. Absent: any text. */
+  /** SHA-256 hashes in hex, by real path. The file must match its hash. If undefined, any content is accepted. */
   pinned?: ReadonlyMap<string, string>
 }
 
-/** An invalid `SKILL.md`. It does not affect the others. */
+/** A problem with a `SKILL.md` file. Other skills are not affected. */
 export interface SkillProblem {
   file: string
   message: string
 }
 
-/** Limit in bytes. The format recommends at most 20 KB. */
+/** Maximum size of `SKILL.md` in bytes. The format recommends at most 20 KB. */
 const maxBytes = 512 * 1024
 
 /**
- * Reads skills in rising precedence: a later skill replaces one with the same name. A pinned text must match its
- * hash, so that the model receives the content that the user trusted.
+ * Reads skill files in increasing order of precedence. A later skill replaces an earlier one with the same name. A
+ * pinned file must match its hash, so that the model receives the content that the user trusted.
  */
 export async function loadSkills(
   files: readonly (string | SkillFile)[],
@@ -65,7 +65,10 @@ async function readSkill(path: string, pinned: SkillFile["pinned"]): Promise<str
   return bytes.toString("utf8")
 }
 
-/** Also allows upper case and dots, as other tools do. No wildcards: the name is a pattern in rules. */
+/**
+ * Allows upper-case letters and dots, as other tools do. Wildcards are not allowed, because rules use the name as a
+ * pattern.
+ */
 const Name = z.lazy(() =>
   z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, {
     error: 'must be 1 to 64 letters, digits, ".", "_" or "-"',
@@ -80,12 +83,12 @@ const Fields = z.lazy(() =>
 )
 
 /**
- * Parses a `SKILL.md`. The name defaults to the name of its directory. Unknown fields are ignored: only rules grant
- * permissions. Throws an error that describes the problem.
+ * Parses a `SKILL.md`. The name defaults to the name of its directory. Unknown fields are ignored, because only rules
+ * grant permissions. Throws an error that describes the problem.
  */
 async function parseSkill(path: string, text: string): Promise<Skill> {
   const directory = dirname(path)
-  // Loads the YAML parser, which is slow, only if there is a skill.
+  // The YAML parser is slow to load, so it is loaded only if there is a skill.
   const { readFrontMatter } = await import("../util/front-matter.ts")
   const front = readFrontMatter(text)
   if (!front)
