@@ -38,8 +38,10 @@ export interface ScannedFile {
 /** The regular files of a directory tree, by absolute path. */
 export interface Scan {
   files: ReadonlyMap<string, ScannedFile>
-  /** False if the entry limit was reached or if a directory could not be read. */
-  complete: boolean
+  /** True if the entry limit was reached. */
+  limited: boolean
+  /** Absolute paths of the directories and files that could not be inspected. */
+  unreadable: readonly string[]
 }
 
 /**
@@ -51,7 +53,7 @@ export async function scanTree(
   { limits, known, leaveOut }: { limits: ScanLimits; known?: Scan; leaveOut: string },
 ): Promise<Scan> {
   const files = new Map<string, ScannedFile>()
-  let complete = true
+  const unreadable: string[] = []
   let entries = 0
   let room = limits.totalBytes
   const entriesBelow = walk(root, {
@@ -59,22 +61,33 @@ export async function scanTree(
     signal: new AbortController().signal,
     skips: (path, directory) =>
       directory && (heavyDirectories.has(basename(path)) || join(root, path) === leaveOut),
-    onUnreadable() {
-      complete = false
-    },
+    onUnreadable: (below) => unreadable.push(join(root, below)),
   })
   for await (const { path: below, kind } of entriesBelow) {
     entries += 1
-    if (entries > limits.entries) return { files, complete: false }
+    if (entries > limits.entries) return { files, limited: true, unreadable }
     if (kind !== "file") continue
     const path = join(root, below)
-    const stats = lstatSync(path, { throwIfNoEntry: false })
-    if (!stats?.isFile()) continue
+    const stats = statOf(path)
+    if (stats === "unknown") unreadable.push(path)
+    if (typeof stats === "string" || !stats.isFile()) continue
     const file = scanFile(path, stats, Math.min(limits.fileBytes, room), known?.files.get(path))
     room -= file.bytes?.length ?? 0
     files.set(path, file)
   }
-  return { files, complete }
+  return { files, limited: false, unreadable }
+}
+
+/** Returns the state of a path without following a link at its end. Never throws, whatever a command left there. */
+function statOf(path: string): Stats | "missing" | "unknown" {
+  try {
+    return lstatSync(path)
+  } catch (error) {
+    const code = systemCode(error)
+    if (code === undefined) throw error
+    // ELOOP: a directory of the path was replaced by a link to itself.
+    return code === "ENOENT" || code === "ENOTDIR" || code === "ELOOP" ? "missing" : "unknown"
+  }
 }
 
 /**
@@ -124,6 +137,8 @@ export interface ScanDifference {
    * state is unknown.
    */
   appeared: string[]
+  /** Paths of known files whose state after the command cannot be determined. */
+  unknown: string[]
 }
 
 /**
@@ -133,11 +148,12 @@ export interface ScanDifference {
 export function compareScans(before: Scan, after: Scan, since: number): ScanDifference {
   const changes: SeenChange[] = []
   const appeared: string[] = []
+  const unknown: string[] = []
   for (const [path, now] of after.files) {
     const old = before.files.get(path)
     if (old) {
       if (!isSame(old, now)) changes.push(changed(path, old, now))
-    } else if (before.complete && isNew(lstatSync(path, { throwIfNoEntry: false }), since)) {
+    } else if (wasScanned(path, before) && isNew(statOf(path), since)) {
       const change: FileChange = { path, after: versionOf(now) }
       // Without the bytes, undo could not check whether the file is still the same.
       if (!now.bytes) change.fixed = "too-large"
@@ -148,10 +164,17 @@ export function compareScans(before: Scan, after: Scan, since: number): ScanDiff
   }
   for (const [path, old] of before.files) {
     // A file that still exists was not deleted. It is now ignored or beyond the limits.
-    if (after.files.has(path) || lstatSync(path, { throwIfNoEntry: false })?.isFile()) continue
-    changes.push(changed(path, old, undefined))
+    if (after.files.has(path)) continue
+    const stats = statOf(path)
+    if (stats === "unknown") unknown.push(path)
+    else if (stats === "missing" || !stats.isFile()) changes.push(changed(path, old, undefined))
   }
-  return { changes, appeared }
+  return { changes, appeared, unknown }
+}
+
+/** Returns true if the scan would have found a file at this path. */
+function wasScanned(path: string, { limited, unreadable }: Scan): boolean {
+  return !limited && !unreadable.some((parent) => path === parent || path.startsWith(`${parent}/`))
 }
 
 function isSame(a: ScannedFile, b: ScannedFile): boolean {
@@ -173,8 +196,8 @@ function versionOf({ bytes, mode }: ScannedFile): FileVersion {
 }
 
 /** Returns true if the file was created since `since`. False for a moved file, because it keeps its birth time. */
-function isNew(stats: Stats | undefined, since: number): boolean {
-  if (!stats) return false
+function isNew(stats: ReturnType<typeof statOf>, since: number): boolean {
+  if (typeof stats === "string") return false
   const { ctimeMs, birthtimeMs } = stats
   // File systems without birth times report 0 or the time of the last change.
   return ctimeMs > since - clockTickMs && (birthtimeMs === 0 || birthtimeMs > since - clockTickMs)

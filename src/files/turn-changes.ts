@@ -142,17 +142,19 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
     after: Scan,
     { since, texts, byTools }: { since: number; texts: readonly string[]; byTools: ReadonlySet<string> },
   ): Promise<boolean> {
-    const { changes, appeared } = compareScans(before, after, since)
+    const { changes, appeared, unknown } = compareScans(before, after, since)
     for (const { change, bytes } of changes) {
       const known = entries.get(change.path)
       if (known && byTools.has(change.path) && isSameBytes(known.after, change.after)) continue
       if (bytes && (await contents.put(bytes)) === undefined) change.fixed = "too-large"
       add(change)
     }
-    if (!before.complete || !after.complete)
+    if (before.limited || after.limited)
       describe(texts, `only ${options.limits.entries} files and directories of the worktree were scanned`)
-    if (before.complete && appeared.length > 0)
-      describe(texts, `${appeared.slice(0, 3).join(", ")} appeared but are not new files`)
+    const unreadable = [...new Set([...after.unreadable, ...unknown, ...before.unreadable])]
+    if (unreadable.length > 0) describe(texts, `the scan is incomplete: cannot read ${firstOf(unreadable)}`)
+    if (!before.limited && appeared.length > 0)
+      describe(texts, `${firstOf(appeared)} appeared but are not new files`)
     return changes.length > 0
   }
 
@@ -203,6 +205,12 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
       }
     },
   }
+}
+
+/** Returns the first three paths, and how many more there are. */
+function firstOf(paths: readonly string[]): string {
+  const more = paths.length > 3 ? ` and ${paths.length - 3} more` : ""
+  return `${paths.slice(0, 3).join(", ")}${more}`
 }
 
 /** A group of concurrent commands, and the scan before them. */

@@ -25,8 +25,8 @@ export async function* walk(
   options: {
     skips?(path: string, directory: boolean): boolean
     signal: AbortSignal
-    /** Called for each unreadable directory below the root. */
-    onUnreadable(): void
+    /** Called with the relative path of each unreadable directory below the root. */
+    onUnreadable(path: string): void
   },
 ): AsyncGenerator<WalkEntry> {
   const { rules } = await rulesAbove(root)
@@ -34,7 +34,10 @@ export async function* walk(
   for (let next = queue.shift(); next; next = queue.shift()) {
     throwIfAborted(options.signal)
     const directory = join(root, next.path)
-    const found = await readDirectory(directory, next.path === "" ? undefined : options.onUnreadable)
+    const found = await readDirectory(
+      directory,
+      next.path === "" ? undefined : () => options.onUnreadable(next.path),
+    )
     const inside = await next.rules.enter(directory, new Set(found.map(({ name }) => name)))
     for (const entry of found) {
       throwIfAborted(options.signal)

@@ -26,7 +26,7 @@ test("scans regular files that are not ignored, and holds the bytes of small one
     ["a.txt", "A"],
     ["large.bin", undefined],
   ])
-  expect(scan.complete).toBe(true)
+  expect(scan).toMatchObject({ limited: false, unreadable: [] })
   await project.remove()
 })
 
@@ -34,7 +34,7 @@ test("reports an incomplete scan at the entry limit", async () => {
   const project = await temporaryProject({ a: "", b: "", c: "" })
   const limits = { ...defaultScanLimits, entries: 2 }
   const scan = await scanTree(project.directory, { limits, leaveOut: "" })
-  expect(scan.complete).toBe(false)
+  expect(scan.limited).toBe(true)
   expect(scan.files.size).toBe(2)
   await project.remove()
 })

@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from "node:fs"
+import { chmodSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { expect, test } from "vitest"
 import { createContentStore } from "../../src/files/content-store.ts"
 import { defaultScanLimits, type ScanLimits } from "../../src/files/scan.ts"
@@ -93,6 +93,47 @@ test("records the changes of a command that fails", async () => {
   expect(await changes.command("make", signal, async () => "continues")).toBe("continues")
   await project.remove()
 })
+
+test.each<[string, (root: string) => void]>([
+  ["a file", (directory) => writeFileSync(directory, "1")],
+  ["a link to itself", (directory) => symlinkSync(directory, directory)],
+])("records the files of a directory that a command replaces by %s", async (_, replace) => {
+  const { project, records, changes } = await startTurn(["x/a", "x/y/b"])
+  const work = async () => {
+    rmSync(project.path("x"), { recursive: true })
+    replace(project.path("x"))
+    return "done"
+  }
+  expect(await changes.command("make", signal, work)).toBe("done")
+  const { files = [], unseen } = records.at(-1) ?? {}
+  const deleted = files.filter(({ before, after }) => before && !after).map(({ path }) => path)
+  expect(deleted.toSorted()).toEqual([project.path("x/a"), project.path("x/y/b")])
+  expect(unseen).toEqual([])
+  await project.remove()
+})
+
+test.skipIf(process.getuid?.() === 0)(
+  "keeps the result of a command that makes a directory unreadable, and reports the scan as incomplete",
+  async () => {
+    const { project, records, changes } = await startTurn(["a", "x/b"])
+    const work = async () => {
+      writeFileSync(project.path("a"), "1")
+      chmodSync(project.path("x"), 0)
+      return "done"
+    }
+    expect(await changes.command("make", signal, work)).toBe("done")
+    expect(records.at(-1)?.files).toMatchObject([{ path: project.path("a") }])
+    expect(records.at(-1)?.unseen).toEqual([
+      `make: the scan is incomplete: cannot read ${project.path("x")}, ${project.path("x/b")}`,
+    ])
+    expect(
+      await changes.command("make again", signal, async () => writeFileSync(project.path("c"), "1")),
+    ).toBe(undefined)
+    expect(records.at(-1)?.files.map(({ path }) => path)).toEqual([project.path("a"), project.path("c")])
+    chmodSync(project.path("x"), 0o755)
+    await project.remove()
+  },
+)
 
 test("describes what is beyond the limits, and does not restore a file that was not held", async () => {
   const many = await startTurn(["a", "b", "c"], { entries: 2 })
