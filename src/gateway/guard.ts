@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http"
-import { isAuthorized, loopbackHosts } from "../util/local-server.ts"
+import { isAuthorized, isLoopbackOrigin, loopbackHosts } from "../util/local-server.ts"
 import { GatewayError } from "./errors.ts"
 
 /** Requirements for every request. */
@@ -12,7 +12,8 @@ export interface GuardOptions {
 
 /**
  * Throws `GatewayError` for a request that is not allowed. Without a key, the `Host` header must name this machine,
- * since a web page can make its own domain resolve to this machine.
+ * since a web page can make its own domain resolve to this machine. An `Origin` header, which browsers send, must
+ * always name this machine.
  */
 export function assertAllowed({ headers, method }: IncomingMessage, { key }: GuardOptions): void {
   if (key !== undefined && !isAuthorized(headers.authorization, key)) {
@@ -27,6 +28,9 @@ export function assertAllowed({ headers, method }: IncomingMessage, { key }: Gua
       status: 403,
       label: "wrong_host",
     })
+  }
+  if (headers.origin !== undefined && !isLoopbackOrigin(headers.origin)) {
+    throw new GatewayError("Requests of web pages are not served.", { status: 403, label: "wrong_origin" })
   }
   // A web page can send a form or plain text to any address. For JSON, a browser sends a preflight request, which fails
   // here.

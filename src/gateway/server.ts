@@ -9,6 +9,7 @@ import { answerChat, type ChatDependencies } from "./chat.ts"
 import { GatewayError, toGatewayError } from "./errors.ts"
 import { assertAllowed, type GuardOptions, readBody } from "./guard.ts"
 import { createReply, type Reply } from "./reply.ts"
+import { readRoute } from "./route.ts"
 import { createUpstream } from "./upstream.ts"
 
 /** Options of the gateway. */
@@ -55,18 +56,18 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   async function serve(incoming: IncomingMessage, reply: Reply, signal: AbortSignal): Promise<void> {
     assertAllowed(incoming, guard)
     const headers = upstream.headers(incoming.headers, key === undefined)
-    const { method } = incoming
-    const path = incoming.url?.split("?", 1)[0] ?? ""
-    if (method === "POST" && path === "/v1/chat/completions") {
+    const { method = "", url = "" } = incoming
+    const route = readRoute(method, url)
+    if (route?.name === "chat") {
       const text = await readBody(incoming, guard)
       return await answerChat({ text, headers, signal, reply }, dependencies)
     }
-    if (method === "GET" && /^\/v1\/models(\/[^/]+)*$/.test(path)) {
-      const models = `${baseURL}${path.slice("/v1".length)}`
+    if (route?.name === "models") {
+      const models = [baseURL, "models", ...route.model].join("/")
       return await reply.pipe(await upstream.fetchUntil(signal)(models, { headers }))
     }
     throw new GatewayError(
-      `${method} ${path} is not supported. Supported: POST /v1/chat/completions and GET /v1/models. Configure the client for the chat completions API.`,
+      `${method} ${url.split("?", 1)[0]} is not supported. Supported: POST /v1/chat/completions and GET /v1/models. Configure the client for the chat completions API.`,
       { status: 404, label: "not_found" },
     )
   }

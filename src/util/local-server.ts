@@ -69,6 +69,13 @@ export function isLoopback(address: string): boolean {
   return loopbackHosts.includes(hostInUrl(address))
 }
 
+/** Returns true if an `Origin` header names a page on this machine. Any other value, such as `null`, returns false. */
+export function isLoopbackOrigin(origin: string): boolean {
+  if (!URL.canParse(origin)) return false
+  const url = new URL(origin)
+  return url.origin === origin && loopbackHosts.includes(url.hostname)
+}
+
 /** Formats an address for a URL: puts IPv6 addresses in brackets. */
 export function hostInUrl(address: string): string {
   return address.includes(":") ? `[${address}]` : address

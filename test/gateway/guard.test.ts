@@ -32,6 +32,18 @@ describe("gateway: access", () => {
     expect(await statusOf(gateway.url, json)).toBe(400)
   })
 
+  test("refuses requests whose origin is not this machine, with and without a key", async () => {
+    for (const key of [undefined, "sesame"]) {
+      const { gateway } = await setUp([], { key })
+      const headers = { ...json, ...(key !== undefined && { authorization: `Bearer ${key}` }) }
+      const refused = ["https://page.example.com", "null", "", "http://localhost.example.com", "file://"]
+      for (const origin of refused)
+        expect(await statusOf(gateway.url, { ...headers, origin }), origin).toBe(403)
+      for (const origin of ["http://localhost:3000", "http://127.0.0.1", "https://[::1]:8443"])
+        expect(await statusOf(gateway.url, { ...headers, origin }), origin).toBe(400)
+    }
+  })
+
   test("refuses a body above the limit", async () => {
     const { gateway } = await setUp([], { maxBodyBytes: 100 })
     expect(await statusOf(gateway.url, json, " ".repeat(101))).toBe(413)

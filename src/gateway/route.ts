@@ -1,0 +1,35 @@
+/**
+ * A request that the gateway serves. `model` holds the encoded path segments of a model's id, and is empty for the list
+ * of all models.
+ */
+export type Route = { name: "chat" } | { name: "models"; model: string[] }
+
+/**
+ * Returns the route of a request, or undefined if it is not served. `url` is the request target. The query is ignored.
+ * Segments are decoded once before they are matched. A path with `.`, `..`, an empty segment, or a character that no
+ * model id needs is not served, because the upstream could resolve it to another path.
+ */
+export function readRoute(method: string, url: string): Route | undefined {
+  const [start, ...segments] = (url.split("?", 1)[0] ?? "").split("/").map(decodeSegment)
+  if (start !== "" || !segments.every((segment) => segment !== undefined)) return undefined
+  const [version, resource, ...rest] = segments
+  if (version !== "v1") return undefined
+  if (method === "POST" && resource === "chat" && rest.length === 1 && rest[0] === "completions")
+    return { name: "chat" }
+  if (method === "GET" && resource === "models" && rest.every(isModelSegment))
+    return { name: "models", model: rest.map((segment) => segment.replaceAll("/", "%2F")) }
+  return undefined
+}
+
+function decodeSegment(segment: string): string | undefined {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return undefined
+  }
+}
+
+/** Returns true for a part of a model's id. Clients may encode the slashes of an id, such as `org%2Fmodel`. */
+function isModelSegment(segment: string): boolean {
+  return segment.split("/").every((part) => /^[\w.:@+~-]+$/.test(part) && !/^\.+$/.test(part))
+}
