@@ -3,6 +3,7 @@ import { createPromptBuilder } from "../model/convert.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { Session } from "../schema/session.ts"
 import type { FoundInstructions, InstructionCapability } from "../tool/context.ts"
+import { continueIdsAfter } from "../util/id.ts"
 import { restoreLedger, settleInterrupted } from "./crash-recovery.ts"
 import { dropSummed, historyPages, neededPages, type PageReader } from "./history.ts"
 import { createRecorder, type Recorder } from "./recorder.ts"
@@ -52,6 +53,7 @@ export function openConversation(initial: Session, engine: SessionEngine): Conve
     const loaded: MessageWithParts[] = []
     for await (const page of neededPages(readPage)) {
       await settlePage(page)
+      continueIds(page)
       restoreLedger(page, files)
       loaded.push(...page)
       dropSummed(loaded)
@@ -121,6 +123,14 @@ export function createNearInstructions(
       for (const { path } of found) given.add(path)
       return fresh
     },
+  }
+}
+
+/** Makes new ids sort after those of the messages, which a process with a clock that was ahead may have created. */
+function continueIds(page: readonly MessageWithParts[]): void {
+  for (const { message, parts } of page) {
+    continueIdsAfter(message.id)
+    for (const { id } of parts) continueIdsAfter(id)
   }
 }
 

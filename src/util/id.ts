@@ -9,6 +9,24 @@ let lastTime = 0
 let count = 0
 
 /**
+ * Makes all later ids of this process sort after the given id. Needed to continue the ids of another process, whose
+ * clock may have been ahead. Ignores a string that is not an id of {@link newId}.
+ */
+export function continueIdsAfter(id: string): void {
+  const [, time, counted] = idPattern.exec(id) ?? []
+  if (time === undefined || counted === undefined) return
+  const [itsTime, itsCount] = [Number.parseInt(time, 36), Number.parseInt(counted, 36)]
+  // Later times need more digits, so they would not sort by time.
+  if (itsTime >= 36 ** timeLength - 1) return
+  if (itsTime > lastTime) [lastTime, count] = [itsTime, itsCount]
+  else if (itsTime === lastTime) count = Math.max(count, itsCount)
+}
+
+const idPattern = new RegExp(
+  `^[a-z]+_([0-9a-z]{${timeLength}})([0-9a-z]{${countLength}})[0-9a-z]{${randomLength}}$`,
+)
+
+/**
  * Returns a new id, such as `prt_0mk3v1f2a00b…`. The ids of one process are strictly ascending, even within a
  * millisecond and when the clock steps back. The ids of different processes sort by time and practically never collide
  * (ten random base-36 digits). Ids are guessable and grant no access.

@@ -296,3 +296,42 @@ test("knows that a killed call that waited for permission or only read had no ef
   expect(seen[1]).toMatch(/^It may have taken effect/)
   expect(await engine.project.read("a.txt")).toBe("a")
 })
+
+test("keeps the order of prompts if the clock was ahead when the session was stored", async () => {
+  const write = (name: string) => ({
+    calls: [{ name: "write", arguments: { filePath: name, content: name } }],
+  })
+  const stored = createMemoryStore()
+  const permission = { edit: "allow" as const }
+  await using first = await startEngine([write("a.txt"), { text: "One." }], { store: stored, permission })
+  const { session } = await run(first, { text: "first prompt" })
+
+  const store = createMemoryStore()
+  const messages = await stored.messages(session.id)
+  const aheadMs = 3_600_000
+  const ahead = JSON.stringify(messages).replaceAll(
+    /(msg|prt)_(\w{9})/g,
+    (_, prefix, time) => `${prefix}_${(Number.parseInt(time, 36) + aheadMs).toString(36).padStart(9, "0")}`,
+  )
+  await store.commit([
+    { kind: "session", session: session.info() },
+    ...(JSON.parse(ahead) as typeof messages).flatMap(({ message, parts }) => [
+      { kind: "message" as const, message },
+      ...parts.map((part) => ({ kind: "part" as const, part })),
+    ]),
+  ])
+  await using second = await startEngine([write("b.txt"), { text: "Two." }], {
+    store,
+    permission,
+    directory: first.project.directory,
+    dataDirectory: first.project.path(".data"),
+  })
+  const continued = await second.tackle.sessions.get(session.id)
+  if (!continued) throw new Error("the session was not kept")
+  await run(second, { session: continued, text: "second prompt" })
+  const order = (await continued.messages()).map(({ message }) => message.role)
+  expect(order).toEqual(["user", "assistant", "assistant", "user", "assistant", "assistant"])
+  const sent = JSON.stringify(second.server.requests.at(-1)?.body.messages)
+  expect(sent).toMatch(/first prompt.*One\..*second prompt/)
+  expect((await continued.undo()).prompt).toBe("second prompt")
+})
