@@ -41,7 +41,8 @@ export function builtinAgents(): Agent[] {
     },
     {
       name: "general",
-      description: "Does a self-contained task of several steps, with every tool except to-do lists.",
+      description:
+        "Carries out a self-contained task with several steps. Has every tool except those for to-do lists and subagents.",
       mode: "subagent",
       prompt: readText(new URL("./general.md", import.meta.url)),
       steps: defaultSteps,

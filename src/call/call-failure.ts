@@ -12,7 +12,7 @@ export class LoopRefusedError extends TackleError {
   constructor(tool: string, count: number, cause: unknown) {
     super(
       `This ${tool} call was not run: the same call was made ${count} times in this turn without progress. ` +
-        "Do not repeat it. Try another way, or say what is missing.",
+        "Do not repeat it. Try a different approach, or tell the user what you need to continue.",
       { code: "call.loop", recoverable: true, cause },
     )
     this.refusal = cause instanceof PermissionError ? cause : undefined

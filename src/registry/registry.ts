@@ -219,7 +219,7 @@ function createOfferRules(disabled: ReadonlySet<string>) {
     const unavailable = scope.unavailable?.[id]
     if (unavailable !== undefined) return unavailable
     if (!isOffered(scope.policy, permissionOf(id)))
-      return `no rule could ever allow it for the agent ${scope.agent}`
+      return `no permission rule allows it for the agent ${scope.agent}`
     const served = serves[id]
     return served !== undefined && ruledOut(served, scope) !== undefined
       ? `it only serves ${served}, which is not offered`

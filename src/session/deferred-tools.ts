@@ -105,6 +105,8 @@ function tellingOf(search: OfferedTool, further: readonly OfferedTool[]): Offere
     const more = tools.length > names.length ? ", …" : ""
     return `- ${source} (${tools.length}): ${names.join(", ")}${more}`
   })
-  const description = [search.definition.description.trimEnd(), "There are:", ...lines].join("\n")
+  const description = [search.definition.description.trimEnd(), "These tools can be found:", ...lines].join(
+    "\n",
+  )
   return { ...search, definition: { ...search.definition, description } }
 }

@@ -128,7 +128,7 @@ interface StreamedCall {
   whole: boolean
 }
 
-/** Creates the calls of a step. Each call becomes a part of the message. */
+/** Creates an empty collection for the calls of a step. Each call that is added becomes a part of the message. */
 export function createStreamedCalls({ base, add, note, delta }: StepParts): StreamedCalls {
   const calls = new Map<string, ToolPart>()
   /** Calls by the ids that the provider gave them. */

@@ -15,7 +15,13 @@ const parameters = z.lazy(() =>
       .min(1)
       .max(2_000)
       .describe("Words that describe the tool, or its name; select:a,b picks tools by name"),
-    limit: z.number().int().min(1).max(20).default(5).describe("Maximum number of results for words"),
+    limit: z
+      .number()
+      .int()
+      .min(1)
+      .max(20)
+      .default(5)
+      .describe("Maximum number of results for a search by words"),
   }),
 )
 

@@ -25,7 +25,7 @@ export interface ProcessTree {
    * the mark and their descendants.
    */
   group: number | undefined
-  /** Environment line, `NAME=value`, that only the processes of this tree have. Used to find daemons. */
+  /** Environment entry (`NAME=value`) that only the processes of this tree have. Used to find daemons. */
   mark: string
 }
 

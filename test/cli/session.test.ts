@@ -11,7 +11,7 @@ test("lists, shows, exports and deletes sessions", async () => {
     ],
   })
   const empty = await machine.run(["session", "show"])
-  expect(empty).toMatchObject({ code: 2, stderr: "tackle: This project has no session yet.\n" })
+  expect(empty).toMatchObject({ code: 2, stderr: "tackle: This project has no sessions yet.\n" })
   const { code, stderr } = empty
   expect(await machine.run(["session", "export"])).toMatchObject({ code, stderr })
   await machine.run(["run", "what does a.txt say?"])

@@ -4,7 +4,7 @@ import { startEngine } from "../session/engine.ts"
 test.each([
   ["by the rules", { permission: { bash: "deny" as const } }, /only serves bash/],
   ["by the configuration", { disabledTools: ["bash"] }, /only serves bash/],
-  ["itself", { permission: { job: "deny" as const } }, /no rule could ever allow it/],
+  ["itself", { permission: { job: "deny" as const } }, /no permission rule allows it/],
 ])("does not offer job if bash is denied %s", async (_, options, reason) => {
   await using engine = await startEngine([], options)
   const job = (await engine.tackle.tools()).find(({ id }) => id === "job")

@@ -196,7 +196,7 @@ export async function withTackle(
 /** Returns the given id, or the id of the project's last session. Throws `UsageError` if the project has no session. */
 export async function namedOrLast(tackle: Tackle, id: string | undefined): Promise<string> {
   const found = id ?? (await tackle.sessions.latest())?.id
-  if (found === undefined) throw new UsageError("This project has no session yet.")
+  if (found === undefined) throw new UsageError("This project has no sessions yet.")
   return found
 }
 

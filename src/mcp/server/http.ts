@@ -89,9 +89,13 @@ function refusalOf(
     originValidationResponse(request, [...loopbackHosts])
   if (foreign) return foreign
   if (key === undefined || isAuthorized(request.headers.get("authorization"), key)) return undefined
-  return errorResponse(401, "The key is missing or wrong. Send it as Authorization: Bearer.", {
-    "www-authenticate": "Bearer",
-  })
+  return errorResponse(
+    401,
+    'The key is missing or wrong. Send it in the header "Authorization: Bearer <key>".',
+    {
+      "www-authenticate": "Bearer",
+    },
+  )
 }
 
 /** Converts a Node request to a web request. `signal` fires when the client disconnects. */

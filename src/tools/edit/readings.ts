@@ -41,7 +41,7 @@ export function readingsOf(
 type Remove = (edit: Texts) => Texts | undefined
 
 /**
- * Removers in the order of their readings. The percentage is the share of the bent edits in the bench that only this
+ * Removers in the order of their readings. The percentage is the share of the inexact edits in the benchmark that only this
  * reading recovers (docs/decisions/010-edit-strategies.md).
  */
 const removers: readonly { name: Decoration; remove: Remove; wholeLines?: boolean }[] = [

@@ -37,7 +37,7 @@ export interface Strategy {
 }
 
 /**
- * All strategies, strictest first. The percentage is the share of the bent edits in the bench that only this strategy
+ * All strategies, strictest first. The percentage is the share of the inexact edits in the benchmark that only this strategy
  * recovers (docs/decisions/010-edit-strategies.md).
  */
 export const strategies: readonly Strategy[] = [
