@@ -57,29 +57,29 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     })
     const terminal = await openTerminal(machine)
     const choices =
-      /yes, once[\s\S]*always, in this session[\s\S]*always, in this project[\s\S]*no\n[\s\S]*no, and give a reason/
+      /1 y {2}yes, once\n[\s\S]*2 s {2}always, in this session\n[\s\S]*3 p {2}always, in this project[\s\S]*❯ 4 n {2}no\n[\s\S]*5 e {2}no, and give a reason/
     await terminal.tackle("run", "change the notes")
     const edit = await terminal.sees(choices)
     expect(edit).toMatch(/\? edit\n {4}notes\.txt\n/)
     expect(edit).toMatch(/ {3}one\n {2}-two\n {2}\+zwei\n {3}three\n/)
     expect(edit).toContain("always allows edit")
-    await terminal.press("Enter")
+    await terminal.press("y")
 
     const shell = await terminal.sees(/\? bash[\s\S]*give a reason/)
     expect(shell).toContain(`? bash\n    ${command}\n`)
     expect(shell).toMatch(/always allows bash: factor \*/)
-    await terminal.press("Down", "Enter")
+    await terminal.press("s")
     // The redirection writes a file, which is a separate question.
     expect(await terminal.sees(/\? edit\n {4}made\.txt\n[\s\S]*give a reason/)).toContain(
       `command: ${command.slice(0, 60)}`,
     )
-    await terminal.press("Enter")
+    await terminal.press("1")
 
     // A command that "always" allowed is not asked for again; a slow call is visible only while it runs.
     await terminal.sees(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] (2 calls: )?bash sleep 2\.5.* \d s/)
 
     await terminal.sees(/\? bash\n {4}git push[\s\S]*give a reason/)
-    await terminal.press("Up", "Enter")
+    await terminal.press("Down", "Enter")
     await terminal.sees("What should it do instead?")
     await terminal.press("-l", "open a pull request")
     await terminal.press("Enter")
@@ -120,6 +120,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     const terminal = await openTerminal(machine)
     await terminal.tackle("run", "wait")
     await terminal.sees("no, and give a reason")
+    await terminal.press("-l", "yes")
     await terminal.press("Enter")
     await terminal.sees(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] bash factor 6 >\/dev\/null; sleep 300 \d s/)
     await terminal.press("C-c")
@@ -166,7 +167,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     const terminal = await openTerminal(machine)
     await terminal.tackle("run", "go")
     await terminal.sees("always, with a narrower rule")
-    await terminal.press("Down", "Down", "Down", "Enter")
+    await terminal.press("r")
     await terminal.sees("Allow bash (empty to skip)")
     // A wider rule than the offered one is not accepted.
     await terminal.press("C-u")
@@ -177,16 +178,16 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     await terminal.press("-l", "factor 1 *")
     await terminal.press("Enter")
     await terminal.sees("For how long?")
-    await terminal.press("Down", "Enter")
+    await terminal.press("p")
 
     // The second command needs no answer.
-    const cut = await terminal.sees(/… \d+ more lines[\s\S]*show everything[\s\S]*give a reason/)
+    const cut = await terminal.sees(/… \d+ more lines[\s\S]*give a reason\n[\s\S]*6 a {2}show everything/)
     expect(cut).not.toContain("always, in this session")
-    await terminal.press("Down", "Enter")
+    await terminal.press("a")
     expect(await terminal.sees(/\+line 89[\s\S]*always, in this session[\s\S]*give a reason/)).toContain(
       "always allows edit: *",
     )
-    await terminal.press("Enter")
+    await terminal.press("y")
     await terminal.sees("[exit 0]")
 
     const list = await machine.run(["permission", "list"])
@@ -208,7 +209,35 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     await terminal.tackle("run", "go")
     await terminal.sees("no, and give a reason")
     await terminal.press("Escape")
-    expect(await terminal.sees("[exit 3]")).toContain("All done.")
+    expect(await terminal.sees("[exit 3]")).toMatch(/^Allow this\? no\n[\s\S]*All done\./m)
+    expect(existsSync(machine.project.path("made"))).toBe(false)
+  })
+
+  test.each([
+    ["n"],
+    ["N"],
+    ["4"],
+    ["n", "Enter"],
+    ["no", "Enter"],
+    ["NO", "Enter"],
+    ["Enter"],
+    ["nope", "Enter", "Escape"],
+    ["ok", "Enter", "Enter"],
+    ["stop", "Enter", "C-d"],
+    ["skip", "C-u", "Enter", "Enter"],
+    ["k", "j", "h", "l", "Space", "Tab", "Escape"],
+    ["y", "BSpace", "Enter"],
+    ["M-y", "Enter"],
+    ["7", "0", "Escape"],
+  ])("refuses the request for %j %j %j", async (...keys) => {
+    const machine = await createMachine({
+      script: ({ body }) => atStep(body, [{ calls: [bash("touch made")] }]),
+    })
+    const terminal = await openTerminal(machine)
+    await terminal.tackle("run", "go")
+    await terminal.sees("no, and give a reason")
+    for (const key of keys) await terminal.press(key)
+    expect(await terminal.sees("[exit 3]")).toMatch(/^Allow this\? no\n/m)
     expect(existsSync(machine.project.path("made"))).toBe(false)
   })
 
@@ -225,7 +254,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     await terminal.sees("[exit 130]")
     await terminal.tackle("trust")
     await terminal.sees("Trust tackle.json?")
-    await terminal.press("Left", "Enter")
+    await terminal.press("Up", "Enter")
     expect(await terminal.sees("[exit 0]")).toContain("Trusted tackle.json.")
   })
 

@@ -8,7 +8,8 @@ import { shownName, wholeName } from "../../config/shown-name.ts"
 import { type FoundItem, trustPath } from "../../permission/trust-items.ts"
 import { isToolFile } from "../../registry/files.ts"
 import { UsageError } from "../../util/errors.ts"
-import { atTerminal, type Clack, question } from "../process/question.ts"
+import { type Choice, decide } from "../process/choice.ts"
+import { atTerminal } from "../process/question.ts"
 import { printJson, printLine } from "../process/stdout.ts"
 import { describeItem, type ShownItem } from "../view/trust-item.ts"
 import { folded } from "../view/visible.ts"
@@ -191,19 +192,12 @@ function root({ worktree }: Workspace): string {
 export async function chooseItems(items: readonly ShownItem[]): Promise<readonly ShownItem[]> {
   const [only] = items
   if (items.length === 1 && only) return (await wants(only)) ? items : []
-  const answer = await question(({ select }, signal) =>
-    select({
-      message: "Trust these?",
-      output: process.stderr,
-      signal,
-      initialValue: "none",
-      options: [
-        { value: "none", label: "no" },
-        { value: "each", label: "one by one" },
-        { value: "all", label: `all ${items.length}` },
-      ],
-    }),
-  )
+  const choices: Choice<"all" | "each" | "none">[] = [
+    { value: "all", key: "y", digit: 1, words: ["yes", "all"], label: `yes, all ${items.length}` },
+    { value: "each", key: "o", digit: 2, words: ["one"], label: "one by one" },
+    { value: "none", key: "n", digit: 3, words: ["no", "none"], label: "no" },
+  ]
+  const answer = await decide({ message: "Trust these?", choices, safe: "none" })
   if (answer === "all") return items
   if (answer !== "each") return []
   const wanted: ShownItem[] = []
@@ -211,8 +205,10 @@ export async function chooseItems(items: readonly ShownItem[]): Promise<readonly
   return wanted
 }
 
-async function wants({ path }: ShownItem): Promise<boolean> {
-  const ask = ({ confirm }: Clack, signal: AbortSignal) =>
-    confirm({ message: `Trust ${shownName(path)}?`, initialValue: false, output: process.stderr, signal })
-  return (await question(ask)) === true
+function wants({ path }: ShownItem): Promise<boolean> {
+  const choices: Choice<boolean>[] = [
+    { value: true, key: "y", digit: 1, words: ["yes"], label: "yes" },
+    { value: false, key: "n", digit: 2, words: ["no"], label: "no" },
+  ]
+  return decide({ message: `Trust ${shownName(path)}?`, choices, safe: false })
 }

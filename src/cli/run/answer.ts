@@ -38,7 +38,8 @@ export function answerRequests(tackle: Tackle, options: AnswerOptions): void {
       // The request was withdrawn while another question was on the screen.
       if (!tackle.pendingRequests(request.sessionID).some(({ id }) => id === request.id)) return
       const { worktree } = tackle
-      await give(request, await askAtTerminal(request, { worktree, signal: options.signal }), "user")
+      const waiting = tackle.pendingRequests().length - 1
+      await give(request, await askAtTerminal(request, { worktree, waiting, signal: options.signal }), "user")
     })
   }
 

@@ -1,57 +1,76 @@
 import type { PermissionReply, PermissionRequest } from "../../schema/permission.ts"
 import type { Question, QuestionAnswers, QuestionDocument, QuestionRequest } from "../../schema/question.ts"
 import { wildcardCovers } from "../../util/wildcard.ts"
+import { type Choice, decide } from "../process/choice.ts"
 import { type Clack, question as put, question } from "../process/question.ts"
 import { describeRequest, isShownWhole } from "../view/request.ts"
 import { style } from "../view/style.ts"
 import { visible } from "../view/visible.ts"
 
-/** Asks for permission at the terminal. Escape refuses the request. Ctrl-C or the signal throws `AbortedError`. */
+/**
+ * Asks for permission at the terminal. Escape refuses the request. Ctrl-C or the signal throws `AbortedError`.
+ * `waiting` is the number of further requests.
+ */
 export async function askAtTerminal(
   request: PermissionRequest,
-  { worktree, signal }: { worktree: string; signal: AbortSignal },
+  { worktree, waiting, signal }: { worktree: string; waiting: number; signal: AbortSignal },
 ): Promise<PermissionReply> {
   let whole = isShownWhole(request)
   process.stderr.write(`${describeRequest(request, { worktree, whole })}\n`)
+  const message = waiting === 0 ? "Allow this?" : `Allow this? (${waiting} more waiting)`
   for (;;) {
-    const choice = await choose(request, { worktree, whole, signal })
-    if (choice === "show") {
+    const choices = answersTo(request, { worktree, whole })
+    const answer = await decide<Answer>({ message, choices, safe: "reject" }, signal)
+    if (answer === "show") {
       whole = true
       process.stderr.write(`${describeRequest(request, { worktree, whole })}\n`)
       continue
     }
-    if (choice === "once") return { reply: "once" }
-    if (choice === "session" || choice === "project") return { reply: "always", scope: choice }
-    if (choice === "narrow") {
+    if (answer === "once") return { reply: "once" }
+    if (answer === "session" || answer === "project") return { reply: "always", scope: answer }
+    if (answer === "narrow") {
       const reply = await askNarrower(request, { worktree, signal })
       // After Escape, the loop asks again.
       if (reply) return reply
       continue
     }
-    return choice === "feedback" ? refuseWithWords(signal) : { reply: "reject" }
+    return answer === "feedback" ? refuseWithWords(signal) : { reply: "reject" }
   }
 }
 
-type Choice = "once" | "session" | "project" | "narrow" | "show" | "reject" | "feedback"
+type Answer = "once" | "session" | "project" | "narrow" | "show" | "reject" | "feedback"
 
-/** Asks for the reply. Offers "always" only if the whole request was shown. */
-function choose(
+/** Returns the choices. Offers "always" only if the whole request was shown. */
+function answersTo(
   { always }: PermissionRequest,
-  { worktree, whole, signal }: { worktree: string; whole: boolean; signal: AbortSignal },
-): Promise<Choice | undefined> {
-  const options: { value: Choice; label: string; hint?: string }[] = [{ value: "once", label: "yes, once" }]
-  if (!whole) options.push({ value: "show", label: "show everything" })
-  else if (always.length > 0) {
-    options.push(
-      { value: "session", label: "always, in this session" },
-      { value: "project", label: "always, in this project", hint: worktree },
-      { value: "narrow", label: "always, with a narrower rule" },
+  { worktree, whole }: { worktree: string; whole: boolean },
+): Choice<Answer>[] {
+  const choices: Choice<Answer>[] = [
+    { value: "once", key: "y", digit: 1, words: ["yes", "once"], label: "yes, once" },
+  ]
+  if (whole && always.length > 0) {
+    choices.push(
+      { value: "session", key: "s", digit: 2, words: ["session"], label: "always, in this session" },
+      {
+        ...{ value: "project", key: "p", digit: 3, words: ["project"] },
+        ...{ label: "always, in this project", hint: worktree },
+      },
     )
   }
-  options.push({ value: "reject", label: "no" }, { value: "feedback", label: "no, and give a reason" })
-  const ask = ({ select }: Clack, stop: AbortSignal) =>
-    select({ message: "Allow this?", output: process.stderr, signal: stop, options })
-  return question(ask, signal)
+  choices.push(
+    { value: "reject", key: "n", digit: 4, words: ["no"], label: "no" },
+    { value: "feedback", key: "e", digit: 5, words: [], label: "no, and give a reason" },
+  )
+  if (!whole) choices.push({ value: "show", key: "a", digit: 6, words: ["all"], label: "show everything" })
+  else if (always.length > 0)
+    choices.push({
+      value: "narrow",
+      key: "r",
+      digit: 6,
+      words: ["rule"],
+      label: "always, with a narrower rule",
+    })
+  return choices
 }
 
 /** Asks for rules that are narrower than the proposed rules. Returns undefined for Escape. */
@@ -75,17 +94,12 @@ async function askNarrower(
     if (pattern !== "") patterns.push(pattern)
   }
   if (patterns.length === 0) return undefined
-  const askScope = ({ select }: Clack, stop: AbortSignal) =>
-    select({
-      message: "For how long?",
-      output: process.stderr,
-      signal: stop,
-      options: [
-        { value: "session" as const, label: "in this session" },
-        { value: "project" as const, label: "in this project", hint: worktree },
-      ],
-    })
-  const scope = await question(askScope, signal)
+  const choices: Choice<"session" | "project" | undefined>[] = [
+    { value: "session", key: "s", digit: 2, words: ["session"], label: "in this session" },
+    { value: "project", key: "p", digit: 3, words: ["project"], label: "in this project", hint: worktree },
+    { value: undefined, key: "n", digit: 4, words: ["no"], label: "back to the question" },
+  ]
+  const scope = await decide({ message: "For how long?", choices, safe: undefined }, signal)
   return scope && { reply: "always", scope, patterns }
 }
 

@@ -1,0 +1,176 @@
+import { createInterface, type Key } from "node:readline"
+import { stripVTControlCharacters } from "node:util"
+import { AbortedError } from "../../util/abort.ts"
+import { style } from "../view/style.ts"
+import { columns, oneLine } from "../view/visible.ts"
+
+/** Choice of a decision. Choices have different keys and digits. */
+export interface Choice<T> {
+  value: T
+  /** Letter that selects the choice. */
+  key: string
+  /** Digit that selects the choice. It stays the same if other choices are not offered. */
+  digit: number
+  /** Words that select the choice with Enter, besides the letter and the digit. In lower case. */
+  words?: readonly string[]
+  label: string
+  hint?: string
+}
+
+/** Decision that the user makes at the terminal. */
+export interface Decision<T> {
+  message: string
+  choices: readonly Choice<T>[]
+  /** Value of the choice that has the focus at first, and that Escape and Ctrl-D select. */
+  safe: T
+}
+
+/** Time in milliseconds after which a single letter or digit is an answer. Until then, it may begin a word. */
+const settleMs = 400
+
+/** Time in milliseconds during which input that was typed before the question is discarded. */
+const discardMs = 50
+
+const enablePaste = "\u001b[?2004h"
+const disablePaste = "\u001b[?2004l"
+const hideCursor = "\u001b[?25l"
+const showCursor = "\u001b[?25h"
+
+/**
+ * Asks the user to decide. A letter or digit selects its choice, and Enter selects the choice with the focus. A typed
+ * word selects a choice only if it is one of its words. Input from before the question and pasted text select nothing.
+ * Throws `AbortedError` for Ctrl-C, for the end of the input and when the signal fires. Always restores the terminal.
+ */
+export async function decide<T>(
+  { message, choices, safe }: Decision<T>,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<T> {
+  const { stdin: input, stderr: output } = process
+  const redraws = process.env.TERM !== "dumb"
+  const safeIndex = choices.findIndex(({ value }) => value === safe)
+  let focus = safeIndex
+  let typed = ""
+  let shown: string[] = []
+  let pasting = false
+  let settling: NodeJS.Timeout | undefined
+
+  function draw(): void {
+    if (!redraws && shown.length > 0) return
+    erase()
+    shown = [style.bold(message), ...choices.map(line), style.dim(`  ${instruction()}`)]
+    output.write(`${shown.join("\n")}\n`)
+  }
+
+  function line({ key, digit, label, hint }: Choice<T>, index: number): string {
+    const shownLabel = oneLine(hint === undefined ? label : `${label} (${hint})`, width() - 7)
+    const text = `${digit} ${key}  ${shownLabel}`
+    return index === focus ? `${style.cyan("❯")} ${text}` : style.dim(`  ${text}`)
+  }
+
+  function instruction(): string {
+    if (typed.length < 2) return "Press a letter or digit, or ↑ ↓ and Enter."
+    const known = matching() === undefined ? "is not a choice" : "and Enter"
+    return oneLine(`${typed} ${known}`, width() - 2)
+  }
+
+  function width(): number {
+    return Math.max(20, (output.columns || 80) - 1)
+  }
+
+  function erase(): void {
+    if (!redraws || shown.length === 0) return
+    const rows = shown.map(
+      (text) => Math.ceil(columns(stripVTControlCharacters(text)) / Math.max(1, output.columns || 80)) || 1,
+    )
+    output.write(`\u001b[${rows.reduce((sum, each) => sum + each, 0)}A\r\u001b[J`)
+  }
+
+  function matching(): number | undefined {
+    const word = typed.trim().toLowerCase()
+    const index = choices.findIndex(
+      ({ key, digit, words = [] }) => word === key || word === String(digit) || words.includes(word),
+    )
+    return index < 0 ? undefined : index
+  }
+
+  const decided = Promise.withResolvers<T>()
+
+  function select(index: number): void {
+    const choice = choices[index]
+    if (!choice) return
+    erase()
+    output.write(`${message} ${style.bold(choice.label)}\n`)
+    shown = []
+    decided.resolve(choice.value)
+  }
+
+  function abort(): void {
+    erase()
+    output.write(`${message}\n`)
+    shown = []
+    decided.reject(new AbortedError("Interrupted at a question."))
+  }
+
+  function press(text: string | undefined, { name, ctrl, meta }: Key): void {
+    clearTimeout(settling)
+    if (name === "paste-start" || name === "paste-end") pasting = name === "paste-start"
+    else if (ctrl && name === "c") abort()
+    else if (pasting || shown.length === 0) return
+    else if (name === "escape" || (ctrl && name === "d")) select(safeIndex)
+    else if (name === "return" || name === "enter") confirm()
+    else if (name === "up" || name === "down") move(name === "up" ? -1 : 1)
+    else if (name === "backspace") type(typed.slice(0, -1))
+    else if (!ctrl && !meta && text !== undefined && isPrintable(text)) type(typed + text)
+    if (shown.length > 0) draw()
+  }
+
+  function confirm(): void {
+    const index = typed.trim() === "" ? focus : matching()
+    if (index === undefined) type("")
+    else select(index)
+  }
+
+  function move(by: number): void {
+    typed = ""
+    focus = (focus + by + choices.length) % choices.length
+  }
+
+  /** Moves the focus to the choice that the text selects, or to the safe one. */
+  function type(text: string): void {
+    typed = text
+    const index = matching()
+    focus = index ?? safeIndex
+    if (index !== undefined && typed.length === 1) settling = setTimeout(() => select(index), settleMs)
+  }
+
+  const onKeypress = (text: string | undefined, key: Key | undefined) => press(text, key ?? {})
+  // readline decodes the keys. It has no output, because it would otherwise show what is typed.
+  const lines = createInterface({ input, terminal: true, escapeCodeTimeout: 50 })
+  lines.once("close", abort)
+  signal.addEventListener("abort", abort, { once: true })
+  input.prependListener("keypress", onKeypress)
+  input.setRawMode(true)
+  const opening = setTimeout(() => {
+    if (redraws) output.write(`${enablePaste}${hideCursor}`)
+    draw()
+    if (redraws) output.on("resize", draw)
+  }, discardMs)
+  try {
+    if (signal.aborted) abort()
+    return await decided.promise
+  } finally {
+    clearTimeout(opening)
+    clearTimeout(settling)
+    signal.removeEventListener("abort", abort)
+    input.off("keypress", onKeypress)
+    output.off("resize", draw)
+    lines.off("close", abort)
+    lines.close()
+    input.setRawMode(false)
+    if (redraws) output.write(`${disablePaste}${showCursor}`)
+  }
+}
+
+function isPrintable(text: string): boolean {
+  return /^[^\p{Cc}\p{Cf}]+$/u.test(text)
+}
