@@ -46,7 +46,7 @@ export async function askAboutLoop(
     await ask({ permission: "doom_loop", patterns: [tool.id], metadata }, prepared, step, options)
   } catch (error) {
     if (!(error instanceof PermissionError)) throw error
-    throw new LoopRefusedError(tool.id, loop.count, error)
+    throw new LoopRefusedError(tool.id, loop, error)
   }
 }
 

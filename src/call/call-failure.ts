@@ -1,4 +1,5 @@
 import type { Refusal } from "../event/events.ts"
+import type { Loop } from "../permission/doom-loop.ts"
 import { PermissionError } from "../permission/errors.ts"
 import { describeEffect, fail, pending } from "../schema/tool-moves.ts"
 import type { ToolStatePending, ToolStateRunning } from "../schema/tool-state.ts"
@@ -9,9 +10,10 @@ import type { Call, CallOutcome, Turn } from "./call.ts"
 /** Thrown when a repeated call is refused. */
 export class LoopRefusedError extends TackleError {
   readonly refusal: PermissionError | undefined
-  constructor(tool: string, count: number, cause: unknown) {
+  constructor(tool: string, { count, period }: Loop, cause: unknown) {
+    const repeated = period === 1 ? "call was" : `${period} calls were`
     super(
-      `This ${tool} call was not run: the same call was made ${count} times in this turn without progress. ` +
+      `This ${tool} call was not run: the same ${repeated} made ${count} times in a row. ` +
         "Do not repeat it. Try a different approach, or tell the user what you need to continue.",
       { code: "call.loop", recoverable: true, cause },
     )

@@ -21,7 +21,7 @@ export interface CallOutcome {
   state: ToolStateCompleted | ToolStateError
 }
 
-/** An earlier call of the turn, for the loop detector. `result` is the text that the model received. */
+/** An earlier call of the turn, for the loop detector. `result` is the text that a polling call returned. */
 export interface PastCall {
   tool: string
   input: string

@@ -99,7 +99,7 @@ export async function executeCall(
       (error) => engine.onEscape(tool.id, error),
     )
     const result = hide(await settleOrAbort(work, limit.signal))
-    prepared.past.result = result.output
+    if (polls(prepared)) prepared.past.result = result.output
     if (result.handover && tool.source.kind === "builtin") step.turn.handover = result.handover
     limit.end()
     const metadata = { ...state.metadata, ...result.metadata }
@@ -109,8 +109,6 @@ export async function executeCall(
     // The store failed, not the tool. A further state could not be stored either.
     if (unstored) throw unstored.error
     const failure = hide(settleFailure(error, { callID: call.callID, tool: tool.id, turn: step.turn, state }))
-    // A refused loop has no new result. The loop detector would treat a changed result as progress.
-    if (failure.metadata.kind !== "loop") prepared.past.result = failure.error
     const { error: text, metadata } = failure
     const end = await endOf(prepared, step, { title: tool.id, output: text, metadata }, "error")
     // Plugins can add to the metadata of a failure, but cannot change its kind.
@@ -152,6 +150,10 @@ function truncateChanged(end: CallEnd, result: CallEnd, ctx: ToolContext, step: 
 /** Returns true for a built-in tool that declares read access. Declarations of other tools are not trusted. */
 function onlyReads({ definition, source }: PreparedCall["tool"]): boolean {
   return source.kind === "builtin" && definition.access === "read"
+}
+
+function polls({ tool: { definition, source }, args }: PreparedCall): boolean {
+  return source.kind === "builtin" && definition.polls?.(args) === true
 }
 
 function asksFirst({ definition, source }: PreparedCall["tool"]): boolean {

@@ -18,7 +18,7 @@ export interface PreparedCall {
   state: ToolStatePending
   /** The arguments for the tool, with defaults and coercions applied. */
   args: unknown
-  /** Entry of this call in the history of the turn. The result is added when it is known. */
+  /** Entry of this call in the history of the turn. The result of a polling call is added when it is known. */
   past: PastCall
   /** Describes the repairs to the call, if any. */
   repaired?: string
@@ -42,12 +42,14 @@ export async function prepareCall(call: Call, step: Step): Promise<PreparedCall 
   const { active, offered, closed } = step
   const { engine, session, signal } = active.run
   const parsed = parseInput(call)
+  // The loop detector compares the model's arguments, not those changed by plugins.
+  const past: PastCall = { tool: call.tool, input: parsed.ok ? canonicalJson(parsed.input) : call.raw }
   const state = pending(call.raw, parsed.ok ? parsed.input : {})
   const invalid = (reason: InvalidCall["reason"], error: string): InvalidCall => ({
     kind: "invalid",
     call,
     state,
-    past: { tool: call.tool, input: call.raw, result: reason },
+    past,
     error,
     reason,
   })
@@ -69,6 +71,7 @@ export async function prepareCall(call: Call, step: Step): Promise<PreparedCall 
       }),
     )
   }
+  past.tool = found.tool.id
   if (!parsed.ok) return invalid("malformed", invalidCallMessage({ tool: call.tool, error: parsed.error }))
 
   try {
@@ -86,8 +89,7 @@ export async function prepareCall(call: Call, step: Step): Promise<PreparedCall 
       // Permission is requested for the input that runs.
       state: changed ? { ...state, input: before.args } : state,
       args: changed ? await validate(before.args) : given,
-      // The loop detector compares the model's arguments, not those changed by plugins.
-      past: { tool: found.tool.id, input: canonicalJson(parsed.input) },
+      past,
       repaired: repairs.length > 0 ? repairs.join("; ") : undefined,
     }
   } catch (error) {

@@ -1,4 +1,7 @@
-/** A past call. `input` is canonical JSON. `result` is the returned text, or undefined while the call runs. */
+/**
+ * A past call. `input` is canonical JSON. `result` is the text that a polling call returned, and undefined for all other
+ * calls and while the call runs.
+ */
 export interface LoopCall {
   readonly tool: string
   readonly input: string
@@ -13,24 +16,21 @@ export interface Loop {
 }
 
 const longestPeriod = 4
+const fewestRounds = 3
 /** Number of recent calls whose results are compared. */
-export const rememberedResults = 2 * longestPeriod
-const roundsWithEqualResults = 3
-const roundsWithChangingResults = 10
+export const rememberedResults = fewestRounds * longestPeriod
 
 /**
  * Returns the loop that `next` completes. `history` contains the calls of this turn, oldest first. A loop is three
- * identical calls in a row, or three rounds of a cycle of two to four calls, if the results of the previous two rounds
- * are equal or unknown. If their results differ, a loop requires ten rounds.
+ * identical calls in a row, or three rounds of a cycle of two to four calls. Polling calls are identical only if their
+ * results are equal or unknown; the results of other calls do not count.
  */
 export function detectLoop(history: readonly LoopCall[], next: LoopCall): Loop | undefined {
   const calls = [...history, { tool: next.tool, input: next.input }]
   for (let period = 1; period <= longestPeriod; period++) {
     const count = rounds(calls, period)
-    if (count < roundsWithEqualResults || !isPrimitive(calls.slice(-period))) continue
-    if (count >= roundsWithChangingResults || sameResults(history, period)) {
-      return { kind: period === 1 ? "repeat" : "cycle", count, period }
-    }
+    if (count < fewestRounds || !isPrimitive(calls.slice(-period))) continue
+    return { kind: period === 1 ? "repeat" : "cycle", count, period }
   }
   return undefined
 }
@@ -39,7 +39,8 @@ export function detectLoop(history: readonly LoopCall[], next: LoopCall): Loop |
 function rounds(calls: readonly LoopCall[], period: number): number {
   let same = 0
   for (let index = calls.length - 1 - period; index >= 0; index--) {
-    if (!sameCall(calls[index], calls[index + period])) break
+    const [early, late] = [calls[index], calls[index + period]]
+    if (!sameCall(early, late) || !sameResult(early, late)) break
     same += 1
   }
   return calls.length < period ? 0 : 1 + Math.floor(same / period)
@@ -54,16 +55,10 @@ function isPrimitive(round: readonly LoopCall[]): boolean {
   return true
 }
 
-/** Returns true if the last two complete rounds have the same results. Unknown results count as the same. */
-function sameResults(history: readonly LoopCall[], period: number): boolean {
-  const last = history.length
-  for (let index = Math.max(0, last - period); index < last; index++) {
-    const [late, early] = [history[index]?.result, history[index - period]?.result]
-    if (late !== undefined && early !== undefined && late !== early) return false
-  }
-  return true
-}
-
 function sameCall(a: LoopCall | undefined, b: LoopCall | undefined): boolean {
   return a !== undefined && b !== undefined && a.tool === b.tool && a.input === b.input
+}
+
+function sameResult(a: LoopCall | undefined, b: LoopCall | undefined): boolean {
+  return a?.result === undefined || b?.result === undefined || a.result === b.result
 }

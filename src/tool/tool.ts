@@ -42,6 +42,11 @@ export interface Definition<P extends z.ZodType = z.ZodType> {
   asksFirst?: boolean
   /** True if the tool must not run in parallel with another call of the same step. */
   serial?: boolean
+  /**
+   * Returns true if the call only reports a state that others change. Such a call can be repeated as long as its results
+   * differ. Ignored for third-party tools.
+   */
+  polls?(args: z.output<P>): boolean
   /** Time in milliseconds after which the call is aborted. Default: no limit. */
   timeout?: number
   /** Returns the permission to request before `execute`, for tools that do not call `ctx.ask`. */

@@ -22,6 +22,7 @@ export const todoreadTool = define("todoread", {
   description: readText(new URL("./todoread.md", import.meta.url)),
   parameters: z.object({}),
   access: "meta",
+  polls: () => true,
   async execute(_, ctx) {
     const list = await openList(ctx)
     return result(await list.read())

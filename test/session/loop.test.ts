@@ -100,20 +100,55 @@ test("asks at the third identical call, and ends the run after three refusals", 
   expect(end).toMatchObject({ status: "limit", exitCode: 4 })
 })
 
-test("does not treat repetition with changing results as a loop", async () => {
+test("asks at the third identical call also if the results change", async () => {
   let count = 0
   const poll = define("poll", {
     description: "Counts.",
-    parameters: z.object({}),
+    parameters: z.object({ a: z.number(), b: z.number() }),
+    polls: () => true,
     execute: async () => ({ title: "poll", output: String(++count) }),
   })
+  const spellings = ['{"a":1,"b":2}', '{ "b": 2, "a": 1 }', '{"a":1.0,"b":2}']
   await using engine = await startEngine(
-    (_, index) => (index < 6 ? { calls: [{ name: "poll", arguments: {} }] } : { text: "Done." }),
+    (_, index) =>
+      index < 3 ? { calls: [{ name: "poll", arguments: spellings[index] ?? "" }] } : { text: "Done." },
     { tools: [poll], permission: { poll: "allow" } },
   )
+  const asked: unknown[] = []
+  engine.tackle.on("permission.asked", (request) => {
+    asked.push([request.permission, request.patterns, count])
+    void request.reply("once")
+  })
   const { end } = await run(engine)
-  expect(count).toBe(6)
+  expect(asked).toEqual([["doom_loop", ["poll"], 2]])
+  expect(count).toBe(3)
   expect(end.exitCode).toBe(0)
+})
+
+test("lets a job be polled while its output changes, and asks when it does not", async () => {
+  let id = ""
+  const job = (action: string, text?: string) => ({
+    calls: [{ name: "job", arguments: { action, id, text } }],
+  })
+  await using engine = await startEngine(
+    (request, index) => {
+      if (index === 0) return { calls: [{ name: "bash", arguments: { command: "cat", stdin: true } }] }
+      id ||= /job_\w+/.exec(JSON.stringify(request.body))?.[0] ?? ""
+      if (index <= 6) return index % 2 === 0 ? job("output") : job("input", "more")
+      if (index === 7) return job("kill")
+      return index <= 10 ? job("output") : { text: "Done." }
+    },
+    { permission: { bash: "allow" } },
+  )
+  const asked: string[] = []
+  engine.tackle.on("permission.asked", (request) => {
+    asked.push(request.permission)
+    void request.reply("reject")
+  })
+  const { events } = await run(engine)
+  const states = toolParts(events).map(({ state }) => state.status)
+  expect(asked).toEqual(["doom_loop"])
+  expect(states).toEqual([...Array(10).fill("completed"), "error"])
 })
 
 test.each(["cut", "garbage", "reset", "no-finish"] as const)(

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import type { Reply } from "../../src/testing/reply.ts"
 import { startEngine } from "./engine.ts"
-import { resultsOf, run, tool, toolParts } from "./run.ts"
+import { resultsOf, run, toolParts } from "./run.ts"
 
 const read = { name: "read", arguments: { filePath: "a.txt" } }
 const files = { "a.txt": "x\n" }
@@ -30,20 +30,31 @@ test("allows calls again in the prompt after a limit", async () => {
   expect((await run(engine, { session })).end).toMatchObject({ status: "completed", text: "Answer 2." })
 })
 
-test("asks about polling with changing results at the tenth call, and continues when allowed", async () => {
-  let count = 0
-  const poll = tool("poll", async () => ({ title: "poll", output: `at ${++count}` }))
-  await using engine = await startEngine(
-    (_, index) => (index < 12 ? { calls: [{ name: "poll", arguments: {} }] } : { text: "Done." }),
-    { tools: [poll], permission: { poll: "allow" } },
-  )
-  const askedAt: number[] = []
+test("asks again at each further repetition, and continues when allowed", async () => {
+  await using engine = await startEngine((_, index) => (index < 5 ? { calls: [read] } : { text: "Done." }), {
+    files,
+  })
+  const counts: unknown[] = []
   engine.tackle.on("permission.asked", (request) => {
-    askedAt.push(count + 1)
+    counts.push(request.metadata?.count)
     void request.reply("once")
   })
   expect((await run(engine)).end.exitCode).toBe(0)
-  expect(askedAt).toEqual([10, 11, 12])
+  expect(counts).toEqual([3, 4, 5])
+})
+
+test("tells the model which calls repeat in a refused cycle", async () => {
+  const other = { name: "read", arguments: { filePath: "b.txt" } }
+  await using engine = await startEngine(
+    (_, index) => (index < 6 ? { calls: [index % 2 === 0 ? read : other] } : { text: "Done." }),
+    { files: { ...files, "b.txt": "y\n" }, permission: { doom_loop: "deny" } },
+  )
+  const { session } = await run(engine)
+  expect((await resultsOf(session)).map((text) => text.startsWith("Error"))).toEqual([
+    ...Array(5).fill(false),
+    true,
+  ])
+  expect((await resultsOf(session))[5]).toMatch(/the same 2 calls were made 3 times in a row/)
 })
 
 test("ends the run after three identical malformed calls", async () => {

@@ -55,6 +55,7 @@ export const jobTool = define("job", {
   description: readText(new URL("./job.md", import.meta.url)),
   parameters,
   access: "execute",
+  polls: ({ action }) => action === "output" || action === "list",
   async execute(args, ctx) {
     if (args.action === "list") return list(jobsOf(ctx))
     const job = jobNamed(args.id, ctx)
