@@ -2,7 +2,11 @@
  * Runs the protocol's conformance suite against an MCP server that offers the tools the suite expects: `npm run
  * conformance:mcp-server`. Passes arguments to the suite, such as `--scenario ping`.
  */
+import { randomUUID } from "node:crypto"
+import { once } from "node:events"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { createServer, request } from "node:http"
+import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as z from "zod"
@@ -28,6 +32,8 @@ const resource: Attachment = {
   ...attached("text/plain", Buffer.from("This is an embedded resource content.").toString("base64")),
   filename: "test://embedded-resource",
 }
+
+const key = randomUUID()
 
 /** Time in ms after which a stream ends. Only one tool runs longer. */
 const streamMs = 1000
@@ -129,6 +135,31 @@ function answering(id: string, output: string, attachments: Attachment[] = []): 
   })
 }
 
+/** Starts a proxy that adds the key to each request, because the suite cannot send one. */
+async function startProxy(target: string): Promise<{ url: string; close(): void }> {
+  const proxy = createServer((incoming, response) => {
+    const { method, headers } = incoming
+    const authorization = `Bearer ${key}`
+    const outgoing = request(target, { method, headers: { ...headers, authorization } }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers)
+      answer.pipe(response)
+    })
+    outgoing.on("error", () => response.destroy())
+    response.on("close", () => outgoing.destroy())
+    incoming.pipe(outgoing)
+  })
+  proxy.listen(0, "127.0.0.1")
+  await once(proxy, "listening")
+  const { port } = proxy.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}${new URL(target).pathname}`,
+    close() {
+      proxy.close()
+      proxy.closeAllConnections()
+    },
+  }
+}
+
 const root = join(import.meta.dirname, "..")
 const directory = mkdtempSync(join(tmpdir(), "tackle-conformance-"))
 writeFileSync(join(directory, "picture.png"), Buffer.from(picture, "base64"))
@@ -145,18 +176,21 @@ const tackle = await createTackle({
 const server = await startHttp({
   connection: {
     tackle,
+    trustClient: true,
     version: "0",
     describe: ({ permission }) => permission,
     streamMs,
     onProblem: (message, error) => console.error(`${message}: ${error}`),
   },
   port: 0,
+  key,
 })
+const proxy = await startProxy(server.url)
 try {
   const suite = await startProcess({
     argv: [
       join(root, "node_modules/.bin/conformance"),
-      ...["server", "--url", server.url],
+      ...["server", "--url", proxy.url],
       ...["--expected-failures", join(root, "scripts/mcp-conformance-server-baseline.yml")],
       ...process.argv.slice(2),
     ],
@@ -166,6 +200,7 @@ try {
   })
   process.exitCode = (await suite.exited).code ?? 1
 } finally {
+  proxy.close()
   await server.close()
   await tackle.close()
   rmSync(directory, { recursive: true, force: true })

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { readdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
-import { Client } from "@modelcontextprotocol/client"
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio"
 import { expect, onTestFinished, test } from "vitest"
 import { createMachine, type Machine, tackleCommand, until } from "./run-tackle.ts"
@@ -83,7 +83,46 @@ test("rejects an invalid choice at the start", async () => {
   expect(typo.stderr).toContain('Unknown tool "raed"')
   expect((await machine.run(["mcp", "serve", "--tools", "task"])).stderr).toContain("only in a session")
   expect((await machine.run(["mcp", "serve", "--agent", "nobody"])).stderr).toContain("nobody")
-  expect((await machine.run(["mcp", "serve", "--port", "1"])).stderr).toContain("--http")
+  for (const flag of [["--port", "1"], ["--trust-client"]])
+    expect((await machine.run(["mcp", "serve", ...flag])).stderr).toContain("--http")
+  expect(await machine.run(["mcp", "serve", "--http", "--key", ""])).toMatchObject({ code: 2, stdout: "" })
+})
+
+test("over HTTP, requires a key and refuses a client's own answers without --trust-client", async () => {
+  const machine = await createMachine({ config: { permission: { bash: "ask", edit: "allow" } } })
+  const serve = async (args: readonly string[], env: Record<string, string> = {}) => {
+    const running = machine.start(["mcp", "serve", "--http", "--port", "0", ...args], { env })
+    await until("it says where it is", () => running.stdout.includes("Ctrl-C"))
+    await until("it listens", () => running.stdout.endsWith("\n"))
+    return { running, url: new URL(running.stdout.split(" ")[0] ?? "") }
+  }
+  const call = async (url: URL, key: string, file: string) => {
+    const requestInit = { headers: { authorization: `Bearer ${key}` } }
+    const client = new Client({ name: "test", version: "1" }, { capabilities: { elicitation: {} } })
+    onTestFinished(() => client.close())
+    client.setRequestHandler("elicitation/create", () => ({ action: "accept", content: { answer: "once" } }))
+    await client.connect(new StreamableHTTPClientTransport(url, { requestInit }))
+    return await client.callTool({
+      name: "bash",
+      arguments: { command: `touch ${file}`, description: "Make a file" },
+    })
+  }
+
+  const open = await serve([])
+  expect((await fetch(open.url, { method: "POST" })).status).toBe(401)
+  await expect(call(open.url, "", "none")).rejects.toThrow()
+  await until("it prints the key", () => open.running.stdout.includes("TACKLE_MCP_KEY"))
+  const [, printed = ""] = /Bearer ([\w-]{43})"/.exec(open.running.stdout) ?? []
+  expect((await call(open.url, printed, "refused")).isError).toBe(true)
+
+  const trusting = await serve(["--trust-client"], { TACKLE_MCP_KEY: "chosen" })
+  expect((await call(trusting.url, "chosen", "made")).isError).toBeFalsy()
+  expect(trusting.running.stdout).not.toContain("chosen")
+  expect(await readdir(machine.project.directory)).toEqual(["made"])
+
+  const another = await serve([])
+  await until("it prints the key", () => another.running.stdout.includes("TACKLE_MCP_KEY"))
+  expect(another.running.stdout).not.toContain(printed)
 })
 
 test("writes only the protocol to stdout and problems to the log, and ends when stdin closes", async () => {

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto"
 import { once } from "node:events"
 import { Writable } from "node:stream"
 import { stripVTControlCharacters } from "node:util"
@@ -11,7 +12,7 @@ import { openTackle, reportProblem } from "../workspace/engine.ts"
 import type { RuleFlags } from "../workspace/rules.ts"
 import { openWorkspace, type WorkspaceFlags } from "../workspace/workspace.ts"
 
-/** Flags of `tackle mcp serve`. `port`, `host`, `stream` and `key` are rejected without `http`. */
+/** Flags of `tackle mcp serve`. `port`, `host`, `stream`, `key` and `trustClient` are rejected without `http`. */
 export interface ServeFlags extends WorkspaceFlags, RuleFlags {
   agent?: string
   tools?: string[]
@@ -20,8 +21,10 @@ export interface ServeFlags extends WorkspaceFlags, RuleFlags {
   host?: string
   /** Time in seconds after which the stream of a call ends and the client reconnects. */
   stream?: number
-  /** Key that clients must send. Default: `TACKLE_MCP_KEY`. If neither is set, no key is required. */
+  /** Key that clients must send. Default: `TACKLE_MCP_KEY`. If neither is set, a random key is printed. */
   key?: string
+  /** Accept the clients' answers to forms as the user's. On stdin and stdout, the user's own agent starts the server. */
+  trustClient?: boolean
 }
 
 /**
@@ -43,6 +46,7 @@ export async function serveMcp(flags: ServeFlags): Promise<void> {
     const options: ConnectionOptions = {
       tackle,
       ...chosen,
+      trustClient: !flags.http || flags.trustClient === true,
       version: process.env.TACKLE_VERSION ?? "development",
       describe: (request) =>
         stripVTControlCharacters(describeRequest(request, { worktree: tackle.worktree, whole: true })),
@@ -69,19 +73,25 @@ async function serveStdio(options: ConnectionOptions, signal: AbortSignal): Prom
 }
 
 async function serveHttp(
-  { host, port = defaultPort, stream, key = process.env.TACKLE_MCP_KEY }: ServeFlags,
+  { host, port = defaultPort, stream, key }: ServeFlags,
   connection: ConnectionOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const { startHttp } = await import("../../mcp/server/http.ts")
+  const chosenKey = key ?? (process.env.TACKLE_MCP_KEY || undefined)
+  const requiredKey = chosenKey ?? randomBytes(32).toString("base64url")
   const server = await startHttp({
     connection: { ...connection, streamMs: stream === undefined ? undefined : stream * 1000 },
     port,
     host,
-    key: key || undefined,
+    key: requiredKey,
   })
   try {
     printLine(`${server.url} offers the tools for ${connection.tackle.worktree}. Press Ctrl-C to stop.`)
+    if (chosenKey === undefined)
+      printLine(
+        `Clients must send the header "Authorization: Bearer ${requiredKey}". Set TACKLE_MCP_KEY to choose the key.`,
+      )
     if (!signal.aborted) await once(signal, "abort")
   } finally {
     await server.close()
@@ -101,7 +111,8 @@ function protocolOutput(): Writable {
   })
 }
 
-function assertForHttp({ http, port, host, stream, key }: ServeFlags): void {
-  if (!http && [port, host, stream, key].some((flag) => flag !== undefined))
-    throw new UsageError("--port, --host, --stream and --key require --http.")
+function assertForHttp({ http, port, host, stream, key, trustClient }: ServeFlags): void {
+  if (!http && [port, host, stream, key, trustClient].some((flag) => flag !== undefined))
+    throw new UsageError("--port, --host, --stream, --key and --trust-client require --http.")
+  if (key === "") throw new UsageError("--key is empty. Pass a key, or omit it to get a random one.")
 }

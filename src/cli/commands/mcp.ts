@@ -55,16 +55,20 @@ export function defineMcp(mcp: Command): void {
     .option("--deny <rule>", "deny permission[:pattern] (repeatable)", collect)
     .option("--http", "serve streamable HTTP (default: stdin and stdout)")
     .option("--port <n>", "with --http: port to listen on; 0 selects a free port (default: 8485)", port)
-    .option(
-      "--host <address>",
-      "with --http: address; any except loopback requires a key (default: 127.0.0.1)",
-    )
+    .option("--host <address>", "with --http: address to listen on (default: 127.0.0.1)")
     .option(
       "--stream <seconds>",
       "with --http: end the stream of a call after this time; the client reconnects",
       positive,
     )
-    .option("--key <key>", "with --http: key that clients must send (preferably set TACKLE_MCP_KEY instead)")
+    .option(
+      "--key <key>",
+      "with --http: key that clients must send (preferably set TACKLE_MCP_KEY instead; default: a random key)",
+    )
+    .option(
+      "--trust-client",
+      "with --http: accept the clients' answers to permission requests and questions as yours",
+    )
     .action(serveMcp)
 }
 

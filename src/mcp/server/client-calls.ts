@@ -25,10 +25,11 @@ export interface ClientCall {
   by?: Info
 }
 
-/** The outcome of a call. `noForms` is true if the call needed permission and the client could not show the request. */
+/** The outcome of a call. */
 export interface ClientOutcome {
   state: CallOutcome["state"]
-  noForms: boolean
+  /** Why no user was asked and how to decide without asking, if the call needed permission and no form was shown. */
+  hint: string | undefined
 }
 
 /** Runs the calls of one client: its tool calls, and the calls that its prompts and resources need. */
@@ -40,8 +41,8 @@ export interface ClientCalls {
   run(context: ServerContext, call: ClientCall): Promise<ClientOutcome>
   /** Returns the client request whose running call has this message id. */
   requestOf(messageID: string | undefined): ServerContext | undefined
-  /** Records that the client could not show a permission request of the call. */
-  noteNoForms(messageID: string | undefined): void
+  /** Records that no user could be asked for a permission of the call. */
+  noteUnanswered(messageID: string | undefined): void
 }
 
 /** Creates the call runner of one client. */
@@ -61,14 +62,14 @@ export function createClientCalls({
   streamMs: number | undefined
   onProblem(message: string, error: unknown): void
 }): ClientCalls {
-  const pending = new Map<string, { context: ServerContext; noForms: boolean }>()
+  const pending = new Map<string, { context: ServerContext; unanswered: boolean }>()
 
   return {
     async run(context, { tool, input, by }) {
       const { mcpReq, http } = context
       const messageID = newId("msg")
       const progress = createProgress(context, onProblem)
-      const entry = { context, noForms: false }
+      const entry = { context, unanswered: false }
       pending.set(messageID, entry)
       const sent = [log.send("info", `${tool}: started`, mcpReq)]
       const onProgress = (state: ToolStateRunning) => {
@@ -89,7 +90,7 @@ export function createClientCalls({
           sample: forwardSampling(server.getClientCapabilities(), context),
         })
         sent.push(log.send("info", `${tool}: ${state.status}`, mcpReq))
-        return { state, noForms: entry.noForms }
+        return { state, hint: entry.unanswered ? hintFor(forms.unavailableReason()) : undefined }
       } finally {
         clearTimeout(closing)
         pending.delete(messageID)
@@ -98,21 +99,21 @@ export function createClientCalls({
       }
     },
     requestOf: (messageID = "") => pending.get(messageID)?.context,
-    noteNoForms(messageID = "") {
+    noteUnanswered(messageID = "") {
       const entry = pending.get(messageID)
-      if (entry) entry.noForms = true
+      if (entry) entry.unanswered = true
     },
   }
 }
 
-/** Hint that is added to a refusal if the client cannot show forms. */
-export const noFormsHint =
-  "This MCP client cannot show forms (elicitation), so no user could be asked. To decide without asking, add a rule to Tackle's configuration, or start the server with --allow."
+function hintFor(reason = "The form failed at the MCP client."): string {
+  return `${reason} No user could be asked. To decide without asking, add a rule to Tackle's configuration, or start the server with --allow.`
+}
 
 /** Returns the completed state. Throws `ProtocolError` with the reason if the call failed. */
-export function completedOf({ state, noForms }: ClientOutcome): ToolStateCompleted {
+export function completedOf({ state, hint }: ClientOutcome): ToolStateCompleted {
   if (state.status === "completed") return state
-  const why = noForms ? `${state.error} ${noFormsHint}` : state.error
+  const why = hint === undefined ? state.error : `${state.error} ${hint}`
   throw new ProtocolError(ProtocolErrorCode.InvalidParams, why)
 }
 

@@ -6,7 +6,7 @@ import { AbortedError } from "../../util/abort.ts"
 import { answerPermission, answerQuestion } from "./answer-requests.ts"
 import { createClientCalls } from "./client-calls.ts"
 import { createClientLog, type Warnings } from "./client-log.ts"
-import { canShowForms, createForms } from "./forms.ts"
+import { createForms } from "./forms.ts"
 import { offerCompletion, offerPrompts } from "./prompts.ts"
 import { offerResources } from "./resources.ts"
 import { offerSubscriptions } from "./subscriptions.ts"
@@ -17,6 +17,11 @@ export interface ConnectionOptions {
   tackle: Tackle
   /** Agent whose rules and tools apply. Default: the engine's default agent. */
   agent?: string
+  /**
+   * True if the client's answers to forms count as the user's. If false, the client receives no forms: permission
+   * requests and questions are rejected.
+   */
+  trustClient: boolean
   /** Ids of the offered tools. Default: all tools of the agent. */
   tools?: readonly string[]
   /** Server version that is reported to clients. */
@@ -60,7 +65,7 @@ export function openConnection(options: ConnectionOptions): Connection {
     },
   )
   const closing = new AbortController()
-  const forms = createForms(server)
+  const forms = createForms(server, options)
   const log = createClientLog(server, onProblem)
   const calls = createClientCalls({ server, caller, forms, log, streamMs: options.streamMs, onProblem })
   const tools = offerTools(server, {
@@ -89,7 +94,7 @@ export function openConnection(options: ConnectionOptions): Connection {
   /** Created on first use, because the client's capabilities are unknown before initialization. */
   function caller(): Caller {
     opened ??= tackle.caller({
-      questions: canShowForms(server.getClientCapabilities()),
+      questions: forms.unavailableReason() === undefined,
       agent,
       tools: chosen,
     })
@@ -101,10 +106,10 @@ export function openConnection(options: ConnectionOptions): Connection {
       if (request.sessionID !== opened?.id) return
       const messageID = request.tool?.messageID
       const show = forms.forCall(request.id, calls.requestOf(messageID))
-      if (!show) calls.noteNoForms(messageID)
+      if (!show) calls.noteUnanswered(messageID)
       answerPermission(request, { tackle, show, describe }).catch(async (error: unknown) => {
         onProblem("a permission request could not be shown", error)
-        calls.noteNoForms(messageID)
+        calls.noteUnanswered(messageID)
         await tackle.reply(request.id, { reply: "reject" }, "no-terminal")
       })
     }),

@@ -15,9 +15,11 @@ export type ShowForm = (form: Omit<ElicitRequestFormParams, "mode">) => Promise<
 
 /** Shows forms to one client's user. */
 export interface Forms {
+  /** Returns why the client's user cannot be asked. Returns undefined if forms can be shown. */
+  unavailableReason(): string | undefined
   /**
-   * Returns a function that shows a form during a call. Returns undefined if the call has ended or the client cannot
-   * show forms.
+   * Returns a function that shows a form during a call. Returns undefined if the call has ended or forms cannot be
+   * shown.
    */
   forCall(requestID: string, call: ServerContext | undefined): ShowForm | undefined
   /** Withdraws a form whose request has been settled. */
@@ -27,13 +29,24 @@ export interface Forms {
 /** Time in milliseconds after which a user who does not answer is considered absent. */
 const answerMs = 60 * 60 * 1000
 
-/** Creates the forms of one client. Forms are identified by the ids of their requests. */
-export function createForms(server: Server): Forms {
+/**
+ * Creates the forms of one client. Forms are identified by the ids of their requests. Without `trustClient`, no forms
+ * are shown, because the program that sends a call could approve the call itself.
+ */
+export function createForms(server: Server, { trustClient }: { trustClient: boolean }): Forms {
   const open = new Map<string, AbortController>()
 
+  function unavailableReason(): string | undefined {
+    if (!trustClient) return "This server does not accept the answers of its clients as the user's."
+    if (!canShowForms(server.getClientCapabilities()))
+      return "This MCP client cannot show forms (elicitation)."
+    return undefined
+  }
+
   return {
+    unavailableReason,
     forCall(requestID, call) {
-      if (!call || !canShowForms(server.getClientCapabilities())) return undefined
+      if (!call || unavailableReason() !== undefined) return undefined
       return async (form) => {
         const withdrawn = new AbortController()
         open.set(requestID, withdrawn)
@@ -56,15 +69,15 @@ export function createForms(server: Server): Forms {
 }
 
 /** Returns true if the client can show forms. A client that declares elicitation without a mode supports forms. */
-export function canShowForms(capabilities: ClientCapabilities | undefined): boolean {
+function canShowForms(capabilities: ClientCapabilities | undefined): boolean {
   const elicitation = capabilities?.elicitation
   if (!elicitation) return false
   return elicitation.form !== undefined || elicitation.url === undefined
 }
 
 /**
- * Returns a function that forwards forms of upstream MCP servers to the client. Returns undefined if the client cannot
- * show forms.
+ * Returns a function that forwards forms of upstream MCP servers to the client. Returns undefined if forms cannot be
+ * shown.
  */
 export function forwardForms(forms: Forms, context: ServerContext): AskForm | undefined {
   if (!forms.forCall("", context)) return undefined

@@ -9,12 +9,12 @@ import { createHttpSessions, errorResponse } from "./http-sessions.ts"
 /** The server's address and limits. */
 export interface HttpOptions {
   connection: ConnectionOptions
-  /** Host to listen on. Any host other than a loopback address requires a key. Default: 127.0.0.1. */
+  /** Host to listen on. Default: 127.0.0.1. */
   host?: string
   /** Port to listen on. 0 selects any free port. */
   port: number
-  /** Key that clients send as `Authorization: Bearer`. Default: no key is required. */
-  key?: string
+  /** Key that clients send as `Authorization: Bearer`. Other users of the machine can connect, so it is required. */
+  key: string
   /** Time in milliseconds after which a session without an open request ends. Default: 30 minutes. */
   idleMs?: number
   /** Maximum number of concurrent clients. Default: 64. */
@@ -80,15 +80,12 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
  * resolves to this server: such a page sends its domain as `Host` and `Origin`. `Host` is checked only on a loopback
  * address, and `Origin` is always checked.
  */
-function refusalOf(
-  request: Request,
-  { key, host }: { key: string | undefined; host: string },
-): Response | undefined {
+function refusalOf(request: Request, { key, host }: { key: string; host: string }): Response | undefined {
   const foreign =
     (isLoopback(host) ? hostHeaderValidationResponse(request, [...loopbackHosts]) : undefined) ??
     originValidationResponse(request, [...loopbackHosts])
   if (foreign) return foreign
-  if (key === undefined || isAuthorized(request.headers.get("authorization"), key)) return undefined
+  if (isAuthorized(request.headers.get("authorization"), key)) return undefined
   return errorResponse(
     401,
     'The key is missing or wrong. Send it in the header "Authorization: Bearer <key>".',

@@ -10,7 +10,7 @@ import type { ToolListing } from "../../registry/registry.ts"
 import type { ToolStateCompleted } from "../../schema/tool-state.ts"
 import { UsageError } from "../../util/errors.ts"
 import { canonicalJson } from "../../util/json.ts"
-import { type ClientCalls, noFormsHint } from "./client-calls.ts"
+import type { ClientCalls } from "./client-calls.ts"
 import { contentOf } from "./content.ts"
 
 /** The tools offered to one client. */
@@ -52,10 +52,10 @@ export function offerTools(
     const listed = await caller().tools(context.mcpReq.signal)
     await withoutFailing(notifyUnless(listed))
     assertOffered(name, listed)
-    const { state, noForms } = await calls.run(context, { tool: name, input })
+    const { state, hint } = await calls.run(context, { tool: name, input })
     if (state.status === "completed") await withoutFailing(onCompleted(name, state))
     const result = await contentOf(state)
-    if (noForms) result.content.push({ type: "text", text: noFormsHint })
+    if (hint !== undefined) result.content.push({ type: "text", text: hint })
     return result
   })
 

@@ -27,6 +27,7 @@ export async function openEngine(options: Partial<TackleOptions> = {}, files: Re
   const problems: string[] = []
   const connection = {
     tackle,
+    trustClient: true,
     version: "1.2.3",
     describe: ({ permission, patterns }: { permission: string; patterns: string[] }) =>
       `${permission}: ${patterns.join(" ")}`,

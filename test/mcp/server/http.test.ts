@@ -1,7 +1,9 @@
 import { request } from "node:http"
 import { expect, test } from "vitest"
+import * as z from "zod"
 import { startHttp } from "../../../src/mcp/server/http.ts"
-import { connect, serve } from "./serve.ts"
+import { Tool } from "../../../src/tool/index.ts"
+import { connect, key, serve } from "./serve.ts"
 import { slowTool } from "./slow-tool.ts"
 
 const initialize = {
@@ -22,6 +24,7 @@ async function send(url: URL, headers: Record<string, string> = {}, message: obj
     headers: {
       "content-type": "application/json",
       accept: "application/json, text/event-stream",
+      authorization: `Bearer ${key}`,
       ...headers,
     },
   })
@@ -77,13 +80,58 @@ test("refuses web pages of other domains", async () => {
   expect((await send(new URL("/elsewhere", url))).status).toBe(404)
 })
 
-test("requires the key if there is one, and a key for other hosts", async () => {
-  const { url, connection } = await serve({ key: "secret" })
-  expect((await send(url)).status).toBe(401)
-  expect((await send(url, { authorization: "Bearer secreT" })).status).toBe(401)
-  const { client } = await connect(url, { authorization: "Bearer secret" })
-  expect((await client.listTools()).tools.length).toBeGreaterThan(0)
-  await expect(startHttp({ connection, port: 0, host: "0.0.0.0" })).rejects.toThrow("--key")
+test("requires the key on each request, also within a session", async () => {
+  const { url } = await serve()
+  const { session = "" } = await send(url)
+  const ping = { jsonrpc: "2.0", id: 2, method: "ping" }
+  for (const authorization of [
+    "",
+    key,
+    "Bearer",
+    "Bearer secreT",
+    `Basic ${key}`,
+    `Bearer ${key}, Bearer x`,
+  ]) {
+    expect((await send(url, { authorization })).status, authorization).toBe(401)
+    expect((await send(url, { authorization, "mcp-session-id": session }, ping)).status).toBe(401)
+  }
+  expect((await send(new URL(`/mcp?key=${key}`, url), { authorization: "" })).status).toBe(401)
+  for (const method of ["GET", "DELETE", "HEAD", "OPTIONS"])
+    expect((await fetch(url, { method, headers: { "mcp-session-id": session } })).status, method).toBe(401)
+  expect((await send(url, { "mcp-session-id": session }, ping)).status).toBe(200)
+})
+
+test("does not let a client answer its own requests unless the server trusts it", async () => {
+  const asking = Tool.define("asking", {
+    description: "Asks.",
+    parameters: z.object({}),
+    async execute(_args, { question }) {
+      return {
+        title: "asking",
+        output: JSON.stringify(await question?.([{ question: "Sure?" }])) ?? "nobody",
+      }
+    },
+  })
+  const { url, project } = await serve(
+    { connection: { trustClient: false } },
+    { permission: { "*": "allow", bash: "ask" }, tools: [asking] },
+  )
+  const { client } = await connect(url)
+  const received: string[] = []
+  client.setRequestHandler("elicitation/create", ({ params: { message } }) => {
+    received.push(message)
+    return { action: "accept", content: { answer: "once", text0: "yes" } }
+  })
+
+  expect((await client.listTools()).tools.map(({ name }) => name)).not.toContain("question")
+  const command = { command: "touch made", description: "Make a file" }
+  const refused = await client.callTool({ name: "bash", arguments: command })
+  expect(refused.isError).toBe(true)
+  expect(JSON.stringify(refused.content)).toMatch(/does not accept the answers of its clients.*--allow/s)
+  await expect(project.read("made")).rejects.toThrow("ENOENT")
+  const asked = await client.callTool({ name: "asking", arguments: {} })
+  expect(JSON.stringify(asked.content)).not.toContain("yes")
+  expect(received).toEqual([])
 })
 
 test("ends a session and its calls at DELETE", async () => {
@@ -123,12 +171,16 @@ test("limits the number of clients, and requires initialize first", async () => 
 
 test("reports a port that is in use", async () => {
   const { url, connection } = await serve()
-  await expect(startHttp({ connection, port: Number(url.port) })).rejects.toThrow("the port is taken")
+  await expect(startHttp({ connection, key, port: Number(url.port) })).rejects.toThrow("the port is taken")
 })
 
 test("sends a form on the stream of its call", async () => {
   const { url } = await serve({}, { permission: { bash: "ask" } })
-  const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" }
+  const headers = {
+    "content-type": "application/json",
+    accept: "application/json, text/event-stream",
+    authorization: `Bearer ${key}`,
+  }
   const post = (message: object, session: Record<string, string> = {}) =>
     fetch(url, { method: "POST", headers: { ...headers, ...session }, body: JSON.stringify(message) })
   const capabilities = { elicitation: {} }

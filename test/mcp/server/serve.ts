@@ -3,6 +3,9 @@ import { onTestFinished } from "vitest"
 import { type HttpOptions, startHttp } from "../../../src/mcp/server/http.ts"
 import { openEngine } from "./connect.ts"
 
+/** Key of the servers in these tests. */
+export const key = "secret"
+
 /** Serves an engine with a file `a.txt` over HTTP. */
 export async function serve(
   { connection, ...options }: Partial<Omit<HttpOptions, "connection">> & { connection?: object } = {},
@@ -12,6 +15,7 @@ export async function serve(
   const server = await startHttp({
     connection: { ...engine.connection, ...connection },
     port: 0,
+    key,
     ...options,
   })
   onTestFinished(() => server.close())
@@ -19,7 +23,8 @@ export async function serve(
 }
 
 /** Connects the SDK's client, which shows forms. */
-export async function connect(url: URL, headers: Record<string, string> = {}) {
+export async function connect(url: URL) {
+  const headers = { authorization: `Bearer ${key}` }
   const transport = new StreamableHTTPClientTransport(url, { requestInit: { headers } })
   const client = new Client({ name: "test", version: "1" }, { capabilities: { elicitation: { form: {} } } })
   onTestFinished(() => client.close())

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test, vi } from "vitest"
 import * as z from "zod"
 import { createEventStore } from "../../../src/mcp/server/http-sessions.ts"
 import { Tool } from "../../../src/tool/index.ts"
-import { connect, serve } from "./serve.ts"
+import { connect, key, serve } from "./serve.ts"
 
 /** Starts a server with a tool that ends after `go` was called. */
 async function serveWaiting(streamMs?: number) {
@@ -30,6 +30,7 @@ async function openSession(url: URL, protocolVersion = "2025-11-25") {
   const headers = {
     "content-type": "application/json",
     accept: "application/json, text/event-stream",
+    authorization: `Bearer ${key}`,
     "mcp-protocol-version": protocolVersion,
   }
   const post = (message: object, more: object = {}) =>
