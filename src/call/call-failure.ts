@@ -4,6 +4,7 @@ import { PermissionError } from "../permission/errors.ts"
 import { describeEffect, fail, pending } from "../schema/tool-moves.ts"
 import type { ToolStatePending, ToolStateRunning } from "../schema/tool-state.ts"
 import { AbortedError, TimeoutError } from "../util/abort.ts"
+import { currentTime } from "../util/clock.ts"
 import { errorMessage, TackleError } from "../util/errors.ts"
 import type { Call, CallOutcome, Turn } from "./call.ts"
 
@@ -46,7 +47,7 @@ export function settleFailure(
 /** Returns the outcome of a call that ended before its tool was found. */
 export function settleUnstarted({ callID, tool, raw }: Call, error: unknown, turn: Turn): CallOutcome {
   const state = pending(raw)
-  return { callID, state: fail(state, settleFailure(error, { callID, tool, turn, state }), Date.now()) }
+  return { callID, state: fail(state, settleFailure(error, { callID, tool, turn, state }), currentTime()) }
 }
 
 /** A failed call. `state` is its last state before the failure. */

@@ -4,6 +4,7 @@ import type { CallTools, ToolContext } from "../tool/context.ts"
 import { executeValidated, type RunOptions } from "../tool/run.ts"
 import { defaultLimits, truncateOutput } from "../tool/truncate.ts"
 import { AbortedError, orAbort, TimeoutError, throwIfAborted } from "../util/abort.ts"
+import { currentTime } from "../util/clock.ts"
 import { TackleError } from "../util/errors.ts"
 import { askAboutLoop, askForThirdParty } from "./ask.ts"
 import type { CallOutcome, PastCall } from "./call.ts"
@@ -62,7 +63,7 @@ export async function executeCall(
 
   const over = new AbortController()
   const waits = createUserWaits()
-  const ended = () => ({ at: Date.now(), waited: waits.total() })
+  const ended = () => ({ at: currentTime(), waited: waits.total() })
   const ctx = createToolContext(prepared, step, {
     limit,
     waits,
@@ -87,7 +88,7 @@ export async function executeCall(
     await askForThirdParty(prepared, step, { signal: run.signal, announce })
     throwIfAborted(run.signal)
     const harmless = onlyReads(tool) || asksFirst(tool)
-    state = start(prepared.state, prepared.state.input, Date.now(), { harmless })
+    state = start(prepared.state, prepared.state.input, currentTime(), { harmless })
     if (prepared.repaired !== undefined)
       state = progress(state, { metadata: { repaired: prepared.repaired } })
     await report(state)

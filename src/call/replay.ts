@@ -1,5 +1,6 @@
 import { complete, fail, start } from "../schema/tool-moves.ts"
 import type { ToolState, ToolStateError } from "../schema/tool-state.ts"
+import { currentTime } from "../util/clock.ts"
 import type { CallOutcome, Turn } from "./call.ts"
 import type { Step } from "./context.ts"
 import type { PreparedCall } from "./prepare.ts"
@@ -58,10 +59,12 @@ async function replay(
   known: CallOutcome["state"],
 ): Promise<CallOutcome> {
   const { callID } = call
-  const running = start(state, state.input, Date.now())
+  const running = start(state, state.input, currentTime())
   await step.report(callID, running)
   const last =
-    known.status === "completed" ? complete(running, known, Date.now()) : fail(running, known, Date.now())
+    known.status === "completed"
+      ? complete(running, known, currentTime())
+      : fail(running, known, currentTime())
   past.result = known.status
   if (last.status === "error") countRefusal(last, { callID, tool: tool.id }, step.turn)
   await step.report(callID, last)

@@ -3,6 +3,7 @@ import { permissionOf } from "../registry/registered-tool.ts"
 import { fail } from "../schema/tool-moves.ts"
 import type { CallTools } from "../tool/context.ts"
 import type { Access } from "../tool/tool.ts"
+import { currentTime } from "../util/clock.ts"
 import { newId } from "../util/id.ts"
 import { isRecord } from "../util/json.ts"
 import { isInside, realPath, resolvePath } from "../util/paths.ts"
@@ -89,7 +90,7 @@ async function refuse(invalid: InvalidCall, past: readonly PastCall[], step: Ste
     const permission = permissionOf(tool)
     step.turn.refused.push({ callID, tool, permission, patterns: ["*"], by: "rule", reason: error })
   }
-  const failed = fail(state, { error, metadata: { kind: reason } }, Date.now())
+  const failed = fail(state, { error, metadata: { kind: reason } }, currentTime())
   await step.report(callID, failed)
   return { callID, state: failed }
 }

@@ -19,14 +19,14 @@ export function createUserWaits(): UserWaits {
         return await work(() => {
           if (begun) return
           begun = true
-          if (open === 0) since = Date.now()
+          if (open === 0) since = performance.now()
           open += 1
         })
       } finally {
         if (begun) open -= 1
-        if (begun && open === 0) sum += Date.now() - since
+        if (begun && open === 0) sum += performance.now() - since
       }
     },
-    total: () => sum + (open > 0 ? Date.now() - since : 0),
+    total: () => Math.round(sum + (open > 0 ? performance.now() - since : 0)),
   }
 }

@@ -2,6 +2,7 @@ import type { Bus } from "../event/bus.ts"
 import type { Session } from "../schema/session.ts"
 import type { SessionHandle } from "../session/handle.ts"
 import type { Store } from "../store/store.ts"
+import { currentTime } from "../util/clock.ts"
 import { newId } from "../util/id.ts"
 import { createHandleCache } from "./handle-cache.ts"
 
@@ -60,7 +61,7 @@ export function createOpenSessions({ store, bus, assertOpen, open }: OpenSession
     handleOf,
     async begin(fields) {
       assertOpen()
-      const now = Date.now()
+      const now = currentTime()
       const session: Session = { id: newId("ses"), ...fields, time: { created: now, updated: now } }
       await store.commit([{ kind: "session", session }])
       return made(session)

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks"
+import { currentTime } from "../util/clock.ts"
 import type { EventInput, EventOf, EventType, TackleEvent } from "./events.ts"
 
 /** Delivers events to the subscribers in this process. */
@@ -50,7 +51,7 @@ export function createBus(
 
   return {
     publish<T extends EventType>(event: Extract<EventInput, { type: T }>) {
-      const stamped = { ...hide(event), time: Date.now() } as EventOf<T>
+      const stamped = { ...hide(event), time: currentTime() } as EventOf<T>
       waiting.push(stamped)
       if (!delivering) outsideCalls(deliver)
       return stamped

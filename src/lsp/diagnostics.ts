@@ -67,17 +67,17 @@ export function createPublishedDiagnostics(): PublishedDiagnostics {
     },
     count: (path) => published.get(path)?.count ?? 0,
     async next(path, { since, quietMs, ms, signal, version }) {
-      const deadline = Date.now() + ms
+      const deadline = performance.now() + ms
       let seen = since
       let quietSince: number | undefined
       for (;;) {
         const latest = published.get(path)
         if (latest && latest.count > seen && latest.version >= version) {
           seen = latest.count
-          quietSince = Date.now()
+          quietSince = performance.now()
         }
         const end = Math.min(deadline, quietSince === undefined ? deadline : quietSince + quietMs)
-        const left = end - Date.now()
+        const left = end - performance.now()
         if (left <= 0) return quietSince === undefined ? undefined : latest?.diagnostics
         await arrival(left, signal)
       }

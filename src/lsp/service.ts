@@ -150,13 +150,13 @@ export function createLanguageService(options: LanguageServiceOptions): Language
     const key = keyOf(target)
     const entry = entries.get(key)
     if (entry && (!entry.running || entry.running.alive())) return entry.client
-    const recent = (starts.get(key) ?? []).filter((time) => time > Date.now() - restarts.withinMs)
+    const recent = (starts.get(key) ?? []).filter((time) => time > performance.now() - restarts.withinMs)
     if (recent.length > restarts.max) {
       throw new NoServerError(
         `The language server ${target.server.id} was started ${recent.length} times within ten minutes and will not be restarted for now. Use grep and read.`,
       )
     }
-    starts.set(key, [...recent, Date.now()])
+    starts.set(key, [...recent, performance.now()])
     const begun: Entry = { client: start(target, entry?.running) }
     entries.set(key, begun)
     begun.client.then(

@@ -5,6 +5,7 @@ import {
   type PermissionRequest,
   type ReplySource,
 } from "../schema/permission.ts"
+import { currentTime } from "../util/clock.ts"
 import { UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 import { wildcardCovers } from "../util/wildcard.ts"
@@ -156,7 +157,7 @@ function grantsOf(
     throw new UsageError(
       `The pattern "${tooWide}" allows more than the patterns that this request offers: ${always.join(", ")}.`,
     )
-  const time = { created: Date.now() }
+  const time = { created: currentTime() }
   return granted.map((pattern) => ({
     id: newId("gra"),
     scope,

@@ -2,6 +2,7 @@ import type { TackleEvent } from "../event/events.ts"
 import type { Action } from "../schema/permission.ts"
 import { problemOfTool, readTool } from "../tool/plain-tool.ts"
 import type { Info } from "../tool/tool.ts"
+import { currentTime } from "../util/clock.ts"
 import { errorMessage } from "../util/errors.ts"
 import type { ModuleAliases } from "../util/load-module.ts"
 import { StoredAuth } from "./auth.ts"
@@ -141,7 +142,7 @@ async function decideByPlugins(
     ...(tool && { callID: tool.callID }),
     title: `${permission} ${patterns.join(", ")}`,
     metadata: { ...metadata },
-    time: { created: Date.now() },
+    time: { created: currentTime() },
   }
   const { output, failed } = await plugins.run(
     "permission.ask",

@@ -87,7 +87,8 @@ interface Ended {
 function timeOf(from: ToolStatePending | ToolStateRunning, ended: number | Ended): ToolStateError["time"] {
   const { at, waited } = typeof ended === "number" ? { at: ended, waited: 0 } : ended
   const start = from.status === "running" ? from.time.start : at
-  return { start, end: at, waited: waited > 0 ? waited : undefined }
+  // A call that another process started may have a start time ahead of this clock.
+  return { start, end: Math.max(start, at), waited: waited > 0 ? waited : undefined }
 }
 
 /** Completes a call: running → completed. */

@@ -3,6 +3,7 @@ import type { AssistantMessage, Message, MessageWithParts } from "../schema/mess
 import type { Part, ToolPart } from "../schema/part.ts"
 import { describeEffect, fail } from "../schema/tool-moves.ts"
 import type { Store } from "../store/store.ts"
+import { currentTime } from "../util/clock.ts"
 import { isRecord } from "../util/json.ts"
 import { isProcessRunning } from "../util/process-table.ts"
 
@@ -15,7 +16,7 @@ export function settleInterrupted(history: readonly MessageWithParts[]): {
   messages: AssistantMessage[]
   parts: Part[]
 } {
-  const now = Date.now()
+  const now = currentTime()
   return {
     messages: history.flatMap(({ message }) => (isUnfinished(message) ? [interrupt(message, now)] : [])),
     parts: history.flatMap(({ parts }) => parts.filter(isOpen).map((part) => settle(part, now))),
@@ -60,7 +61,7 @@ function isUnfinished(message: Message): message is AssistantMessage {
 }
 
 function interrupt(message: AssistantMessage, at: number): AssistantMessage {
-  message.time = { ...message.time, completed: at }
+  message.time = { ...message.time, completed: Math.max(message.time.created, at) }
   message.error = { name: "aborted", message: "The process ended before this answer was complete." }
   return message
 }

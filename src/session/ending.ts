@@ -35,7 +35,7 @@ export function conclude(
     text: answer ?? lastText(past, messages.at(-1)?.id),
     usage: sumUsage([...messages, ...spent]),
     refused: turn.refused,
-    durationMs: Date.now() - started,
+    durationMs: Math.round(performance.now() - started),
   }
 }
 
@@ -57,11 +57,11 @@ export function concludeBroken({ bus, sessionID, started }: EndingContext, error
     text: "",
     usage: sumUsage([]),
     refused: [],
-    durationMs: Date.now() - started,
+    durationMs: Math.round(performance.now() - started),
   }
 }
 
-/** The run that ends. `started` is in milliseconds since the epoch. */
+/** The run that ends. `started` is the value of `performance.now()` at its start. */
 export interface EndingContext {
   bus: Bus
   sessionID: string

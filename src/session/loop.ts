@@ -8,6 +8,7 @@ import { streamStep } from "../model/stream.ts"
 import type { AssistantMessage, MessageError, UserMessage } from "../schema/message.ts"
 import type { TextPart } from "../schema/part.ts"
 import { sleep, TimeoutError } from "../util/abort.ts"
+import { currentTime } from "../util/clock.ts"
 import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 import { addUsage, limitReached, noTokens, stepsMessage, sumUsage } from "./budget.ts"
@@ -122,7 +123,7 @@ function newMessage({ run, agent }: SessionAgent, user: UserMessage): AssistantM
     sessionID: session.id,
     role: "assistant",
     parentID: user.id,
-    time: { created: Date.now() },
+    time: { created: currentTime() },
     agent: agent.name,
     model: model.info.ref,
     path: { cwd: session.directory, root: session.worktree },

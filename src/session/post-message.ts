@@ -4,12 +4,14 @@ import type { PluginHost } from "../plugin/host.ts"
 import type { ModelRef, UserMessage } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
 import type { Handover } from "../tool/tool.ts"
+import { currentTime } from "../util/clock.ts"
 import { newId } from "../util/id.ts"
 import type { Conversation } from "./conversation.ts"
 import type { PromptFile } from "./handle.ts"
 import { hookMessage } from "./plugin-hooks.ts"
 import type { SessionRun } from "./session-run.ts"
 import { describeUndone } from "./undo.ts"
+import { updateTime } from "./update-time.ts"
 
 /** A message from the user, with the agent and model that answer it. */
 export interface Post {
@@ -45,7 +47,7 @@ export async function postPrompt(conversation: Conversation, post: Post): Promis
   conversation.session = {
     ...session,
     model: model.info.ref,
-    time: { ...session.time, updated: message.time.created },
+    time: updateTime(conversation.session),
     title: session.title === "" ? titleOf(text) : session.title,
   }
   await recorder.session(conversation.session)
@@ -96,7 +98,7 @@ export function newUserMessage(
     id: newId("msg"),
     sessionID: session.id,
     role: "user",
-    time: { created: Date.now() },
+    time: { created: currentTime() },
     agent,
     model,
   }

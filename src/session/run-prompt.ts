@@ -56,7 +56,7 @@ async function answer(
 ): Promise<Ending> {
   const { engine } = conversation
   const { bus, plugins } = engine
-  const started = Date.now()
+  const started = performance.now()
   const history = await conversation.history()
   await engine.definitions.follow()
   const { agent, model } = await choose(conversation, options)

@@ -17,6 +17,7 @@ import { runPrompt } from "./run-prompt.ts"
 import type { SessionEngine } from "./session-engine.ts"
 import { endTurn } from "./turn-patch.ts"
 import { type UndoResult, undoTurn } from "./undo.ts"
+import { updateTime } from "./update-time.ts"
 
 /** Opens a handle on a stored session. */
 export function openSession(initial: Session, engine: SessionEngine): SessionHandle {
@@ -33,7 +34,7 @@ export function openSession(initial: Session, engine: SessionEngine): SessionHan
     const { stopped, stop, release } = lock.acquire()
     const signal = given ? AbortSignal.any([stopped, given]) : stopped
     const events = eventStream(bus, sessionID, stop)
-    const started = Date.now()
+    const started = performance.now()
     const completed = whileHeld(() => runPrompt(conversation, { text, options, signal }))
       .catch((error: unknown) => {
         // The next prompt continues from the stored state and closes open calls.
@@ -58,7 +59,7 @@ export function openSession(initial: Session, engine: SessionEngine): SessionHan
       const agent = engine.agent(session.agent)
       const model = await engine.model(session, agent)
       const result = await compactConversation(conversation, { agent, model, auto: false, signal })
-      conversation.session = { ...session, time: { ...session.time, updated: Date.now() } }
+      conversation.session = { ...session, time: updateTime(session) }
       await recorder.session(conversation.session)
       return result
     })

@@ -15,6 +15,7 @@ import type {
 import { assertMove, describeEffect, fail, mayHaveActed, pending } from "../schema/tool-moves.ts"
 import type { ToolState } from "../schema/tool-state.ts"
 import type { CommitOptions } from "../store/store.ts"
+import { currentTime } from "../util/clock.ts"
 import { newId } from "../util/id.ts"
 import { costOf } from "./budget.ts"
 import type { Recorder } from "./recorder.ts"
@@ -114,7 +115,7 @@ export function startStep(
     message.finish = why
     message.tokens = tokens
     message.cost = costOf(tokens, model.cost)
-    message.time = { ...message.time, completed: Date.now() }
+    message.time = { ...message.time, completed: currentTime() }
     const part = add<StepFinishPart>({
       ...base(),
       type: "step-finish",
@@ -190,7 +191,7 @@ export function startStep(
       if (left.length > 0) await recorder.removeParts(left)
     },
     async retry(failure) {
-      const part = add<RetryPart>({ ...base(), type: "retry", ...failure, time: { created: Date.now() } })
+      const part = add<RetryPart>({ ...base(), type: "retry", ...failure, time: { created: currentTime() } })
       await write([part])
     },
     async end(error) {
@@ -201,13 +202,13 @@ export function startStep(
           state.status === "pending"
             ? "This call was not run: the answer was interrupted."
             : `This call was interrupted. ${describeEffect(state)}`
-        await setState(callID, fail(state, { error: text, metadata: { kind: "aborted" } }, Date.now()))
+        await setState(callID, fail(state, { error: text, metadata: { kind: "aborted" } }, currentTime()))
       }
       if (message.time.completed !== undefined && !error) {
         await write([])
         return
       }
-      message.time = { ...message.time, completed: Date.now() }
+      message.time = { ...message.time, completed: currentTime() }
       if (error) message.error = error
       await write([], { ended: true })
     },

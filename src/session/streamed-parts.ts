@@ -1,6 +1,7 @@
 import type { Call } from "../call/call.ts"
 import type { Part, ReasoningPart, TextPart, ToolPart } from "../schema/part.ts"
 import { pending } from "../schema/tool-moves.ts"
+import { currentTime } from "../util/clock.ts"
 import { isRecord } from "../util/json.ts"
 
 /** The text and reasoning blocks of one step, by their ids in the stream. */
@@ -39,7 +40,7 @@ export function createStreamedTexts(
       ...base(),
       type: kind,
       text: "",
-      time: { start: Date.now() },
+      time: { start: currentTime() },
     })
     if (metadata) part.metadata = metadata
     open.set(id, part)
@@ -51,7 +52,7 @@ export function createStreamedTexts(
     const part = open.get(id)
     if (!part) return
     open.delete(id)
-    part.time = { start: part.time?.start ?? Date.now(), end: Date.now() }
+    part.time = { start: part.time?.start ?? currentTime(), end: currentTime() }
     if (metadata) part.metadata = metadata
     note(part)
   }

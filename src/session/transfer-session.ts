@@ -1,6 +1,7 @@
 import type { MessageWithParts } from "../schema/message.ts"
 import type { Session } from "../schema/session.ts"
 import type { Change, Store } from "../store/store.ts"
+import { currentTime } from "../util/clock.ts"
 import { newId } from "../util/id.ts"
 import { Archive, ArchiveError, archiveHead, checkArchive, type SessionRecord } from "./archive.ts"
 import { descendants } from "./lineage.ts"
@@ -60,7 +61,7 @@ export async function forkSession(store: Store, id: string, at?: string): Promis
     session: { replayed: _, ...session },
     messages,
   } = archive
-  const now = Date.now()
+  const now = currentTime()
   const own = {
     ...session,
     title: `${session.title} (fork)`.trimStart(),

@@ -13,6 +13,7 @@ import type { Session } from "../schema/session.ts"
 import { UsageError } from "../util/errors.ts"
 import { findNewest, type PageReader } from "./history.ts"
 import type { Recorder } from "./recorder.ts"
+import { updateTime } from "./update-time.ts"
 
 /** The result of an undo or redo. */
 export interface UndoResult {
@@ -61,7 +62,7 @@ export async function undoTurn(
   const next: Session = {
     ...session,
     undone: direction === "undo" ? [...undone, id] : undone.slice(0, -1),
-    time: { ...session.time, updated: Date.now() },
+    time: updateTime(session),
   }
   await recorder.write({ parts: [{ ...patch }] })
   await recorder.session(next)

@@ -166,12 +166,12 @@ function sqliteError(path: string, error: unknown): StoreError {
  * synchronous, so that a later commit cannot overtake this one.
  */
 function waitWhileBusy<T>(ms: number, work: () => T): T {
-  const deadline = Date.now() + ms
+  const deadline = performance.now() + ms
   for (;;) {
     try {
       return work()
     } catch (error) {
-      if (primaryCode(error) !== busy || Date.now() >= deadline) throw error
+      if (primaryCode(error) !== busy || performance.now() >= deadline) throw error
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10)
     }
   }

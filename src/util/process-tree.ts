@@ -94,9 +94,9 @@ export async function killTree(tree: ProcessTree, graceMs = killGraceMs): Promis
   send(tree, known, "SIGCONT")
   await untilGone(tree, known, graceMs)
 
-  const deadline = Date.now() + afterKillMs
+  const deadline = performance.now() + afterKillMs
   // A process may have forked since the last scan, so repeat until a scan finds nothing.
-  while (find(tree, known) && Date.now() < deadline) {
+  while (find(tree, known) && performance.now() < deadline) {
     send(tree, known, "SIGKILL")
     await untilGone(tree, known, pollMs * 5)
   }
@@ -137,10 +137,10 @@ async function untilGone(
   known: ReadonlyMap<number, ProcessEntry>,
   ms: number,
 ): Promise<void> {
-  const deadline = Date.now() + ms
+  const deadline = performance.now() + ms
   const runs = () =>
     known.size > 0 ? [...known.values()].some(isRunning) : tree.group !== undefined && canSignal(-tree.group)
-  while (runs() && Date.now() < deadline) await delay(pollMs)
+  while (runs() && performance.now() < deadline) await delay(pollMs)
 }
 
 /** Returns true if the process still runs. Compares start times to exclude a later process with the same pid. */

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { expect, test } from "vitest"
+import { expect, onTestFinished, test, vi } from "vitest"
 import { createTackle } from "../../src/engine/create-tackle.ts"
 import { describeEffect } from "../../src/schema/tool-moves.ts"
 import { SessionBusyError } from "../../src/session/handle.ts"
@@ -8,7 +8,7 @@ import { createMemoryStore } from "../../src/store/memory.ts"
 import { startModelServer } from "../../src/testing/model-server.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 import { startEngine } from "./engine.ts"
-import { resultsOf, run, toolParts } from "./run.ts"
+import { resultsOf, run, tool, toolParts } from "./run.ts"
 
 test("tells the model the fate of each call after kill -9", {
   timeout: 60_000,
@@ -334,4 +334,34 @@ test("keeps the order of prompts if the clock was ahead when the session was sto
   const sent = JSON.stringify(second.server.requests.at(-1)?.body.messages)
   expect(sent).toMatch(/first prompt.*One\..*second prompt/)
   expect((await continued.undo()).prompt).toBe("second prompt")
+})
+
+test("reports no negative duration if the clock is set back during a run", async () => {
+  const real = Date.now.bind(Date)
+  const back = tool("back", () => {
+    vi.spyOn(Date, "now").mockImplementation(() => real() - 3_600_000)
+    return { title: "", output: "done" }
+  })
+  onTestFinished(() => void vi.restoreAllMocks())
+  await using engine = await startEngine([{ calls: [{ name: "back", arguments: {} }] }, { text: "Done." }], {
+    tools: [back],
+    permission: { "*": "allow" },
+  })
+  const { session, events, end } = await run(engine)
+  const { created, updated } = session.info().time
+  expect(updated).toBeGreaterThan(created)
+  expect(end.durationMs).toBeGreaterThanOrEqual(0)
+  const times = events.map(({ time }) => time)
+  expect(times).toEqual(times.toSorted((a, b) => a - b))
+  for (const { message, parts } of await session.messages()) {
+    const spans = [
+      ...(message.role === "assistant" ? [[message.time.created, message.time.completed]] : []),
+      ...parts.flatMap((part) =>
+        part.type === "tool" && part.state.status === "completed"
+          ? [[part.state.time.start, part.state.time.end]]
+          : [],
+      ),
+    ]
+    for (const [start = 0, stop = 0] of spans) expect(stop).toBeGreaterThanOrEqual(start)
+  }
 })

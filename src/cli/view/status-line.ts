@@ -33,7 +33,7 @@ export function createStatusLine(terminal: WriteStream, isFree: () => boolean) {
 
   function draw(): void {
     if (!live || paused || !activity || !isFree()) return
-    const elapsed = Date.now() - since
+    const elapsed = performance.now() - since
     if (elapsed < patienceMs) return
     const frame = frames[Math.floor(elapsed / frameMs) % frames.length] ?? ""
     const seconds = ` ${Math.floor(elapsed / 1000)} s`
@@ -52,7 +52,7 @@ export function createStatusLine(terminal: WriteStream, isFree: () => boolean) {
     clear,
     /** Sets the current activity. Undefined means no activity. */
     set(next: Activity | undefined): void {
-      if (next?.kind !== activity?.kind) since = Date.now()
+      if (next?.kind !== activity?.kind) since = performance.now()
       activity = next
       if (!next) stop()
       else if (live) {
@@ -64,11 +64,11 @@ export function createStatusLine(terminal: WriteStream, isFree: () => boolean) {
      * Pauses the line for a question, and returns a function that resumes it. The pause does not count as elapsed time.
      */
     pause(): () => void {
-      const pausedAt = Date.now()
+      const pausedAt = performance.now()
       paused = true
       clear()
       return () => {
-        since += Date.now() - pausedAt
+        since += performance.now() - pausedAt
         paused = false
       }
     },

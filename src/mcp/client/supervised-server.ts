@@ -106,7 +106,7 @@ export function createSupervisedServer(options: SupervisedServerOptions): Superv
   async function start(): Promise<McpConnection> {
     throwIfAborted(signal)
     if (options.refusal !== undefined) throw new McpServerError(server.id, options.refusal)
-    starts = starts.filter((time) => time > Date.now() - restarts.withinMs)
+    starts = starts.filter((time) => time > performance.now() - restarts.withinMs)
     const count = starts.length
     if (count > restarts.max) {
       const minutes = restarts.withinMs / 60_000
@@ -115,7 +115,7 @@ export function createSupervisedServer(options: SupervisedServerOptions): Superv
         `it was started ${count} times within ${minutes} minutes and will not be restarted for now. ${problem ?? ""}`.trim(),
       )
     }
-    starts.push(Date.now())
+    starts.push(performance.now())
     if (count > 0) await sleep(restarts.delayMs * 2 ** (count - 1), signal)
     const { connectServer } = await import("./connection.ts")
     try {

@@ -25,8 +25,8 @@ const maxParseMs = 2_000
 export async function parseShell(text: string): Promise<ShellNode | undefined> {
   loaded ??= loadParser()
   const parser = await loaded
-  const deadline = Date.now() + maxParseMs
-  const tree = parser.parse(text, null, { progressCallback: () => Date.now() > deadline })
+  const deadline = performance.now() + maxParseMs
+  const tree = parser.parse(text, null, { progressCallback: () => performance.now() > deadline })
   if (!tree) {
     parser.reset()
     return undefined

@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises"
 import type { Job, JobCapability } from "../../tool/context.ts"
 import type { OutputBuffer } from "../../tool/output-buffer.ts"
 import type { OutputLimits } from "../../tool/tool.ts"
+import { currentTime } from "../../util/clock.ts"
 import { newId } from "../../util/id.ts"
 import type { RunningProcess } from "../../util/process.ts"
 
@@ -93,7 +94,7 @@ export function createJob(options: {
 
   function isRunning(): boolean {
     if (live?.process.running()) return true
-    endedAt ??= Date.now()
+    endedAt ??= currentTime()
     // Output may still arrive until `last` is set.
     if (live && last) {
       const { onEnd } = live
@@ -119,7 +120,7 @@ export function createJob(options: {
       if (!isRunning()) return
       killed = true
       await live?.process.kill()
-      endedAt = Date.now()
+      endedAt = currentTime()
     },
   }
 }

@@ -6,6 +6,7 @@ import { createOutputBuffer, type OutputBuffer } from "../../tool/output-buffer.
 import { define, type Info, type OutputLimits, type ToolResult } from "../../tool/tool.ts"
 import { defaultLimits } from "../../tool/truncate.ts"
 import { abortedError, throwIfAborted } from "../../util/abort.ts"
+import { currentTime } from "../../util/clock.ts"
 import { readText } from "../../util/file-system.ts"
 import { formatSeconds } from "../../util/local-time.ts"
 import { resolvePath } from "../../util/paths.ts"
@@ -144,7 +145,7 @@ interface Run {
 
 async function run(plan: Run, ctx: ToolContext): Promise<ToolResult> {
   const { shell, description, timeoutMs, limits } = plan
-  const startedAt = Date.now()
+  const startedAt = currentTime()
   const start = performance.now()
   const buffer = createOutputBuffer({ limits, spill: ctx.spill })
   const report = (more?: Record<string, unknown>) =>

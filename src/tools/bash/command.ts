@@ -115,10 +115,10 @@ async function firstOf(
 }
 
 async function stillRunning(process: RunningProcess): Promise<boolean> {
-  const deadline = Date.now() + drainMs
+  const deadline = performance.now() + drainMs
   await within(process.closed, drainMs)
   // A process that has just closed its output may take a moment to exit.
-  while (process.running() && Date.now() < deadline) await delay(pollMs)
+  while (process.running() && performance.now() < deadline) await delay(pollMs)
   return process.running()
 }
 

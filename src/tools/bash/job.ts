@@ -2,6 +2,7 @@ import * as z from "zod"
 import type { Job, JobInfo, JobInput, ToolContext } from "../../tool/context.ts"
 import { define, type ToolResult } from "../../tool/tool.ts"
 import { orAbort, sleep, throwIfAborted, within } from "../../util/abort.ts"
+import { currentTime } from "../../util/clock.ts"
 import { errorMessage, TackleError } from "../../util/errors.ts"
 import { readText } from "../../util/file-system.ts"
 import { formatSeconds } from "../../util/local-time.ts"
@@ -129,8 +130,8 @@ async function writeWithin(input: JobInput, text: string, signal: AbortSignal): 
 /** Waits until the job has written output and then been silent for `silenceMs`, at most `replyMs` in total. */
 async function replied(job: Job, before: number, signal: AbortSignal): Promise<void> {
   let last = before
-  const deadline = Date.now() + replyMs
-  while (Date.now() < deadline && job.info().status === "running") {
+  const deadline = currentTime() + replyMs
+  while (currentTime() < deadline && job.info().status === "running") {
     await sleep(silenceMs, signal)
     const { bytes } = job.info()
     if (bytes !== before && bytes === last) return
@@ -158,7 +159,7 @@ function show(job: Job): ToolResult {
 }
 
 function describe(info: JobInfo): string {
-  const time = formatSeconds((info.endedAt ?? Date.now()) - info.startedAt)
+  const time = formatSeconds((info.endedAt ?? currentTime()) - info.startedAt)
   const [firstLine = ""] = info.command.split("\n")
   const command = firstLine.length > shownCommand ? `${firstLine.slice(0, shownCommand)}…` : firstLine
   return `${info.id} · ${info.status} · ${time} · ${info.bytes} bytes · ${command}`
