@@ -106,7 +106,7 @@ export function parseRuleFlag(text: string, action: "allow" | "deny"): Rule {
   const colon = text.indexOf(":")
   const permission = (colon === -1 ? text : text.slice(0, colon)).trim()
   const pattern = colon === -1 ? "*" : text.slice(colon + 1)
-  if (permission === "" || pattern === "") {
+  if (permission === "" || pattern === "" || /[\s()"']/.test(permission)) {
     throw new UsageError(
       `Invalid rule: --${action} "${text}". Expected permission or permission:pattern, such as 'bash:git *'.`,
     )

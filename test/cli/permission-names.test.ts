@@ -32,8 +32,6 @@ test("reports a misspelt permission in the rules with its location and a suggest
     expect.stringMatching(/tackle\.json:3: the rule for "bsh" .*Did you mean "bash"\?$/),
     expect.stringMatching(/tackle\.json:14: the rule for "raed" .*Did you mean "read"\?$/),
   ])
-  const flag = await machine.run(["tool", "call", "list", "{}", "--deny", "gerp"])
-  expect(flag.stderr).toContain('--deny: the rule for "gerp"')
   const check = (name: string) => machine.run(["permission", "check", name, "x", "--trust"])
   expect(await check("raed")).toMatchObject({
     code: 10,
@@ -41,6 +39,40 @@ test("reports a misspelt permission in the rules with its location and a suggest
   })
   for (const name of ["read", "write", "reads_all", "edti_file", "frobnicate"])
     expect((await check(name)).stderr).not.toContain("is asked for by")
+})
+
+test("rejects a misspelt permission in --allow and --deny, unless a tool has that name", async () => {
+  const machine = await createMachine({
+    files: {
+      ".tackle/tool/reads.js": "export default { description: 'd', args: {}, execute: async () => '' }\n",
+      ".tackle/plugin/own.js":
+        "export default async () => ({ tool: { grepp: { description: 'd', args: {}, execute: async () => '' } } })\n",
+    },
+  })
+  const commands = [
+    ["run", "go"],
+    ["tool", "call", "list", "{}"],
+  ]
+  for (const command of commands) {
+    for (const rule of [
+      "gerp",
+      "bsh:git *",
+      "Bash:git *",
+      "Bash(git *)",
+      "git status",
+      "raed:*",
+      "web_fetch",
+    ]) {
+      for (const flag of ["--allow", "--deny"]) {
+        const { code, stderr } = await machine.run([...command, flag, rule])
+        expect({ flag, rule, code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining(flag) })
+      }
+    }
+  }
+  expect(machine.server.requests).toEqual([])
+  const names = ["reads", "grepp", "bash:git *", "frobnicate", "web*"].flatMap((rule) => ["--allow", rule])
+  const { code, stderr } = await machine.run(["tool", "call", "list", "{}", "--trust", ...names])
+  expect(code, stderr).toBe(0)
 })
 
 test("reports no built-in tool as a misspelling", async () => {

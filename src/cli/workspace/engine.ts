@@ -15,11 +15,14 @@ import { definitionSource, definitionsOf } from "./definitions.ts"
 import { instructionsNear, readInstructions } from "./instructions.ts"
 import { eventLogger } from "./log-events.ts"
 import { trustedPlugins } from "./plugins.ts"
-import { layersOf, misspeltPermissions, type RuleFlags } from "./rules.ts"
+import { checkRuleFlags, layersOf, misspeltPermissions, type RuleFlags } from "./rules.ts"
 import { toolFilesOf } from "./tool-files.ts"
 import { openWorkspaceWithProblems, trustedItems, type Workspace, type WorkspaceFlags } from "./workspace.ts"
 
-/** Opens an engine for the workspace. `overrides` take precedence over the options from config and trust. */
+/**
+ * Opens an engine for the workspace. `overrides` take precedence over the options from config and trust. Throws
+ * `UsageError` for a misspelt permission in the flags.
+ */
 export async function openTackle(
   workspace: Workspace,
   flags: RuleFlags,
@@ -30,7 +33,13 @@ export async function openTackle(
   tackle.subscribe(eventLogger(workspace.log))
   for (const { file, message } of tackle.problems()) warn(workspace.hide(`${wholeName(file)}: ${message}`))
   reportIgnored(workspace)
-  for (const line of misspeltPermissions(workspace, flags)) warn(line)
+  for (const line of misspeltPermissions(workspace)) warn(line)
+  try {
+    await checkRuleFlags(workspace, flags, async () => (await tackle.tools()).map(({ id }) => id))
+  } catch (error) {
+    await tackle.close()
+    throw error
+  }
   return tackle
 }
 

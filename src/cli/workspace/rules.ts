@@ -5,6 +5,7 @@ import { parseRuleFlag, permissionType } from "../../permission/rules.ts"
 import { type ShadowedRule, shadowedRules } from "../../permission/shadowed-rules.ts"
 import { findToolFiles } from "../../registry/files.ts"
 import type { Rule } from "../../schema/permission.ts"
+import { UsageError } from "../../util/errors.ts"
 import { nearNames } from "../../util/similarity.ts"
 import type { Workspace } from "./workspace.ts"
 
@@ -66,12 +67,34 @@ export const knownPermissions: readonly string[] = (
 ).split(" ")
 
 /**
- * Returns a warning for each permission name in the rules that is probably misspelled, such as `bsh`. It is not an
+ * Returns a warning for each permission name in the config that is probably misspelled, such as `bsh`. It is not an
  * error, because a custom tool, an MCP server or a plugin may have this name.
  */
-export function misspeltPermissions(workspace: Workspace, flags: RuleFlags): string[] {
-  const layers = layersOf(workspace, flags).map(({ rules }) => rules)
-  const rules = [...layers, ...agentRulesets(workspace)].flat()
+export function misspeltPermissions(workspace: Workspace): string[] {
+  const layers = layersOf(workspace, {}).map(({ rules }) => rules)
+  return misspelt([...layers, ...agentRulesets(workspace)].flat(), workspace)
+}
+
+/**
+ * Throws `UsageError` for a permission in the flags that is probably misspelled. `tools` returns the ids of all tools,
+ * and is called only for a suspicious name.
+ */
+export async function checkRuleFlags(
+  workspace: Workspace,
+  flags: RuleFlags,
+  tools: () => Promise<readonly string[]>,
+): Promise<void> {
+  const rules = layersOf(workspace, flags).flatMap((layer) => (layer.name === "flags" ? layer.rules : []))
+  if (misspelt(rules, workspace).length === 0) return
+  const ids = await tools()
+  const [problem] = misspelt(
+    rules.filter(({ permission }) => !ids.includes(permission)),
+    workspace,
+  )
+  if (problem !== undefined) throw new UsageError(problem)
+}
+
+function misspelt(rules: readonly Rule[], workspace: Workspace): string[] {
   const isTool = customTools(workspace)
   const seen = new Set<string>()
   return rules.flatMap((rule) => {
