@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks"
+import { TackleError } from "../util/errors.ts"
 
 /**
  * Receives an error that escaped from a tool's code: a rejected promise that was not awaited, or an exception in a
@@ -6,27 +7,52 @@ import { AsyncLocalStorage } from "node:async_hooks"
  */
 export type EscapeListener = (error: unknown) => void
 
-/** Identifies the code that an escaped error came from. */
-const owner = new AsyncLocalStorage<EscapeListener>()
+/** Thrown in contained code that tries to end the process. */
+export class ProcessExitError extends TackleError {
+  constructor(code: unknown) {
+    super(
+      `process.exit(${code === undefined ? "" : String(code)}) was called, which would end Tackle. Return a result or throw an error instead.`,
+      { code: "call.process-exit", recoverable: true },
+    )
+  }
+}
+
+/** Receives what contained code does outside its own promise. */
+interface Owner {
+  onEscape: EscapeListener
+  onExit?(error: ProcessExitError): void
+}
+
+/** Identifies the code that an escaped error or an exit came from. */
+const owner = new AsyncLocalStorage<Owner>()
 let holders = 0
+let exitProcess = process.exit
 
 /**
- * Runs a tool and passes errors that escape from it, now or later, to `onEscape`, so that they do not end the process.
- * Requires an active {@link holdProcess}.
+ * Runs foreign code and passes errors that escape from it, now or later, to `onEscape`, so that they do not end the
+ * process. `process.exit` throws {@link ProcessExitError} in this code. Requires an active {@link holdProcess}.
  */
 export function contain<T>(work: () => Promise<T>, onEscape: EscapeListener): Promise<T> {
-  return owner.run(onEscape, work)
+  return owner.run({ onEscape }, work)
+}
+
+/** Like {@link contain}, but also rejects if the code calls `process.exit` outside its promise, such as in a timer. */
+export async function containUntilExit<T>(work: () => Promise<T>, onEscape: EscapeListener): Promise<T> {
+  const { promise: exited, reject: onExit } = Promise.withResolvers<never>()
+  return owner.run({ onEscape, onExit }, () => Promise.race([work(), exited]))
 }
 
 /**
- * Catches escaped errors of contained code until the returned function is called. For other errors, Node's default
- * behavior applies: other listeners handle them, and without a listener the process ends with the error.
+ * Catches escaped errors and exits of contained code until the returned function is called. For other errors, Node's
+ * default behavior applies: other listeners handle them, and without a listener the process ends with the error.
  */
 export function holdProcess(): () => void {
   holders += 1
   if (holders === 1) {
     process.on("unhandledRejection", onRejection)
     process.on("uncaughtException", onException)
+    exitProcess = process.exit
+    process.exit = exitUnlessContained
   }
   let released = false
   return () => {
@@ -36,19 +62,28 @@ export function holdProcess(): () => void {
     if (holders > 0) return
     process.off("unhandledRejection", onRejection)
     process.off("uncaughtException", onException)
+    if (process.exit === exitUnlessContained) process.exit = exitProcess
   }
 }
 
+function exitUnlessContained(code?: Parameters<typeof process.exit>[0]): never {
+  const contained = owner.getStore()
+  if (!contained) return exitProcess.call(process, code)
+  const error = new ProcessExitError(code)
+  contained.onExit?.(error)
+  throw error
+}
+
 function onRejection(reason: unknown): void {
-  const listener = owner.getStore()
-  if (listener) listener(reason)
+  const contained = owner.getStore()
+  if (contained) contained.onEscape(reason)
   // As in Node's default behavior, an unhandled rejection becomes an uncaught exception.
   else if (process.listenerCount("unhandledRejection") === 1) throw reason
 }
 
 function onException(error: unknown): void {
-  const listener = owner.getStore()
-  if (listener) listener(error)
+  const contained = owner.getStore()
+  if (contained) contained.onEscape(error)
   else if (process.listenerCount("uncaughtException") === 1) {
     console.error(error)
     process.exit(1)

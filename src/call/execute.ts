@@ -10,7 +10,7 @@ import { askAboutLoop, askForThirdParty } from "./ask.ts"
 import type { CallOutcome, PastCall } from "./call.ts"
 import { settleFailure } from "./call-failure.ts"
 import type { Step } from "./context.ts"
-import { contain } from "./escaped-errors.ts"
+import { containUntilExit } from "./escaped-errors.ts"
 import { type CallEnd, hooksAfter } from "./plugin-hooks.ts"
 import type { PreparedCall } from "./prepare.ts"
 import { createTimeLimit } from "./time-limit.ts"
@@ -95,7 +95,7 @@ export async function executeCall(
     throwIfAborted(run.signal)
 
     limit.start()
-    const work = contain(
+    const work = containUntilExit(
       () => executeValidated(tool, prepared.args, ctx, runOptions(step)),
       (error) => engine.onEscape(tool.id, error),
     )

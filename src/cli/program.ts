@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs"
 import { Command, CommanderError } from "commander"
-import { exitCode, reportError } from "./process/exit.ts"
+import { exitCode, reportError, untilSettled } from "./process/exit.ts"
 
 /**
  * Parses the command line and runs the command. Never throws: errors are reported on stderr and set the exit code.
@@ -9,7 +9,7 @@ export async function runProgram(args: readonly string[]): Promise<void> {
   const program = await createProgram(args)
   if (args.length === 0) return program.outputHelp()
   try {
-    await program.parseAsync(withInnerHelp(program, args), { from: "user" })
+    await untilSettled(() => program.parseAsync(withInnerHelp(program, args), { from: "user" }))
   } catch (error) {
     if (error instanceof CommanderError) {
       // commander has already printed the message. Help and version are not errors.

@@ -22,6 +22,32 @@ export function reportError(error: unknown, options: { verbose: boolean }): void
   process.exitCode = error instanceof UsageError ? exitCode.usage : exitCode.failed
 }
 
+/**
+ * Keeps the process alive until `work` settles, even if nothing else does, such as while a tool waits for a promise that
+ * never settles. If other code ends the process first, the exit code is not 0.
+ */
+export async function untilSettled<T>(work: () => Promise<T>): Promise<T> {
+  const alive = setInterval(() => {}, longestIntervalMs)
+  const onExit = (code: number) => {
+    if (code !== exitCode.finished) return
+    process.exitCode = exitCode.failed
+    warn("the process was ended before the command was complete.")
+  }
+  process.once("exit", onExit)
+  try {
+    return await work()
+  } finally {
+    clearInterval(alive)
+    process.off("exit", onExit)
+  }
+}
+
+/** Node fires longer timers at once. */
+const longestIntervalMs = 2 ** 31 - 1
+
+/** The real exit. While an engine is open, `process.exit` throws in the code of tools and plugins. */
+const exitProcess = process.exit.bind(process)
+
 /** Signals that ask a command to stop. */
 const names = ["SIGINT", "SIGTERM", "SIGHUP"] as const
 
@@ -35,7 +61,7 @@ export async function interruptible<T>(
 ): Promise<T> {
   const controller = new AbortController()
   const fire = (reason?: unknown) => {
-    if (controller.signal.aborted) process.exit(exitCode.interrupted)
+    if (controller.signal.aborted) exitProcess(exitCode.interrupted)
     controller.abort(reason)
   }
   const onSignal = () => fire()
