@@ -35,6 +35,7 @@ test("lists the tools with their schemas and answers a call of a client", async 
     name: "read",
     description: schema.description,
     inputSchema: schema.parameters,
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   })
 
   const result = await client.callTool({ name: "read", arguments: { filePath: "a.txt" } })

@@ -10,6 +10,7 @@ import type { ToolListing } from "../../registry/registry.ts"
 import type { ToolStateCompleted } from "../../schema/tool-state.ts"
 import { UsageError } from "../../util/errors.ts"
 import { canonicalJson } from "../../util/json.ts"
+import { annotationsOf } from "./annotations.ts"
 import type { ClientCalls } from "./client-calls.ts"
 import { contentOf } from "./content.ts"
 
@@ -82,9 +83,10 @@ export function offerTools(
   }
 }
 
-function toTool({ id, description, parameters, offered }: ToolListing): ListToolsResult["tools"] {
+function toTool({ id, description, parameters, source, offered }: ToolListing): ListToolsResult["tools"] {
   if (!offered) return []
-  return [{ name: id, description, inputSchema: { ...parameters, type: "object" } }]
+  const annotations = annotationsOf({ id, source })
+  return [{ name: id, description, inputSchema: { ...parameters, type: "object" }, annotations }]
 }
 
 function assertOffered(name: string, listed: readonly ToolListing[]): void {
