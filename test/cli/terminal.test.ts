@@ -241,6 +241,29 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     expect(existsSync(machine.project.path("made"))).toBe(false)
   })
 
+  test("ignores text typed before the request and pasted text, and counts waiting requests", async () => {
+    const asked = Promise.withResolvers<void>()
+    const machine = await createMachine({
+      script: async ({ body }) => {
+        await asked.promise
+        return atStep(body, [{ calls: [bash("factor 11"), bash("factor 13")] }])
+      },
+    })
+    const terminal = await openTerminal(machine)
+    await terminal.tackle("run", "go")
+    await until("the question to the model", () => machine.server.requests.length > 0)
+    await terminal.type("y")
+    asked.resolve()
+    await terminal.sees(/factor 11[\s\S]*Allow this\? \(1 more waiting\)[\s\S]*❯ 4 n {2}no/)
+    await terminal.paste("y\n")
+    await terminal.press("no", "Enter")
+    await terminal.sees(/factor 13[\s\S]*Allow this\?\n[\s\S]*❯ 4 n {2}no/)
+    await terminal.press("yes", "Enter")
+    const end = await terminal.sees("[exit 3]")
+    expect(end).toMatch(/^⊘ bash factor 11$/m)
+    expect(end).toMatch(/^✓ bash factor 13/m)
+  })
+
   test("trusts a project's files at the terminal", async () => {
     const machine = await createMachine({ files: { "tackle.json": '{ "shell": "/bin/sh" }' } })
     const terminal = await openTerminal(machine)

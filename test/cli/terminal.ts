@@ -14,6 +14,8 @@ export interface Terminal {
   type(line: string): Promise<void>
   /** Presses keys by tmux's names: `Enter`, `Down`, `C-c`, or text. */
   press(...keys: string[]): Promise<void>
+  /** Pastes text as a terminal does, with marks around it if the program requests them. */
+  paste(text: string): Promise<void>
   /** Returns all output, on the screen and above it. */
   screen(): Promise<string>
   /** Waits for the text and returns the whole screen. */
@@ -69,6 +71,10 @@ export async function openTerminal(
     },
     async press(...keys) {
       await tmux("send-keys", "-t", "t", ...keys)
+    },
+    async paste(text) {
+      await tmux("set-buffer", text)
+      await tmux("paste-buffer", "-p", "-r", "-t", "t")
     },
     screen: async () => (await capture()).trimEnd(),
     async sees(text) {

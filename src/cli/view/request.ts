@@ -20,7 +20,10 @@ export function describeRequest(
   // The full command is clearer than the parts that need permission.
   const subject = permission === "bash" && command !== undefined ? [command] : patterns
   const asker = tool?.parent ? style.dim(` (the subagent ${showInvisible(tool.parent.agent)} asks)`) : ""
-  const lines = [style.bold(`? ${permission}`) + asker, ...subject.flatMap((text) => indented(text, "    "))]
+  const lines = [
+    style.bold(`? ${titleOf(permission)}`) + asker,
+    ...subject.flatMap((text) => indented(text, "    ")),
+  ]
   if (typeof metadata.diff === "string") lines.push(...diffLines(metadata.diff, whole))
   for (const [name, value] of details(request, subject)) {
     if (value === worktree) continue
@@ -36,16 +39,37 @@ export function describeRequest(
   return lines.join("\n")
 }
 
+/** Returns the permission as rules name it, with an explanation if the name does not explain itself. */
+function titleOf(permission: string): string {
+  const meaning = meanings[permission]
+  return meaning === undefined ? permission : `${permission}: ${meaning}`
+}
+
+const meanings: Readonly<Record<string, string>> = {
+  doom_loop: "the model repeats itself",
+  external_directory: "use files outside this project",
+  network: "connect to the internet",
+  private_network: "connect to this machine or its private network",
+  sandbox_escape: "run without the sandbox",
+}
+
+/** Explains why a call counts as a loop. Returns an empty text for other requests. */
+function repetition({ permission, metadata: { count, period } }: PermissionRequest): string {
+  if (permission !== "doom_loop" || typeof count !== "number") return ""
+  return typeof period === "number" && period > 1
+    ? `the model has requested the same ${period} calls ${count} times in a row`
+    : `the model has requested this call ${count} times in a row`
+}
+
 /** Returns named details that help to decide, without repeating the subject. */
-function details(
-  { patterns, metadata }: PermissionRequest,
-  subject: readonly string[],
-): [name: string, text: string][] {
+function details(request: PermissionRequest, subject: readonly string[]): [name: string, text: string][] {
+  const { patterns, metadata } = request
   const repeated = (text: string) => subject.some((part) => text === part || text.endsWith(`/${part}`))
   const parts = patterns.filter((pattern) => !repeated(pattern)).join("\n")
   const named = Object.entries(metadata).filter(([name]) => noted.has(name))
   return [
     ["asks for", parts],
+    ["why", repetition(request)],
     ...named.map(([name, value]): [string, string] => [name, words(value)]),
   ].filter((entry): entry is [string, string] => entry[1] !== "" && !repeated(String(entry[1])))
 }
@@ -59,7 +83,6 @@ const noted: ReadonlySet<string> = new Set([
   "resolved",
   "reasons",
   "protected",
-  "count",
 ])
 
 function indented(text: string, indent: string): string[] {

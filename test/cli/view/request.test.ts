@@ -63,3 +63,16 @@ test("shows a short diff in full", () => {
   expect(isShownWhole(request({ metadata: { diff: "+a\n-b\n" } }))).toBe(true)
   expect(isShownWhole(request({}))).toBe(true)
 })
+
+test("explains a loop, and permissions whose names do not explain themselves", () => {
+  const loop = { permission: "doom_loop", patterns: ["read"] }
+  const once = shown(request({ ...loop, metadata: { input: {}, kind: "repeat", count: 3, period: 1 } }))
+  expect(once).toContain("? doom_loop: the model repeats itself\n    read\n")
+  expect(once).toContain("  why: the model has requested this call 3 times in a row")
+  expect(once).not.toContain("count")
+  const cycle = shown(request({ ...loop, metadata: { kind: "cycle", count: 3, period: 2 } }))
+  expect(cycle).toContain("  why: the model has requested the same 2 calls 3 times in a row")
+  expect(shown(request({ permission: "external_directory", patterns: ["/etc/*"] }))).toContain(
+    "? external_directory: use files outside this project\n    /etc/*",
+  )
+})
