@@ -1,6 +1,7 @@
 import type { Rule } from "../schema/permission.ts"
 import { isDirectory } from "../util/file-system.ts"
 import { resolvePath } from "../util/paths.ts"
+import { wildcardCovers } from "../util/wildcard.ts"
 import { externalChecks, fileChecks, resolveScope } from "./path-checks.ts"
 import {
   expandPolicy,
@@ -122,9 +123,11 @@ function withRemembered(check: Check, patterns: readonly string[]): Check {
 }
 
 function judgeCheck(check: Check, policy: Policy): Judgement {
-  const { permission, forms, options, proof, own } = check
+  const { permission, forms, options, proof, own, covered } = check
   const judgement = judge(proof ? withDefault(policy, proof) : policy, permission, forms, options)
-  return own && judgement.action === "ask" ? { action: "allow" } : judgement
+  if (judgement.action !== "ask") return judgement
+  const general = covered && (!judgement.rule || wildcardCovers(judgement.rule.pattern, "*"))
+  return own || general ? { action: "allow" } : judgement
 }
 
 function describe(check: Check, { action, rule, layer }: Judgement): JudgedCheck {

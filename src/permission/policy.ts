@@ -50,6 +50,8 @@ export interface JudgeOptions {
   span?: string
   /** The actions that count as a refusal for `span`. Default: `deny` and `ask`. */
   spanRefusals?: readonly Action[]
+  /** A rule for which this returns true names the unknown part. No span is compared with it. */
+  namesSpan?: (rule: Rule) => boolean
 }
 
 /**
@@ -84,6 +86,7 @@ function judgeAlone(
     if (denied.action === "deny" && !isJudged) return denied
   }
   if (judgement.action === "ask" || options.span === undefined) return judgement
+  if (judgement.rule && options.namesSpan?.(judgement.rule)) return judgement
   return possibleRefusal(policy, permission, options.span, options.spanRefusals) ?? judgement
 }
 

@@ -11,6 +11,7 @@ import { deniedTrackedFiles, mayShowProtectedFile } from "./git-contents.ts"
 import { isPlainRepository } from "./git-repository.ts"
 import { maxCommandLength, planCommand } from "./plan.ts"
 import { type Proof, proveReadOnly } from "./read-only.ts"
+import { risksOf } from "./risks.ts"
 import type { PlannedCommand, ShellPlan } from "./shell-plan.ts"
 import { rememberedPattern } from "./suggest.ts"
 
@@ -43,12 +44,12 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
   const forms = new Map(plan.commands.map((command) => [command, commandForms(command, scope)]))
   const proofs = new Map<PlannedCommand, Proof>()
   for (const [command, { genuine }] of isUnderstood(plan) ? forms : []) {
-    const proof = genuine ? proveReadOnly(command) : undefined
+    const proof = genuine && !command.transparent ? proveReadOnly(command) : undefined
     if (proof) proofs.set(command, proof)
   }
   // All commands of a text run in one environment. Only a text with a proof for every command gets the hardened
   // environment.
-  const wholeProved = proofs.size === plan.commands.length
+  const wholeProved = plan.commands.every((command) => command.transparent || proofs.has(command))
   const files: Check[] = []
   const commands: BashChecks["commands"] = []
 
@@ -98,15 +99,25 @@ function isUnderstood({ opaque, garbled }: ShellPlan): boolean {
 }
 
 function commandCheck(command: PlannedCommand, { forms, options, reason }: CommandForms): Check {
-  const remember = reason === undefined ? rememberedPattern(command) : undefined
+  const remember = isRememberable(command, reason) ? rememberedPattern(command) : undefined
   return {
     permission: "bash",
     pattern: command.pattern,
     forms,
     options,
+    covered: command.transparent,
     reason,
     remember: remember === undefined ? undefined : [remember],
   }
+}
+
+/** Returns whether "always" can be offered. A rule for a command with assignments names the variables. */
+function isRememberable(
+  { opaque, assignments, argv: [program, ...words] }: PlannedCommand,
+  reason?: string,
+): boolean {
+  if (reason === undefined) return true
+  return opaque === undefined && assignments !== undefined && risksOf(program?.text ?? "", words).length === 0
 }
 
 /** Returns one check for the whole text if it cannot be parsed completely or contains no command. */

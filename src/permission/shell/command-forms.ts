@@ -6,7 +6,7 @@ import { wildcardCovers, wildcardMatch } from "../../util/wildcard.ts"
 import type { ResolvedScope } from "../path-checks.ts"
 import type { JudgeOptions } from "../policy.ts"
 import { crudeForms } from "./crude-forms.ts"
-import { gnuName } from "./program-table.ts"
+import { findProgram, gnuName } from "./program-table.ts"
 import { namesRisk, risksOf } from "./risks.ts"
 import type { PlannedCommand } from "./shell-plan.ts"
 import type { Word } from "./words.ts"
@@ -60,18 +60,22 @@ export function commandForms(command: PlannedCommand, scope: CommandScope): Comm
   const spell = (first: string) => [...new Set(rest.map((tail) => [first, ...tail].join(" ")))]
 
   const genuine = isGenuine(path)
-  const forms = genuine ? [...spell(path), ...spell(name)] : spell(path)
+  const plainForms = genuine ? [...spell(path), ...spell(name)] : spell(path)
+  const { assignments = [] } = command
+  const assigned = assignments.length > 0 ? plainForms.map((form) => [...assignments, form].join(" ")) : []
+  const forms = [...assigned, ...plainForms]
   const options: JudgeOptions = {
     // Some file systems ignore the case of file names.
     denyForms: [...command.denyForms, ...spell(name), ...spell(name.toLowerCase())],
   }
   const others = otherSpellings(name, words)
-  const risks = risksOf(name, words)
+  const risks = [...assignments.map((text) => [text.split(/\+?=/, 1)[0] ?? text]), ...risksOf(name, words)]
   const within = risks.length > 0 ? words.flatMap((word) => commandsWithin(word.text)) : []
   const straight = words.map((word) => straighten(expandWord(word, scope.home))).join(" ")
   const straightForms = [path, name].map((first) => [first, straight].join(" "))
   options.denyForms = [...(options.denyForms ?? []), ...others, ...within, ...straightForms]
   const unknown = argv.some((word) => word.dynamic || word.glob)
+  const changesShell = assignments.length > 0 || (findProgram(name)?.builtin === "named" && risks.length > 0)
   if (opaque !== undefined) {
     options.counts = coversAll
     options.span = "*"
@@ -83,11 +87,27 @@ export function commandForms(command: PlannedCommand, scope: CommandScope): Comm
       const { counts = () => true } = options
       options.counts = (rule) => counts(rule) && reaches(rule, straightForms)
     }
-    if (unknown) options.span = argv.map((word) => word.span).join(" ")
+    if (changesShell) {
+      options.span = "*"
+      options.namesSpan = ({ pattern }) => risks.every((group) => namesRisk(pattern, group))
+    } else if (unknown) options.span = argv.map((word) => word.span).join(" ")
   }
-  const reason =
-    opaque ?? (risks.length > 0 ? `${name} can run a program or write a file with these options` : undefined)
+  const reason = opaque ?? reasonOf({ name, assignments, risks })
   return { forms: [...new Set(forms)], options, genuine, reason }
+}
+
+function reasonOf(command: {
+  name: string
+  assignments: readonly string[]
+  risks: readonly string[][]
+}): string | undefined {
+  const { name, assignments, risks } = command
+  if (assignments[0] !== undefined)
+    return `it sets ${assignments[0].split("=", 1)[0]}, which can change what ${name} does`
+  if (risks.length === 0) return undefined
+  return findProgram(name)?.builtin === "named"
+    ? `${name} changes the meaning of later commands`
+    : `${name} can run a program or write a file with these options`
 }
 
 /** Matches `..` inside a path, such as `build/../src`. */

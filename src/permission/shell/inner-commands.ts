@@ -29,6 +29,11 @@ export function innerCommands(called: string, words: readonly Word[]): Inner[] {
   return runsAfter === undefined ? [] : fromRunner(runsAfter, words)
 }
 
+/** Returns true if a rule that allows the inner command is enough. */
+export function isTransparent(name: string): boolean {
+  return findProgram(gnuName(name))?.transparent === true
+}
+
 /** Returns the inner command, which starts somewhere after one of the words in `runsAfter`. */
 function fromRunner(runsAfter: string, words: readonly Word[]): Inner[] {
   if (runsAfter === "") return [{ kind: "among", words }]

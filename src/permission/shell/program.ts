@@ -59,16 +59,19 @@ export interface Program extends WordStyle {
   directories?: DirectoryReading
   /** How the program runs another command. `unknown` means that its arguments do not name the command. */
   wraps?: Wrapping | "shell" | "find" | "fd" | "unknown"
+  /** A rule that allows the inner command is enough. A deny of the program still applies. */
+  transparent?: true
   /**
    * Words after which the command that the program runs starts, separated by `|`. If empty, the command may start at
    * any word. A rule for the program also allows the command, but a deny rule for the command still applies.
    */
   runsAfter?: string
   /**
-   * The effect of a shell builtin: it evaluates its arguments as code, or changes the meaning of later commands. If it
-   * is a function, the builtin is harmless if the function returns true for every word.
+   * The effect of a shell builtin: it evaluates its arguments as code, or changes the meaning of later commands.
+   * `named` means that a rule can allow the change by naming each operand. If it is a function, the builtin is
+   * harmless if the function returns true for every word.
    */
-  builtin?: "evaluates" | "changes" | ((word: string) => boolean)
+  builtin?: "evaluates" | "changes" | "named" | ((word: string) => boolean)
 
   /** The number of words that "always" remembers, or `exact` for the whole command. Default: 1. */
   remember?: number | "exact"

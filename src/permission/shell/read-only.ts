@@ -28,7 +28,8 @@ export interface Proof {
  */
 export function proveReadOnly(command: PlannedCommand): Proof | undefined {
   const [program, ...words] = command.argv
-  if (!program || command.opaque !== undefined || command.assigns || command.wrapped) return undefined
+  if (!program || command.opaque !== undefined || command.assignments) return undefined
+  if (command.wrapper && !isPlainWrapper(command.wrapper)) return undefined
   if (command.argv.some((word) => word.dynamic || word.glob)) return undefined
   const name = program.text
   const entry = gnuName(name) === name ? findProgram(name) : undefined
@@ -43,10 +44,16 @@ export function proveReadOnly(command: PlannedCommand): Proof | undefined {
  * such a text.
  */
 export function needsHardenedGit(plan: ShellPlan): boolean {
-  const proofs = plan.commands.map(proveReadOnly)
+  const proofs = plan.commands.filter(({ transparent }) => !transparent).map(proveReadOnly)
   return (
     plan.opaque === undefined && !plan.garbled && proofs.every(Boolean) && proofs.some((proof) => proof?.git)
   )
+}
+
+/** Returns true for a wrapper that adds no words to the inner command. */
+function isPlainWrapper({ argv: [program], transparent }: PlannedCommand): boolean {
+  const wraps = findProgram(program?.text ?? "")?.wraps
+  return transparent === true && typeof wraps === "object" && !wraps.appends
 }
 
 function prove(program: Program, words: readonly Word[]): Proof | undefined {
@@ -106,10 +113,10 @@ export async function knownPrograms(text: string): Promise<KnownPrograms> {
 
 const git = findProgram("git")
 
-function isPlainGit({ argv, opaque, assigns, wrapped }: PlannedCommand): boolean {
+function isPlainGit({ argv, opaque, assigns, wrapper }: PlannedCommand): boolean {
   const [program, subcommand, ...words] = argv
   if (program?.text !== "git" || !subcommand || subcommand.dynamic) return false
-  if (opaque !== undefined || assigns || wrapped || !git?.subcommands?.[subcommand.text]?.repository)
+  if (opaque !== undefined || assigns || wrapper || !git?.subcommands?.[subcommand.text]?.repository)
     return false
   return !words.some(({ text }) => runsProgram.test(text))
 }

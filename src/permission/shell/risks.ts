@@ -9,6 +9,10 @@ import type { Word } from "./words.ts"
  */
 export function risksOf(name: string, words: readonly Word[]): string[][] {
   const program = findProgram(name)
+  if (program?.builtin === "named")
+    return words
+      .filter(({ text }) => !text.startsWith("-"))
+      .map(({ text }) => [text.split("=", 1)[0] ?? text])
   if (program && (program.risks ?? program.writes ?? program.inPlace) !== undefined)
     return risksIn(program, words)
   if (program?.operands === "text") return []

@@ -21,8 +21,14 @@ export interface PlannedCommand {
   directories?: readonly string[]
   /** Whether the text sets variables for the command. */
   assigns: boolean
-  /** Whether another command of the plan runs this command. Its words may be files that the other command names. */
-  wrapped: boolean
+  /** Assignments for the command, as written, whose variables are not known to be harmless. A rule must name them. */
+  assignments?: readonly string[]
+  /** Whether the command only runs other commands of the plan. A rule that allows those is enough. */
+  transparent?: true
+  /** The previous command of the pipeline. */
+  input?: PlannedCommand
+  /** The command of the plan that runs this one. The words may be files that the wrapper names. */
+  wrapper?: PlannedCommand
 }
 
 /** A file that the shell itself opens, or a loop value. */

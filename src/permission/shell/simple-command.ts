@@ -1,13 +1,20 @@
 import { basename } from "node:path"
-import { builtinReason, evaluatedText, isHarmlessVariable, isReservedWord, mayMove } from "./builtins.ts"
+import {
+  builtinReason,
+  evaluatedText,
+  isHarmlessLoopVariable,
+  isHarmlessVariable,
+  isReservedWord,
+  mayMove,
+} from "./builtins.ts"
 import { crudeForms } from "./crude-forms.ts"
 import { type Directories, enter } from "./directories.ts"
-import { type Inner, innerCommands } from "./inner-commands.ts"
+import { type Inner, innerCommands, isTransparent } from "./inner-commands.ts"
 import type { ShellNode } from "./parse.ts"
 import { readRedirection } from "./redirections.ts"
 import type { PlannedCommand } from "./shell-plan.ts"
 import { type Exit, exitAt, redirectTypes, type Walk, wordTypes } from "./walk-context.ts"
-import { type Word, wordOf } from "./words.ts"
+import { literalWord, type Word, wordOf } from "./words.ts"
 
 /** Reads a command and its words. `extra` contains words that the grammar attached to another node. */
 export function readSimpleCommand(
@@ -18,11 +25,16 @@ export function readSimpleCommand(
 ): Exit {
   const parts: ShellNode[] = []
   let assigns = false
+  const assignments: string[] = []
   let reason: string | undefined
   for (const child of node?.children ?? []) {
     if (child.type === "variable_assignment") {
       assigns = true
-      reason ??= assignmentProblem(walk, child, at)
+      if (isHarmlessAssignment(walk, child)) walk.substitutionsIn(child, at)
+      else {
+        assignments.push(walk.source(child))
+        reason ??= valueProblem(walk, child, at)
+      }
     } else if (redirectTypes.has(child.type)) {
       parts.push(...readRedirection(walk, child, at))
     } else if (child.type === "command_name" || wordTypes.has(child.type)) parts.push(child)
@@ -45,20 +57,36 @@ export function readSimpleCommand(
     source,
     at,
     assigns,
+    assignments,
     reason,
-    depth: 0,
   })
 }
 
-/** Returns why an assignment may change the effect of commands. Returns undefined if it is harmless. */
+/** Returns why an assignment without a command may change the effect of later commands. */
 export function assignmentProblem(walk: Walk, node: ShellNode, at: Directories): string | undefined {
-  const [name, , value] = node.children
-  walk.substitutionsIn(node, at)
-  const harmless =
+  const name = walk.source(node.children[0] ?? node)
+  if (!isHarmlessAssignment(walk, node) && !isHarmlessLoopVariable(name)) {
+    walk.substitutionsIn(node, at)
+    return `it sets ${name}`
+  }
+  return valueProblem(walk, node, at)
+}
+
+function isHarmlessAssignment(walk: Walk, { children: [name, , value] }: ShellNode): boolean {
+  return (
     name !== undefined &&
     isHarmlessVariable(walk.source(name)) &&
     (value === undefined || /^[\w.,:@+-]*$/.test(walk.source(value)))
-  return harmless ? undefined : `it sets ${name ? walk.source(name) : "a variable"}`
+  )
+}
+
+/** Analyses the commands in the value. Returns why the assignment could not be parsed. */
+function valueProblem(walk: Walk, node: ShellNode, at: Directories): string | undefined {
+  const [name, operator, value, ...more] = node.children
+  const plain = name?.type === "variable_name" && operator?.type === "=" && more.length === 0
+  if (plain && (!value || wordTypes.has(value.type))) return value && walk.readWord(value, at).problem
+  walk.substitutionsIn(node, at)
+  return `it sets ${name ? walk.source(name) : "a variable"}`
 }
 
 /**
@@ -67,7 +95,10 @@ export function assignmentProblem(walk: Walk, node: ShellNode, at: Directories):
  */
 export function readShellCommand(walk: Walk, node: ShellNode, at: Directories): Exit {
   const argv = node.children.map((child) => {
-    if (child.named && child.type !== "variable_assignment") return walk.readWord(child, at)
+    if (child.type === "variable_assignment") {
+      const word = assignmentWord(walk, child, at)
+      if (word) return word
+    } else if (child.named) return walk.readWord(child, at)
     walk.substitutionsIn(child, at)
     return wordOf(
       { type: "word", named: true, start: 0, end: child.end - child.start, children: [] },
@@ -80,8 +111,17 @@ export function readShellCommand(walk: Walk, node: ShellNode, at: Directories): 
     at,
     assigns: false,
     reason: undefined,
-    depth: 0,
   })
+}
+
+/** Returns `NAME=value` as one word. Returns undefined for other assignments. */
+function assignmentWord(walk: Walk, { children }: ShellNode, at: Directories): Word | undefined {
+  const [name, operator, value, ...more] = children
+  if (name?.type !== "variable_name" || operator?.type !== "=" || more.length > 0) return undefined
+  if (value && !wordTypes.has(value.type)) return undefined
+  const { base: _, tail: __, ...word } = value ? walk.readWord(value, at) : literalWord("")
+  const start = `${walk.source(name)}=`
+  return { ...word, text: `${start}${word.text}`, span: `${start}${word.span}` }
 }
 
 /** Reads a test `[ … ]` that consists of plain words and operators. Returns false for other tests. */
@@ -89,7 +129,7 @@ export function readTest(walk: Walk, node: ShellNode, at: Directories): boolean 
   const words = node.children[0]?.type === "[" ? testWords(node) : undefined
   if (!words) return false
   const argv = words.map((word) => walk.readWord(word, at))
-  addCommand(walk, { argv, source: walk.source(node), at, assigns: false, reason: undefined, depth: 0 })
+  addCommand(walk, { argv, source: walk.source(node), at, assigns: false, reason: undefined })
   return true
 }
 
@@ -101,14 +141,15 @@ interface Found {
   source: string
   at: Directories
   assigns: boolean
-  /** Why the command cannot be analyzed, regardless of its words. */
+  assignments?: readonly string[]
+  /** Why it cannot be analysed, regardless of its words. */
   reason: string | undefined
-  /** Number of wrappers around the command. */
-  depth: number
+  /** The command that runs it. */
+  wrapper?: PlannedCommand
 }
 
 function addCommand(walk: Walk, command: Found): Exit {
-  const { argv, source, assigns, reason, depth } = command
+  const { argv, source, assigns, assignments = [], reason, wrapper } = command
   const [program, ...words] = argv
   if (!program) return exitAt(command.at)
   const name = basename(program.text)
@@ -119,9 +160,10 @@ function addCommand(walk: Walk, command: Found): Exit {
     pattern: joinWords(argv),
     denyForms: [],
     assigns,
-    wrapped: depth > 0,
     ...(at ? { directories: at } : {}),
   }
+  if (wrapper) planned.wrapper = wrapper
+  if (assignments.length > 0) planned.assignments = assignments
   walk.found.commands.push(planned)
   const opaque = reason ?? wordsProblem(program, argv) ?? builtinReason(name, words)
   if (opaque !== undefined) planned.opaque = opaque
@@ -134,9 +176,10 @@ function addCommand(walk: Walk, command: Found): Exit {
   if (evaluated !== undefined)
     walk.found.texts.push({ text: evaluated, directories: name === "eval" ? at : undefined })
   let moved = mayMove(name)
-  for (const inner of innerCommands(name, words)) {
-    if (inner.kind === "argv" && depth < maxWrapping) {
-      const exit = addCommand(walk, { ...innerCommand(inner, at), source, depth: depth + 1 })
+  const inners = innerCommands(name, words)
+  for (const inner of inners) {
+    if (inner.kind === "argv" && depthOf(planned) < maxWrapping) {
+      const exit = addCommand(walk, { ...innerCommand(inner, at), source, wrapper: planned })
       moved ||= !inner.moved && exit.success !== at
     } else if (inner.kind === "shell") walk.found.texts.push({ text: inner.text, directories: at })
     else if (inner.kind === "among") planned.denyForms.push(...possibleCommands(inner.words))
@@ -146,12 +189,19 @@ function addCommand(walk: Walk, command: Found): Exit {
       if (inner.kind === "uncertain" && inner.fromInput) planned.runsInput = true
     }
   }
+  const isUnderstood = planned.opaque === undefined && inners.length > 0
+  if (isUnderstood && isTransparent(name) && inners.every(({ kind }) => kind === "argv" || kind === "shell"))
+    planned.transparent = true
   if (name === "cd" || name === "chdir")
     return { success: assigns ? undefined : enter(at, words), failure: at }
   return exitAt(moved ? undefined : command.at)
 }
 
-/** Returns the working directories of a program that changes its directory first, such as `git -C here -C there`. */
+function depthOf({ wrapper }: PlannedCommand): number {
+  return wrapper ? depthOf(wrapper) + 1 : 0
+}
+
+/** Returns the working directories of a program that changes its directory first: `git -C here -C there`. */
 function startOf(at: Directories, words: readonly Word[]): Directories {
   const index = words.findIndex(({ text }) => text.startsWith("-C"))
   const word = words[index]
@@ -163,13 +213,14 @@ function startOf(at: Directories, words: readonly Word[]): Directories {
 function innerCommand(
   inner: Extract<Inner, { kind: "argv" }>,
   at: Directories,
-): Omit<Found, "source" | "depth"> {
-  const harmful = inner.assignments.find(({ text }) => !isHarmlessVariable(text.slice(0, text.indexOf("="))))
+): Pick<Found, "argv" | "at" | "assigns" | "assignments" | "reason"> {
+  const isHarmless = ({ text }: Word) => isHarmlessVariable(text.slice(0, text.indexOf("=")))
   return {
     argv: inner.argv,
     at: inner.moved ? undefined : at,
     assigns: inner.assignments.length > 0,
-    reason: harmful && `it sets ${harmful.text}`,
+    assignments: inner.assignments.filter((word) => !isHarmless(word)).map(({ text }) => text),
+    reason: undefined,
   }
 }
 

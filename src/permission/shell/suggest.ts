@@ -10,15 +10,18 @@ import type { PlannedCommand } from "./shell-plan.ts"
  * or contains `*` or `?`, which would become wildcards.
  */
 export function rememberedPattern(command: PlannedCommand): string | undefined {
-  const { argv, pattern, opaque, assigns } = command
-  if (opaque !== undefined || assigns || /[*?]/.test(pattern) || invisibleCharacters(pattern))
-    return undefined
-  if (argv.some((word) => word.dynamic || word.glob || /\s/.test(word.text))) return undefined
+  const { argv, pattern, opaque, assignments = [] } = command
+  if (opaque !== undefined || invisibleCharacters([...assignments, pattern].join(" "))) return undefined
   const program = argv[0]?.text ?? ""
-  if (program.includes("/") || findProgram(basename(program))?.remember === "exact") return pattern
-
-  const words = argv.slice(0, prefixLength(argv.map((word) => word.text))).map((word) => word.text)
-  return words.slice(1).some((word) => !/^[\w:@.][\w:@./+-]*$/.test(word)) ? pattern : `${words.join(" ")} *`
+  const texts = argv.map((word) => word.text)
+  const isExact = program.includes("/") || findProgram(basename(program))?.remember === "exact"
+  const prefix = texts.slice(0, isExact ? texts.length : prefixLength(texts))
+  const whole = isExact || prefix.slice(1).some((word) => !/^[\w:@.][\w:@./+-]*$/.test(word))
+  const remembered = whole ? argv : argv.slice(0, prefix.length)
+  // Without quotes, the pattern would also match other words.
+  if (remembered.some((word) => word.dynamic || word.glob || /[*?\s]/.test(word.text))) return undefined
+  const words = [...assignments, ...remembered.map((word) => word.text), ...(whole ? [] : ["*"])]
+  return assignments.some((text) => /[*?\s'"$`\\]/.test(text)) ? undefined : words.join(" ")
 }
 
 /** Returns the number of words that identify the action of a command. */

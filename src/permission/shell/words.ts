@@ -230,6 +230,11 @@ function addExpansion(draft: Draft, node: ShellNode, source: string, inQuotes: b
     addQuoted(draft, source)
     return
   }
+  // Always a number: nothing that a shell or a program interprets.
+  if (/^\$(?:[?#]|\{[?#]\})$/.test(source)) {
+    addQuoted(draft, source)
+    return
+  }
   addUnknown(draft, node, source, inQuotes)
   if (/^\$\{?[@*]/.test(source)) draft.splits = true
 }

@@ -42,12 +42,13 @@ export const builtins: ProgramTable = [
   ],
   ["builtin", { wraps: { options: "" } }],
   ["exec", { wraps: { options: "-c -l -a:" }, remember: "exact" }],
+  ["export source .", { builtin: "named", remember: "exact" }],
   ["eval", { remember: "exact", builtin: "evaluates" }],
-  [". source trap fc mapfile readarray compgen", { builtin: "evaluates" }],
+  ["trap fc mapfile readarray compgen", { builtin: "evaluates" }],
   ["set", { builtin: setWord }],
   ["wait", { builtin: waitWord }],
   [
-    "alias unalias enable disable hash bind complete compdef compopt shopt setopt unsetopt emulate autoload functions zmodload let read getopts declare typeset export local readonly unset setenv unsetenv integer float vared pushd popd rehash",
+    "alias unalias enable disable hash bind complete compdef compopt shopt setopt unsetopt emulate autoload functions zmodload let read getopts declare typeset local readonly unset setenv unsetenv integer float vared pushd popd rehash",
     { builtin: "changes" },
   ],
 ]
