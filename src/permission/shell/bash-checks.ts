@@ -1,6 +1,6 @@
-import { isAbsolute, join } from "node:path"
+import { basename, isAbsolute, join } from "node:path"
 import type { ResolvedScope } from "../path-checks.ts"
-import type { Policy } from "../policy.ts"
+import { judge, type Policy } from "../policy.ts"
 import type { Check, Scope } from "../request.ts"
 import { commandFileChecks, plannedFileChecks, writeChecks } from "./command-files.ts"
 import { type CommandForms, commandForms, commandScope, coversAll } from "./command-forms.ts"
@@ -10,7 +10,7 @@ import { maxEntries } from "./directory-files.ts"
 import { deniedTrackedFiles, mayShowProtectedFile } from "./git-contents.ts"
 import { isPlainRepository } from "./git-repository.ts"
 import { maxCommandLength, planCommand } from "./plan.ts"
-import { type Proof, proveReadOnly } from "./read-only.ts"
+import { isPlainGit, type Proof, proveReadOnly } from "./read-only.ts"
 import { risksOf } from "./risks.ts"
 import type { PlannedCommand, ShellPlan } from "./shell-plan.ts"
 import { rememberedPattern } from "./suggest.ts"
@@ -50,6 +50,11 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
   // All commands of a text run in one environment. Only a text with a proof for every command gets the hardened
   // environment.
   const wholeProved = plan.commands.every((command) => command.transparent || proofs.has(command))
+  // Other git commands could configure a program that git then runs.
+  const besideOthers = plan.commands.every(
+    (command) =>
+      proofs.has(command) || basename(command.argv[0]?.text ?? "") !== "git" || isPlainGit(command),
+  )
   const files: Check[] = []
   const commands: BashChecks["commands"] = []
 
@@ -57,15 +62,19 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
     const directories = locate(command)
     const check = commandCheck(command, asRulesSeeIt)
     commands.push({ command, check })
-    files.push(...(await commandFileChecks(command, directories, scope)))
-    files.push(...(await deniedTrackedFiles(command, directories, scope, policy)))
+    const isAllowed = judge(policy, "bash", check.forms, check.options).action === "allow"
+    const add = (found: readonly Check[]) => files.push(...(isAllowed ? found.map(coverRead) : found))
+    add(await commandFileChecks(command, directories, scope))
+    add(await deniedTrackedFiles(command, directories, scope, policy))
     const proof = proofs.get(command)
     if (!proof) {
-      files.push(...(await directoryChecks(command, directories, scope, policy)))
-      files.push(...(await writeChecks(command, directories, scope, policy)))
+      add(await directoryChecks(command, directories, scope, policy))
+      add(await writeChecks(command, directories, scope, policy))
       continue
     }
-    if (proof.git && !(wholeProved && (await isPlainRepository(directories)))) continue
+    const canRunGit = async () =>
+      (wholeProved || besideOthers) && (await isPlainRepository(directories, { hardened: wholeProved }))
+    if (proof.git && !(await canRunGit())) continue
     if (proof.showsTracked && (await mayShowProtectedFile(directories, scope, policy))) {
       check.reason = "it may show tracked files that need permission to be read"
       continue
@@ -79,8 +88,8 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
       check.reason ??= `the files that it reads are unknown, because its directory is unknown or contains more than ${maxEntries} entries`
       continue
     }
-    files.push(...found)
-    if (proof.git) check.hardenedGit = true
+    add(found)
+    if (proof.git && wholeProved) check.hardenedGit = true
     check.proof = {
       permission: "bash",
       pattern: command.pattern,
@@ -109,6 +118,12 @@ function commandCheck(command: PlannedCommand, { forms, options, reason }: Comma
     reason,
     remember: remember === undefined ? undefined : [remember],
   }
+}
+
+/** A rule that allows a command also allows it to read ordinary files. */
+function coverRead(check: Check): Check {
+  const ordinary = check.permission === "read" && check.protection === undefined && !check.options.counts
+  return ordinary ? { ...check, covered: true } : check
 }
 
 /** Returns whether "always" can be offered. A rule for a command with assignments names the variables. */

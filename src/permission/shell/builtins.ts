@@ -67,8 +67,7 @@ const reserved = new Set([
   "{",
   "}",
   "!",
-  "[[",
-  "]]",
+
   "((",
   "foreach",
   "end",

@@ -17,9 +17,11 @@ import {
 } from "./named-paths.ts"
 import {
   fileOperands,
+  harmlessDevice,
   isReader,
   isWriter,
   nameWithin,
+  readsNames,
   takesText,
   type WrittenWord,
   writtenWords,
@@ -27,9 +29,6 @@ import {
 import { risksOf } from "./risks.ts"
 import type { PlannedCommand, PlannedFile } from "./shell-plan.ts"
 import { literalWord, type Word } from "./words.ts"
-
-/** Devices that contain no data. */
-const harmlessDevice = /^\/dev\/(?:null|zero|stdin|stdout|stderr|fd\/\d+)$/
 
 /**
  * Returns checks for the words of a command: `read` for each word that names a file, `edit` for protected files and for
@@ -52,8 +51,16 @@ export async function commandFileChecks(
   // If all options are known, the operands do not include the script.
   const texts = operands === words ? withoutTextWords(name, words) : operands
   const considered = wraps ? [] : texts
-  const checks = await wordsChecks(considered, { name, directories, scope })
+  const found = await wordsChecks(considered, { name, directories, scope })
+  const checks = readsNames(name) ? found.map(onlyDenied) : found
   return [...somewhere, ...checks, ...scriptChecks(basename(name), words, directories, scope)]
+}
+
+/** Returns a check that only a deny refuses: showing the name of a file does not show its contents. */
+function onlyDenied(check: Check): Check {
+  if (check.permission !== "read") return check
+  const { protection: _, reason: __, ...rest } = check
+  return { ...rest, own: true, options: { ...check.options, counts: undefined } }
 }
 
 /**

@@ -83,10 +83,11 @@ export async function wholeReadChecks(search: {
 }): Promise<Check[] | undefined> {
   const { directories, scope, policy } = search
   if (!directories) return undefined
-  const { hidden, unhidden, followsLinks } = search.reading
+  const { hidden, unhidden, followsLinks, selects } = search.reading
   const needsPermission = needsReadPermission(scope, policy)
   const reading: RecursiveReading = {
     hidden,
+    selects,
     needsPermission,
     ...(followsLinks && followingLinks(needsPermission, scope)),
   }

@@ -1,7 +1,8 @@
-import { type Dirent, statSync } from "node:fs"
+import type { Dirent } from "node:fs"
 import { readdir, readFile } from "node:fs/promises"
-import { dirname, join } from "node:path"
+import { basename, dirname, join } from "node:path"
 import { systemCode } from "../../util/errors.ts"
+import { isDirectory } from "../../util/file-system.ts"
 import { isInside, realPath } from "../../util/paths.ts"
 import { wildcardMatch } from "../../util/wildcard.ts"
 import type { ResolvedScope } from "../path-checks.ts"
@@ -26,6 +27,8 @@ export interface RecursiveReading {
   unhidden?: readonly string[]
   /** Returns true if the program follows a link to this directory. Undefined if the program follows no links. */
   followsTo?: (directory: string) => boolean
+  /** Selects files by name. Undefined: every file. */
+  selects?: (name: string) => boolean
   needsPermission: (path: string) => boolean
 }
 
@@ -42,6 +45,7 @@ export async function filesNeedingPermission(
   if (!files) return undefined
   const found: string[] = []
   for (const path of files) {
+    if (reading.selects?.(basename(path)) === false) continue
     if (reading.needsPermission(path)) found.push(path)
     if (found.length === maxFound) break
   }
@@ -106,7 +110,7 @@ async function takenInBy(directory: string, entries: readonly Dirent[]): Promise
  * can form cycles.
  */
 function leadsOn(path: string, followsTo: RecursiveReading["followsTo"], followed: Set<string>): boolean {
-  if (!followsTo || statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return false
+  if (!followsTo || !isDirectory(path)) return false
   const real = realPath(path)
   if (!followsTo(real) || followed.has(real)) return false
   followed.add(real)

@@ -9,9 +9,12 @@ import { readIndex } from "./git-index.ts"
  * Returns why git in this directory could run a program even in the hardened environment, or could show files of
  * another repository. Submodules are a problem, because they have their own configuration. Configuration sections that
  * are not known to be harmless are a problem too. Reads the files of the repository instead of running git, which could
- * itself run a program.
+ * itself run a program. Without the hardened environment, more settings and hooks are a problem.
  */
-export async function repositoryProblem(directory: string): Promise<string | undefined> {
+export async function repositoryProblem(
+  directory: string,
+  { hardened }: { hardened: boolean } = { hardened: true },
+): Promise<string | undefined> {
   for (let root = resolve(directory); ; root = dirname(root)) {
     const gitDirectory = await findGitDirectory(root)
     if (gitDirectory === "unclear") return `the .git of ${root} cannot be parsed`
@@ -19,7 +22,7 @@ export async function repositoryProblem(directory: string): Promise<string | und
       if (entryAt(join(root, ".gitmodules"))) return "the repository has submodules"
       return (
         (await belongingProblem(root, gitDirectory)) ??
-        (await configurationProblem(gitDirectory)) ??
+        (await configurationProblem(gitDirectory, hardened)) ??
         (await indexProblem(gitDirectory))
       )
     }
@@ -33,9 +36,12 @@ export async function repositoryProblem(directory: string): Promise<string | und
 /**
  * Returns true if git runs no other program in any of the directories. Returns false if the directories are unknown.
  */
-export async function isPlainRepository(directories: readonly string[] | undefined): Promise<boolean> {
+export async function isPlainRepository(
+  directories: readonly string[] | undefined,
+  environment: { hardened: boolean },
+): Promise<boolean> {
   for (const directory of directories ?? [])
-    if ((await repositoryProblem(directory)) !== undefined) return false
+    if ((await repositoryProblem(directory, environment)) !== undefined) return false
   return directories !== undefined
 }
 
@@ -84,8 +90,17 @@ const harmlessSections = new Set([
 const harmfulKeys =
   /(?:^|\])\s*(?:alternaterefscommand|gitproxy|worktree|vcs|partialclonefilter|promisor|diff|external)\b/im
 
-async function configurationProblem(gitDirectory: string): Promise<string | undefined> {
+/** Keys of harmless sections that name programs or files and that only the hardened environment overrides. */
+const overriddenKeys =
+  /(?:^|\])\s*(?:fsmonitor|hookspath|pager|sshcommand|askpass|editor|attributesfile|excludesfile|program|proxy\w*|ssl\w*)\b/im
+
+/** Hooks that commands run although they only read. Git runs the first after it refreshed the index. */
+const readingHooks = ["post-index-change", "fsmonitor-watchman", "reference-transaction"]
+
+async function configurationProblem(gitDirectory: string, hardened: boolean): Promise<string | undefined> {
   const common = await commonDirectory(gitDirectory)
+  const hook = hardened ? undefined : readingHooks.find((name) => entryAt(join(common, "hooks", name)))
+  if (hook !== undefined) return `the repository has the hook ${hook}`
   const gitDirectories = common === gitDirectory ? [gitDirectory] : [gitDirectory, common]
   for (const root of gitDirectories) {
     for (const name of ["config", "config.worktree"]) {
@@ -94,7 +109,7 @@ async function configurationProblem(gitDirectory: string): Promise<string | unde
       const section = [...text.matchAll(/\[\s*([^\]\s".]*)/g)].map((match) => (match[1] ?? "").toLowerCase())
       const unknown = section.find((entry) => !harmlessSections.has(entry))
       if (unknown !== undefined) return `the repository's configuration has a section [${unknown}]`
-      const key = harmfulKeys.exec(text)?.[0].trim()
+      const key = (harmfulKeys.exec(text) ?? (hardened ? null : overriddenKeys.exec(text)))?.[0].trim()
       if (key !== undefined) return `the repository's configuration sets ${key}`
     }
   }

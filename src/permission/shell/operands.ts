@@ -1,4 +1,5 @@
 import { basename } from "node:path"
+import { wildcardMatch } from "../../util/wildcard.ts"
 import { type Arguments, type GivenOption, readArguments } from "./arguments.ts"
 import { unhiddenByOptions } from "./directory-files.ts"
 import type { OperandRole, Program } from "./program.ts"
@@ -10,12 +11,19 @@ export interface WholeReading {
   hidden: boolean
   unhidden?: readonly string[]
   followsLinks?: boolean
+  /** Selects files by name. Undefined: every file. */
+  selects?: (name: string) => boolean
 }
 
 /** Returns true for programs that only read their operands. `risksOf` covers options that write. */
 export function isReader(name: string): boolean {
   const role = findProgram(name)?.operands
   return role !== undefined && onlyRead.has(role)
+}
+
+/** Returns true for programs that read only the names or attributes of their operands. */
+export function readsNames(name: string): boolean {
+  return findProgram(name)?.operands === "names"
 }
 
 /** Returns true for programs that replace the contents of their operands. */
@@ -94,6 +102,9 @@ export function nameWithin(from: Word): string {
   return basename(from.text) || "."
 }
 
+/** Devices that contain no data. */
+export const harmlessDevice = /^\/dev\/(?:null|zero|stdin|stdout|stderr|fd\/\d+)$/
+
 /** Returns true if every option is known and harmless. */
 export function isKnown({ options, unknown }: Arguments): boolean {
   return unknown === undefined && options.every(({ role }) => role === "harmless")
@@ -135,12 +146,29 @@ export function wholeReading(
   words: readonly Word[],
   options: readonly GivenOption[],
 ): WholeReading {
-  const { hidden, unhides } = program.directories ?? {}
+  const { hidden, unhides, filters } = program.directories ?? {}
   return {
+    selects: filters ? nameFilter(options) : undefined,
     hidden: hidden === undefined || options.some(({ name }) => hidden.includes(name)),
     unhidden: unhides ? unhiddenByOptions(options) : undefined,
     followsLinks: followsLinks(program, words),
   }
 }
 
-const onlyRead: ReadonlySet<OperandRole> = new Set<OperandRole>(["reads", "text", "pattern"])
+/**
+ * Returns a filter for the names that `--include` and `--exclude` select. The last matching option decides. A name that
+ * no option matches is selected unless the first option includes. An exclusion with a path is ignored.
+ */
+function nameFilter(options: readonly GivenOption[]): ((name: string) => boolean) | undefined {
+  const filters = options.flatMap(({ name, value }) => {
+    const included = name === "--include"
+    if (!value || (!included && name !== "--exclude")) return []
+    const glob = /[/[{\\\s]/.test(value.text) ? undefined : value.text
+    return glob === undefined && !included ? [] : [{ included, glob: glob ?? "*" }]
+  })
+  const [first] = filters
+  if (!first) return undefined
+  return (name) => filters.findLast(({ glob }) => wildcardMatch(name, glob))?.included ?? !first.included
+}
+
+const onlyRead: ReadonlySet<OperandRole> = new Set<OperandRole>(["reads", "names", "text", "pattern"])

@@ -46,11 +46,19 @@ export function planCommand(text: string): Promise<Readonly<ShellPlan>> {
   return plan
 }
 
+/** Quotes a `-` before a here-document. The grammar would skip it. */
+function quoteDashes(text: string): string {
+  return text.replaceAll(
+    /(?<=[^\S\n])-(?=[^\S\n]*<<-?[^\S\n]*(['"]?)[A-Za-z_]\w*\1[^\S\n]*(?:$|[\n;&|>]))/g,
+    "'-'",
+  )
+}
+
 async function planAt(original: string, depth: number): Promise<ShellPlan> {
   const plan: ShellPlan = { commands: [], files: [], garbled: false }
   if (original.length > maxCommandLength) return { ...plan, opaque: "it is too long to analyze" }
   if (depth > maxShellDepth) return { ...plan, opaque: "it nests shells too deeply" }
-  const text = joinContinuations(original)
+  const text = quoteDashes(joinContinuations(original))
   const tree: ShellNode | undefined = await parseShell(text)
   if (!tree) return { ...plan, opaque: tooSlow }
 

@@ -1,3 +1,5 @@
+import type { ScriptTest } from "./awk-script.ts"
+
 /** Programs by name. Blanks separate the names of programs that share an entry. */
 export type ProgramTable = readonly (readonly [names: string, program: Program])[]
 
@@ -39,7 +41,7 @@ export interface Program extends WordStyle {
    * For a program whose first operand, or the value of one of `options`, is a script. A script that does not match
    * `plain` is a risk.
    */
-  script?: { plain: RegExp; options: string }
+  script?: { plain: ScriptTest; options: string }
   /**
    * For a program that runs its standard input if it has no operand or the operand `-`. A rule must contain `-` to
    * allow this. With one of the listed options, the program does not run its input.
@@ -83,14 +85,15 @@ export interface Program extends WordStyle {
  * The role of the operands.
  *
  * - `reads`: files that are read.
- * - `text`: not files.
+ * - `names`: files whose names or attributes are read, but
+ * not their contents. `text`: not files.
  * - `pattern`: a pattern, then files that are read.
  * - `edits`: files whose contents are replaced, which requires the `edit` permission.
  * - `changes`: files that are changed in another way.
  * - `copies`: sources that are read, then a destination that is written.
  * - `moves`: sources that are moved, then their destination.
  */
-export type OperandRole = "reads" | "text" | "pattern" | "edits" | "changes" | "copies" | "moves"
+export type OperandRole = "reads" | "names" | "text" | "pattern" | "edits" | "changes" | "copies" | "moves"
 
 /** How arguments are split into options and operands. */
 export interface WordStyle {
@@ -112,12 +115,12 @@ export interface WordStyle {
 export interface ReadOnly {
   options: string
   /** The role of the operands in read-only commands, if it differs from their role in other commands of the program. */
-  operands?: "reads" | "text" | "pattern"
+  operands?: "reads" | "names" | "text" | "pattern"
   maxOperands?: number
   /** Pattern that every operand must match. */
   operand?: RegExp
   /** Pattern that the first operand must match. The operand is required. */
-  first?: RegExp
+  first?: ScriptTest
   /** Options of which at least one is required. */
   requires?: readonly string[]
   /** Operands that are not files, such as the brackets of `find`. */
@@ -134,6 +137,8 @@ export interface DirectoryReading {
   follows?: RegExp
   /** Matches a word that stops the program from following links. Without such a word, it follows them. */
   followsUnless?: RegExp
+  /** Whether `--include` and `--exclude` select files by name, as with `grep`. */
+  filters?: true
   /** Options that include hidden files. Default: hidden files are always included. */
   hidden?: readonly string[]
   /** Whether the program reads only the hidden files that its options name or that ignore files re-include. */

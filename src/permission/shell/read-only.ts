@@ -80,6 +80,8 @@ function prove(program: Program, words: readonly Word[]): Proof | undefined {
 function proveSubcommand(program: Program, words: readonly Word[]): Proof | undefined {
   const given = readArguments(words, program)
   if (program.readOnly === undefined || !isKnown(given)) return undefined
+  if (given.operands.length === 0 && given.options.some(({ name }) => name === "--version"))
+    return { files: [], git: false }
   const found = findSubcommand(program, given.operands)
   const proof = found && prove(found.program, given.operands.slice(found.words))
   if (!proof) return undefined
@@ -113,7 +115,10 @@ export async function knownPrograms(text: string): Promise<KnownPrograms> {
 
 const git = findProgram("git")
 
-function isPlainGit({ argv, opaque, assigns, wrapper }: PlannedCommand): boolean {
+/**
+ * Returns true for a git command that changes only the worktree and the repository, and whose arguments run no program.
+ */
+export function isPlainGit({ argv, opaque, assigns, wrapper }: PlannedCommand): boolean {
   const [program, subcommand, ...words] = argv
   if (program?.text !== "git" || !subcommand || subcommand.dynamic) return false
   if (opaque !== undefined || assigns || wrapper || !git?.subcommands?.[subcommand.text]?.repository)

@@ -1,4 +1,6 @@
 import { type Arguments, readArguments } from "./arguments.ts"
+import type { ScriptTest } from "./awk-script.ts"
+import { harmlessDevice } from "./operands.ts"
 import type { Program } from "./program.ts"
 import { findProgram, findSubcommand } from "./program-table.ts"
 import type { Word } from "./words.ts"
@@ -61,11 +63,12 @@ function optionRisks({ script }: Program, { options }: Arguments): string[][] {
   return options.flatMap(({ role, names, word, value }) => {
     if (role === "uncertain") return [[]]
     if (role === "script") return !value ? [[]] : script && isPlain(value, script.plain) ? [] : [[value.text]]
+    if (role === "writes" && value && !value.dynamic && harmlessDevice.test(value.text)) return []
     return role === "risk" || role === "writes" || role === "inPlace" ? [[...names, word.text]] : []
   })
 }
 
-function isPlain(word: Word, plain: RegExp): boolean {
+function isPlain(word: Word, plain: ScriptTest): boolean {
   return !word.dynamic && plain.test(word.text)
 }
 

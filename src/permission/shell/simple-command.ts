@@ -126,12 +126,17 @@ function assignmentWord(walk: Walk, { children }: ShellNode, at: Directories): W
 
 /** Reads a test `[ … ]` that consists of plain words and operators. Returns false for other tests. */
 export function readTest(walk: Walk, node: ShellNode, at: Directories): boolean {
-  const words = node.children[0]?.type === "[" ? testWords(node) : undefined
-  if (!words) return false
+  const opening = node.children[0]?.type
+  const words = opening === "[" || opening === "[[" ? testWords(node) : undefined
+  if (!words || (opening === "[[" && words.some((word) => arithmeticTests.has(walk.source(word)))))
+    return false
   const argv = words.map((word) => walk.readWord(word, at))
   addCommand(walk, { argv, source: walk.source(node), at, assigns: false, reason: undefined })
   return true
 }
+
+/** Operators whose operands `[[` evaluates as arithmetic, which can run commands. */
+const arithmeticTests: ReadonlySet<string> = new Set(["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"])
 
 /** Maximum nesting depth of wrappers. */
 const maxWrapping = 12

@@ -34,7 +34,8 @@ export const buildTools: ProgramTable = [
   [
     "go",
     {
-      writes: "-o -coverprofile -cpuprofile -memprofile -blockprofile -mutexprofile -trace -outputdir",
+      targets: "-o",
+      writes: "-coverprofile -cpuprofile -memprofile -blockprofile -mutexprofile -trace -outputdir",
       risks:
         "-toolexec -exec -overlay -vettool -fixtool -modfile -pkgdir -ldflags -gcflags -asmflags -gccgoflags -w",
       singleDash: true,

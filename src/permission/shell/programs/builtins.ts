@@ -19,14 +19,14 @@ export const builtins: ProgramTable = [
   ["pwd", { operands: "text", readOnly: "-L -P" }],
   ["cd", { operands: "reads", readOnly: { options: "", maxOperands: 1 } }],
   [
-    "test [",
+    "test [ [[",
     {
-      operands: "reads",
+      operands: "names",
       singleDash: true,
       readOnly: {
         options:
           "-b -c -d -e -f -g -h -k -L -n -O -G -p -r -s -S -u -w -x -z -a -o -nt -ot -ef -eq -ne -lt -le -gt -ge",
-        neutral: ["!", "=", "==", "!=", "(", ")", "]"],
+        neutral: ["!", "=", "==", "!=", "(", ")", "]", "]]"],
       },
       builtin: conditionWord,
     },
@@ -45,7 +45,7 @@ export const builtins: ProgramTable = [
   ["export source .", { builtin: "named", remember: "exact" }],
   ["eval", { remember: "exact", builtin: "evaluates" }],
   ["trap fc mapfile readarray compgen", { builtin: "evaluates" }],
-  ["set", { builtin: setWord }],
+  ["set", { operands: "text", readOnly: "-e -u -x -o", builtin: setWord }],
   ["wait", { builtin: waitWord }],
   [
     "alias unalias enable disable hash bind complete compdef compopt shopt setopt unsetopt emulate autoload functions zmodload let read getopts declare typeset local readonly unset setenv unsetenv integer float vared pushd popd rehash",

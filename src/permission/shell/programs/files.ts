@@ -5,7 +5,7 @@ export const filePrograms: ProgramTable = [
   [
     "ls",
     {
-      operands: "reads",
+      operands: "names",
       readOnly:
         "-1 -A -B -C -F -G -H -L -N -Q -R -S -U -X -Z -a -b -c -d -f -g -h -i -k -l -m -n -o -p -q -r -s -t -u -v -x -I: -T: -w: --all --almost-all --author --classify? --color? --directory --full-time --group-directories-first --hide= --human-readable --ignore= --indicator-style= --inode --no-group --numeric-uid-gid --recursive --reverse --show-control-chars --si --size --sort= --time= --time-style= --width=",
     },
@@ -38,14 +38,14 @@ export const filePrograms: ProgramTable = [
   [
     "stat",
     {
-      operands: "reads",
+      operands: "names",
       readOnly: "-L -c: -f -t -x --dereference --file-system --format= --printf= --terse",
     },
   ],
   [
     "du",
     {
-      operands: "reads",
+      operands: "names",
       readOnly:
         "-0 -H -L -P -S -a -b -c -d: -h -k -l -m -s -t: -x --all --apparent-size --block-size= --bytes --exclude= --human-readable --max-depth= --one-file-system --si --summarize --threshold= --total",
     },
@@ -63,7 +63,7 @@ export const filePrograms: ProgramTable = [
   [
     "realpath",
     {
-      operands: "reads",
+      operands: "names",
       readOnly:
         "-e -m -L -P -q -s -z --canonicalize-existing --canonicalize-missing --no-symlinks --relative-to= --relative-base=",
     },
@@ -71,7 +71,7 @@ export const filePrograms: ProgramTable = [
   [
     "readlink",
     {
-      operands: "reads",
+      operands: "names",
       readOnly:
         "-f -e -m -n -q -s -z --canonicalize --canonicalize-existing --canonicalize-missing --no-newline",
     },
@@ -79,7 +79,7 @@ export const filePrograms: ProgramTable = [
   [
     "df",
     {
-      operands: "reads",
+      operands: "names",
       readOnly:
         "-a -h -H -i -k -l -m -P -T -t: -x: --all --human-readable --si --inodes --local --print-type --total --type=",
     },

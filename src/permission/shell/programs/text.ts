@@ -1,26 +1,12 @@
+import { plainAwk, printingAwk } from "../awk-script.ts"
 import type { Program, ProgramTable } from "../program.ts"
 
 const addresses = String.raw`(?:(?:\d+|\$|/[^/\\\n]*/)(?:,(?:\+?\d+|\$|/[^/\\\n]*/))?)?`
 
-/**
- * Matches one `s` command without the flags `e` and `w`, or one of `p`, `d`, `q` and `=`. Addresses may precede the
- * command.
- */
-const plainSed = new RegExp(
-  String.raw`^${addresses}(?:[pdq=]|s([/|#,:!@%])(?:(?!\1)[^\\\n]|\\[^\n])*\1(?:(?!\1)[^\\\n]|\\[^\n])*\1[gpiI\d]*)$`,
-)
+const sedCommand = String.raw`${addresses}\s*(?:[pdq=]|s([/|#,:!@%])(?:(?!\1)[^\\\n]|\\[^\n])*\1(?:(?!\1)[^\\\n]|\\[^\n])*\1[gpiI\d]*)`
 
-/**
- * Matches a script that cannot run commands or write files. It contains no pipes, redirections, indirect calls, or
- * functions that run commands or read input.
- */
-const plainAwk = /^(?!.*(?:system|getline|close|@|\\\n))[^|>`]*$/s
-
-/** Matches the scripts of `plainAwk` that use no environment variables and name no files. */
-const plainAwkPrint = new RegExp(
-  `${/^(?!.*(?:ENVIRON|ARGV|ARGC|PROCINFO|SYMTAB|FUNCTAB))/s.source}${plainAwk.source}`,
-  "s",
-)
+/** Matches `p`, `d`, `q`, `=` and `s` commands with addresses, separated by `;`, without the flags `e` and `w`. */
+const plainSed = new RegExp(String.raw`^(?:\s*${sedCommand}\s*(?:[;\n]|$))+\s*$`)
 
 /** Matches a filter that reads neither environment variables nor files other than its input. */
 const plainJq = /^(?!.*(?:env|import|include|modulemeta|input_filename|search_list|\\\n))/is
@@ -31,6 +17,18 @@ const awk: Program = {
   valued: "-F -v",
   script: { plain: plainAwk, options: "-e|--source" },
   remember: "exact",
+}
+
+const grep: Program = {
+  operands: "pattern",
+  numbers: true,
+  readOnly:
+    "-A: -B: -C: -E -F -G -H -I -L -P -T -Z -a -b -c -e: -h -i -l -m: -n -o -q -r -R -s -v -w -x -z --after-context= --basic-regexp --before-context= --binary-files= --color? --colour? --context= --count --exclude-dir= --exclude= --extended-regexp --files-with-matches --files-without-match --fixed-strings --ignore-case --include= --invert-match --line-number --line-regexp --max-count= --no-filename --no-messages --null --only-matching --perl-regexp --quiet --dereference-recursive --recursive --regexp= --silent --text --with-filename --word-regexp",
+  directories: {
+    filters: true,
+    when: /^-(?:[A-Za-z]*[rR]|-recursive|-dereference-recursive|d)/,
+    follows: /^-(?:[A-Za-z]*R|-deref|d)/,
+  },
 }
 
 /** Programs that search, compare and change text. */
@@ -48,21 +46,9 @@ export const textPrograms: ProgramTable = [
       directories: { own: true, hidden: ["-.", "--hidden"], unhides: true },
     },
   ],
+  ["grep egrep fgrep", grep],
   [
-    "grep",
-    {
-      operands: "pattern",
-      numbers: true,
-      readOnly:
-        "-A: -B: -C: -E -F -G -H -I -L -P -T -Z -a -b -c -e: -h -i -l -m: -n -o -q -r -s -v -w -x -z --after-context= --basic-regexp --before-context= --binary-files= --color? --colour? --context= --count --exclude-dir= --exclude= --extended-regexp --files-with-matches --files-without-match --fixed-strings --ignore-case --include= --invert-match --line-number --line-regexp --max-count= --no-filename --no-messages --null --only-matching --perl-regexp --quiet --recursive --regexp= --silent --text --with-filename --word-regexp",
-      directories: {
-        when: /^-(?:[A-Za-z]*[rR]|-recursive|-dereference-recursive|d)/,
-        follows: /^-(?:[A-Za-z]*R|-deref|d)/,
-      },
-    },
-  ],
-  [
-    "egrep fgrep zgrep bzgrep xzgrep",
+    "zgrep bzgrep xzgrep",
     {
       directories: {
         when: /^-(?:[A-Za-z]*[rR]|-recursive|-dereference-recursive|d)/,
@@ -94,7 +80,7 @@ export const textPrograms: ProgramTable = [
       remember: "exact",
     },
   ],
-  ["awk", { ...awk, readOnly: { options: "-F: -v:", first: plainAwkPrint, operands: "pattern" } }],
+  ["awk", { ...awk, readOnly: { options: "-F: -v:", first: printingAwk, operands: "pattern" } }],
   ["gawk mawk nawk original-awk goawk", awk],
   [
     "jq",
