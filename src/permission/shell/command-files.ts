@@ -60,7 +60,7 @@ export async function commandFileChecks(
 function onlyDenied(check: Check): Check {
   if (check.permission !== "read") return check
   const { protection: _, reason: __, ...rest } = check
-  return { ...rest, own: true, options: { ...check.options, counts: undefined } }
+  return { ...rest, onlyDenies: true, options: { ...check.options, counts: undefined } }
 }
 
 /**

@@ -178,7 +178,7 @@ function commandsWithin(text: string): string[] {
 
 function isGenuine(path: string): boolean {
   if (isAbsolute(path)) return systemDirectories.some((directory) => path === join(directory, basename(path)))
-  return /^[\w.+[-][\w.+-]*$/.test(path) && path !== "." && path !== ".."
+  return /^(?:\[\[|[\w.+[-][\w.+-]*)$/.test(path) && path !== "." && path !== ".."
 }
 
 /**

@@ -1,5 +1,5 @@
 import { existsSync, statSync } from "node:fs"
-import { basename, normalize } from "node:path"
+import { basename, normalize, resolve } from "node:path"
 import type { Rule } from "../../schema/permission.ts"
 import { fileChecks, type ResolvedScope, relativeToWorktree } from "../path-checks.ts"
 import { judge, type Policy } from "../policy.ts"
@@ -13,7 +13,7 @@ import {
   type RecursiveReading,
   unhiddenAbove,
 } from "./directory-files.ts"
-import { absolutePaths, candidates } from "./named-paths.ts"
+import { absolutePaths, candidates, globFiles } from "./named-paths.ts"
 import {
   fileOperands,
   followsLinks,
@@ -93,9 +93,9 @@ export async function wholeReadChecks(search: {
   }
   const words = search.words.length > 0 ? search.words : [literalWord(".")]
   const checks: Check[] = []
-  for (const root of words.flatMap(
-    (word) => absolutePaths(expandWord(word, scope.home), word, directories) ?? [],
-  )) {
+  const roots = await Promise.all(words.map((word) => pathsOf(word, directories, scope)))
+  if (roots.includes(undefined)) return undefined
+  for (const root of roots.flatMap((paths) => paths ?? [])) {
     if (!existsSync(root)) checks.push(...possibleFilesBelow(root, scope, policy))
     if (unhidden) reading.unhidden = [...unhidden, ...(await unhiddenAbove(root, scope.realWorktree))]
     const found = await filesNeedingPermission(root, reading)
@@ -103,6 +103,19 @@ export async function wholeReadChecks(search: {
     checks.push(...found.flatMap((path) => fileChecks("read", path, scope)))
   }
   return checks
+}
+
+/** Returns the absolute paths that a word can mean. Returns undefined if too many files match a glob. */
+async function pathsOf(
+  word: Word,
+  directories: readonly string[],
+  scope: CommandScope,
+): Promise<string[] | undefined> {
+  const text = expandWord(word, scope.home)
+  if (!word.glob) return absolutePaths(text, word, directories) ?? []
+  const found = await Promise.all(directories.map((directory) => globFiles(text, directory)))
+  if (found.includes(undefined)) return undefined
+  return found.flatMap((files, at) => (files ?? []).map((file) => resolve(directories[at] ?? "/", file)))
 }
 
 /** Returns a predicate for files that cannot be read without asking. */

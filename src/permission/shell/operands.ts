@@ -45,7 +45,9 @@ export function fileOperands(name: string, words: readonly Word[]): readonly Wor
   if (program?.operands === undefined || !onlyRead.has(program.operands)) return words
   const given = readArguments(words, program)
   if (!isKnown(given)) return words
-  return program.operands === "pattern" && !givesPattern(given) ? given.operands.slice(1) : given.operands
+  const neutral = (typeof program.readOnly === "object" && program.readOnly.neutral) || []
+  const operands = given.operands.filter(({ text }) => !neutral.includes(text))
+  return program.operands === "pattern" && !givesPattern(given) ? operands.slice(1) : operands
 }
 
 /** A file or directory that a command writes, creates, moves or removes. */

@@ -1,3 +1,4 @@
+import { protectionOf } from "../protected-files.ts"
 import { readArguments } from "./arguments.ts"
 import { showsContents } from "./git-contents.ts"
 import { givesPattern, isKnown, readsDirectories, type WholeReading, wholeReading } from "./operands.ts"
@@ -30,7 +31,7 @@ export function proveReadOnly(command: PlannedCommand): Proof | undefined {
   const [program, ...words] = command.argv
   if (!program || command.opaque !== undefined || command.assignments) return undefined
   if (command.wrapper && !isPlainWrapper(command.wrapper)) return undefined
-  if (command.argv.some((word) => word.dynamic || word.glob)) return undefined
+  if (command.argv.some((word) => word.dynamic || (word.glob && !isPlainGlob(word)))) return undefined
   const name = program.text
   const entry = gnuName(name) === name ? findProgram(name) : undefined
   const proof = entry && (entry.subcommands ? proveSubcommand(entry, words) : prove(entry, words))
@@ -50,6 +51,12 @@ export function needsHardenedGit(plan: ShellPlan): boolean {
   )
 }
 
+/** Returns true for a glob that cannot expand to an option, a hidden file or a secret: `src/*.ts`, but not `*.ts`. */
+function isPlainGlob({ text, base }: Word): boolean {
+  const hidden = text.split("/").some((segment) => segment.startsWith(".") && /[*?[]/.test(segment))
+  return !hidden && !protectionOf(text, "read") && (base !== undefined || /^[\w./~]/.test(text))
+}
+
 /** Returns true for a wrapper that adds no words to the inner command. */
 function isPlainWrapper({ argv: [program], transparent }: PlannedCommand): boolean {
   const wraps = findProgram(program?.text ?? "")?.wraps
@@ -63,7 +70,11 @@ function prove(program: Program, words: readonly Word[]): Proof | undefined {
   if (!isKnown(given)) return undefined
   const { options, operands } = given
   const { maxOperands = Number.POSITIVE_INFINITY, operand, first, requires, neutral = [] } = readOnly
-  if (operands.length > maxOperands) return undefined
+  const globs = operands.filter((word) => word.glob)
+  // A glob may expand to any number of operands, so none of them may have a role of its own.
+  if (operands.length > maxOperands || (globs.length > 0 && maxOperands !== Number.POSITIVE_INFINITY))
+    return undefined
+  if (options.some(({ value }) => value?.glob)) return undefined
   if (first && !(operands[0] && first.test(operands[0].text))) return undefined
   if (requires && !options.some(({ name }) => requires.includes(name))) return undefined
   if (operand && !operands.every((word) => operand.test(word.text))) return undefined
@@ -71,6 +82,7 @@ function prove(program: Program, words: readonly Word[]): Proof | undefined {
   if (role === "text") return { files: [], git: false }
 
   const skipped = role === "pattern" && !givesPattern(given) ? 1 : 0
+  if (operands.slice(0, first ? 1 : skipped).some((word) => word.glob)) return undefined
   const files = operands.slice(skipped).filter((word) => !neutral.includes(word.text))
   return readsDirectories(program, words)
     ? { files, recursive: wholeReading(program, words, options), git: false }

@@ -17,9 +17,11 @@ test.each([
   ["rm *.tmp", undefined],
   ["rm './*.tmp'", undefined],
   ["npm run $x", undefined],
-  ["git commit -m 'a b'", undefined],
+  ["git commit -m 'a b'", "git commit *"],
   ["$x y", undefined],
-  ["CI=1 npm test", undefined],
+  ["CI=1 npm test", "npm test *"],
+  ["A=b npm test", "A=b npm test *"],
+  ["A='b c' npm test", undefined],
   ["npm te\u200bst", undefined],
 ])("%s is remembered as %s", async (text, expected) => {
   const [command] = (await planCommand(text)).commands

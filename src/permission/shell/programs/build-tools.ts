@@ -16,6 +16,16 @@ const make: Program = {
   operand: /^(?!(?:\.?SHELL\w*|\w*MAKEFLAGS|MAKEFILES|MAKE)\W)(?!.*(?:\$[({]|!=|`))/s,
 }
 
+const npm: Program = {
+  risks:
+    "--script-shell --shell --node-options --userconfig --globalconfig --git --editor --viewer --browser --init-module -c|--call --onload-script --node-gyp --logs-dir --config.*",
+  valued: "-w -F -C",
+  harmless: "--global --config --shell-emulator",
+  runsAfter: "exec|x|dlx",
+  remember: 2,
+  longer: "run exec",
+}
+
 /** Programs that build, test, install, or run project scripts. */
 export const buildTools: ProgramTable = [
   ["gcc g++ clang", { ...compiler, readOnly: version("--version") }],
@@ -72,18 +82,7 @@ export const buildTools: ProgramTable = [
       remember: 2,
     },
   ],
-  [
-    "npm pnpm yarn",
-    {
-      risks:
-        "--script-shell --shell --node-options --userconfig --globalconfig --git --editor --viewer --browser --init-module -c|--call --onload-script --node-gyp --logs-dir --config.*",
-      valued: "-w -F -C",
-      harmless: "--global --config --shell-emulator",
-      runsAfter: "exec|x|dlx",
-      remember: 2,
-      longer: "run exec",
-    },
-  ],
+  ["npm pnpm yarn", npm],
   [
     "pip pip3",
     {
