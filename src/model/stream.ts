@@ -192,17 +192,27 @@ function readReason({ unified }: LanguageModelV4FinishReason): FinishReason {
   return unified === "interrupted" ? "error" : unified
 }
 
-/** Converts token counts. `input` excludes cached tokens, `output` excludes reasoning. Missing counts are 0. */
-function readTokens({ inputTokens, outputTokens }: LanguageModelV4Usage): Tokens {
-  const read = inputTokens.cacheRead ?? 0
-  const write = inputTokens.cacheWrite ?? 0
-  const reasoning = outputTokens.reasoning ?? 0
+/**
+ * Converts token counts. `input` excludes cached tokens, `output` excludes reasoning. Counts that are missing or are not
+ * positive numbers are 0.
+ */
+function readTokens(usage: Partial<LanguageModelV4Usage> | null | undefined): Tokens {
+  const { inputTokens, outputTokens } = usage ?? {}
+  const read = readCount(inputTokens?.cacheRead) ?? 0
+  const write = readCount(inputTokens?.cacheWrite) ?? 0
+  const reasoning = readCount(outputTokens?.reasoning) ?? 0
   return {
-    input: inputTokens.noCache ?? Math.max(0, (inputTokens.total ?? 0) - read - write),
-    output: outputTokens.text ?? Math.max(0, (outputTokens.total ?? 0) - reasoning),
+    input:
+      readCount(inputTokens?.noCache) ?? Math.max(0, (readCount(inputTokens?.total) ?? 0) - read - write),
+    output: readCount(outputTokens?.text) ?? Math.max(0, (readCount(outputTokens?.total) ?? 0) - reasoning),
     reasoning,
     cache: { read, write },
   }
+}
+
+/** Returns a count of tokens. Undefined for anything else, because some servers report text or negative numbers. */
+function readCount(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined
 }
 
 /** Returns the retryable error for a silent server. */

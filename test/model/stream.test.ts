@@ -503,3 +503,28 @@ describe("stream parts", () => {
     expect(await step("", { language: scripted(stream) })).toMatchObject([{ type: "finish", reason: "stop" }])
   })
 })
+
+test("ignores token counts that are not numbers", async () => {
+  const wrong = {
+    inputTokens: { total: "12", noCache: Number.NaN, cacheRead: -1, cacheWrite: null },
+    outputTokens: { total: 7, text: {}, reasoning: "3" },
+  } as unknown as typeof usage
+  const finishes: unknown[] = [wrong, {}, null, undefined].map((usage) => ({
+    type: "finish",
+    finishReason: { unified: "stop", raw: undefined },
+    usage,
+  }))
+  const noTokens = { input: 0, output: 0, reasoning: 0, cache: { read: 0, write: 0 } }
+  const read: unknown[] = []
+  for (const finish of finishes) {
+    const language = scripted(ReadableStream.from([finish as LanguageModelV4StreamPart]))
+    for await (const event of streamStep({
+      language,
+      prompt: [],
+      tools: [],
+      signal: new AbortController().signal,
+    }))
+      read.push(event.type === "finish" ? event.tokens : event)
+  }
+  expect(read).toEqual([{ ...noTokens, output: 7 }, noTokens, noTokens, noTokens])
+})
