@@ -1,3 +1,4 @@
+import { restoreLiterals } from "../model/restore-literals.ts"
 import type { OfferedTool } from "../registry/offered-tool.ts"
 import { pending } from "../schema/tool-moves.ts"
 import type { ToolStatePending } from "../schema/tool-state.ts"
@@ -76,9 +77,10 @@ export async function prepareCall(call: Call, step: Step): Promise<PreparedCall 
 
   try {
     const validate = (input: unknown) => orAbort(validateArguments(found.tool, input), signal)
-    const given = await validate(parsed.input)
+    const input = restoreLiterals(found.tool.schema, parsed.input)
+    const given = await validate(input)
     const hooked = { tool: found.tool.id, sessionID: session.id, callID: call.callID }
-    const before = await hooksBefore(engine.plugins, hooked, parsed.input, signal)
+    const before = await hooksBefore(engine.plugins, hooked, input, signal)
     if (before.kind === "blocked") return invalid("blocked", before.error)
     const changed = before.kind === "changed"
     const repairs = [call.repaired, found.repaired, parsed.repaired].filter((note) => note !== undefined)
@@ -87,7 +89,7 @@ export async function prepareCall(call: Call, step: Step): Promise<PreparedCall 
       call,
       tool: found.tool,
       // Permission is requested for the input that runs.
-      state: changed ? { ...state, input: before.args } : state,
+      state: { ...state, input: changed ? before.args : input },
       args: changed ? await validate(before.args) : given,
       past,
       repaired: repairs.length > 0 ? repairs.join("; ") : undefined,

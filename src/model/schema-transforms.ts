@@ -1,4 +1,4 @@
-import { isRecord } from "../util/json.ts"
+import { canonicalJson, isRecord } from "../util/json.ts"
 import type { JsonSchema } from "../util/json-schema.ts"
 
 /** Returns a transformed schema. Does not change the given schema. */
@@ -27,11 +27,28 @@ export function withoutTopUnion(schema: JsonSchema): JsonSchema {
     .map(requiredOf)
     .reduce((a, b) => a.filter((key) => b.includes(key)), requiredOf(either[0]))
   const required = [...new Set([...requiredOf(rest), ...needed, ...shared])]
-  const properties = Object.assign(
-    {},
-    ...[...either, ...both, rest].map(({ properties: own }) => (isRecord(own) ? own : {})),
-  )
+  const properties = {
+    ...eitherProperties(either),
+    ...Object.assign({}, ...[...both, rest].map(propertiesOf)),
+  }
   return { ...rest, type: "object", properties, required: required.length > 0 ? required : undefined }
+}
+
+/** Returns the properties of all alternatives. A property that differs between them accepts each of its schemas. */
+function eitherProperties(branches: readonly JsonSchema[]): Record<string, unknown> {
+  const keys = new Set(branches.flatMap((branch) => Object.keys(propertiesOf(branch))))
+  return Object.fromEntries(
+    [...keys].map((key) => {
+      const having = branches.map(propertiesOf).filter((properties) => Object.hasOwn(properties, key))
+      return [key, anyOfThese(having.map((properties) => properties[key]))]
+    }),
+  )
+}
+
+/** Returns a schema that accepts what any of the given schemas accepts. */
+function anyOfThese(schemas: readonly unknown[]): unknown {
+  const distinct = [...new Map(schemas.map((schema) => [canonicalJson(schema), schema])).values()]
+  return distinct.length === 1 ? distinct[0] : { anyOf: distinct }
 }
 
 /** Replaces `const` with an `enum` of one value, for servers that do not support `const`. */
@@ -48,38 +65,69 @@ export const typedItems = everywhere((schema) =>
     : schema,
 )
 
-/** Replaces tuples with arrays of their first item type. */
+/** Replaces tuples with arrays that accept the type of each item at every position. */
 export const tuplesAsLists = everywhere((schema) => {
-  const { prefixItems, ...rest } = schema
-  const [first] = Array.isArray(prefixItems) ? prefixItems : Array.isArray(schema.items) ? schema.items : []
-  return first === undefined ? schema : { ...rest, items: first }
+  const { prefixItems, additionalItems, ...rest } = schema
+  const tuple = Array.isArray(prefixItems) ? prefixItems : schema.items
+  if (!Array.isArray(tuple)) return schema
+  const { items, ...list } = rest
+  const more = Array.isArray(prefixItems) ? items : additionalItems
+  if (more === false) list.maxItems ??= tuple.length
+  const types = isRecord(more) ? [...tuple, more] : tuple
+  // Further items of a tuple without a limit can have any type. One of the given types is always valid at its position.
+  return types.length === 0 ? list : { ...list, items: anyOfThese(types) }
 })
 
-/** Removes all keywords next to `$ref`. */
-export const bareReferences = everywhere((schema) =>
-  typeof schema.$ref === "string" && Object.keys(schema).length > 1 ? { $ref: schema.$ref } : schema,
-)
+/** Removes all keywords next to `$ref`, except definitions. */
+export const bareReferences = everywhere((schema) => {
+  if (typeof schema.$ref !== "string") return schema
+  const kept = Object.entries(schema).filter(([key]) => ["$ref", "$defs", "definitions"].includes(key))
+  return kept.length === Object.keys(schema).length ? schema : Object.fromEntries(kept)
+})
 
-/** Converts enum values to strings, for Gemini. */
+/** Converts enum values to texts, for Gemini. `restoreLiterals` converts the arguments back. */
 export const textEnums = everywhere((schema) => {
-  if (!Array.isArray(schema.enum)) return schema
-  const isNumber = schema.type === "integer" || schema.type === "number"
-  return {
-    ...schema,
-    enum: schema.enum.map(String),
-    type: schema.type === undefined || isNumber ? "string" : schema.type,
-  }
+  const literals = schema.enum
+  if (!Array.isArray(literals)) return schema
+  const texts = [...new Set(literals.filter((literal) => literal !== null).map(literalText))]
+  if (texts.length === 0) return { ...schema, type: "string", enum: [literalText(null)] }
+  const nullable = literals.includes(null) ? { nullable: true } : {}
+  return { ...schema, type: "string", enum: texts, ...nullable }
 })
 
-/** Replaces lists of types with `nullable` and `anyOf`. */
+/** Returns the text that stands for a literal in an `enum` of texts. */
+export function literalText(literal: unknown): string {
+  return typeof literal === "string" ? literal : canonicalJson(literal)
+}
+
+/** Replaces lists of types with `nullable` and `anyOf`. Each alternative keeps the keywords of its type. */
 export const singleTypes = everywhere((schema) => {
   const { type, ...rest } = schema
   if (!Array.isArray(type)) return schema
   const kinds = type.filter((kind) => kind !== "null")
+  if (kinds.length === 0) return { ...rest, type: "null" }
   const nullable = kinds.length < type.length ? { nullable: true } : {}
   if (kinds.length === 1) return { ...rest, type: kinds[0], ...nullable }
-  return { ...rest, anyOf: kinds.map((kind) => ({ type: kind })), ...nullable }
+  const entries = Object.entries(rest)
+  const general = entries.filter(([key]) => keywordTypes[key] === undefined)
+  return {
+    ...Object.fromEntries(general),
+    anyOf: kinds.map((kind) => ({
+      type: kind,
+      ...Object.fromEntries(entries.filter(([key]) => keywordTypes[key] === kind)),
+    })),
+    ...nullable,
+  }
 })
+
+/** Keywords that apply to one type only. */
+const keywordTypes: Readonly<Record<string, string>> = Object.assign(
+  Object.create(null),
+  ...Object.entries({
+    array: ["items", "prefixItems", "additionalItems", "minItems", "maxItems", "uniqueItems", "contains"],
+    object: ["properties", "required", "additionalProperties", "patternProperties", "propertyNames"],
+  }).map(([type, keywords]) => Object.fromEntries(keywords.map((keyword) => [keyword, type]))),
+)
 
 /**
  * Limits `required` to existing properties. Removes `required` and `properties` from schemas of types other than
@@ -88,9 +136,10 @@ export const singleTypes = everywhere((schema) => {
 export const honestRequired = everywhere((schema) => {
   if (schema.required === undefined && schema.properties === undefined) return schema
   const { required, properties, ...rest } = schema
-  if (schema.type !== undefined && schema.type !== "object") return rest
+  const types = [schema.type].flat()
+  if (schema.type !== undefined && !types.includes("object")) return rest
   const keys = Array.isArray(required)
-    ? required.filter((key: string) => isRecord(properties) && key in properties)
+    ? required.filter((key: string) => Object.hasOwn(propertiesOf(schema), key))
     : []
   return {
     ...rest,
@@ -100,7 +149,7 @@ export const honestRequired = everywhere((schema) => {
 })
 
 /** Keywords that contain one schema (`inner`), a list of schemas (`lists`), or schemas by name (`named`). */
-const inner = ["items", "additionalProperties", "not", "contains", "propertyNames"]
+const inner = ["items", "additionalItems", "additionalProperties", "not", "contains", "propertyNames"]
 const lists = ["anyOf", "oneOf", "allOf", "prefixItems", "items"]
 const named = ["properties", "patternProperties", "$defs", "definitions"]
 
@@ -126,6 +175,10 @@ function everywhere(transform: SchemaTransform): SchemaTransform {
 
 function records(value: unknown): JsonSchema[] {
   return Array.isArray(value) ? value.filter(isRecord) : []
+}
+
+function propertiesOf(schema: JsonSchema): Record<string, unknown> {
+  return isRecord(schema.properties) ? schema.properties : {}
 }
 
 function requiredOf(schema: JsonSchema | undefined): string[] {

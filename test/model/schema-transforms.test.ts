@@ -28,6 +28,37 @@ describe("schema transforms", () => {
       { type: "string", enum: ["1", "2"] },
     ],
     [
+      "so are booleans and null",
+      textEnums,
+      { type: ["boolean", "null"], enum: [true, null] },
+      { type: "string", enum: ["true"], nullable: true },
+    ],
+    [
+      "several types keep the keywords of each type",
+      singleTypes,
+      { type: ["array", "object"], items: { type: "number" }, required: ["a"], title: "t" },
+      {
+        anyOf: [
+          { type: "array", items: { type: "number" } },
+          { type: "object", required: ["a"] },
+        ],
+        title: "t",
+      },
+    ],
+    ["a null alone stays a null", singleTypes, { type: ["null"] }, { type: "null" }],
+    [
+      "a reference keeps its definitions",
+      bareReferences,
+      { $ref: "#/$defs/a", title: "t", $defs: { a: {} } },
+      { $ref: "#/$defs/a", $defs: { a: {} } },
+    ],
+    [
+      "an object that may be null keeps its keys",
+      honestRequired,
+      { type: ["object", "null"], properties: { a: {} }, required: ["a"] },
+      { type: ["object", "null"], properties: { a: {} }, required: ["a"] },
+    ],
+    [
       "a null beside a type is nullable",
       singleTypes,
       { type: ["string", "null"] },
@@ -41,16 +72,16 @@ describe("schema transforms", () => {
     ],
     ["a list says of what", typedItems, { type: "array" }, { type: "array", items: { type: "string" } }],
     [
-      "a tuple is a list of its first kind",
+      "a tuple is a list of all its kinds",
       tuplesAsLists,
-      { type: "array", items: [{ type: "string" }, { type: "number" }] },
-      { type: "array", items: { type: "string" } },
+      { type: "array", items: [{ type: "string" }, { type: "number" }], additionalItems: { type: "null" } },
+      { type: "array", items: { anyOf: [{ type: "string" }, { type: "number" }, { type: "null" }] } },
     ],
     [
       "so is one by prefixItems",
       tuplesAsLists,
       { type: "array", prefixItems: [{ type: "number" }], items: false },
-      { type: "array", items: { type: "number" } },
+      { type: "array", items: { type: "number" }, maxItems: 1 },
     ],
     ["a reference stands alone", bareReferences, { $ref: "#/$defs/a", title: "t" }, { $ref: "#/$defs/a" }],
     [
@@ -106,6 +137,18 @@ test("replaces a union at the top by one object that accepts all branches", () =
     description: "d",
     type: "object",
     properties: { a: {}, b: {}, kind: {} },
+    required: ["kind"],
+  })
+  expect(
+    withoutTopUnion({
+      oneOf: [
+        { properties: { kind: { const: "a" } }, required: ["kind"] },
+        { properties: { kind: { const: "b" } }, required: ["kind"] },
+      ],
+    }),
+  ).toEqual({
+    type: "object",
+    properties: { kind: { anyOf: [{ const: "a" }, { const: "b" }] } },
     required: ["kind"],
   })
   expect(

@@ -125,6 +125,25 @@ test("asks at the third identical call also if the results change", async () => 
   expect(end.exitCode).toBe(0)
 })
 
+test("converts literals that the model sends as texts, for the permission and the tool", async () => {
+  const received: unknown[] = []
+  const level = define("level", {
+    description: "Sets the level.",
+    parameters: z.object({ level: z.literal([1, 2, true]), name: z.string() }),
+    execute: async (args) => {
+      received.push(args)
+      return { title: "level", output: "set" }
+    },
+  })
+  await using engine = await startEngine(
+    [{ calls: [{ name: "level", arguments: { level: "2", name: "2" } }] }, { text: "Done." }],
+    { tools: [level], permission: { level: { '{"level":2,"name":"2"}': "allow" } } },
+  )
+  const { events } = await run(engine)
+  expect(received).toEqual([{ level: 2, name: "2" }])
+  expect(toolParts(events)[0]?.state).toMatchObject({ status: "completed", input: { level: 2, name: "2" } })
+})
+
 test("lets a job be polled while its output changes, and asks when it does not", async () => {
   let id = ""
   const job = (action: string, text?: string) => ({
