@@ -62,7 +62,7 @@ export function unavailableReason(id: string, features: Features, model?: ModelR
  * Returns the features set by environment variables and the config. `TACKLE_CLIENT` names the client,
  * `TACKLE_ENABLE_EXA` enables the search without a key, and `TACKLE_EXPERIMENTAL` enables all experimental features
  * that the config does not set. `TACKLE_EXPERIMENTAL_<NAME>` enables or disables one feature and takes precedence over
- * the config.
+ * the config. The same variables with the prefix `OPENCODE_` apply where those of Tackle are unset or empty.
  */
 export function readFeatures(options: {
   environment: Readonly<Record<string, string | undefined>>
@@ -71,13 +71,14 @@ export function readFeatures(options: {
   search: boolean
 }): Features {
   const { environment, experimental, search } = options
-  const all = isOn(environment.TACKLE_EXPERIMENTAL)
+  const variable = (name: string) => environment[`TACKLE_${name}`] || environment[`OPENCODE_${name}`]
+  const all = isOn(variable("EXPERIMENTAL"))
   const isEnabled = (name: string) =>
-    isOn(environment[`TACKLE_EXPERIMENTAL_${name.toUpperCase()}`]) ?? experimental[name] ?? all ?? false
+    isOn(variable(`EXPERIMENTAL_${name.toUpperCase()}`)) ?? experimental[name] ?? all ?? false
   return {
-    client: environment.TACKLE_CLIENT || "cli",
+    client: variable("CLIENT") || "cli",
     experimental: new Set([...featureNames].filter(isEnabled)),
-    search: search || isOn(environment.TACKLE_ENABLE_EXA) === true,
+    search: search || isOn(variable("ENABLE_EXA")) === true,
   }
 }
 

@@ -63,6 +63,31 @@ describe("experimental tools are available", () => {
   })
 })
 
+describe("variables of OpenCode", () => {
+  test.each<[string, string, Record<string, string>, boolean]>([
+    ["websearch", "enable the search", { OPENCODE_ENABLE_EXA: "1" }, true],
+    ["websearch", "yield to those of Tackle", { OPENCODE_ENABLE_EXA: "1", TACKLE_ENABLE_EXA: "0" }, false],
+    [
+      "websearch",
+      "apply if those of Tackle are empty",
+      { OPENCODE_ENABLE_EXA: "1", TACKLE_ENABLE_EXA: "" },
+      true,
+    ],
+    ["lsp", "enable a feature", { OPENCODE_EXPERIMENTAL_LSP_TOOL: "true" }, true],
+    ["plan_enter", "enable a feature", { OPENCODE_EXPERIMENTAL_PLAN_MODE: "1" }, true],
+    ["batch", "enable all features", { OPENCODE_EXPERIMENTAL: "1" }, true],
+    [
+      "batch",
+      "disable a feature",
+      { TACKLE_EXPERIMENTAL: "1", OPENCODE_EXPERIMENTAL_BATCH_TOOL: "0" },
+      false,
+    ],
+    ["question", "name the client", { OPENCODE_CLIENT: "acp" }, false],
+  ])("%s: %s", (id, _, variables, expected) => {
+    expect(offered(id, environment(variables))).toBe(expected)
+  })
+})
+
 test("question requires a client that shows questions; plan mode requires the command line", () => {
   const client = (name: string): Settings => ({
     ...environment({ TACKLE_CLIENT: name }),

@@ -48,13 +48,17 @@ const clients: readonly string[] = ["app", "cli", "desktop"]
 
 /** Returns whether this process can ask the user. This requires a terminal and a client that shows questions. */
 export function canAskHere(environment: Readonly<Record<string, string | undefined>>): boolean {
-  return atTerminal() && clients.includes(environment.TACKLE_CLIENT ?? "cli")
+  return atTerminal() && clients.includes(clientOf(environment) ?? "cli")
 }
 
 /** Returns whether the client in `TACKLE_CLIENT` can ask the user. Decides which tools are listed. */
 export function clientCanAsk(environment: Readonly<Record<string, string | undefined>>): boolean {
-  const { TACKLE_CLIENT: client } = environment
+  const client = clientOf(environment)
   return client === undefined ? atTerminal() : clients.includes(client)
+}
+
+function clientOf(environment: Readonly<Record<string, string | undefined>>): string | undefined {
+  return environment.TACKLE_CLIENT || environment.OPENCODE_CLIENT || undefined
 }
 
 /** Returns whether both stdin and stderr are terminals. */
