@@ -1,6 +1,6 @@
 /** The library, imported with `import { createTackle, Tool } from "tackle"`. */
 export type { Agent, AgentConfig } from "./agent/agent.ts"
-export { type AiToolSource, toAiTools } from "./call/ai-tools.ts"
+export { type AiToolOutput, type AiToolSource, toAiTools } from "./call/ai-tools.ts"
 export type { CallOutcome } from "./call/call.ts"
 export { createTackle } from "./engine/create-tackle.ts"
 export type { TackleOptions } from "./engine/options.ts"

@@ -1,5 +1,7 @@
 import type { ToolSet } from "ai"
+import { readDataUrl } from "../model/convert-file.ts"
 import type { ToolListing } from "../registry/registry.ts"
+import type { Attachment } from "../schema/tool-state.ts"
 import type { CallOutcome } from "./call.ts"
 
 /** The methods of an engine that {@link toAiTools} needs. The object that `createTackle` returns has them. */
@@ -8,10 +10,18 @@ export interface AiToolSource {
   callTool(call: { tool: string; input: string; agent?: string; signal?: AbortSignal }): Promise<CallOutcome>
 }
 
+/** Result of a call that returns files. */
+export interface AiToolOutput {
+  /** The text for the model. */
+  output: string
+  attachments: Attachment[]
+}
+
 /**
  * Returns the engine's tools for applications that use the loop of the AI SDK (`streamText`, `generateText`). Every
  * call goes through the engine, which checks arguments and permissions and limits the output. A failed call throws with
- * the text for the model. Calls are not recorded, and every file counts as read in its current state. Requires the
+ * the text for the model. A call that returns files returns an {@link AiToolOutput}, and the model receives the files as
+ * content parts; any other call returns its text. Calls are not recorded, and every file counts as read in its current state. Requires the
  * package `ai`.
  */
 export async function toAiTools(
@@ -27,13 +37,30 @@ export async function toAiTools(
       tool({
         description,
         inputSchema: jsonSchema(parameters),
-        async execute(input: unknown, { abortSignal }): Promise<string> {
+        async execute(input: unknown, { abortSignal }): Promise<string | AiToolOutput> {
           const call = { tool: id, input: JSON.stringify(input), ...agent }
           const { state } = await engine.callTool(abortSignal ? { ...call, signal: abortSignal } : call)
           if (state.status === "error") throw new Error(state.error)
-          return state.output
+          const { output, attachments = [] } = state
+          return attachments.length === 0 ? output : { output, attachments }
         },
+        toModelOutput: ({ output }) =>
+          typeof output === "string"
+            ? { type: "text", value: output }
+            : { type: "content", value: contentParts(output) },
       }),
     ]),
   )
+}
+
+/** Returns the text and the files. Files without a data URL are only mentioned, because only this machine has them. */
+function contentParts({ output, attachments }: AiToolOutput) {
+  return [{ type: "text" as const, text: output }, ...attachments.map(contentPart)]
+}
+
+function contentPart({ mime, url, filename }: Attachment) {
+  const data = readDataUrl(url)
+  return data === undefined
+    ? { type: "text" as const, text: `[File: ${filename ?? url} (${mime})]` }
+    : { type: "file" as const, data: { type: "data" as const, data }, mediaType: mime, filename }
 }

@@ -100,7 +100,7 @@ function note(file: SourceFile, data: string | undefined, reason: string): Langu
 }
 
 /** Returns the content of a data URL in base64, or undefined for any other text. */
-function readDataUrl(url: string): string | undefined {
+export function readDataUrl(url: string): string | undefined {
   const comma = url.indexOf(",")
   if (!url.startsWith("data:") || comma === -1) return undefined
   const content = url.slice(comma + 1)
