@@ -4,7 +4,14 @@ export { type AiToolOutput, type AiToolSource, toAiTools } from "./call/ai-tools
 export type { CallOutcome } from "./call/call.ts"
 export { createTackle } from "./engine/create-tackle.ts"
 export type { TackleOptions } from "./engine/options.ts"
-export type { AskedQuestion, AskedRequest, PruneResult, Sessions, Tackle } from "./engine/tackle.ts"
+export type {
+  AskedQuestion,
+  AskedRequest,
+  PruneResult,
+  Sessions,
+  Tackle,
+  ToolRegistry,
+} from "./engine/tackle.ts"
 export type { EventOf, EventType, Refusal, RunStatus, TackleEvent, Usage } from "./event/events.ts"
 export { type RefusedFile, type RestoredFile, type UndoChoice, UndoRefusedError } from "./files/undo.ts"
 export type { McpPrompt, McpPromptMessage } from "./mcp/client/prompts.ts"

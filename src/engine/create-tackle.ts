@@ -14,7 +14,9 @@ import { parseModelName } from "../model/model.ts"
 import { defaultRetryLimits } from "../model/retry.ts"
 import { defaultStreamLimits } from "../model/stream.ts"
 import { createPermission } from "../permission/permission.ts"
+import type { ToolListing } from "../registry/registry.ts"
 import { createPlaceholderJournal } from "../sandbox/placeholders.ts"
+import type { ModelRef } from "../schema/message.ts"
 import { settleKilled } from "../session/crash-recovery.ts"
 import { defaultToolBytes } from "../session/deferred-tools.ts"
 import { EngineClosedError } from "../session/handle.ts"
@@ -317,6 +319,23 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   const mcpAnswers = createMcpAnswers(mcp, { signal: closing.signal, hide })
   const parts = opening.move()
   let ended: Promise<void> | undefined
+
+  /** Returns the model of the options. A model without a name stands for any model. */
+  function chosenModel(): ModelRef {
+    return typeof options.model === "string" ? parseModelName(options.model) : { providerID: "", modelID: "" }
+  }
+
+  async function listTools(model: ModelRef, name = defaultAgent): Promise<ToolListing[]> {
+    await definitions.follow()
+    const agent = agents.named(name)
+    return registry.list({
+      agent: agent.name,
+      model,
+      policy: policies.of(outside, agent),
+      unavailable: { ...unavailableTools(agent), ...onlyForManyTools },
+    })
+  }
+
   return {
     directory,
     worktree,
@@ -364,16 +383,17 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
         fill: (asked) => mcpAnswers.mcpPrompt({ ...asked, signal }),
       })
     },
-    async tools({ agent: name = defaultAgent, model, signal } = {}) {
-      await definitions.follow()
-      const agent = agents.named(name)
-      const chosen = model ?? (typeof options.model === "string" ? options.model : undefined)
-      const listed = registry.list({
-        agent: agent.name,
-        model: chosen === undefined ? { providerID: "", modelID: "" } : parseModelName(chosen),
-        policy: policies.of(outside, agent),
-        unavailable: { ...unavailableTools(agent), ...onlyForManyTools },
-      })
+    registry: {
+      ids: registry.ids,
+      get: (id) => registry.get(id)?.tool,
+      async tools({ provider, agent } = {}) {
+        const model = provider === undefined ? chosenModel() : { providerID: provider, modelID: "" }
+        const listed = await listTools(model, agent)
+        return listed.filter(({ offered }) => offered)
+      },
+    },
+    tools({ agent, model, signal } = {}) {
+      const listed = listTools(model === undefined ? chosenModel() : parseModelName(model), agent)
       return signal ? orAbort(listed, signal) : listed
     },
     ...mcpAnswers,

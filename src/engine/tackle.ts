@@ -30,6 +30,7 @@ import type { PruneChoice } from "../session/prune.ts"
 import type { UsageStats } from "../session/stats.ts"
 import type { UndoResult } from "../session/undo.ts"
 import type { Store } from "../store/store.ts"
+import type { Info } from "../tool/tool.ts"
 import type { Caller, CallerOptions } from "./standalone-calls.ts"
 
 /** Old sessions, oldest first: those that were deleted, and those that stay because they are in use. */
@@ -89,8 +90,19 @@ export interface Sessions {
   fork(id: string, options?: { at?: string }): Promise<SessionHandle | undefined>
 }
 
+/** The tools that an engine has. */
+export interface ToolRegistry {
+  /** Returns the ids of all tools in the order in which they are offered. */
+  ids(): string[]
+  /** Returns a tool as it was defined, before it is prepared for an agent. */
+  get(id: string): Info | undefined
+  /** Returns the tools that are offered to an agent and to the models of a provider. Default: the default agent. */
+  tools(scope?: { provider?: string; agent?: string }): Promise<ToolListing[]>
+}
+
 /** A tool-calling engine. */
 export interface Tackle {
+  readonly registry: ToolRegistry
   readonly directory: string
   readonly worktree: string
   readonly dataDirectory: string

@@ -267,3 +267,18 @@ test("chooses the data directory by its own variable, the shared one, then home"
   expect(defaultDataDirectory({ TACKLE_DATA_DIR: "", XDG_DATA_HOME: "/x" })).toBe("/x/tackle")
   expect(defaultDataDirectory({})).toMatch(/\/\.local\/share\/tackle$/)
 })
+
+test("registry names all tools, and lists those of an agent and a provider", async () => {
+  const counter = tool("counter", async () => ({ title: "", output: "" }), { providers: ["acme"] })
+  await using engine = await startEngine([], { tools: [counter] })
+  const { registry } = engine.tackle
+  expect(registry.ids()).toEqual(expect.arrayContaining(["read", "bash", "counter"]))
+  expect((await registry.get("counter")?.init())?.description).toBe("counter")
+  expect(registry.get("absent")).toBeUndefined()
+  const ids = async (scope: { provider?: string; agent?: string }) =>
+    (await registry.tools(scope)).map(({ id }) => id)
+  expect(await ids({ provider: "acme" })).toContain("counter")
+  expect(await ids({ provider: "other" })).not.toContain("counter")
+  expect(await ids({ agent: "build" })).toContain("edit")
+  expect(await ids({ agent: "explore" })).not.toContain("edit")
+})
