@@ -81,7 +81,7 @@ function namedPatterns(tool: string, named: unknown): { patterns: string[]; alwa
   const { patterns, always } = isRecord(named) ? named : {}
   if (!isTexts(patterns) || (always !== undefined && !isTexts(always))) {
     throw new TypeError(
-      `The ask of the ${tool} tool must return { patterns: string[], always?: string[] }. This is a bug in the tool. The call itself is valid.`,
+      `The ask of the ${tool} tool must return { patterns: string[], always?: string[] }. This is a bug in the tool, not in the call.`,
     )
   }
   return { patterns, always }

@@ -169,7 +169,7 @@ function runOptions({ active, offered }: Step): RunOptions {
 function assertNotHandedOver({ turn: { handover } }: Step): void {
   if (!handover) return
   throw new TackleError(
-    `This call was not run: the session was handed over to the agent ${handover.agent}. Make it again if it is still needed.`,
+    `This call was not run: the session was handed over to the agent ${handover.agent}. Repeat the call if it is still needed.`,
     { code: "call.handed-over", recoverable: true },
   )
 }

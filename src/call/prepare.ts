@@ -127,7 +127,7 @@ function parseInput(call: Call): ParsedInput {
     return {
       ok: false,
       error:
-        "the answer reached its output limit inside this call, so the arguments are incomplete. " +
+        "the output limit was reached during this call, so the arguments are incomplete. " +
         "Nothing was done. Repeat the call with less content: a shorter text, or several smaller calls",
     }
   }

@@ -36,7 +36,9 @@ export async function addServer(
   if (extname(path) === ".toml") {
     const { stringify } = await import("smol-toml")
     const table = stringify({ mcp: { [id]: server } })
-    throw new UsageError(`${path} is TOML, which Tackle does not edit. Add these lines:\n${table.trimEnd()}`)
+    throw new UsageError(
+      `${path} is a TOML file, which Tackle does not edit. Add these lines:\n${table.trimEnd()}`,
+    )
   }
   const text = existsSync(path) ? readFileSync(path, "utf8") : ""
   const changed = await withServer(text, path, [id, server])
@@ -69,7 +71,7 @@ async function withServer(
     )
   if (servers && servers.value.kind !== "object")
     throw new ConfigError([
-      { position: servers.position, text: "mcp: expected an object ({…}). Fix this first." },
+      { position: servers.position, text: "mcp: expected an object ({…}). Fix this entry first." },
     ])
   return servers
     ? await insertProperty(text, ["mcp"], { key: id, value: server })

@@ -122,7 +122,7 @@ function isModel({ value, position }: ConfigEntry, notes: Problem[]): boolean {
   if (value.value !== "inherit") {
     notes.push({
       position,
-      text: `model: "${value.value}" is not provider/model, so the agent uses the model of the run.`,
+      text: `model: "${value.value}" does not have the form provider/model, so the agent uses the model of the run.`,
     })
   }
   return false

@@ -39,7 +39,7 @@ export interface LoadedConfig {
   permission: { user: Rule[]; project: Rule[]; untrusted: Rule[]; environment: Rule[] }
   /** Rules by agent, from `agent.<name>.permission` and the Markdown agents in the user's files. */
   agentPermission: Record<string, Rule[]>
-  /** Rules by agent, from a trusted project. They follow the user's rules and cannot lift a deny. */
+  /** Rules by agent, from a trusted project. They follow the user's rules and cannot override a deny. */
   projectAgentPermission: Record<string, Rule[]>
   /** Rules by agent, from `TACKLE_CONFIG_CONTENT`. They follow the project's rules. */
   environmentAgentPermission: Record<string, Rule[]>

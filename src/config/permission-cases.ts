@@ -78,7 +78,8 @@ function readCase(source: string, at: { file: string; line: number }, parse: Par
 
   const section = entryOf(tree, "rules")
   const found = section ? readRules(section.value, "rules") : { rules: [], problems: [] }
-  if (!section) fail('"rules" is missing: write the rules as in `permission` of a config, or {} for none.')
+  if (!section)
+    fail('"rules" is missing: write the rules as under `permission` in a config file, or {} for none.')
   for (const problem of found.problems) fail(problem.text, problem.position.column)
 
   const permission = textAt(tree, "permission")

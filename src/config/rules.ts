@@ -87,13 +87,13 @@ export function readRules(
 
   if (node.kind !== "object") {
     const all = { permission: "*", pattern: "*", value: node, position: node.position, path }
-    add(all, ", or an object with permissions and these")
+    add(all, ", or an object that maps permissions to these values")
   } else {
     for (const { key, position, value } of node.entries) {
       const where = `${path}.${key}`
       if (value.kind !== "object") {
         const all = { permission: key, pattern: "*", value, position, path: where }
-        add(all, ", or an object with patterns and these")
+        add(all, ", or an object that maps patterns to these values")
       } else
         for (const { key: pattern, position: at, value: given } of value.entries) {
           const detailed = readPattern(given, at, `${where}.${pattern}`, problems)
@@ -138,7 +138,7 @@ function readExamples(
   if (node.kind !== "object") {
     problems.push({
       position: node.position,
-      text: `${path}: expected "allow", "ask" or "deny" with a list for each.`,
+      text: `${path}: expected an object that maps "allow", "ask" or "deny" to lists.`,
     })
     return []
   }

@@ -27,7 +27,7 @@ const AgentSection = z.lazy(() =>
     mode: z
       .enum(["primary", "subagent", "all"])
       .optional()
-      .describe("primary talks to the user, subagent is started by another agent"),
+      .describe("A primary agent talks to the user; a subagent is started by another agent"),
     temperature: z.number().min(0).max(2).optional().describe("Sampling temperature"),
     steps: count.optional().describe("Maximum model steps per prompt (default 100)"),
     permission: PermissionSection.optional(),
@@ -38,7 +38,7 @@ const AgentSection = z.lazy(() =>
     description: z
       .string()
       .optional()
-      .describe("Purpose of the agent; the model chooses subagents by this text"),
+      .describe("Purpose of the agent; the model uses this text to choose subagents"),
     hidden: z.boolean().optional().describe("True hides the agent in lists"),
     disable: z.boolean().optional().describe("True removes the agent"),
   }),
@@ -88,15 +88,15 @@ const SubagentSection = z.lazy(() =>
       .nonnegative()
       .optional()
       .describe(
-        "Maximum depth of subagents: 0 allows none, 1 stops subagents from starting others (default 1)",
+        "Maximum depth of subagents: 0 allows none, 1 prevents subagents from starting others (default 1)",
       ),
     timeoutSeconds: z
       .number()
       .positive()
       .optional()
       .describe("Time limit of a task in seconds (default 1800)"),
-    steps: count.optional().describe("Maximum model steps per task (default: that of its agent)"),
-    tokens: count.optional().describe("Maximum tokens per task, without cached ones (default: no limit)"),
+    steps: count.optional().describe("Maximum model steps per task (default: the limit of its agent)"),
+    tokens: count.optional().describe("Maximum tokens per task, excluding cached tokens (default: no limit)"),
   }),
 )
 
@@ -160,13 +160,15 @@ const sections = {
   tool_search: () =>
     z
       .union([z.literal(false), ToolSearchSection])
-      .describe("When to defer tools of MCP servers, plugins and files to a search; false never defers them"),
+      .describe(
+        "When to defer the tools of MCP servers, plugins and files, which the model then finds with tool_search; false never defers them",
+      ),
   override: () => z.array(z.string()).describe("Ids of built-in tools that custom tools may replace"),
   plugin: () =>
     z
       .array(PluginEntry)
       .describe(
-        "Plugins: names of installed packages, or paths; with options as [name, { … }]. The lists of all files are joined",
+        "Plugins: names of installed packages, or paths; with options as [name, { … }]. The lists of all config files are joined",
       ),
   instructions: () =>
     z.array(z.string()).describe("Files, or patterns of files, whose text is added to the system prompt"),
@@ -187,7 +189,7 @@ const sections = {
       .describe(
         "Sandbox for commands: auto uses it if available (default), require refuses to run commands without it, off never uses it",
       ),
-  search: () => SearchConfig.describe("Search service of websearch and codesearch"),
+  search: () => SearchConfig.describe("Search service for websearch and codesearch"),
   lsp: () =>
     LspConfig.describe(
       "Language servers by id, for experimental.lsp_tool: changes to known servers, and new servers. False disables all",

@@ -273,7 +273,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
       return [...spills, ...(plan === undefined ? [] : [dirname(plan)]), ...own]
     },
     planFile,
-    onEscape: (tool, error) => onProblem(`an error escaped the ${tool} tool`, error),
+    onEscape: (tool, error) => onProblem(`uncaught error in the ${tool} tool`, error),
     toolBytes: toolSearch === false ? undefined : (toolSearch?.maxBytes ?? defaultToolBytes),
     fileCommits: { locks: createPathLocks(), trackTemporary: temporaries.track },
     lineage,

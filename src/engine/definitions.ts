@@ -30,7 +30,7 @@ export interface Agents {
 export interface AgentOptions {
   agents?: Readonly<Record<string, AgentConfig>>
   agentRules?: Readonly<Record<string, Ruleset>>
-  /** The project's rules for agents. They can change an ask to an allow, but cannot lift a deny. */
+  /** The project's rules for agents. They can change an ask to an allow, but cannot override a deny. */
   projectAgentRules?: Readonly<Record<string, Ruleset>>
   /** Additional rules of the user for agents. They override those of the project. */
   environmentAgentRules?: Readonly<Record<string, Ruleset>>

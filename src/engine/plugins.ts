@@ -51,7 +51,7 @@ export async function openPluginsOf(
     },
     aliases: { file: toolAliases(), package: pluginAliases() },
     contain: (plugin, work) =>
-      contain(work, (error) => onProblem(`an error escaped the plugin ${plugin}`, error)),
+      contain(work, (error) => onProblem(`uncaught error in the plugin ${plugin}`, error)),
     onFailure: (error) => onProblem("a plugin was disabled", error),
     onIgnored: (message) => onProblem("ignored", new Error(message)),
     limits: options.limits?.plugin,

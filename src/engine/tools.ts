@@ -102,7 +102,7 @@ function openCustomTools(
     },
   }
   const files = openToolFiles(source, host)
-  const onEscape = (error: unknown) => onProblem("an error escaped the file of a tool", error)
+  const onEscape = (error: unknown) => onProblem("uncaught error in a tool file", error)
   return { ...files, read: async () => (files.changed() ? contain(files.read, onEscape) : files.last()) }
 }
 

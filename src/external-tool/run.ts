@@ -154,7 +154,7 @@ async function endWithoutResult(child: RunningProcess, readRest: () => void, nam
   const exit = await child.exited
   await within(child.closed, lastOutputMs)
   readRest()
-  const message = `The ${name} tool ended with ${describeExit(exit)} and without a result. This is a bug in the tool, not in the call.`
+  const message = `The ${name} tool ended with ${describeExit(exit)} and returned no result. This is a bug in the tool, not in the call.`
   return { kind: "defect", code: "ended", message }
 }
 

@@ -59,7 +59,7 @@ function adviceAlone(direction: Direction, refused: readonly RefusedFile[]): str
   const alone = "The turn changed no other file, so --others does not help."
   const onward = `--skip keeps the turn as it is, and the next ${direction} continues with the turn ${next} it.`
   if (!refused.some(({ why }) => why === "changed")) return `${alone} ${onward}`
-  return `${alone} A changed file can be restored once its content is again as the ${left} left it. ${onward}`
+  return `${alone} A changed file can be restored once it has the content that the ${left} left in it. ${onward}`
 }
 
 /** How to treat files that cannot be restored. By default, nothing is changed. */

@@ -6,9 +6,9 @@ const FormatterEntry = z.lazy(() =>
       .array(z.string().min(1))
       .min(1)
       .optional()
-      .describe("Program and arguments that format a file in place; $FILE is its path"),
+      .describe("Program and arguments that format a file in place; $FILE is the path of the file"),
     extensions: z
-      .array(z.string().regex(/^\.[^/]+$/, 'begins with a dot, such as ".ts"'))
+      .array(z.string().regex(/^\.[^/]+$/, 'must begin with a dot, such as ".ts"'))
       .optional()
       .describe("File extensions that the formatter handles"),
     environment: z.record(z.string(), z.string()).optional().describe("Additional environment variables"),
@@ -16,7 +16,7 @@ const FormatterEntry = z.lazy(() =>
       .boolean()
       .optional()
       .describe(
-        "False if project files cannot make the formatter run code. It then also runs in untrusted projects, outside the sandbox",
+        "False if project files cannot make the formatter run code. The formatter then also runs in untrusted projects, outside the sandbox",
       ),
     disabled: z.boolean().optional().describe("True disables the formatter"),
   }),

@@ -30,7 +30,7 @@ export function assertAllowed({ headers, method }: IncomingMessage, { key }: Gua
     })
   }
   if (headers.origin !== undefined && !isLoopbackOrigin(headers.origin)) {
-    throw new GatewayError("Requests of web pages are not served.", { status: 403, label: "wrong_origin" })
+    throw new GatewayError("Requests from web pages are not served.", { status: 403, label: "wrong_origin" })
   }
   // A web page can send a form or plain text to any address. For JSON, a browser sends a preflight request, which fails
   // here.

@@ -198,7 +198,7 @@ function withOwnTypescript(program: string, { tsserver }: Settings): Settings {
     return { tsserver: { path: createRequire(realPath(program)).resolve("typescript/lib/tsserver.js") } }
   } catch {
     throw new NoServerError(
-      `${program} was installed without TypeScript, and the TypeScript of this untrusted project does not run. Use grep and read. To fix this, the user can install TypeScript beside the server, set lsp.typescript.initialization.tsserver.path, or trust the project.`,
+      `${program} was installed without TypeScript, and the copy of TypeScript in this untrusted project is not run. Use grep and read. To fix this, the user can install TypeScript next to the server, set lsp.typescript.initialization.tsserver.path, or trust the project.`,
     )
   }
 }

@@ -51,7 +51,7 @@ function checkerOf(schema: JsonSchema): z.ZodType {
     })
   } catch (error) {
     throw new UsageError(
-      `Cannot check the schema of the answer: ${errorMessage(error)}. Remove this keyword.`,
+      `Cannot check the schema of the answer: ${errorMessage(error)}. Remove the unsupported keyword from the schema.`,
       error,
     )
   }

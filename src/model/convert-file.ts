@@ -76,7 +76,7 @@ function imageProblem(data: string, { maxImageLength, maxImagePixels }: FileLimi
   if (maxImagePixels === undefined) return undefined
   const size = sizeOf(data)
   return size && Math.max(size.width, size.height) > maxImagePixels
-    ? `the provider accepts images of at most ${maxImagePixels} pixels on a side`
+    ? `the provider accepts images of at most ${maxImagePixels} pixels per side`
     : undefined
 }
 

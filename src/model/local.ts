@@ -74,7 +74,7 @@ async function readText(body: ReadableStream<Uint8Array>): Promise<string> {
   let bytes = 0
   for await (const chunk of body) {
     bytes += chunk.length
-    if (bytes > maxBytes) throw new RangeError(`More than ${maxBytes} bytes.`)
+    if (bytes > maxBytes) throw new RangeError(`The response is longer than ${maxBytes} bytes.`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString("utf8")

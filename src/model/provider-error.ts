@@ -30,7 +30,7 @@ export function toProviderError(error: unknown, ref: ModelRef): ProviderError {
   const retryAfterMs = readRetryAfter(report.headers, Date.now())
   const sentences = [
     `${modelName(ref)}: ${whatHappened(report, kind)}`,
-    retryAfterMs === undefined ? "" : `The server asks to wait ${duration(retryAfterMs)}.`,
+    retryAfterMs === undefined ? "" : `The server asks you to wait ${duration(retryAfterMs)}.`,
     nextStep(report, kind, ref),
   ]
   return new ProviderError(sentences.filter((sentence) => sentence !== "").join(" "), {
@@ -145,20 +145,20 @@ function nextStep(report: Report, kind: ProviderErrorKind, ref: ModelRef): strin
   }
   switch (kind) {
     case "auth":
-      return report.status === 402 ? "Check the account's credit." : keyRemedy(ref.providerID)
+      return report.status === 402 ? "Check the credit of your account." : keyRemedy(ref.providerID)
     case "context-overflow":
       return "The conversation is too long for this model. Compact it, start a new session, or use a larger model."
     case "network":
       if (certificate.test(report.systemCode ?? "")) {
-        return "If your network has its own certificate authority, set NODE_EXTRA_CA_CERTS to its file."
+        return "If your network has its own certificate authority, set NODE_EXTRA_CA_CERTS to the path of its certificate."
       }
       if (isUnknownHost(report)) {
-        return `Check the host name in provider.${ref.providerID}.options.baseURL, and the network.`
+        return `Check the host name in provider.${ref.providerID}.options.baseURL, and your network connection.`
       }
       if (isBrokenOff(report, kind)) return ""
       return isOffLocally(report)
         ? "Check that the model server is running."
-        : "Check the network and the proxy settings."
+        : "Check your network connection and the proxy settings."
     case "bad-response":
       return `Check provider.${ref.providerID}.options.baseURL.`
     default:

@@ -59,7 +59,7 @@ function findProvider(id: string): ProviderRow | undefined {
 /** Returns a sentence for error messages that says how to configure a key. */
 export function keyRemedy(providerID: string, extraVariables: readonly string[] = []): string {
   const variables = [...extraVariables, ...(findProvider(providerID)?.keyVariables ?? [])]
-  const config = `provider.${providerID}.options.apiKey in the config (for instance "{env:MY_KEY}")`
+  const config = `provider.${providerID}.options.apiKey in the config (for example "{env:MY_KEY}")`
   if (variables.length === 0) return `Set ${config}.`
   return `Set ${variables.join(" or ")} in the environment, or ${config}.`
 }

@@ -56,7 +56,7 @@ function describe({ permission, patterns, by, rule, feedback }: Denial): string 
     case "auto":
       return `Refused: ${what} needs the user's approval and is not approved automatically. Continue without it, or tell the user it is needed.`
     case "no-terminal":
-      return `Refused: ${what} needs the user's approval, but no user can be asked here. Continue without it, or name a rule that would allow it.`
+      return `Refused: ${what} needs the user's approval, but no user can be asked here. Continue without it, or tell the user which rule would allow it.`
   }
 }
 

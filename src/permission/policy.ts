@@ -8,7 +8,7 @@ export interface Layer {
   rules: Ruleset
   /** Whether the rules can only make a verdict stricter. True for an untrusted project. */
   tightenOnly?: boolean
-  /** Whether the rules can turn an ask into an allow, but cannot lift a deny of a lower layer or of the ceiling. */
+  /** Whether the rules can turn an ask into an allow, but cannot override a deny of a lower layer or of the ceiling. */
   keepsDenies?: boolean
 }
 
@@ -56,7 +56,7 @@ export interface JudgeOptions {
 
 /**
  * Returns the verdict on one text. `forms` lists its spellings, such as a relative and an absolute path. A rule matches
- * if it matches one of them. A deny of the user layer is final. A grant cannot lift a deny.
+ * if it matches one of them. A deny of the user layer is final. A grant cannot override a deny.
  */
 export function judge(
   policy: Policy,

@@ -186,7 +186,11 @@ function mergeTools(
   for (const entry of tools) {
     const { id } = entry.tool
     if (permissionNames.has(id)) {
-      report(problems, entry, `"${id}" is the name of a permission and cannot name a tool. Rename the tool.`)
+      report(
+        problems,
+        entry,
+        `"${id}" is the name of a permission and cannot be the name of a tool. Rename the tool.`,
+      )
       continue
     }
     const first = byId.get(id)
@@ -222,7 +226,7 @@ function createOfferRules(disabled: ReadonlySet<string>) {
       return `no permission rule allows it for the agent ${scope.agent}`
     const served = serves[id]
     return served !== undefined && ruledOut(served, scope) !== undefined
-      ? `it only serves ${served}, which is not offered`
+      ? `it is used only with ${served}, which is not offered`
       : undefined
   }
 

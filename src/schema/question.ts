@@ -15,7 +15,7 @@ export const Question = z.lazy(() =>
       )
       .max(20)
       .optional()
-      .describe("Answers to choose from; the user can always write another"),
+      .describe("Answers to choose from; the user can always write a different answer"),
     multiple: z.boolean().optional().describe("Allow several answers"),
   }),
 )

@@ -64,7 +64,7 @@ export function checkArchive(value: unknown): Archive {
 
 /** Returns the error message for a value that is not an archive, such as an export of OpenCode. */
 function describeForeign(value: unknown): string {
-  const wanted = "This is not a session archive of `tackle session export`"
+  const wanted = "This is not a session archive from `tackle session export`"
   if (!isRecord(value))
     return `${wanted}: expected an object, got ${Array.isArray(value) ? "a list" : typeof value}.`
   if (isRecord(value.info) && Array.isArray(value.messages))

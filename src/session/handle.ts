@@ -12,10 +12,13 @@ import type { UndoResult } from "./undo.ts"
 /** Thrown when the session is busy with another prompt. */
 export class SessionBusyError extends TackleError {
   constructor(id: string) {
-    super(`Session ${id} is still working on a prompt. Wait for its run.completed, or abort it first.`, {
-      code: "session.busy",
-      recoverable: false,
-    })
+    super(
+      `Session ${id} is still working on a prompt. Wait for its run.completed event, or abort the run first.`,
+      {
+        code: "session.busy",
+        recoverable: false,
+      },
+    )
   }
 }
 

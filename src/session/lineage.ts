@@ -21,7 +21,7 @@ type Family = Pick<Session, "id" | "parentID">
 export class OrphanError extends TackleError {
   constructor(id: string, parentID: string) {
     super(
-      `Session ${id} depends on the permissions of its parent ${parentID}, which does not exist any more. Start a new session.`,
+      `Session ${id} depends on the permissions of its parent ${parentID}, which no longer exists. Start a new session.`,
       {
         code: "session.orphan",
         recoverable: false,

@@ -92,7 +92,7 @@ export async function describeUndone(
   if (changes.length === 0) return undefined
   const paths = [...new Set(changes.map(({ path }) => path))]
   const more = paths.length > maxTold ? `\n- and ${paths.length - maxTold} more` : ""
-  return `The user undid your changes to these files. They are as they were before:\n${paths
+  return `The user undid your changes to these files, which have their earlier content again:\n${paths
     .slice(0, maxTold)
     .map((path) => `- ${path}`)
     .join(

@@ -140,11 +140,11 @@ const meanings: Record<number, string> = {
   3: "cannot be accessed. Check the permissions of the file and its directory.",
   5: "is locked by another process. Wait until it finishes, or end it, then try again.",
   6: "is locked by another process. Wait until it finishes, or end it, then try again.",
-  8: "cannot be written. Check the permissions of the file and its directory, or set TACKLE_DATA_DIR to another one.",
+  8: "cannot be written. Check the permissions of the file and its directory, or set TACKLE_DATA_DIR to another directory.",
   10: "could not be read or written: the disk reports an error, or is full. Check the disk, then try again.",
   11: "is damaged. Move it away (keep it, because some data may be recoverable) and start again; a new database is created.",
   13: "could not be written: the disk is full. Free some space, then try again.",
-  14: "cannot be opened. Check the permissions of its directory, or set TACKLE_DATA_DIR to another one.",
+  14: "cannot be opened. Check the permissions of its directory, or set TACKLE_DATA_DIR to another directory.",
   19: "refused a change: it belongs to a session or message that is not stored.",
   26: "is not a database. Move it away and start again; a new database is created.",
 }

@@ -72,7 +72,9 @@ function parametersOf(args: Record<string, unknown>): Pick<Definition, "paramete
     return { parameters: z.object(args as z.ZodRawShape) }
   const other = fields.find(([, field]) => !isRecord(field) || "_zod" in field || "_def" in field)
   if (other)
-    throw new TypeError(`its field "${other[0]}" is neither zod 4 nor, like the other fields, JSON Schema`)
+    throw new TypeError(
+      `its field "${other[0]}" is neither a Zod 4 schema nor, like the other fields, a JSON Schema`,
+    )
   return {
     parameters: z.looseObject({}),
     jsonSchema: { type: "object", properties: args, required: Object.keys(args) },

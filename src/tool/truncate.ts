@@ -107,10 +107,10 @@ function noticeOf({ size, limits, full, canDelegate }: CutSource): string {
 }
 
 function locationOf(full: FullText, canDelegate = false): string {
-  const delegate = canDelegate ? ", or give it to a subagent with task" : ""
+  const delegate = canDelegate ? ", or have a subagent read it with task" : ""
   const use = `Use read with offset and limit, or grep${delegate}.`
   if (full.path === undefined) {
-    return `The full text could not be saved (${full.problem}). Request less at a time to see the rest.`
+    return `The full text could not be saved (${full.problem}). To see the rest, request less output at a time.`
   }
   if (full.problem !== undefined) {
     return `Only the first ${full.bytes} bytes could be saved (${full.problem}): ${full.path}. ${use}`

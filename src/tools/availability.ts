@@ -50,7 +50,8 @@ export function unavailableReason(id: string, features: Features, model?: ModelR
   const { clients, experimental, patchModel, search } = conditions.get(id) ?? {}
   if (experimental !== undefined && !features.experimental.has(experimental))
     return `requires "experimental": {"${experimental}": true} in the config`
-  if (clients && !clients.includes(features.client)) return `only in the clients ${clients.join(", ")}`
+  if (clients && !clients.includes(features.client))
+    return `it is offered only in the clients ${clients.join(", ")}`
   if (patchModel !== undefined && model && patchModel !== takesPatches(model))
     return patchModel ? "this model uses edit and write instead" : "this model uses apply_patch instead"
   if (search && !canSearch(features, model))

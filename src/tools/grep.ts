@@ -115,7 +115,7 @@ function notes({ unreadable, hidden }: { unreadable: boolean; hidden: number }):
   if (hidden > 0) {
     const files = hidden === 1 ? "file" : "files"
     notes.push(
-      `(Omitted ${hidden} ${files} with matches: reading needs permission. To request it, read or grep a file by path.)`,
+      `(Omitted ${hidden} ${files} with matches: reading them requires permission. To request it, read or grep a file by path.)`,
     )
   }
   return notes

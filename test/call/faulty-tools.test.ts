@@ -145,7 +145,7 @@ test("reports an error that escapes after the result, and the process lives", as
     onProblem: (message, error) => faults.push(`${message}: ${String(error)}`),
   })
   expect((await run(engine)).end.exitCode).toBe(0)
-  await expect.poll(() => faults).toEqual(["an error escaped the late tool: Error: much later"])
+  await expect.poll(() => faults).toEqual(["uncaught error in the late tool: Error: much later"])
 })
 
 test("stops a tool at its own time limit, distinct from an interrupt", async () => {

@@ -22,7 +22,7 @@ test("runs an agent of a trusted project with its prompt, model and tools", asyn
   expect(shown.stdout).toContain("allow bash: *   (for the agent keeper)")
   await machine.run(["trust", "--yes"])
   const run = await machine.run(["run", "--agent", "keeper", "--format", "json", "go"])
-  // The agent's allow rule answers what would be asked, but cannot lift a deny rule of the user.
+  // The agent's allow rule answers what would be asked, but cannot override a deny rule of the user.
   expect(callsOf(run).map(([tool, status]) => `${tool} ${status}`)).toEqual(["bash completed", "bash error"])
   const [request] = machine.server.requests
   expect(JSON.stringify(request?.body.messages[0])).toContain("You keep things.")

@@ -40,7 +40,7 @@ test("lists every agent with its source and shows the settings that count", asyn
     prompt: "You keep.",
   })
   const text = await machine.run(["agent", "show", "keeper", "--trust"])
-  for (const part of ["tools       not bash", "cannot lift a deny", "You keep."])
+  for (const part of ["tools       not bash", "cannot override a deny", "You keep."])
     expect(text.stdout).toContain(part)
   expect(await machine.run(["agent", "show", "keper"])).toMatchObject({
     code: 2,

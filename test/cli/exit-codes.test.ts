@@ -24,7 +24,7 @@ test("exits with 1 when the provider refuses the key or fails in all attempts", 
     /^↻ attempt 1 failed, retrying in 1 s: test\/m: 127\.0\.0\.1:\d+ answered 500: Broken/m,
   )
   expect(failing.stderr).toMatch(
-    /^✗ test\/m: 127\.0\.0\.1:\d+ answered 500: Still broken\. The server asks to wait 1 s\.$/m,
+    /^✗ test\/m: 127\.0\.0\.1:\d+ answered 500: Still broken\. The server asks you to wait 1 s\.$/m,
   )
   expect(failing.stderr).toMatch(/^failed · /m)
   expect(machine.server.requests).toHaveLength(3)

@@ -123,7 +123,7 @@ test("prints the sign-in page and waits for the user; mcp logout removes the sto
   const machine = await createMachine({
     config: { mcp: { closed: { type: "remote", url: closed.url }, everything } },
   })
-  expect((await machine.run(["mcp", "list"])).stdout).toContain("Sign in to it: tackle mcp auth closed")
+  expect((await machine.run(["mcp", "list"])).stdout).toContain("To sign in: tackle mcp auth closed")
   const signing = machine.start(["mcp", "auth", "closed"])
   const page = await new Promise<string>((found) => {
     signing.child.stdout?.on("data", () => {

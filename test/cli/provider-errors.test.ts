@@ -76,7 +76,7 @@ test("waits for a recovering server as long as it asks, and drops the failed att
 
   const refused = await machine.run(["run", "hi"])
   expect(refused.code).toBe(1)
-  expect(refused.stderr).toMatch(/answered 429: Slow down\. The server asks to wait 67 min\./)
+  expect(refused.stderr).toMatch(/answered 429: Slow down\. The server asks you to wait 67 min\./)
 })
 
 test("ends the run at once when nothing listens, and asks whether the server is running", async () => {

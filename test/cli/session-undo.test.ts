@@ -47,7 +47,7 @@ test("does not suggest --others when the turn changed no other file, and names w
     const { code, stderr } = await machine.run(["session", "undo", ...flags])
     expect(code).toBe(1)
     expect(stderr).toContain("The turn changed no other file, so --others does not help.")
-    expect(stderr).toContain("once its content is again as the turn left it.")
+    expect(stderr).toContain("once it has the content that the turn left in it.")
   }
   expect(await readFile(path, "utf8")).toBe("mine")
   expect(await machine.run(["session", "undo", "--skip"])).toMatchObject({

@@ -91,7 +91,7 @@ describe("a problem names its location and key, what was found and what to write
     ],
     [
       '{"permission": {"bash": ["npm"]}}',
-      '1:17: permission.bash: expected "allow", "ask" or "deny", or an object with patterns and these, found a list.',
+      '1:17: permission.bash: expected "allow", "ask" or "deny", or an object that maps patterns to these values, found a list.',
     ],
     // Syntax.
     ['{"model": "a/b",,}', '1:17: expected a key in double quotes, found ",".'],

@@ -150,7 +150,7 @@ read.9 = "allow"
     )
     expect(await place.failure()).toBe(
       `${file}:2:13: permission.bash.ls: expected "allow", "ask" or "deny". Did you mean "allow"?\n` +
-        `${file}:3:3: permission.edit: expected "allow", "ask" or "deny", or an object with patterns and these, found a list.`,
+        `${file}:3:3: permission.edit: expected "allow", "ask" or "deny", or an object that maps patterns to these values, found a list.`,
     )
   })
 })

@@ -69,7 +69,7 @@ test.each([
   [{ allow: "git status" }, "expected a list of strings"],
   [{ allow: [1] }, "expected a list of strings"],
   [{ maybe: ["x"] }, 'expected "allow", "ask" or "deny" as key'],
-  [["x"], 'expected "allow", "ask" or "deny" with a list for each'],
+  [["x"], 'expected an object that maps "allow", "ask" or "deny" to lists'],
 ])("rejects examples of the form %j", async (examples, text) => {
   place.write(user, gitRule(examples))
   expect(await place.failure()).toContain(text)

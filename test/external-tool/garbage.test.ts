@@ -73,7 +73,7 @@ test("fails with the line number if a program writes garbage", async () => {
       const program = makeProgram(`#!/bin/sh\nprintf '${quoted}'\n`)
       await using ctx = fakeContext({ directory: program.host.directory })
       const error = await runProgram(program, {}, ctx).catch((thrown: unknown) => thrown)
-      expect(String(error)).toMatch(/output, line \d+: |without a result/)
+      expect(String(error)).toMatch(/output, line \d+: |returned no result/)
     }),
     { numRuns: 15 },
   )

@@ -72,8 +72,8 @@ test.each([
   ["the id of another call", `echo '{"type":"error","id":"x","message":"m"}'`, 'its id is "x"'],
   ["invalid UTF-8", `printf '\\377\\n'`, "line 1: it is not UTF-8"],
   ["a cut line", `printf '{"type":"res'`, "line 1: it is not JSON"],
-  ["nothing", "echo why >&2; exit 3", "ended with exit code 3 and without a result"],
-  ["a signal", "kill -9 $$", "ended with the signal SIGKILL and without a result"],
+  ["nothing", "echo why >&2; exit 3", "ended with exit code 3 and returned no result"],
+  ["a signal", "kill -9 $$", "ended with the signal SIGKILL and returned no result"],
 ])("rejects output with its location: %s", async (_, body, message) => {
   const program = makeProgram(`#!/bin/sh\n${body}\n`)
   await using ctx = fakeContext({ directory: program.host.directory })

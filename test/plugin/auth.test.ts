@@ -162,7 +162,7 @@ test("reports errors that escape a sign-in method under the plugin's name", asyn
   expect(await page.finish()).toEqual({ type: "api", key: "k" })
   await expect.poll(() => engine.problems.length).toBe(2)
   expect(engine.problems).toEqual([
-    expect.stringMatching(/escaped the plugin .*a\.mjs: Error: early/),
-    expect.stringMatching(/escaped the plugin .*a\.mjs: Error: late/),
+    expect.stringMatching(/error in the plugin .*a\.mjs: Error: early/),
+    expect.stringMatching(/error in the plugin .*a\.mjs: Error: late/),
   ])
 })

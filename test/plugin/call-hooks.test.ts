@@ -191,7 +191,7 @@ test("reports an error that escapes a plugin", async () => {
   expect(await callTool(engine.tackle, "say", { text: "x" })).toBe('{"text":"x"}')
   await expect
     .poll(() => engine.problems)
-    .toEqual([expect.stringMatching(/escaped the plugin .*a\.mjs: .*left behind/)])
+    .toEqual([expect.stringMatching(/error in the plugin .*a\.mjs: .*left behind/)])
 })
 
 test("does not wait for a plugin after an interrupt", async () => {

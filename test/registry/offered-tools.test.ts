@@ -2,8 +2,8 @@ import { expect, test } from "vitest"
 import { startEngine } from "../session/engine.ts"
 
 test.each([
-  ["by the rules", { permission: { bash: "deny" as const } }, /only serves bash/],
-  ["by the configuration", { disabledTools: ["bash"] }, /only serves bash/],
+  ["by the rules", { permission: { bash: "deny" as const } }, /used only with bash/],
+  ["by the configuration", { disabledTools: ["bash"] }, /used only with bash/],
   ["itself", { permission: { job: "deny" as const } }, /no permission rule allows it/],
 ])("does not offer job if bash is denied %s", async (_, options, reason) => {
   await using engine = await startEngine([], options)

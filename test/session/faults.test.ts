@@ -89,7 +89,7 @@ describe("retries", () => {
     const { end, events } = await run(engine)
     await engine[Symbol.asyncDispose]()
     expect(end.status).toBe("failed")
-    expect(only(events, "session.error")[0]?.error.message).toContain("The server asks to wait 60 min")
+    expect(only(events, "session.error")[0]?.error.message).toContain("The server asks you to wait 60 min")
     expect(engine.server.requests).toHaveLength(1)
   })
 

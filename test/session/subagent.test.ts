@@ -315,7 +315,7 @@ test("keeps the bounds of a child that is prompted directly, and refuses one wit
   const events: TackleEvent[] = []
   engine.tackle.subscribe((event) => events.push(event))
   expect((await run(engine, { session: orphan, text: "make" })).end.status).toBe("failed")
-  expect(JSON.stringify(events)).toContain("which does not exist any more")
+  expect(JSON.stringify(events)).toContain("which no longer exists")
 })
 
 test("lets a subagent read a long output of its parent", async () => {
@@ -336,7 +336,7 @@ test("lets a subagent read a long output of its parent", async () => {
     { tools: [say], permission: { say: "allow" }, dataDirectory: data.directory },
   )
   const { session, end } = await run(engine)
-  expect((await resultsOf(session))[0]).toContain("give it to a subagent with task")
+  expect((await resultsOf(session))[0]).toContain("have a subagent read it with task")
   const [stored] = await engine.tackle.sessions.list({ parentID: session.id })
   const child = await engine.tackle.sessions.get(stored?.id ?? "")
   expect(child && (await resultsOf(child))[0]).toContain("line 42")

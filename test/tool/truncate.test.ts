@@ -59,7 +59,7 @@ test("truncates one line too many, with size and path in the notice", () => {
 
 test("mentions task to agents that can delegate", () => {
   const { output } = truncateOutput(numbered(2001), { limits: defaultLimits, spill, canDelegate: true })
-  expect(parts(output).notice).toContain("subagent with task")
+  expect(parts(output).notice).toContain("have a subagent read it with task")
 })
 
 test("keeps both ends with the number of omitted lines between", () => {

@@ -239,7 +239,7 @@ describe("rejects", () => {
       code: "edit.ambiguous",
       message:
         "oldString occurs 2 times in a.txt, at lines 1, 3. Nothing was changed. " +
-        "Add surrounding lines until it is unique, or set replaceAll to change every occurrence.",
+        "Add surrounding lines until oldString is unique, or set replaceAll to change every occurrence.",
     })
   })
 

@@ -39,9 +39,9 @@ export function defineAgent(agent: Command): void {
     .addOption(formatFlag())
     .action(showAgent)
   projectFlags(agent.command("create"))
-    .description("create the Markdown file of a new agent; asks for missing values at a terminal")
+    .description("create a Markdown file for a new agent; asks for missing values at a terminal")
     .argument("[name]", "name of the agent")
-    .option("--description <text>", "purpose of the agent; other agents choose it by this text")
+    .option("--description <text>", "purpose of the agent; other agents use this text to choose it")
     .option("--prompt <text>", 'system prompt; "-" reads stdin')
     .addOption(new Option("--mode <mode>", "who can start the agent").choices(["primary", "subagent", "all"]))
     .option("-m, --model <name>", "model to use, as provider/model")
@@ -79,7 +79,7 @@ interface ShownAgent {
   /** Configured tools by id. If absent, the agent has all tools. */
   tools?: Readonly<Record<string, boolean>>
   permission: Ruleset
-  /** Rules of the project. They cannot lift a deny. */
+  /** Rules of the project. They cannot override a deny. */
   projectPermission: Ruleset
   /** Rules of the environment. They take precedence over the user's and the project's rules. */
   environmentPermission: Ruleset
@@ -133,7 +133,7 @@ export async function showAgent(name: string, flags: FormatFlags): Promise<void>
   ]
   for (const [key, value] of lines) printLine(`${key.padEnd(11)} ${wholeName(String(value))}`)
   for (const rule of agent.permission) printLine(describeRule(rule))
-  for (const rule of agent.projectPermission) printLine(`${describeRule(rule)}   cannot lift a deny`)
+  for (const rule of agent.projectPermission) printLine(`${describeRule(rule)}   cannot override a deny`)
   for (const rule of agent.environmentPermission) printLine(describeRule(rule))
   printLine(`\n${visible(agent.prompt)}`)
 }

@@ -19,12 +19,12 @@ import { formatFlag, locationFlags, projectFlags } from "./flags.ts"
 /** Defines `tackle auth …`. */
 export function defineAuth(auth: Command): void {
   projectFlags(auth.command("login"))
-    .description("store an API key, or sign in with the method of a plugin")
+    .description("store an API key, or sign in with a plugin's method")
     .argument("<provider>", "provider id, the first part of provider/model")
     .option("--method <name>", "sign-in method of the plugin")
     .action(logIn)
   projectFlags(auth.command("list"))
-    .description("list the providers you are signed in to and the methods of plugins")
+    .description("list the providers you are signed in to, and the sign-in methods of plugins")
     .addOption(formatFlag())
     .action(listLogins)
   locationFlags(auth.command("logout"))

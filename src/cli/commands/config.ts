@@ -59,12 +59,12 @@ export async function showConfig(flags: FormatFlags): Promise<void> {
       shadowed,
     })
 
-  printLine(files.length === 0 ? "No config files." : "Files, in rising precedence:")
+  printLine(files.length === 0 ? "No config files." : "Files, lowest precedence first:")
   for (const { path, kind, scope } of files) printLine(`  ${wholeName(path)} (${kind}, ${scope})`)
   if (ignored.length > 0) printLine(`Ignored, because this project is not trusted: ${ignored.join("; ")}`)
-  if (instructions.length > 0) printLine("Instructions for the model, the nearest last:")
+  if (instructions.length > 0) printLine("Instructions for the model, nearest last:")
   for (const path of instructions) printLine(`  ${wholeName(path)}`)
-  if (skills.length > 0) printLine("Skills, in rising precedence:")
+  if (skills.length > 0) printLine("Skills, lowest precedence first:")
   for (const { name, path, counts } of skills)
     printLine(
       `  ${wholeName(path)} (${wholeName(name)}${counts ? "" : ", ignored: a later skill has the same name"})`,

@@ -133,7 +133,7 @@ function checkRules(workspace: Workspace): Outcome {
       `${ruleOrigin(rule)} (${rule.action} ${rule.permission}: ${rule.pattern}) never applies, because ${ruleOrigin(by)} takes precedence`,
   )
   if (told.length > 0) return { status: "warn", detail: told.join("; ") }
-  return { detail: count === 0 ? "defaults only" : `${count} in the config, above the defaults` }
+  return { detail: count === 0 ? "defaults only" : `${count} in the config; they override the defaults` }
 }
 
 function checkTrust({ untrusted, worktree }: Workspace): Outcome {

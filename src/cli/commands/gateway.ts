@@ -25,8 +25,12 @@ export function defineGateway(gateway: Command): void {
       ]),
     )
     .option("--port <n>", "port to listen on; 0 selects a free port", port, 8484)
-    .option("--host <address>", "address to listen on; any except loopback requires a key", "127.0.0.1")
-    .option("--key <key>", "key that clients must send (preferably set TACKLE_GATEWAY_KEY instead)")
+    .option(
+      "--host <address>",
+      "address to listen on; any address except loopback requires a key",
+      "127.0.0.1",
+    )
+    .option("--key <key>", "key that clients must send (prefer setting TACKLE_GATEWAY_KEY)")
     .option("--timeout <seconds>", "idle timeout of the upstream (default: 600)", positive)
     .option("--verbose", "report each failed request on stderr")
     .action(runGateway)

@@ -63,7 +63,7 @@ export function defineMcp(mcp: Command): void {
     )
     .option(
       "--key <key>",
-      "with --http: key that clients must send (preferably set TACKLE_MCP_KEY instead; default: a random key)",
+      "with --http: key that clients must send (prefer setting TACKLE_MCP_KEY; default: a random key)",
     )
     .option(
       "--trust-client",

@@ -21,7 +21,10 @@ import { formatFlag, projectFlags } from "./flags.ts"
 export function defineModels(models: Command): void {
   projectFlags(models)
     .addOption(formatFlag())
-    .option("--forget-tools <model>", 'offer tools again to a model whose server rejected them, or to "all"')
+    .option(
+      "--forget-tools <model>",
+      'offer tools again to a model whose server rejected them; "all" selects every such model',
+    )
     .action(listModels)
   models
     .command("check")

@@ -27,7 +27,7 @@ import { collect, directoryFlag, formatFlag, locationFlags, projectFlags } from 
 /** Defines `tackle permission …`. */
 export function definePermission(permission: Command): void {
   projectFlags(permission.command("check"))
-    .description("show the decision of the rules and why; exit code 0 allow, 10 ask, 11 deny")
+    .description("show what the rules decide and why; exit code 0: allow, 10: ask, 11: deny")
     .argument("<permission>", "permission, such as bash, edit or the id of a tool")
     .argument("<pattern...>", "command, path or arguments")
     .option("--agent <name>", "use the rules of this agent")
@@ -41,13 +41,13 @@ export function definePermission(permission: Command): void {
     .argument("<file...>", "one JSON object per line: rules, permission, pattern, expect")
     .action(testPermissions)
   locationFlags(permission.command("list"))
-    .description('list what was granted with "always" in this project')
+    .description('list the permissions granted with "always" in this project')
     .addOption(formatFlag())
     .action(listGrants)
   locationFlags(permission.command("revoke"))
     .description("revoke grants")
     .argument("[id...]", "ids from `permission list`")
-    .option("--all", "every grant of this project")
+    .option("--all", "revoke every grant of this project")
     .action(revokeGrants)
 }
 

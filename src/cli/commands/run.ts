@@ -31,7 +31,7 @@ export function defineRun(run: Command): void {
     .addOption(new Option("-c, --continue", "continue the last session of this project").conflicts("session"))
     .option("--fork", "with -s or -c: continue a copy and leave the session unchanged")
     .addOption(formatFlag())
-    .option("--auto", "allow every request once, except denied calls, loops and protected files")
+    .option("--auto", "allow every request once, except for denied calls, loops and protected files")
     .option("--allow <rule>", "allow permission[:pattern], such as 'bash:git *' (repeatable)", collect)
     .option("--deny <rule>", "deny permission[:pattern] (repeatable)", collect)
     .option("-f, --file <path>", "attach a file (repeatable)", collect)

@@ -45,7 +45,7 @@ export function defineSession(session: Command): void {
     .option("--copy", "use new ids, to import a session that already exists")
     .action(importSession)
   locationFlags(session.command("fork"))
-    .description("create a session with the history of another")
+    .description("create a session with the history of another session")
     .argument("[id]", lastSession)
     .option("--at <message>", "copy only up to the end of this message's turn")
     .action(forkSession)
@@ -67,7 +67,11 @@ export function defineSession(session: Command): void {
   }
   locationFlags(session.command("prune"))
     .description("delete old sessions with all their data")
-    .option("--older-than <time>", "delete sessions unused for this long, such as 30d, 12h or 6w", duration)
+    .option(
+      "--older-than <time>",
+      "delete sessions that were not used for this long, such as 30d, 12h or 6w",
+      duration,
+    )
     .option("--keep <number>", "keep the newest N sessions per project", positive)
     .option("--all", "include the sessions of all projects")
     .option("--dry-run", "list the sessions without deleting them")

@@ -35,7 +35,7 @@ export async function question<T>(
   try {
     const answer = await ask(clack, open.signal)
     if (!clack.isCancel(answer)) return answer as Exclude<T, symbol>
-    if (interrupted || signal.aborted) throw new AbortedError("Interrupted at a question.")
+    if (interrupted || signal.aborted) throw new AbortedError("Interrupted while waiting for an answer.")
     return undefined
   } finally {
     signal.removeEventListener("abort", withdraw)

@@ -192,7 +192,7 @@ export function retryText({ attempt, delayMs, error }: RetryPart): string {
 /** Warns that the model's context is almost full. */
 export function fillingText({ used, room }: EventOf<"context.filling">): string {
   const share = `${Math.round((used / room) * 100)} % of the model's context is used (${used} of ${room} tokens)`
-  return `! ${share}: older messages are replaced by a summary when it is full`
+  return `! ${share}: a summary replaces older messages when the context is full`
 }
 
 /**

@@ -39,7 +39,7 @@ export function trustedPlugins(workspace: Workspace, trusted: readonly FoundItem
     if (scope !== "project" || !ofProject) return { name: path, path }
     if (allowed.has(path)) return { name: path, path, pinned }
     throw new UsageError(
-      "trust covers only the directories plugin/ and plugins/ in .tackle and .opencode. Move the file there.",
+      "trust covers only the directories plugin/ and plugins/ in .tackle and .opencode. Move the file to one of them.",
     )
   }
 

@@ -7,7 +7,9 @@ const common = () => ({
     .int()
     .positive()
     .optional()
-    .describe("Time limit for the start and the list of tools, in milliseconds (default 30000)"),
+    .describe(
+      "Time limit for starting the server and for listing its tools, in milliseconds (default 30000)",
+    ),
 })
 
 /** Settings of a server that runs as a local program. */
@@ -47,7 +49,7 @@ const OAuthSettings = z.lazy(() =>
       .min(1)
       .max(65_535)
       .optional()
-      .describe("Port on 127.0.0.1 that the browser returns to (default: any free port)"),
+      .describe("Port on 127.0.0.1 to which the browser is redirected (default: any free port)"),
     grant: z
       .enum(["authorization_code", "client_credentials"])
       .optional()

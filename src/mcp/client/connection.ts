@@ -138,7 +138,7 @@ export async function connectServer(options: ConnectOptions): Promise<McpConnect
       ),
     watchResource: (uri, stopped) =>
       request(`watch ${uri}`, stopped, async () => {
-        if (!resources?.subscribe) throw new Error("it does not report changes of its resources.")
+        if (!resources?.subscribe) throw new Error("it does not report changes to its resources.")
         await client.subscribeResource({ uri }, { timeout, signal: stopped })
       }),
     unwatchResource: (uri, stopped) =>
@@ -216,7 +216,9 @@ function transportsFor({ server: { id, settings }, ...options }: ConnectOptions)
   const program = findProgram(name, locations)
   if (program === undefined) {
     const where = name.includes("/") ? `in ${worktree}` : "on PATH"
-    const hint = trusted ? "" : " Programs of an untrusted project do not run (`tackle trust`)."
+    const hint = trusted
+      ? ""
+      : " Programs of an untrusted project do not run. To trust the project, run `tackle trust`."
     throw new McpServerError(id, `the program ${name} was not found ${where}.${hint}`)
   }
   const env = { ...given, PATH: programDirectories(locations).join(delimiter) }

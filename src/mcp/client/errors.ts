@@ -14,7 +14,7 @@ export class McpServerError extends TackleError {
 /** The server requires the user to sign in. */
 export class McpSignInError extends TackleError {
   constructor(server: string, why: string, cause?: unknown) {
-    super(`${why} Sign in to it: tackle mcp auth ${server}`, {
+    super(`${why} To sign in: tackle mcp auth ${server}`, {
       code: "mcp.sign-in",
       recoverable: true,
       cause,
@@ -33,7 +33,7 @@ export class McpCallError extends TackleError {
 export class McpToolChangedError extends TackleError {
   constructor(tools: string) {
     super(
-      `${tools}: the description or the server of this tool changed after it was allowed, so the next call asks again. \`tackle mcp list\` shows the current description.`,
+      `${tools}: the description or the server of this tool changed after it was allowed, so the next call requires permission again. \`tackle mcp list\` shows the current description.`,
       { code: "mcp.tool-changed", recoverable: true },
     )
   }

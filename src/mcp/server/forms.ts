@@ -63,7 +63,7 @@ export function createForms(server: Server, { trustClient }: { trustClient: bool
       }
     },
     withdraw(requestID) {
-      open.get(requestID)?.abort(new AbortedError("The question is settled."))
+      open.get(requestID)?.abort(new AbortedError("The question no longer needs an answer."))
     },
   }
 }

@@ -184,7 +184,7 @@ export function createEventStore(limits: EventLimits = defaultLimits): Required<
     async replayEventsAfter(lastID, { send }) {
       const at = kept.findIndex(({ id }) => id === lastID)
       const last = kept[at]
-      if (!last) throw new Error("The stream cannot be resumed: its last message is no longer kept.")
+      if (!last) throw new Error("The stream cannot be resumed: its last message is no longer stored.")
       for (const { id, stream, message } of kept.slice(at + 1)) {
         // The first event of a stream has no content.
         if (stream === last.stream && "jsonrpc" in message) await send(id, message)

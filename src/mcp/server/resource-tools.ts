@@ -112,7 +112,7 @@ export function pathOfUri(uri: string): string {
   } catch {
     throw new ProtocolError(
       ProtocolErrorCode.InvalidParams,
-      `${uri} is not a file of this machine. Use file:// and an absolute path.`,
+      `${uri} is not a file on this machine. Use file:// and an absolute path.`,
     )
   }
 }
@@ -142,7 +142,7 @@ async function readAll(file: OpenFile, path: string, signal: AbortSignal): Promi
     size += chunk.length
     if (size > maxFileBytes)
       throw new UsageError(
-        `${path} is larger than the limit of ${maxFileBytes} bytes for a resource. Read parts of it with the tool read.`,
+        `${path} is larger than the limit of ${maxFileBytes} bytes for a resource. Read parts of it with the read tool.`,
       )
     chunks.push(Buffer.from(chunk))
   }

@@ -83,7 +83,7 @@ export function offerResources(
     if (named === undefined && uri.startsWith("file:")) {
       const path = pathOfUri(uri)
       if (await tools.has("read", signal)) return { kind: "file", path }
-      throw new ResourceNotFoundError(uri, "Files are not available: the tool read is not offered.")
+      throw new ResourceNotFoundError(uri, "Files are not available: the read tool is not offered.")
     }
     const servers = await upstreamResources(signal)
     const id = servers.find(({ server }) => server === named)?.server ?? ownerOf(uri, servers)
@@ -111,7 +111,7 @@ const fileTemplate = {
   uriTemplate: "file://{+path}",
   name: "file",
   title: "File",
-  description: "A file by its absolute path. The permission rules of the tool read apply.",
+  description: "A file by its absolute path. The permission rules of the read tool apply.",
 }
 
 /** Returns the first server that lists the URI, or the first server with a matching template. */

@@ -223,7 +223,7 @@ async function formatPatch(
   ctx: ToolContext,
 ): Promise<PatchFormatting> {
   const limit = new AbortController()
-  const message = `formatters had ${maxFormattingMs / 1_000} s for the whole patch`
+  const message = `the limit of ${maxFormattingMs / 1_000} s for formatting the whole patch was reached`
   const timer = setTimeout(() => limit.abort(new TimeoutError(message, maxFormattingMs)), maxFormattingMs)
   try {
     return await formatEach(planned, stamps, { ...ctx, abort: AbortSignal.any([ctx.abort, limit.signal]) })

@@ -142,14 +142,14 @@ function mismatchText(
   const subject = head(hunk, title)
   switch (located.kind) {
     case "no-context":
-      return `${subject} only adds lines and does not say where. Nothing was changed. Add context lines, or *** End of File.`
+      return `${subject} only adds lines and does not say where to add them. Nothing was changed. Add context lines, or *** End of File.`
     case "missing-anchor":
       return `${subject} has the anchor "@@ ${located.anchor}", which is not a line of the file. Nothing was changed. Read the file again.`
     case "ambiguous": {
       const named = `lines ${located.lines.join(", ")}${located.total > located.lines.length ? "…" : ""}`
       return (
         `${subject} matches ${located.total} places, at ${named}. Nothing was changed. ` +
-        "Add context lines until it is unique, or an @@ line above it that is unique."
+        "Add context lines until the hunk is unique, or a unique @@ line above it."
       )
     }
     case "missing": {
@@ -158,7 +158,7 @@ function mismatchText(
         .map(({ text }) => ({ text, eol: "\n", start: 0 }))
       const near = nearestText(lines, old)
       const shown = near ? ` The nearest text begins at line ${near.line} of the file:\n${near.text}\n` : " "
-      return `${subject} was not found in it. Nothing was changed.${shown}Read the file again and copy its lines exactly.`
+      return `${subject} was not found in the file. Nothing was changed.${shown}Read the file again and copy its lines exactly.`
     }
   }
 }

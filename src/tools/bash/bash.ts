@@ -299,5 +299,5 @@ const sandboxSigns: readonly { limit: string; sign: RegExp }[] = [
 function sandboxNote(output: string): string | undefined {
   const met = sandboxSigns.filter(({ sign }) => sign.test(output)).map(({ limit }) => limit)
   if (met.length === 0) return undefined
-  return `the sandbox may be the cause: ${met.join("; ")}. To run it outside the sandbox, call again with outside: true; the user is asked`
+  return `the sandbox may be the cause: ${met.join("; ")}. To run the command outside the sandbox, repeat the call with outside: true, which asks the user for permission`
 }

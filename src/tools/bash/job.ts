@@ -119,11 +119,14 @@ async function writeWithin(input: JobInput, text: string, signal: AbortSignal): 
     return (await orAbort(within(done, takeMs), signal)) ?? false
   } catch (error) {
     if (signal.aborted) throw error
-    throw new TackleError(`Cannot write the input: ${errorMessage(error)}. The job no longer reads it.`, {
-      code: "job.input",
-      recoverable: true,
-      cause: error,
-    })
+    throw new TackleError(
+      `Cannot write the input: ${errorMessage(error)}. The job no longer reads its input.`,
+      {
+        code: "job.input",
+        recoverable: true,
+        cause: error,
+      },
+    )
   }
 }
 

@@ -151,8 +151,9 @@ function ambiguousText(
   const where = locations(lines, count)
   if (isPlain(strategy, reading)) {
     const found = `oldString occurs ${count} times in ${title}, at ${where}. Nothing was changed.`
-    if (replaceAll) return `${found} One call replaces at most ${maxReplacements}: use bash.`
-    return `${found} Add surrounding lines until it is unique, or set replaceAll to change every occurrence.`
+    if (replaceAll)
+      return `${found} One call replaces at most ${maxReplacements} occurrences. Use bash instead.`
+    return `${found} Add surrounding lines until oldString is unique, or set replaceAll to change every occurrence.`
   }
   return (
     `oldString does not occur exactly in ${title}, but ${count} places resemble it, at ${where} ` +

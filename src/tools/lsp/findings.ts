@@ -80,7 +80,7 @@ export async function renderFindings(
   if (more > 0) parts.push(`(${more} more not shown. Narrow the query.)`)
   if (hidden > 0)
     parts.push(
-      `(Omitted ${hidden} in files that need permission to read. To request it, read one of the files.)`,
+      `(Omitted ${hidden} in files that require permission to read. To request it, read one of the files.)`,
     )
   return { output: parts.filter((part) => part !== "").join("\n\n"), count: allowed.length, hidden }
 }

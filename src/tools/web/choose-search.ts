@@ -15,8 +15,14 @@ const names = ["exa", "brave", "tavily", "searxng"] as const
 export const SearchConfig = z.lazy(() =>
   z.strictObject({
     backend: z.enum(names).describe("Search service for websearch and codesearch"),
-    key: z.string().optional().describe("API key. Default: EXA_API_KEY, BRAVE_API_KEY or TAVILY_API_KEY"),
-    url: z.string().optional().describe("URL of the service. SearXNG: default SEARXNG_URL"),
+    key: z
+      .string()
+      .optional()
+      .describe("API key (default: the environment variable EXA_API_KEY, BRAVE_API_KEY or TAVILY_API_KEY)"),
+    url: z
+      .string()
+      .optional()
+      .describe("URL of the service (default for SearXNG: the environment variable SEARXNG_URL)"),
   }),
 )
 export type SearchConfig = z.infer<typeof SearchConfig>

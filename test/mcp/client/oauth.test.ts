@@ -40,7 +40,7 @@ const callTool = async () => (await engine.tackle.callTool({ tool: "closed_greet
 test("asks the user to sign in, and connects afterwards", async () => {
   expect(await status()).toMatchObject({
     status: "failed",
-    problem: expect.stringContaining("Sign in to it: tackle mcp auth closed"),
+    problem: expect.stringContaining("To sign in: tackle mcp auth closed"),
   })
   expect(closed.asked).not.toContain("POST /register")
   await signInByBrowser()

@@ -27,7 +27,7 @@ test("reads a whole file under the rules of the read tool", async () => {
   await expect(read("innocent.txt")).rejects.toThrow("denied by a rule")
   await expect(read("none.txt")).rejects.toThrow("none.txt")
   await expect(client.readResource({ uri: "file://elsewhere/x" })).rejects.toThrow(
-    "is not a file of this machine",
+    "is not a file on this machine",
   )
   await expect(client.readResource({ uri: "odd:thing" })).rejects.toThrow("Unknown resource")
 })

@@ -91,7 +91,7 @@ describe("an inexact match", () => {
 
 describe("rejects", () => {
   test.each([
-    ["missing lines", ["-nothing here", "+x"], /not found in it/],
+    ["missing lines", ["-nothing here", "+x"], /not found in the file/],
     ["a missing anchor", ["@@ nowhere", "+x"], /"@@ nowhere", which is not a line/],
     ["an anchor that is not unique", ["@@ same", "+x"], /matches 2 places/],
     ["new lines without a location", ["+x"], /does not say where/],

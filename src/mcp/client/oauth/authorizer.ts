@@ -40,7 +40,7 @@ export function createAuthorizer(options: AuthorizerOptions): Authorizer {
   let renewing: Promise<void> | undefined
 
   function requireSignIn(): never {
-    throw new McpSignInError(id, 'It requires you to sign in, or a key under "headers" in the configuration.')
+    throw new McpSignInError(id, 'It requires a sign-in, or a key under "headers" in the configuration.')
   }
 
   async function renew({ response }: Unauthorized): Promise<void> {
