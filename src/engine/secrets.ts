@@ -84,7 +84,7 @@ function providerSecrets(id: string, options: ProviderConfig["options"]): Secret
   return written.filter(({ value }) => value !== id)
 }
 
-/** Returns the keys and tokens of stored files as secrets. */
+/** Returns the keys and tokens from stored files as secrets. */
 export function storedSecrets(stored: Readonly<Record<string, string>>): Secret[] {
   return Object.entries(stored).map(([id, value]) => ({ name: `${id} key`, value }))
 }

@@ -38,7 +38,7 @@ export function limitReached(budget: Budget, step: number, used: Usage): Message
 /** Returns the message of a run that reached its step limit. */
 export function stepsMessage(steps: number): MessageError {
   return stopped(
-    `it reached its limit of ${steps} step${steps === 1 ? "" : "s"} (--max-steps, or "steps" of the agent)`,
+    `it reached its limit of ${steps} step${steps === 1 ? "" : "s"} (--max-steps, or the agent's "steps" setting)`,
   )
 }
 

@@ -57,7 +57,7 @@ export interface ProcessOptions {
 /** The standard input of a running program. */
 export interface ProcessInput {
   /**
-   * Resolves when the pipe has accepted the text, which may take until the program reads. Rejects if no process can
+   * Resolves when the pipe has accepted the text, which may not happen until the program reads it. Rejects if no process can
    * read the pipe.
    */
   write(text: string): Promise<void>

@@ -53,6 +53,6 @@ test.skipIf(!hasTmux)("names the subagent that asks in a question at a terminal 
   expect(await terminal.sees(/give a reason/)).toMatch(
     /\? bash \(the subagent explore asks\)\n {4}node -p 6\+1/,
   )
-  await terminal.press("Enter")
+  await terminal.press("y")
   expect(await terminal.sees("[exit 0]")).toMatch(/explore › ✓ bash node -p 6\+1 · exit 0/)
 })

@@ -26,7 +26,7 @@ export async function repositoryProblem(
         (await indexProblem(gitDirectory))
       )
     }
-    // A bare repository has no `.git`. Git accepts any directory that looks like a repository.
+    // A bare repository has no `.git`. Git accepts any directory that looks like a bare Git repository.
     if (entryAt(join(root, "HEAD")) && entryAt(join(root, "objects")))
       return `${root} looks like a repository`
     if (root === dirname(root)) return undefined
