@@ -48,7 +48,7 @@ export function readArguments(words: readonly Word[], program: Program): Argumen
       result.operands.push(...words.slice(index + 1))
       break
     }
-    if (mayBeOption(word) && (word.dynamic || word.glob)) {
+    if (mayBeOption(word) && (word.dynamic || (word.glob && !namedOption.test(word.text)))) {
       result.unknown ??= word
       result.options.push({ name: word.text, names: [], role: "uncertain", word })
       continue
@@ -81,6 +81,9 @@ export function mayBeOption(word: Word): boolean {
   if (word.base !== undefined) return false
   return word.text.startsWith("-") || word.splits || /^[*?]/.test(word.span)
 }
+
+/** Matches an option whose name does not depend on the files that a glob in its value matches. */
+const namedOption = /^--[a-z-]+=/
 
 /** Whether an option takes no value, requires a value, or takes only an attached value. */
 type ValueKind = "none" | "required" | "attached"

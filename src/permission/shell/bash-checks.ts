@@ -1,4 +1,4 @@
-import { basename, isAbsolute, join } from "node:path"
+import { isAbsolute, join } from "node:path"
 import type { ResolvedScope } from "../path-checks.ts"
 import { judge, type Policy } from "../policy.ts"
 import type { Check, Scope } from "../request.ts"
@@ -10,6 +10,7 @@ import { maxEntries } from "./directory-files.ts"
 import { deniedTrackedFiles, mayShowProtectedFile } from "./git-contents.ts"
 import { isPlainRepository } from "./git-repository.ts"
 import { maxCommandLength, planCommand } from "./plan.ts"
+import { isBuildTool } from "./program-table.ts"
 import { isPlainGit, type Proof, proveReadOnly } from "./read-only.ts"
 import { risksOf } from "./risks.ts"
 import type { PlannedCommand, ShellPlan } from "./shell-plan.ts"
@@ -50,10 +51,13 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
   // All commands of a text run in one environment. Only a text with a proof for every command gets the hardened
   // environment.
   const wholeProved = plan.commands.every((command) => command.transparent || proofs.has(command))
-  // Other git commands could configure a program that git then runs.
+  // A program such as `tar` could replace the configuration of git. A program that runs code could run it directly.
   const besideOthers = plan.commands.every(
     (command) =>
-      proofs.has(command) || basename(command.argv[0]?.text ?? "") !== "git" || isPlainGit(command),
+      command.transparent ||
+      proofs.has(command) ||
+      isPlainGit(command) ||
+      isBuildTool(command.argv[0]?.text ?? ""),
   )
   const files: Check[] = []
   const commands: BashChecks["commands"] = []

@@ -45,7 +45,12 @@ export function isHarmlessVariable(name: string): boolean {
 
 /** Returns true for a lower-case loop variable that no shell or program uses. */
 export function isHarmlessLoopVariable(name: string): boolean {
-  return /^[a-z][a-z0-9_]*$/.test(name) && !name.endsWith("_proxy") && !specialLowerCase.has(name)
+  return (
+    /^[a-z][a-z0-9_]*$/.test(name) &&
+    !name.endsWith("_proxy") &&
+    !name.startsWith("npm_") &&
+    !specialLowerCase.has(name)
+  )
 }
 
 const reserved = new Set([

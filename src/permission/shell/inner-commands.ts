@@ -30,8 +30,9 @@ export function innerCommands(called: string, words: readonly Word[]): Inner[] {
 }
 
 /** Returns true if a rule that allows the inner command is enough. */
-export function isTransparent(name: string): boolean {
-  return findProgram(gnuName(name))?.transparent === true
+export function isTransparent(name: string, [first]: readonly Word[]): boolean {
+  const transparent = findProgram(gnuName(name))?.transparent
+  return transparent === "without options" ? !first?.text.startsWith("-") : transparent === "always"
 }
 
 /** Returns the inner command, which starts somewhere after one of the words in `runsAfter`. */

@@ -157,6 +157,11 @@ export function wholeReading(
   }
 }
 
+/** Returns true for the options of `grep` that select files by name. */
+export function isNameFilter(option: string): boolean {
+  return option === "--include" || option === "--exclude"
+}
+
 /**
  * Returns a filter for the names that `--include` and `--exclude` select. The last matching option decides. A name that
  * no option matches is selected unless the first option includes. An exclusion with a path is ignored.
@@ -164,7 +169,7 @@ export function wholeReading(
 function nameFilter(options: readonly GivenOption[]): ((name: string) => boolean) | undefined {
   const filters = options.flatMap(({ name, value }) => {
     const included = name === "--include"
-    if (!value || (!included && name !== "--exclude")) return []
+    if (!value || !isNameFilter(name) || (value.glob && !included)) return []
     const glob = /[/[{\\\s]/.test(value.text) ? undefined : value.text
     return glob === undefined && !included ? [] : [{ included, glob: glob ?? "*" }]
   })

@@ -14,6 +14,11 @@ export function findProgram(name: string): Program | undefined {
   return programs.get(name) ?? programs.get(gnuName(name))
 }
 
+/** Returns true for a program that builds, tests or installs the project and so may run its code anyway. */
+export function isBuildTool(name: string): boolean {
+  return buildToolNames.has(name)
+}
+
 /**
  * Returns the name of a GNU program without the prefix `g` that it has on macOS and BSD. Returns other names unchanged.
  */
@@ -54,6 +59,8 @@ const programs: ReadonlyMap<string, Program> = new Map(
     ...builtins,
   ].flatMap(([names, program]) => names.split(" ").map((name) => [name, program] as const)),
 )
+
+const buildToolNames: ReadonlySet<string> = new Set(buildTools.flatMap(([names]) => names.split(" ")))
 
 const gnuNames: ReadonlySet<string> = new Set(
   [

@@ -1,4 +1,4 @@
-import type { ScriptTest } from "./awk-script.ts"
+import type { ScriptTest } from "./plain-scripts.ts"
 
 /** Programs by name. Blanks separate the names of programs that share an entry. */
 export type ProgramTable = readonly (readonly [names: string, program: Program])[]
@@ -61,8 +61,11 @@ export interface Program extends WordStyle {
   directories?: DirectoryReading
   /** How the program runs another command. `unknown` means that its arguments do not name the command. */
   wraps?: Wrapping | "shell" | "find" | "fd" | "unknown"
-  /** A rule that allows the inner command is enough. A deny of the program still applies. */
-  transparent?: true
+  /**
+   * When a rule that allows the inner command is enough. A deny of the program still applies. The options of `env`
+   * can remove the variables that make git safe.
+   */
+  transparent?: "always" | "without options"
   /**
    * Words after which the command that the program runs starts, separated by `|`. If empty, the command may start at
    * any word. A rule for the program also allows the command, but a deny rule for the command still applies.

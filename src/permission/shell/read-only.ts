@@ -1,7 +1,14 @@
 import { protectionOf } from "../protected-files.ts"
 import { readArguments } from "./arguments.ts"
 import { showsContents } from "./git-contents.ts"
-import { givesPattern, isKnown, readsDirectories, type WholeReading, wholeReading } from "./operands.ts"
+import {
+  givesPattern,
+  isKnown,
+  isNameFilter,
+  readsDirectories,
+  type WholeReading,
+  wholeReading,
+} from "./operands.ts"
 import { planCommand } from "./plan.ts"
 import type { Program } from "./program.ts"
 import { findProgram, findSubcommand, gnuName } from "./program-table.ts"
@@ -53,14 +60,16 @@ export function needsHardenedGit(plan: ShellPlan): boolean {
 
 /** Returns true for a glob that cannot expand to an option, a hidden file or a secret: `src/*.ts`, but not `*.ts`. */
 function isPlainGlob({ text, base }: Word): boolean {
+  if (/^--[a-z-]+=/.test(text)) return true
   const hidden = text.split("/").some((segment) => segment.startsWith(".") && /[*?[]/.test(segment))
   return !hidden && !protectionOf(text, "read") && (base !== undefined || /^[\w./~]/.test(text))
 }
 
-/** Returns true for a wrapper that adds no words to the inner command. */
-function isPlainWrapper({ argv: [program], transparent }: PlannedCommand): boolean {
+/** Returns true if no wrapper of a command adds words to it. */
+function isPlainWrapper({ argv: [program], transparent, wrapper }: PlannedCommand): boolean {
   const wraps = findProgram(program?.text ?? "")?.wraps
-  return transparent === true && typeof wraps === "object" && !wraps.appends
+  const isPlain = transparent === true && typeof wraps === "object" && !wraps.appends
+  return isPlain && (!wrapper || isPlainWrapper(wrapper))
 }
 
 function prove(program: Program, words: readonly Word[]): Proof | undefined {
@@ -74,7 +83,7 @@ function prove(program: Program, words: readonly Word[]): Proof | undefined {
   // A glob may expand to any number of operands, so none of them may have a role of its own.
   if (operands.length > maxOperands || (globs.length > 0 && maxOperands !== Number.POSITIVE_INFINITY))
     return undefined
-  if (options.some(({ value }) => value?.glob)) return undefined
+  if (options.some(({ name, value }) => value?.glob && !isNameFilter(name))) return undefined
   if (first && !(operands[0] && first.test(operands[0].text))) return undefined
   if (requires && !options.some(({ name }) => requires.includes(name))) return undefined
   if (operand && !operands.every((word) => operand.test(word.text))) return undefined

@@ -1,6 +1,6 @@
 import { type Arguments, readArguments } from "./arguments.ts"
-import type { ScriptTest } from "./awk-script.ts"
 import { harmlessDevice } from "./operands.ts"
+import type { ScriptTest } from "./plain-scripts.ts"
 import type { Program } from "./program.ts"
 import { findProgram, findSubcommand } from "./program-table.ts"
 import type { Word } from "./words.ts"

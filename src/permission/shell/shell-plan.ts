@@ -25,8 +25,6 @@ export interface PlannedCommand {
   assignments?: readonly string[]
   /** Whether the command only runs other commands of the plan. A rule that allows those is enough. */
   transparent?: true
-  /** The previous command of the pipeline. */
-  input?: PlannedCommand
   /** The command of the plan that runs this one. The words may be files that the wrapper names. */
   wrapper?: PlannedCommand
 }

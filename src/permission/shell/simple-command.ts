@@ -195,8 +195,9 @@ function addCommand(walk: Walk, command: Found): Exit {
     }
   }
   const isUnderstood = planned.opaque === undefined && inners.length > 0
-  if (isUnderstood && isTransparent(name) && inners.every(({ kind }) => kind === "argv" || kind === "shell"))
-    planned.transparent = true
+  // Variables would also be set for the inner command.
+  const isPlain = isUnderstood && assignments.length === 0 && isTransparent(name, words)
+  if (isPlain && inners.every(({ kind }) => kind === "argv" || kind === "shell")) planned.transparent = true
   if (name === "cd" || name === "chdir")
     return { success: assigns ? undefined : enter(at, words), failure: at }
   return exitAt(moved ? undefined : command.at)

@@ -1,12 +1,5 @@
-import { plainAwk, printingAwk } from "../awk-script.ts"
+import { plainAwk, plainSed, printingAwk } from "../plain-scripts.ts"
 import type { Program, ProgramTable } from "../program.ts"
-
-const addresses = String.raw`(?:(?:\d+|\$|/[^/\\\n]*/)(?:,(?:\+?\d+|\$|/[^/\\\n]*/))?)?`
-
-const sedCommand = String.raw`${addresses}\s*(?:[pdq=]|s([/|#,:!@%])(?:(?!\1)[^\\\n]|\\[^\n])*\1(?:(?!\1)[^\\\n]|\\[^\n])*\1[gpiI\d]*)`
-
-/** Matches `p`, `d`, `q`, `=` and `s` commands with addresses, separated by `;`, without the flags `e` and `w`. */
-const plainSed = new RegExp(String.raw`^(?:\s*${sedCommand}\s*(?:[;\n]|$))+\s*$`)
 
 /** Matches a filter that reads neither environment variables nor files other than its input. */
 const plainJq = /^(?!.*(?:env|import|include|modulemeta|input_filename|search_list|\\\n))/is

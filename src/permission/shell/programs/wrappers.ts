@@ -16,7 +16,7 @@ export const wrappers: ProgramTable = [
   [
     "env",
     {
-      transparent: true,
+      transparent: "without options",
       wraps: {
         options: "-i -0 -u: -C: --ignore-environment --null --unset= --chdir=",
         assigns: true,
@@ -26,16 +26,19 @@ export const wrappers: ProgramTable = [
       remember: "exact",
     },
   ],
-  ["nohup", { transparent: true, wraps: { options: "" }, remember: "exact" }],
+  ["nohup", { transparent: "always", wraps: { options: "" }, remember: "exact" }],
   ["busybox", { wraps: { options: "" }, remember: "exact" }],
   ["setsid", { wraps: { options: "-c -f -w --ctty --fork --wait" } }],
-  ["nice", { transparent: true, wraps: { options: "-n: --adjustment=", numbers: true }, remember: "exact" }],
-  ["ionice", { transparent: true, wraps: { options: "-c: -n: -t --class= --classdata= --ignore" } }],
+  [
+    "nice",
+    { transparent: "always", wraps: { options: "-n: --adjustment=", numbers: true }, remember: "exact" },
+  ],
+  ["ionice", { transparent: "always", wraps: { options: "-c: -n: -t --class= --classdata= --ignore" } }],
   ["taskset", { wraps: { options: "-a -c", operands: 1 } }],
   [
     "timeout",
     {
-      transparent: true,
+      transparent: "always",
       wraps: {
         options: "-k: -s: -v --kill-after= --signal= --verbose --foreground --preserve-status",
         operands: 1,
@@ -43,15 +46,15 @@ export const wrappers: ProgramTable = [
       remember: "exact",
     },
   ],
-  ["stdbuf", { transparent: true, wraps: { options: "-i: -o: -e: --input= --output= --error=" } }],
-  ["time", { transparent: true, wraps: { options: "-p -v", assigns: true }, remember: "exact" }],
+  ["stdbuf", { transparent: "always", wraps: { options: "-i: -o: -e: --input= --output= --error=" } }],
+  ["time", { transparent: "always", wraps: { options: "-p -v", assigns: true }, remember: "exact" }],
   ["coproc", { wraps: { options: "", assigns: true } }],
   ["noglob nocorrect - toybox ld.so", { wraps: { options: "" } }],
   ["caffeinate", { wraps: { options: "-d -i -m -s -u -t:" } }],
   [
     "xargs",
     {
-      transparent: true,
+      transparent: "always",
       wraps: {
         options:
           "-0 -r -t -p -x -n: -L: -P: -d: -I: -s: -E: -i? -e? -l? --null --no-run-if-empty --verbose --max-args= --max-procs= --max-lines? --delimiter= --replace?",
@@ -61,7 +64,9 @@ export const wrappers: ProgramTable = [
       remember: "exact",
     },
   ],
-  ["sh bash dash zsh ksh fish", { transparent: true, wraps: "shell", remember: "exact" }],
+  ["sh bash dash", { transparent: "always", wraps: "shell", remember: "exact" }],
+  // These shells interpret some words in other ways than bash.
+  ["zsh ksh fish", { wraps: "shell", remember: "exact" }],
   ["mksh ash rbash", { wraps: "shell" }],
   [
     "su runuser sg newgrp watch script parallel unshare nsenter chroot chrt prlimit setarch linux32 linux64 i386 i686 x86_64 uname26 strace ltrace gdb lldb flock setpriv capsh runcon firejail bwrap proot fakeroot fakechroot eatmydata faketime entr systemd-run systemd-inhibit rlwrap unbuffer expect pkexec at batch repeat start-stop-daemon daemonize daemon dbus-run-session dbus-launch ssh-agent gpg-agent xvfb-run screen tmux abduco dtach zellij ttyd numactl choom cgexec softlimit chpst envdir setlock setuidgid s6-setuidgid envuidgid gosu su-exec tini dumb-init catchsegv torsocks torify tsocks proxychains proxychains4 trickle ip run-parts run-one cpulimit jobs chronic ifne pee mispipe lckdo sshpass retry tsp nq sem machinectl distrobox toolbox flatpak flatpak-spawn xterm kitty alacritty foot wezterm konsole gnome-terminal x-terminal-emulator memusage heaptrack uftrace csh tcsh rc es nu xonsh elvish pwsh powershell cmd command.com ed red ex tclsh wish",

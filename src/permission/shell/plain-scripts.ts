@@ -1,4 +1,4 @@
-/** Tests a script. A regular expression is one. */
+/** Tests a script. Every regular expression has this shape. */
 export interface ScriptTest {
   test(script: string): boolean
 }
@@ -14,8 +14,8 @@ export const printingAwk: ScriptTest = {
 const tokens =
   /"(?:[^"\\\n]|\\[^\n])*"|[A-Za-z_]\w*|\d[\w.]*|\s+|\/(?:[^/\\\n[\]]|\\[^\n]|\[[^\]\\\n/]+\])+\/|\|\||&&|[<>=!]=|./gsy
 
-/** Words after which `/` starts a regular expression. */
-const keywords = /^(?:print|printf|return|in|else|do|delete|exit|case|if|while)$/
+/** Tokens after which `/` starts a regular expression. After any other token it could be a division. */
+const beforeExpression = /^(?:[{};,(!~]|\|\||&&|print|printf|return|in|else|do)?$/
 
 /**
  * Reads the script token by token. `>` compares in a pattern and within parentheses, but redirects in a `print`
@@ -26,10 +26,7 @@ function isPlainAwk(script: string): boolean {
   let [parentheses, printing, last] = [0, false, ""]
   for (const [token] of script.matchAll(tokens)) {
     if (/^\s/.test(token)) continue
-    if (token[0] === "/") {
-      const divides = /[\w\])"$]$/.test(last) && !keywords.test(last)
-      if (divides || token === "/") return false
-    }
+    if (token[0] === "/" && (token === "/" || !beforeExpression.test(last))) return false
     if (token === "|" || (token === ">" && printing && parentheses === 0)) return false
     if (token === "(") parentheses += 1
     else if (token === ")") parentheses -= 1
@@ -37,5 +34,29 @@ function isPlainAwk(script: string): boolean {
     else if (/^printf?$/.test(token)) printing = true
     last = token
   }
+  return true
+}
+
+/** Accepts `p`, `d`, `q`, `=` and `s` commands of sed, with addresses, and without the flags `e` and `w`. */
+export const plainSed: ScriptTest = { test: isPlainSed }
+
+const sedAddress = String.raw`(?:\d+|\$|/[^/\\\n]*/)`
+const sedCommand = new RegExp(
+  String.raw`(?:${sedAddress}(?:,(?:\+?\d+|\$|/[^/\\\n]*/))?)?[ \t]*(?:[pdq=]|s([/|#,:!@%])(?:(?!\1)[^\\\n]|\\[^\n])*\1(?:(?!\1)[^\\\n]|\\[^\n])*\1[gpiI\d]*)`,
+  "y",
+)
+const sedSeparator = /[ \t]*(?:[;\n][;\s]*|$)/y
+
+/** Reads one command after the other. One expression for all of them would backtrack for minutes. */
+function isPlainSed(script: string): boolean {
+  let position = script.length - script.trimStart().length
+  const skip = (pattern: RegExp) => {
+    pattern.lastIndex = position
+    const found = pattern.exec(script)
+    if (found) position = pattern.lastIndex
+    return found !== null
+  }
+  do if (!skip(sedCommand) || !skip(sedSeparator)) return false
+  while (position < script.length)
   return true
 }
