@@ -34,7 +34,7 @@ export interface Subject {
   /** Returns the arguments that print the version or the help. */
   about?: (flag: "--version" | "--help") => Launch
   tools: Tools
-  /** Wire format of the model API. Default: chat completions. */
+  /** Wire format of the model API, if the model server does not serve it by default. */
   format?: WireFormat
   /** Writes the program's configuration before the first run. */
   prepare?: (place: Place) => Promise<void>

@@ -1,4 +1,3 @@
-import { messagesFormat, messagesTurn } from "./messages-format.ts"
 import type { Peer } from "./peer.ts"
 
 const quiet = {
@@ -14,8 +13,7 @@ export const claude: Peer = {
   subject: (program) => ({
     name: "claude",
     launcher: true,
-    format: messagesFormat,
-    turn: messagesTurn,
+    turn,
     tools: {
       read: (file_path) => ({ name: "Read", arguments: { file_path } }),
       bash: (command) => ({ name: "Bash", arguments: { command, description: "Run the command" } }),
@@ -28,4 +26,15 @@ export const claude: Peer = {
     }),
     about: (flag) => ({ command: program, args: [flag], env: quiet }),
   }),
+}
+
+/**
+ * Returns the position in the script: the number of answers with a call. Returns undefined for a request without tools.
+ */
+function turn(body: Record<string, unknown>): number | undefined {
+  if (!Array.isArray(body.tools) || body.tools.length === 0 || !Array.isArray(body.messages)) return undefined
+  const said: { content: string | { type: string }[] }[] = body.messages
+  return said.filter(
+    ({ content }) => Array.isArray(content) && content.some((block) => block.type === "tool_use"),
+  ).length
 }

@@ -1,14 +1,12 @@
 import { RunError } from "../run-subject.ts"
 import { type Peer, writeConfig } from "./peer.ts"
-import { responsesFormat, responsesTurn } from "./responses-format.ts"
 
 export const codex: Peer = {
   name: "codex",
   subject: (program) => ({
     name: "codex",
     launcher: true,
-    format: responsesFormat,
-    turn: responsesTurn,
+    turn,
     // Codex reads files through its shell. For an unknown model, it has no tool to patch files.
     tools: {
       read: (path) => shell(`cat '${path}'`),
@@ -31,6 +29,16 @@ export const codex: Peer = {
     }),
     about: (flag) => ({ command: program, args: [flag] }),
   }),
+}
+
+/**
+ * Returns the position in the script: the number of groups of calls in the conversation. Returns undefined for a
+ * request without tools.
+ */
+function turn(body: Record<string, unknown>): number | undefined {
+  if (!Array.isArray(body.tools) || body.tools.length === 0 || !Array.isArray(body.input)) return undefined
+  const types = body.input.map((item: { type?: string }) => item.type ?? "message")
+  return types.filter((type, at) => type === "function_call" && types[at - 1] !== "function_call").length
 }
 
 function shell(cmd: string) {

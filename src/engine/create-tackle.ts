@@ -109,7 +109,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   const questions = createQuestions((event) => bus.publish(event))
   const jobs = createJobTable()
   const models = openModels(options, credentials, plugins, location)
-  const modelChoice = createModelChoice(models, options.model)
+  const modelChoice = createModelChoice(models, options)
   const sandbox = openCommandSandbox(options, location, placeholders)
   opening.defer(() => sandbox.close())
   const search = chooseSearch(environment, options.search)

@@ -1,6 +1,7 @@
 import type { Agent } from "../agent/agent.ts"
 import type { Credentials } from "../model/credentials.ts"
 import { type LanguageModel, type Model, parseModelName } from "../model/model.ts"
+import { describeLanguage } from "../model/provider-table.ts"
 import { createModels, type Models } from "../model/providers.ts"
 import { openToolSupport } from "../model/tool-support.ts"
 import type { Plugins } from "../plugin/plugins.ts"
@@ -48,13 +49,15 @@ export interface ModelChoice {
 }
 
 /**
- * Creates the choice of models. `given` is the engine's default: a name, or a model object, which sessions can also
+ * Creates the choice of models. `model` is the engine's default: a name, or a model object, which sessions can also
  * select by its name.
  */
 export function createModelChoice(
   models: Pick<Models, "get">,
-  given: string | LanguageModel | Model | undefined,
+  { model: given, providers = {} }: Pick<TackleOptions, "model" | "providers">,
 ): ModelChoice {
+  let described: Promise<Model> | undefined
+
   async function defaultModel(): Promise<Model> {
     if (given === undefined) {
       throw new UsageError(
@@ -62,7 +65,9 @@ export function createModelChoice(
       )
     }
     if (typeof given === "string") return models.get(parseModelName(given))
-    return "doStream" in given ? modelOf(given) : given
+    if (!("doStream" in given)) return given
+    described ??= describeLanguage(given, providers).then((info) => ({ info, language: async () => given }))
+    return await described
   }
 
   async function modelFor(session: { model?: ModelRef }, agent: Agent): Promise<Model> {
@@ -82,16 +87,7 @@ export function createModelChoice(
   }
 }
 
-/** Wraps an AI SDK model. Its limits and prices are unknown. */
-function modelOf(language: LanguageModel): Model {
-  const ref: ModelRef = { providerID: language.provider, modelID: language.modelId }
-  return {
-    info: { ref, name: language.modelId, toolCall: true, limit: {}, family: "other" },
-    language: async () => language,
-  }
-}
-
 function isModel(given: LanguageModel | Model, ref: ModelRef): boolean {
-  const own = "doStream" in given ? modelOf(given).info.ref : given.info.ref
+  const own = "doStream" in given ? { providerID: given.provider, modelID: given.modelId } : given.info.ref
   return own.providerID === ref.providerID && own.modelID === ref.modelID
 }

@@ -1,4 +1,11 @@
-import type { ModelConfig, ModelInfo, ModelServer, ProviderConfig, ProviderFamily } from "./model.ts"
+import type {
+  LanguageModel,
+  ModelConfig,
+  ModelInfo,
+  ModelServer,
+  ProviderConfig,
+  ProviderFamily,
+} from "./model.ts"
 
 /** A known provider, which needs no config. */
 interface ProviderRow {
@@ -123,9 +130,13 @@ export function own<T>(record: Readonly<Record<string, T>>, key: string): T | un
 export function describeModel(provider: Provider | undefined, modelID: string): ModelInfo | undefined {
   if (provider === undefined) return undefined
   const models = provider.config.models ?? {}
-  const config = own(models, modelID)
   const listed = provider.row === undefined && Object.keys(models).length > 0
-  if (listed && config === undefined) return undefined
+  if (listed && own(models, modelID) === undefined) return undefined
+  return infoOf(provider, modelID)
+}
+
+function infoOf(provider: Provider, modelID: string): ModelInfo {
+  const config = own(provider.config.models ?? {}, modelID)
   const family = familyOf(provider.npm)
   const info: ModelInfo = {
     ref: { providerID: provider.id, modelID },
@@ -145,6 +156,35 @@ export function describeModel(provider: Provider | undefined, modelID: string): 
     info.timeouts = { firstByteMs: headerTimeout, idleMs: chunkTimeout }
   }
   return info
+}
+
+/**
+ * Describes a model object like a configured model of the same provider. The first word of its `provider` is the id of
+ * the provider, such as `openai` in `openai.responses`. The model accepts files if its package declares that it does, or
+ * if the config says so. A schema of the answer is used only if the config says so.
+ */
+export async function describeLanguage(
+  { provider, modelId, supportedUrls }: LanguageModel,
+  configured: Readonly<Record<string, ProviderConfig>>,
+): Promise<ModelInfo> {
+  const id = provider.split(".", 1)[0] ?? provider
+  const config = own(configured, id) ?? {}
+  const { attachment, structured_output: structuredOutput } = own(config.models ?? {}, modelId) ?? {}
+  // A server that is not in the table can have a name of the table. The address of the table then does not apply.
+  const info = infoOf({ id, npm: packageOf(id), row: undefined, config }, modelId)
+  const takesFiles = Object.keys(await supportedUrls).some((type) => /^(?:image\/|\*)/.test(type))
+  return {
+    ...info,
+    ref: { providerID: provider, modelID: modelId },
+    attachment: attachment ?? (info.attachment || takesFiles),
+    structuredOutput,
+  }
+}
+
+/** Returns the package of a model object, by the first word of its `provider`. */
+function packageOf(id: string): string {
+  if (id.startsWith("azure")) return "@ai-sdk/azure"
+  return id === "openrouter" ? "@openrouter/ai-sdk-provider" : `@ai-sdk/${id}`
 }
 
 function describeServer({ id, npm, row, config }: Provider): ModelServer {

@@ -2,7 +2,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { errorMessage, TackleError } from "../util/errors.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 import { chatCompletion } from "./chat-completion.ts"
+import { messages } from "./messages.ts"
 import type { Reply } from "./reply.ts"
+import { responses } from "./responses.ts"
 import { sendReply } from "./send-reply.ts"
 import type { WireFormat } from "./wire-format.ts"
 
@@ -51,7 +53,7 @@ export interface ModelServerOptions {
   script: Script
   /** Ids that `GET /v1/models` lists. Default: `m`. A request may name any other model. */
   models?: string[]
-  /** Protocols in addition to chat completions. */
+  /** Further protocols. */
   formats?: WireFormat[]
 }
 
@@ -67,12 +69,12 @@ export interface ModelServer {
 }
 
 /**
- * Starts an HTTP server that answers chat completions, streamed or not, with scripted replies. Answers with status 400
- * or 404 and a text if the script has ended, the script throws, or the path is unknown. Providers do not retry these
- * statuses.
+ * Starts an HTTP server that answers with scripted replies, streamed or not. It serves OpenAI's chat completions and
+ * responses, and Anthropic's messages. Answers with status 400 or 404 and a text if the script has ended, the script
+ * throws, or the path is unknown. Providers do not retry these statuses.
  */
 export async function startModelServer(options: ModelServerOptions): Promise<ModelServer> {
-  const formats = [chatCompletion, ...(options.formats ?? [])]
+  const formats = [chatCompletion, responses, messages, ...(options.formats ?? [])]
   const requests: RecordedRequest[] = []
   let asked = 0
 

@@ -33,3 +33,8 @@ export interface WireFormat {
 export function dataEvent(data: unknown): string {
   return `data: ${JSON.stringify(data)}\n\n`
 }
+
+/** Returns a server-sent event with a name. The JSON data repeats the name as `type`. */
+export function namedEvent(type: string, data: object): string {
+  return `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`
+}

@@ -197,7 +197,7 @@ test("lists the models without using the script, and rejects other paths", async
   server = await startModelServer({ script: [{ text: "first" }], models: ["small", "large"] })
   const models = (await (await fetch(`${server.url}/models`)).json()) as { data: { id: string }[] }
   expect(models.data.map(({ id }) => id)).toEqual(["small", "large"])
-  expect((await fetch(`${server.url}/responses`, { method: "POST" })).status).toBe(404)
+  expect((await fetch(`${server.url}/embeddings`, { method: "POST" })).status).toBe(404)
   expect(await stream({})).toContain("first")
 })
 
