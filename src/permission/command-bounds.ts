@@ -1,5 +1,5 @@
 import { type Dirent, existsSync, readdirSync, readFileSync, statSync } from "node:fs"
-import { join, relative, resolve } from "node:path"
+import { basename, dirname, join, relative, resolve } from "node:path"
 import type { Bounds, Network } from "../sandbox/bounds.ts"
 import type { Rule } from "../schema/permission.ts"
 import { systemCode } from "../util/errors.ts"
@@ -43,7 +43,8 @@ export interface BoundsRequest {
  *
  * - If `edit` is denied for all paths, nothing in the worktree is writable.
  * - Protected files are read-only and secrets are hidden, unless a rule names and allows them.
- * - Paths that are denied for `edit` are read-only. Paths that are denied for `read` are hidden.
+ * - Paths that are denied for `edit` are read-only, including new files in denied directories. Paths that are denied for
+ *   `read` are hidden. The directories above a path that such a rule names cannot be renamed.
  * - Directories that an `edit` rule allows by an absolute path are writable.
  */
 export function commandBounds(request: BoundsRequest): Bounds {
@@ -61,18 +62,35 @@ export function commandBounds(request: BoundsRequest): Bounds {
   }
 
   const editable = judge(policy, "edit", [wildcardProbe]).action !== "deny"
-  const { protectedPaths, entries } = scanner.scan(worktree)
+  const named = {
+    edit: deniedLocations(policy, "edit", [worktree, request.worktree]),
+    read: deniedLocations(policy, "read", [worktree, request.worktree]),
+  }
+  const { protectedPaths, listings } = scanner.scan(
+    worktree,
+    [...named.edit, ...named.read].map(({ path }) => path),
+  )
   const readOnly = protectedPaths.filter((path) => may("edit", path) !== "allow")
   const hidden = (programs.known ? [] : protectedPaths).filter(
     (path) => protectionOf(relative(worktree, path), "read") && may("read", path) !== "allow",
   )
-  if (deniesSome(policy, "edit")) readOnly.push(...entries().filter((path) => may("edit", path) === "deny"))
-  if (deniesSome(policy, "read")) hidden.push(...entries().filter((path) => may("read", path) === "deny"))
+  const reopened: string[] = []
+  if (editable && deniesSome(policy, "edit")) {
+    const found = deniedPaths(listings, (path) => may("edit", path) === "deny")
+    readOnly.push(...found.denied)
+    reopened.push(...found.excepted)
+  }
+  if (deniesSome(policy, "read"))
+    hidden.push(...entriesOf(listings).filter((path) => may("read", path) === "deny"))
+  const isFixed = (path: string) => [...readOnly, ...hidden].some((outer) => isInside(path, outer))
+  const pinned = [...named.edit, ...named.read]
+    .flatMap(({ path }) => directoriesTo(path, worktree))
+    .filter((path) => realPath(path) === path && !isFixed(path))
 
   const repository = programs.git && editable ? repositoryBounds(join(worktree, ".git")) : undefined
-  const opened = namedRoots(policy, "edit").filter(
-    (path) => may("edit", join(path, wildcardProbe)) === "allow",
-  )
+  const roots = namedRoots(policy, "edit")
+  const opened = roots.filter((path) => may("edit", join(path, wildcardProbe)) === "allow")
+  readOnly.push(...roots.filter((path) => may("edit", join(path, wildcardProbe)) === "deny"))
   const closed = namedRoots(policy, "read").filter(
     (path) => may("read", join(path, wildcardProbe)) === "deny",
   )
@@ -82,10 +100,13 @@ export function commandBounds(request: BoundsRequest): Bounds {
   const absent = [
     ...[join(worktree, ".git"), join(worktree, ".tackle")].filter((path) => may("edit", path) !== "allow"),
     ...config.filter((path) => isInside(path, worktree)),
+    ...named.edit
+      .filter(({ path, tree }) => tree && may("edit", join(path, wildcardProbe)) === "deny")
+      .map(({ path }) => path),
   ].filter((path) => !existsSync(path))
   return {
     writable: [
-      ...(editable ? [worktree, ...opened] : []),
+      ...(editable ? [worktree, ...pinned, ...reopened, ...opened] : []),
       ...temporary.filter(isDirectory).map(realPath),
       ...(repository?.writable ?? []),
     ],
@@ -109,9 +130,74 @@ function existing(paths: readonly string[]): string[] {
 
 /** Returns true if a rule denies part of the worktree, so that every file must be judged. */
 function deniesSome(policy: Policy, permission: string): boolean {
-  return rulesOf(policy).some(
+  return denyRules(policy, permission).length > 0
+}
+
+function denyRules(policy: Policy, permission: string): Rule[] {
+  return rulesOf(policy).filter(
     (rule) => rule.action === "deny" && rule.pattern !== "*" && concerns(rule, permission),
   )
+}
+
+/**
+ * Returns the paths inside the worktree that deny rules name before their first wildcard. `tree` means that the rule
+ * denies everything below the path. `roots` lists the spellings of the worktree, the resolved one first.
+ */
+function deniedLocations(
+  policy: Policy,
+  permission: string,
+  roots: readonly [string, ...string[]],
+): { path: string; tree: boolean }[] {
+  const [worktree] = roots
+  return denyRules(policy, permission).flatMap(({ pattern }) => {
+    const literal = /^[^*?]*(?=$|\/[^/]*[*?])/.exec(pattern)?.[0] ?? ""
+    const root = roots.find((each) => isInside(literal, each))
+    const path = resolve(worktree, root === undefined ? literal : relative(root, literal))
+    const tree = /^\/\*{1,2}$/.test(pattern.slice(literal.length))
+    return literal !== "" && path !== worktree && isInside(path, worktree) ? [{ path, tree }] : []
+  })
+}
+
+/**
+ * Returns the directories from the worktree to a path, including the path itself if it is a directory. The sandbox
+ * mounts each of them, because a mounted directory cannot be renamed, and a renamed directory would move a denied file
+ * to a path that no rule denies.
+ */
+function directoriesTo(path: string, worktree: string): string[] {
+  const found: string[] = []
+  for (let each = path; each !== worktree; each = dirname(each)) if (isDirectory(each)) found.push(each)
+  return found
+}
+
+/**
+ * Returns the paths that are denied although the directory that contains them is not, and the exceptions in denied
+ * directories. A directory is denied as a whole if a new file in it would be denied.
+ */
+function deniedPaths(
+  listings: Listings,
+  isDenied: (path: string) => boolean,
+): { denied: string[]; excepted: string[] } {
+  const denied: string[] = []
+  const excepted: string[] = []
+  const states = new Map<string, "open" | "denied" | "denied by name">()
+  for (const [directory, names] of [...listings].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const outer = states.get(dirname(directory)) ?? "open"
+    let state = outer
+    if (outer !== "denied by name") {
+      const whole = isDenied(join(directory, wildcardProbe))
+      state = whole ? "denied" : outer === "open" && isDenied(directory) ? "denied by name" : "open"
+      if (state !== outer) (state === "open" ? excepted : denied).push(directory)
+    }
+    states.set(directory, state)
+    if (state === "denied by name") continue
+    for (const path of names.map((name) => join(directory, name)).filter((each) => !listings.has(each)))
+      if (isDenied(path) !== (state === "denied")) (state === "denied" ? excepted : denied).push(path)
+  }
+  return { denied, excepted }
+}
+
+function entriesOf(listings: Listings): string[] {
+  return [...listings].flatMap(([directory, names]) => names.map((name) => join(directory, name)))
 }
 
 /** Returns the existing absolute paths that rules name, either alone or followed by `/*` or `/**`. */
@@ -123,8 +209,8 @@ function namedRoots(policy: Policy, permission: string): string[] {
   return [...new Set(existing(roots))]
 }
 
-function rulesOf({ layers, ceiling }: Policy) {
-  return [...layers.flatMap((layer) => layer.rules), ...(ceiling ?? [])]
+function rulesOf({ layers, ceiling = [], bound }: Policy): Rule[] {
+  return [...layers.flatMap((layer) => layer.rules), ...ceiling, ...(bound ? rulesOf(bound) : [])]
 }
 
 /** Returns true if a rule names the secret and allows it. A wildcard match does not count. */
@@ -181,13 +267,19 @@ function networkOf(policy: Policy): Network {
   return { key: JSON.stringify([layers, policy.ceiling]), allows }
 }
 
+/** The names in each scanned directory, by its absolute path. */
+type Listings = ReadonlyMap<string, readonly string[]>
+
 /** Scans the files below a directory. Runs before each command. */
 export interface TreeScanner {
-  scan(root: string): {
+  /** Scans the `first` directories before all others, because the number of scanned directories is limited. */
+  scan(
+    root: string,
+    first: readonly string[],
+  ): {
     /** Absolute paths of protected files and directories. Protected directories are not searched. */
     protectedPaths: readonly string[]
-    /** Returns the absolute path of every file and directory found. */
-    entries(): string[]
+    listings: Listings
   }
 }
 
@@ -243,20 +335,24 @@ export function createTreeScanner(): TreeScanner {
   }
 
   return {
-    scan(root) {
+    scan(root, first) {
       const seen = new Map<string, Listing>()
-      const waiting: { path: string; name: string }[] = [{ path: root, name: "" }]
+      const waiting: { path: string; name: string }[] = [
+        ...first.map((path) => ({ path, name: basename(path) })),
+        { path: root, name: "" },
+      ]
       for (let next = waiting.shift(); next && seen.size < maxDirectories; next = waiting.shift()) {
         const { path } = next
-        const listing = list(path, next.name)
+        const listing = seen.has(path) ? undefined : list(path, next.name)
         if (!listing) continue
         seen.set(path, listing)
         for (const name of listing.directories) waiting.push({ path: join(path, name), name })
       }
       known = seen
-      const paths = (key: "names" | "protectedNames") =>
-        [...seen].flatMap(([path, listing]) => listing[key].map((name) => join(path, name)))
-      return { protectedPaths: paths("protectedNames"), entries: () => paths("names") }
+      const protectedPaths = [...seen].flatMap(([path, { protectedNames }]) =>
+        protectedNames.map((name) => join(path, name)),
+      )
+      return { protectedPaths, listings: new Map([...seen].map(([path, { names }]) => [path, names])) }
     },
   }
 }

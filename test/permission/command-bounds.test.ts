@@ -143,8 +143,66 @@ describe("rules", () => {
       edit: { "src/*": "deny" },
       read: { "sub/**": "deny", "~/notes/**": "deny" },
     })
-    expect(readOnly).toContain(project.path("src/a.ts"))
+    expect(readOnly).toContain(project.path("src"))
     expect(hidden).toEqual(expect.arrayContaining([project.path("sub/.env.local"), home.path("notes")]))
+  })
+
+  test("makes a denied directory read-only as a whole, except what a later rule allows", async () => {
+    await project.write("src/sub/b.ts", "")
+    const { readOnly, writable } = bounds({
+      edit: { "src/**": "deny", "src/sub/*": "allow", "src/c.ts": "allow" },
+    })
+    expect(readOnly).toContain(project.path("src"))
+    expect(writable).toContain(project.path("src/sub"))
+    expect(readOnly).not.toContain(project.path("src/sub/b.ts"))
+    const byName = bounds({ edit: { src: "deny" } })
+    expect(byName.readOnly).toContain(project.path("src"))
+    expect(byName.writable).not.toContain(project.path("src/sub"))
+    expect(bounds({ edit: { "src/*.ts": "deny" } }).readOnly).not.toContain(project.path("src"))
+  })
+
+  test("does not let a denied directory be created if its parent exists", () => {
+    expect(bounds({ edit: { "src/generated/**": "deny" } }).absent).toContain(project.path("src/generated"))
+    expect(bounds({ edit: { "src/generated/**": "ask" } }).absent).not.toContain(
+      project.path("src/generated"),
+    )
+    expect(bounds({ edit: { "dist/*.js": "deny" } }).absent).not.toContain(project.path("dist"))
+  })
+
+  test("finds a denied directory behind a thousand others", async () => {
+    for (let index = 0; index < 1_010; index++)
+      await mkdir(project.path(`many/${index}`), { recursive: true })
+    await project.write("z/y/x/deep/a", "")
+    const { readOnly, hidden } = bounds({
+      edit: { "z/y/x/deep/**": "deny" },
+      read: { "z/y/x/deep/*": "deny" },
+    })
+    expect(readOnly).toContain(project.path("z/y/x/deep"))
+    expect(hidden).toContain(project.path("z/y/x/deep/a"))
+  })
+
+  test("makes an outside directory read-only if a rule denies it", async () => {
+    await mkdir(home.path("other"))
+    expect(bounds({ edit: { "~/other/**": "deny" } }).readOnly).toContain(home.path("other"))
+  })
+
+  test("applies the denies of the session that started this one", () => {
+    const bound = {
+      layers: [{ name: "user" as const, rules: rulesFromObject({ edit: { "src/*": "deny" } }) }],
+    }
+    const { readOnly } = commandBounds({
+      policy: { layers: [{ name: "defaults", rules: defaultRules() }], bound },
+      worktree: project.directory,
+      home: home.directory,
+      temporary: [],
+      guarded: [],
+      secret: [],
+      shown: [],
+      configDirectories: [],
+      programs: { known: false, git: false },
+      scanner,
+    })
+    expect(readOnly).toContain(project.path("src"))
   })
 
   test("makes the whole project read-only if edit is denied", () => {

@@ -174,6 +174,57 @@ await describeSandboxed("a bash command of the model", () => {
     expect((await bash(denied, other)).text).toContain("EACCES")
   })
 
+  test("cannot create, move or remove anything in a directory that a rule denies", async () => {
+    await project.write("src/generated/old.ts", "kept\n")
+    await project.write("src/generated/keep/x.ts", "x\n")
+    await project.write("src/a.ts", "a\n")
+    const edit = {
+      "*": "allow",
+      "src/generated/**": "deny",
+      "src/generated/keep/**": "allow",
+      "gone/*": "deny",
+    } as const
+    const engine = await open({ permission: { "*": "allow", edit } })
+    // The arguments of a script say nothing about its files, so only the sandbox can stop it.
+    const attempts = [
+      "cp a src/generated/new.ts",
+      "mv src/generated g2",
+      "mv src s2",
+      "rm -rf src/generated",
+      "rm src/generated/old.ts",
+      "mkdir src/generated/sub",
+      "ln -s ../../a src/generated/link",
+      "echo x >> src/generated/old.ts",
+      "mkdir -p gone && cp a gone/new.ts",
+      "mkdir other && mv -T other gone",
+    ]
+    for (const [index, attempt] of attempts.entries()) {
+      await project.write(`script-${index}.sh`, `${attempt}\n`)
+      const { text } = await bash(engine, `sh script-${index}.sh; echo "code $?"`)
+      expect(text, attempt).toMatch(/code [1-9]/)
+    }
+    expect((await readdir(project.path("src/generated"))).sort()).toEqual(["keep", "old.ts"])
+    expect(await project.read("src/generated/old.ts")).toBe("kept\n")
+    expect(existsSync(project.path("gone"))).toBe(false)
+    await project.write(
+      "allowed.sh",
+      "echo y > src/generated/keep/y.ts && mv src/a.ts src/b.ts && cp a src/c.ts\n",
+    )
+    expect((await bash(engine, 'sh allowed.sh; echo "code $?"')).text).toContain("code 0")
+  })
+
+  test("cannot rename a directory that contains a denied file", async () => {
+    await project.write("keys/private/one", "hidden\n")
+    const engine = await open({
+      permission: { "*": "allow", read: { "*": "allow", "keys/private/*": "deny" } },
+    })
+    for (const attempt of ["mv keys k2", "mv keys/private keys/public", "cat keys/private/one"]) {
+      await project.write("script.sh", `${attempt}\n`)
+      const { text } = await bash(engine, 'sh script.sh; echo "code $?"')
+      expect(text, attempt).toMatch(/code [1-9]/)
+    }
+  })
+
   test("can commit, but cannot change hooks", async () => {
     const engine = await open()
     const { text } = await bash(engine, "git add a && git -c x=y status >/dev/null; echo")
