@@ -1,5 +1,6 @@
 import { detectLoop } from "../permission/doom-loop.ts"
 import { PermissionError } from "../permission/errors.ts"
+import type { PermissionAsk } from "../permission/request.ts"
 import type { CallReference } from "../schema/permission.ts"
 import type { AskRequest } from "../tool/context.ts"
 import { canonicalJson, isRecord } from "../util/json.ts"
@@ -18,7 +19,7 @@ export interface AskOptions {
 
 /** Requests permission for a call. Throws `PermissionError`, or the signal's reason. */
 export function ask(
-  request: AskRequest,
+  request: AskRequest & Pick<PermissionAsk, "alias">,
   { call }: PreparedCall,
   step: Step,
   { signal, announce }: AskOptions,
@@ -51,8 +52,8 @@ export async function askAboutLoop(
 }
 
 /**
- * Requests permission before a third-party tool runs, even if the tool also requests permission itself. Throws
- * `PermissionError`. Throws `TypeError` if the `ask` function of the tool does not return patterns.
+ * Requests permission before a third-party tool runs, even if the tool also requests permission itself. Rules can use
+ * the tool's id and the name that its author gave it. Throws `PermissionError`. Throws `TypeError` if the `ask` function of the tool does not return patterns.
  */
 export async function askForThirdParty(
   prepared: PreparedCall,
@@ -64,8 +65,9 @@ export async function askForThirdParty(
   const named = tool.definition.ask
     ? namedPatterns(tool.id, tool.definition.ask(args))
     : { patterns: [canonicalJson(state.input)] }
+  const alias = step.active.run.engine.registry.aliasOf(tool.id)
   const metadata = { tool: tool.id, input: state.input }
-  await ask({ permission: tool.id, ...named, metadata }, prepared, step, options)
+  await ask({ permission: tool.id, alias, ...named, metadata }, prepared, step, options)
 }
 
 /** Returns the reference that identifies a call in requests and questions. */

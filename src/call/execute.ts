@@ -61,6 +61,7 @@ export async function executeCall(
     step.report(call.callID, state).catch((error: unknown) => engine.onEscape(tool.id, error))
   })
 
+  let wasAsked = false
   const over = new AbortController()
   const waits = createUserWaits()
   const ended = () => ({ at: currentTime(), waited: waits.total() })
@@ -68,6 +69,7 @@ export async function executeCall(
     limit,
     waits,
     announce,
+    wasAsked: () => wasAsked,
     signal: AbortSignal.any([limit.signal, over.signal]),
     onProgress(update) {
       if (state.status !== "running") return
@@ -85,7 +87,13 @@ export async function executeCall(
   try {
     assertNotHandedOver(step)
     await askAboutLoop(prepared, past, step, { signal: run.signal, announce })
-    await askForThirdParty(prepared, step, { signal: run.signal, announce })
+    await askForThirdParty(prepared, step, {
+      signal: run.signal,
+      announce() {
+        wasAsked = true
+        return announce()
+      },
+    })
     throwIfAborted(run.signal)
     const harmless = onlyReads(tool) || asksFirst(tool)
     state = start(prepared.state, prepared.state.input, currentTime(), { harmless })

@@ -101,21 +101,18 @@ export async function prepareCall(call: Call, step: Step): Promise<PreparedCall 
   }
 }
 
-function findTool(name: string, { offered, active }: Step) {
-  const exact = offered.get(name) ?? active.deferred?.get(name)
+function findTool(
+  name: string,
+  { offered, active }: Step,
+): { tool: OfferedTool; repaired?: string } | undefined {
+  const called = (id: string) => offered.get(id) ?? active.deferred?.get(id)
+  const id = active.run.engine.registry.idOf(name) ?? name
+  // A tool of the host is not in the registry.
+  const exact = called(name) ?? called(id)
   if (exact) return { tool: exact }
-  const near = byOwnName(name, offered) ?? repairName(name, [...offered.keys()])
+  const near = repairName(name, [...offered.keys()])
   const tool = near === undefined ? undefined : offered.get(near)
   return tool ? { tool, repaired: `the name "${name}" was read as "${tool.id}"` } : undefined
-}
-
-/**
- * Returns the id of the tool whose author gave it this name, if there is exactly one. The tool is offered under another
- * name.
- */
-function byOwnName(name: string, offered: ReadonlyMap<string, OfferedTool>): string | undefined {
-  const called = [...offered.values()].filter(({ ownName }) => ownName === name)
-  return called.length === 1 ? called[0]?.id : undefined
 }
 
 type ParsedInput =

@@ -19,6 +19,8 @@ export interface ContextHooks {
   onAllowed(): Promise<void>
   /** Resolves when the call is stored and announced, so that a question can refer to it. */
   announce(): Promise<void>
+  /** Returns true if the user was asked before the tool started. */
+  wasAsked(): boolean
 }
 
 /** Creates the context of one call. It contains the capabilities of the run that tools from this source may use. */
@@ -40,12 +42,19 @@ export function createToolContext(prepared: PreparedCall, step: Step, hooks: Con
       return answer()
     })
 
-  async function askUser(request: AskRequest): Promise<void> {
-    // The permission named after a third-party tool was granted before the tool started. Rules can still deny the
-    // request, but the user is not asked twice.
-    if (!isBuiltin && request.permission === tool.id) {
-      const { action } = await engine.permission.check(request, scope)
-      if (action !== "deny") return
+  const alias = isBuiltin ? undefined : engine.registry.aliasOf(tool.id)
+
+  async function askUser(given: AskRequest): Promise<void> {
+    const { permission } = given
+    const isOwn = !isBuiltin && (permission === tool.id || (permission === alias?.name && !alias.tightenOnly))
+    // A tool cannot choose the second name itself.
+    const request = isOwn ? { ...given, permission: tool.id, alias } : { ...given, alias: undefined }
+    // The permission named after a third-party tool was granted before the tool started. Rules can still refuse the
+    // request or ask about its patterns, but the user is not asked twice.
+    if (isOwn) {
+      const { action, checks } = await engine.permission.check(request, scope)
+      const named = checks.some(({ action, rule }) => action === "ask" && rule && rule.pattern !== "*")
+      if (action !== "deny" && (hooks.wasAsked() || !named)) return
     }
     await waiting((begin) =>
       ask(request, prepared, step, {

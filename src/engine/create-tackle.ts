@@ -365,7 +365,10 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
       await policies.load(outside)
       const policy = () => policies.of(outside, agent)
       const scope = { directory, worktree, policy, own: [], searchPath: environment.PATH }
-      return hide(await permission.explain(request, scope))
+      const tool = registry.idOf(request.permission)
+      const named =
+        tool === undefined ? request : { ...request, permission: tool, alias: registry.aliasOf(tool) }
+      return hide(await permission.explain(named, scope))
     },
     grants: async () => hide(await grants.list()),
     revoke: grants.revoke,

@@ -50,7 +50,7 @@ export interface CallerCall {
 export interface CallerOptions {
   /** Name of the agent whose rules and tools apply. Default: the engine's default agent. */
   agent?: string
-  /** Ids of the tools to offer. Default: all tools of the agent. */
+  /** Ids or aliases of the tools to offer. Default: all tools of the agent. */
   tools?: readonly string[]
   /** False if no user can answer questions. Tools that ask questions are then not offered. */
   questions?: boolean
@@ -102,7 +102,7 @@ interface CallerState {
   id: string
   files: FileTracker
   todo?: TodoCapability
-  /** Ids of the offered tools. If undefined, all tools of the agent are offered. */
+  /** Ids or aliases of the offered tools. If undefined, all tools of the agent are offered. */
   chosen?: ReadonlySet<string>
   questions?: boolean
 }
@@ -111,6 +111,12 @@ interface CallerState {
 export function createStandaloneCalls(engine: SessionEngine, options: StandaloneOptions): StandaloneCalls {
   const { directory, worktree, defaultAgent, hide } = options
   const running = new Set<Promise<unknown>>()
+
+  function isChosen({ chosen }: CallerState, { id }: { id: string }): boolean {
+    return (
+      chosen === undefined || [...chosen].some((name) => name === id || engine.registry.idOf(name) === id)
+    )
+  }
 
   async function activate(state: CallerState, name: string, given: Partial<Run> & { signal: AbortSignal }) {
     await engine.definitions.follow()
@@ -215,10 +221,6 @@ export function createStandaloneCalls(engine: SessionEngine, options: Standalone
 }
 
 const notChosen = { offered: false, reason: "it is not among the chosen tools" }
-
-function isChosen({ chosen }: CallerState, { id }: { id: string }): boolean {
-  return chosen?.has(id) ?? true
-}
 
 /** Creates an in-memory to-do list, which lasts as long as its caller. */
 function createTodoList(): TodoCapability {

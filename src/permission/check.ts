@@ -34,7 +34,14 @@ export async function checkRequest(
 ): Promise<DetailedVerdict> {
   const policy = expandPolicy(scope.policy(), home)
   const { checks, commands } = await expand(request, scope, policy, home)
-  const details = distinct(checks).map((check) => ({ check, judgement: judgeCheck(check, policy) }))
+  const details = distinct(checks).map((check) => {
+    const judgement = judgeCheck(check, policy)
+    // The user sees the name that the deciding rule has, so that a rule for it answers the request.
+    return {
+      check: judgement.name === undefined ? check : { ...check, permission: judgement.name },
+      judgement,
+    }
+  })
   const verdict: DetailedVerdict = {
     action: "allow",
     checks: details.map(({ check, judgement }) => describe(check, judgement)),
@@ -85,7 +92,10 @@ async function expand(
     return { checks: [...checks, ...outside], commands: parts.flatMap((part) => part.commands) }
   }
   const checks = patterns.map((pattern) =>
-    withRemembered({ permission, pattern, forms: [pattern], options: namedRules(permission) }, remember),
+    withRemembered(
+      { permission, pattern, forms: [pattern], options: { ...namedRules(permission), alias: request.alias } },
+      remember,
+    ),
   )
   // A search in a file shows its lines, so it needs `read`. A search in a directory skips secrets.
   const files = permission === "grep" ? (request.paths ?? []).map((path) => locate(path)) : []

@@ -65,7 +65,9 @@ export async function explainRequest(
         reason,
       }))
     : checks
-        .filter(({ permission }) => permission === permissionType(request.permission))
+        .filter(({ permission }) =>
+          [permissionType(request.permission), request.alias?.name].includes(permission),
+        )
         .map(({ pattern, verdict, rule, reason }) => ({ argv: [], pattern, verdict, rule, reason }))
   return explanation(verdict.action, commands, checks)
 }
@@ -119,7 +121,7 @@ function explainCheck(
   policy: Policy,
   show: RuleWriter,
 ): ExplainedCheck {
-  const { permission, pattern, forms, resolved, own } = check
+  const { permission, pattern, forms, resolved, own, options } = check
   const { rule, layer, action } = judgement
   return {
     permission,
@@ -128,7 +130,7 @@ function explainCheck(
     rule: rule && show({ rule, layer }),
     reason: judged?.reason ?? (own ? "the file belongs to the session" : undefined),
     resolved,
-    shadowed: matchingRules(policy, permission, forms)
+    shadowed: matchingRules(policy, permission, forms, options.alias)
       .filter((match) => match.rule !== rule)
       .map(show),
   }

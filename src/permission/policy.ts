@@ -32,10 +32,21 @@ export interface Judgement {
   action: Action
   rule?: Rule
   layer?: Layer["name"] | "ceiling"
+  /** The second name of the permission, if a rule for it decided. */
+  name?: string
+}
+
+/** A second name of a permission, such as the id that the author of a custom tool chose. */
+export interface Alias {
+  name: string
+  /** True if the name is not the tool's alone. Its rules then cannot loosen the verdict. */
+  tightenOnly: boolean
 }
 
 /** Options that limit which rules can decide. */
 export interface JudgeOptions {
+  /** A second name of the permission. See {@link judge}. */
+  alias?: Alias | undefined
   /** Returns true if an allow rule counts. Other allow rules are ignored. Default: every allow rule counts. */
   counts?: (rule: Rule) => boolean
   /**
@@ -57,6 +68,9 @@ export interface JudgeOptions {
 /**
  * Returns the verdict on one text. `forms` lists its spellings, such as a relative and an absolute path. A rule matches
  * if it matches one of them. A deny of the user layer is final. A grant cannot override a deny.
+ *
+ * If the permission has a second name, a rule for one of the names overrules rules for both, such as those for `*`. Of
+ * rules for different names, the stricter applies.
  */
 export function judge(
   policy: Policy,
@@ -64,10 +78,29 @@ export function judge(
   forms: readonly string[],
   options: JudgeOptions = {},
 ): Judgement {
-  const own = judgeAlone(policy, permission, forms, options)
+  const own = judgeNames(policy, permission, forms, options)
   if (!policy.bound) return own
   const bound = judge(policy.bound, permission, forms, options)
   return isStricter(bound.action, own.action) ? bound : own
+}
+
+function judgeNames(
+  policy: Policy,
+  permission: string,
+  forms: readonly string[],
+  options: JudgeOptions,
+): Judgement {
+  const own = judgeAlone(policy, permission, forms, options)
+  const { alias } = options
+  if (!alias) return own
+  const other = { ...judgeAlone(policy, alias.name, forms, options), name: alias.name }
+  const stricter = isStricter(other.action, own.action) ? other : own
+  // A rule that concerns both names was overruled by the later rule for the other name.
+  const isOwn = own.rule !== undefined && !concerns(own.rule, alias.name)
+  const isOther = other.rule !== undefined && !concerns(other.rule, permission)
+  if (alias.tightenOnly) return isOther && other.layer !== "defaults" ? stricter : own
+  if (isOwn !== isOther) return isOwn ? own : other
+  return stricter
 }
 
 function judgeAlone(
@@ -95,10 +128,16 @@ export function matchingRules(
   policy: Policy,
   permission: string,
   forms: readonly string[],
+  alias?: Alias,
 ): Required<Pick<Judgement, "rule" | "layer">>[] {
   const groups = [...policy.layers, { name: "ceiling" as const, rules: policy.ceiling ?? [] }]
   return groups.flatMap(({ name, rules }) =>
-    rules.filter((rule) => matches(rule, permission, forms)).map((rule) => ({ rule, layer: name })),
+    rules
+      .filter(
+        (rule) =>
+          matches(rule, permission, forms) || (alias !== undefined && matches(rule, alias.name, forms)),
+      )
+      .map((rule) => ({ rule, layer: name })),
   )
 }
 
@@ -106,11 +145,13 @@ export function matchingRules(
  * Returns false if the policy denies every request for this permission. Its tools are then not offered. Judges the
  * pattern of each rule that does not deny, because only such a pattern can be an exception to a general deny.
  */
-export function isOffered(policy: Policy, permission: string): boolean {
+export function isOffered(policy: Policy, permission: string, alias?: Alias): boolean {
   const patterns = allRules(policy)
     .filter((rule) => rule.action !== "deny")
     .map((rule) => rule.pattern)
-  return [wildcardProbe, ...patterns].some((text) => judge(policy, permission, [text]).action !== "deny")
+  return [wildcardProbe, ...patterns].some(
+    (text) => judge(policy, permission, [text], { alias }).action !== "deny",
+  )
 }
 
 function allRules({ layers, ceiling = [], bound }: Policy): Rule[] {

@@ -1,9 +1,11 @@
 import type { Action, CallReference, Rule } from "../schema/permission.ts"
-import type { JudgeOptions, Layer, Policy } from "./policy.ts"
+import type { Alias, JudgeOptions, Layer, Policy } from "./policy.ts"
 
 /** A permission request of a call. It has the same shape as `AskRequest` of the tools. */
 export interface PermissionAsk {
   permission: string
+  /** A second name of the permission, which rules can use. */
+  alias?: Alias | undefined
   patterns: string[]
   always?: string[]
   /** The files and directories that the call uses. A path outside the worktree requires `external_directory`. */

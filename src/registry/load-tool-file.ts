@@ -4,7 +4,6 @@ import { basename, dirname, extname } from "node:path"
 import { promisify } from "node:util"
 import type { ProgramHost } from "../external-tool/program.ts"
 import { problemOfTool, readTool } from "../tool/plain-tool.ts"
-import { isTool } from "../tool/tool.ts"
 import { within } from "../util/abort.ts"
 import { errorMessage, TackleError } from "../util/errors.ts"
 import { type FileStamps, stampFiles } from "../util/file-stamp.ts"
@@ -125,9 +124,7 @@ function toolsOf(module: Record<string, unknown>, path: string): RegisteredTool[
     // Node adds this export to CommonJS modules. It repeats the default export.
     if (key === "module.exports") return []
     const tool = readTool(key === "default" ? name : `${name}_${key}`, value)
-    if (!tool) return []
-    const ownName = isTool(value) && value.id !== tool.id ? value.id : undefined
-    return [{ tool, source: { kind: "file", path } as const, ownName }]
+    return tool ? [{ tool, source: { kind: "file", path } as const }] : []
   })
 }
 

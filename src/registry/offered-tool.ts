@@ -7,8 +7,6 @@ import type { RegisteredTool, ToolSource } from "./registered-tool.ts"
 /** A tool as offered to an agent and model. */
 export interface OfferedTool {
   id: string
-  /** Name that the author gave the tool, if it differs from the id. Users can use this name in rules. */
-  ownName?: string
   definition: Definition
   /** JSON Schema of the parameters as sent to the model. */
   schema: JsonSchema
@@ -20,7 +18,7 @@ export interface OfferedTool {
  * longer than `limitMs` or the definition is invalid.
  */
 export async function prepareTool(
-  { tool, source, ownName }: RegisteredTool,
+  { tool, source }: RegisteredTool,
   agent: string,
   limitMs = defaultInitLimitMs,
 ): Promise<OfferedTool> {
@@ -30,7 +28,7 @@ export async function prepareTool(
   const { definition } = inTime
   checkDefinition(definition)
   const schema = definition.jsonSchema ?? toJsonSchema(definition.parameters)
-  return { id: tool.id, definition, schema, source, ownName }
+  return { id: tool.id, definition, schema, source }
 }
 
 /** Prepares a tool of the host application that is not in the registry. */

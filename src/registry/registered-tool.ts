@@ -5,8 +5,6 @@ import type { Info } from "../tool/tool.ts"
 /** A tool with its origin, before it is prepared for an agent. */
 export interface RegisteredTool {
   tool: Info
-  /** Name that the author gave the tool, if it is offered under another name. */
-  ownName?: string | undefined
   source: ToolSource
   /** Returns why the tool is unavailable regardless of the rules, such as a missing backend or a disabled flag. */
   unavailableReason?: (scope: ToolScope) => string | undefined

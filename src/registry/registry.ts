@@ -1,4 +1,5 @@
-import { isOffered } from "../permission/policy.ts"
+import { type Alias, isOffered } from "../permission/policy.ts"
+import { permissionType } from "../permission/rules.ts"
 import type { Info } from "../tool/tool.ts"
 import { errorMessage } from "../util/errors.ts"
 import type { JsonSchema } from "../util/json-schema.ts"
@@ -18,12 +19,22 @@ export interface Registry {
   /** Returns all ids in the order in which tools are offered. */
   ids(): string[]
   get(id: string): RegisteredTool | undefined
+  /**
+   * Returns the id of the tool that a call means: the tool with this id, or the only tool to which its author gave this
+   * name.
+   */
+  idOf(name: string): string | undefined
+  /**
+   * Returns the name that the author gave a tool, if it differs from the id. Rules can use both names. Rules for a name
+   * that also belongs to another tool or to a permission can only tighten.
+   */
+  aliasOf(id: string): Alias | undefined
   /** Returns the tools to offer to the agent and model. The order is stable, so that prompt caches stay valid. */
   tools(scope: ToolScope): Promise<OfferedTool[]>
   /**
-   * Returns why the rules or the config make an existing tool unavailable. Undefined for other tools and unknown ids.
+   * Returns why the rules or the config make an existing tool unavailable. Undefined for other tools and unknown names.
    */
-  unavailableReason(id: string, scope: ToolScope): string | undefined
+  unavailableReason(name: string, scope: ToolScope): string | undefined
   /** Returns all tools, with the reason for those that are not offered. */
   list(scope: ToolScope): Promise<ToolListing[]>
   /** Returns the tools that the last listing omitted, with the reasons. */
@@ -40,6 +51,8 @@ export interface Registry {
 /** A line of `tackle tool list --all`. */
 export interface ToolListing {
   id: string
+  /** The name that the author gave the tool, if it differs from the id. Calls can use both. */
+  alias?: string
   description: string
   parameters: JsonSchema
   source: string
@@ -72,12 +85,27 @@ export function createRegistry(options: {
 }): Registry {
   const { files, dynamic, onProblem } = options
   const override = new Set(options.override)
-  const rules = createOfferRules(options.disabled ?? new Set())
+  const rules = createOfferRules(options.disabled ?? new Set(), aliasOf)
   let prepared = new WeakMap<Info, Map<string, Promise<OfferedTool>>>()
   let listedFrom = new WeakMap<readonly OfferedTool[], LoadedTools | "none">()
   let problems: RegistryProblem[] = []
   let byId = mergeAll([])
   const reported = new Set(problems.map(textOf))
+
+  function aliasOf(id: string): Alias | undefined {
+    const name = byId.get(id)?.tool.alias
+    if (name === undefined) return undefined
+    const isShared = [...byId.values()].some(
+      ({ tool }) => tool.id === name || (tool.alias === name && tool.id !== id),
+    )
+    return { name, tightenOnly: isShared || permissionNames.has(permissionType(name)) }
+  }
+
+  function idOf(name: string): string | undefined {
+    if (byId.has(name)) return name
+    const named = [...byId.values()].filter(({ tool }) => tool.alias === name)
+    return named.length === 1 ? named[0]?.tool.id : undefined
+  }
 
   async function refresh(): Promise<void> {
     await files?.read()
@@ -130,6 +158,8 @@ export function createRegistry(options: {
   return {
     ids: () => [...byId.keys()],
     get: (id) => byId.get(id),
+    idOf,
+    aliasOf,
     async tools(scope) {
       const listed = listedFrom
       await refresh()
@@ -141,16 +171,19 @@ export function createRegistry(options: {
       listed.set(offered, from)
       return offered
     },
-    unavailableReason(id, scope) {
-      return byId.has(id) ? rules.unavailableReason(id, scope) : undefined
+    unavailableReason(name, scope) {
+      const id = idOf(name)
+      return id === undefined ? undefined : rules.unavailableReason(id, scope)
     },
     async list(scope) {
       await refresh()
       return Promise.all(
         [...byId.values()].map(async (entry): Promise<ToolListing> => {
           const { tool, reason } = await consider(entry, scope, rules.against(entry, scope))
+          const { id, alias } = entry.tool
           return {
-            id: entry.tool.id,
+            id,
+            alias: alias !== undefined && idOf(alias) === id ? alias : undefined,
             description: tool?.definition.description ?? "",
             parameters: tool?.schema ?? {},
             source: describeSource(entry.source),
@@ -170,6 +203,11 @@ export function createRegistry(options: {
       listedFrom = new WeakMap()
     },
   }
+}
+
+/** Returns the tool that a user or client calls by this id or alias. */
+export function findListing(name: string, tools: readonly ToolListing[]): ToolListing | undefined {
+  return tools.find(({ id }) => id === name) ?? tools.find(({ alias }) => alias === name)
 }
 
 function textOf({ file, message }: RegistryProblem): string {
@@ -213,16 +251,18 @@ function mergeTools(
  * some of which allow everything, would match it.
  */
 const permissionNames: ReadonlySet<string> = new Set(
-  "todo external_directory doom_loop network private_network sandbox_escape".split(" "),
+  "todo external_directory doom_loop network private_network sandbox_escape mcp_sampling".split(" "),
 )
 
 /** Decides which tools are offered. The reasons are texts for users and models. */
-function createOfferRules(disabled: ReadonlySet<string>) {
+function createOfferRules(disabled: ReadonlySet<string>, aliasOf: Registry["aliasOf"]) {
   function ruledOut(id: string, scope: ToolScope): string | undefined {
-    if (disabled.has(id)) return "disabled in the configuration (tools)"
+    const alias = aliasOf(id)
+    if (disabled.has(id) || (alias && disabled.has(alias.name)))
+      return "disabled in the configuration (tools)"
     const unavailable = scope.unavailable?.[id]
     if (unavailable !== undefined) return unavailable
-    if (!isOffered(scope.policy, permissionOf(id)))
+    if (!isOffered(scope.policy, permissionOf(id), alias))
       return `no permission rule allows it for the agent ${scope.agent}`
     const served = serves[id]
     return served !== undefined && ruledOut(served, scope) !== undefined

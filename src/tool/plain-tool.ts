@@ -1,15 +1,18 @@
 import * as z from "zod"
 import { isRecord } from "../util/json.ts"
 import type { ToolContext } from "./context.ts"
-import { type Definition, define, type Info, isTool, type ToolResult } from "./tool.ts"
+import { type Definition, define, type Info, isTool, isToolId, type ToolResult } from "./tool.ts"
 
 /**
- * Returns a tool with this id for an export of a file or plugin: either `Tool.define(…)` or a plain object
+ * Returns a tool with this id, and the author's own id as its alias, for an export of a file or plugin: either `Tool.define(…)` or a plain object
  * `{ description, args, execute }`. Returns undefined for any other value. Throws `TypeError` if the id is invalid or
  * a field is from a zod version other than 4.
  */
 export function readTool(id: string, value: unknown): Info | undefined {
-  if (isTool(value)) return define(id, (ctx) => value.init(ctx))
+  if (isTool(value)) {
+    const tool = define(id, (ctx) => value.init(ctx))
+    return value.id !== id && isToolId(value.id) ? { ...tool, alias: value.id } : tool
+  }
   if (!isPlainTool(value) || problemOfTool(value) !== undefined) return undefined
   const definition: Definition = {
     description: value.description,

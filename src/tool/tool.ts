@@ -78,6 +78,8 @@ export interface Handover {
 /** A tool with its id. The tool does nothing before `init`, which returns a new definition each time. */
 export interface Info<P extends z.ZodType = z.ZodType> {
   readonly id: string
+  /** The id that the author chose, if the tool is offered under another id. Calls and rules can use both. */
+  readonly alias?: string
   init(ctx?: InitContext): Promise<Definition<P>>
 }
 
@@ -89,7 +91,7 @@ export function define<P extends z.ZodType>(
   id: string,
   init: Definition<P> | ((ctx?: InitContext) => Promise<Definition<P>> | Definition<P>),
 ): Info<P> {
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(id)) {
+  if (!isToolId(id)) {
     throw new TypeError(`Invalid tool id "${id}": use 1 to 64 letters, digits, "_" or "-".`)
   }
   return {
@@ -98,6 +100,11 @@ export function define<P extends z.ZodType>(
       return typeof init === "function" ? await init(ctx) : { ...init }
     },
   }
+}
+
+/** Returns true for an id that providers accept. */
+export function isToolId(id: string): boolean {
+  return /^[A-Za-z0-9_-]{1,64}$/.test(id)
 }
 
 /** Returns true for a tool created by {@link define}, even in another copy of this module. */

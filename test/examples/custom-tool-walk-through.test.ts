@@ -75,3 +75,32 @@ test("offers a tool under its file name, accepts its own name, and applies rules
   await machine.run(["run", "--allow", "loud", "--allow", "shout_text", prompt])
   expect(requests[3]?.body.messages.at(-1)?.content).toBe("TEST")
 })
+
+test.each(["my_tool", "my_custom_tool"])(
+  "runs a tool unasked if a rule for its defined id allows it, when called as %s",
+  async (called) => {
+    const files = {
+      ".opencode/tool/my_tool.ts": source.replaceAll("shout_text", "my_custom_tool"),
+      ".opencode/config.toml": '[permission]\nmy_custom_tool = "allow"\n',
+    }
+    const input = { text: "test" }
+    const machine = await createMachine({
+      files,
+      script: [{ calls: [{ name: called, arguments: input }] }, { text: "Done." }],
+    })
+    await machine.run(["trust", "--yes"])
+    const { code, stdout } = await machine.run(["run", "--format", "json", prompt])
+    expect(code).toBe(0)
+    expect(stdout).not.toContain('"type":"permission.asked"')
+    expect(machine.server.requests[1]?.body.messages.at(-1)?.content).toBe("TEST")
+    expect(await machine.run(["tool", "call", called, JSON.stringify(input)])).toMatchObject({
+      code: 0,
+      stdout: "TEST\n",
+    })
+    const check = await machine.run(["permission", "check", called, JSON.stringify(input)])
+    expect(check).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^allow\n.*allow my_custom_tool: \*/s),
+    })
+  },
+)

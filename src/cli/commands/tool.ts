@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 import type { Command } from "commander"
-import type { ToolListing } from "../../registry/registry.ts"
+import { findListing, type ToolListing } from "../../registry/registry.ts"
 import type { PermissionRequest } from "../../schema/permission.ts"
 import { UsageError } from "../../util/errors.ts"
 import { isRecord } from "../../util/json.ts"
@@ -82,8 +82,7 @@ function textOf({ description, offered, reason, source }: ToolListing, room: num
 /** Runs `tackle tool schema <id>`. */
 export async function showSchema(id: string, flags: WorkspaceFlags): Promise<void> {
   const tools = await readTools(flags)
-  const tool = tools.find((entry) => entry.id === id)
-  if (!tool) throw noTool(id, tools)
+  const tool = findTool(id, tools)
   printJson({ name: tool.id, description: tool.description, parameters: tool.parameters })
 }
 
@@ -104,8 +103,7 @@ export async function callTool(id: string, input: string, flags: ToolCallFlags):
     try {
       const scope = { signal: stopped, agent: flags.agent }
       const tools = await tackle.tools(scope)
-      const tool = tools.find((each) => each.id === id)
-      if (!tool) throw noTool(id, tools)
+      const tool = findTool(id, tools)
       const text = input === "-" ? readFileSync(0, "utf8") : input
       reportUnknownKeys(tool, text)
       const { state } = await tackle.callTool({ tool: id, input: text, ...scope })
@@ -126,6 +124,13 @@ function reportUnknownKeys({ id, parameters }: ToolListing, text: string): void 
   const read = repairArguments(text)
   if (!read.ok) return
   for (const line of unknownKeys(parameters, read.value)) warn(`${id}: ${line}`)
+}
+
+/** Returns the tool with this id or alias. Throws `UsageError` if no tool has it. */
+function findTool(name: string, tools: readonly ToolListing[]): ToolListing {
+  const tool = findListing(name, tools)
+  if (tool) return tool
+  throw noTool(name, tools)
 }
 
 function noTool(id: string, tools: readonly ToolListing[]): UsageError {

@@ -6,7 +6,7 @@ import {
 } from "@modelcontextprotocol/server"
 import type { Caller } from "../../engine/standalone-calls.ts"
 import type { Tackle } from "../../engine/tackle.ts"
-import type { ToolListing } from "../../registry/registry.ts"
+import { findListing, type ToolListing } from "../../registry/registry.ts"
 import type { ToolStateCompleted } from "../../schema/tool-state.ts"
 import { UsageError } from "../../util/errors.ts"
 import { canonicalJson } from "../../util/json.ts"
@@ -52,9 +52,9 @@ export function offerTools(
   server.setRequestHandler("tools/call", async ({ params: { name, arguments: input = {} } }, context) => {
     const listed = await caller().tools(context.mcpReq.signal)
     await withoutFailing(notifyUnless(listed))
-    assertOffered(name, listed)
-    const { state, hint } = await calls.run(context, { tool: name, input })
-    if (state.status === "completed") await withoutFailing(onCompleted(name, state))
+    const tool = offeredTool(name, listed)
+    const { state, hint } = await calls.run(context, { tool, input })
+    if (state.status === "completed") await withoutFailing(onCompleted(tool, state))
     const result = await contentOf(state)
     if (hint !== undefined) result.content.push({ type: "text", text: hint })
     return result
@@ -78,7 +78,7 @@ export function offerTools(
     },
     async has(name, signal) {
       const listed = await caller().tools(signal)
-      return listed.some(({ id, offered }) => id === name && offered)
+      return findListing(name, listed)?.offered ?? false
     },
   }
 }
@@ -89,9 +89,9 @@ function toTool({ id, description, parameters, source, offered }: ToolListing): 
   return [{ name: id, description, inputSchema: { ...parameters, type: "object" }, annotations }]
 }
 
-function assertOffered(name: string, listed: readonly ToolListing[]): void {
-  const tool = listed.find(({ id }) => id === name)
-  if (tool?.offered) return
+function offeredTool(name: string, listed: readonly ToolListing[]): string {
+  const tool = findListing(name, listed)
+  if (tool?.offered) return tool.id
   const why = tool ? `The tool "${name}" is not offered: ${tool.reason}` : `Unknown tool "${name}"`
   throw new ProtocolError(ProtocolErrorCode.InvalidParams, `${why}. Available: ${availableIDs(listed)}.`)
 }
@@ -117,7 +117,7 @@ export async function assertChosenTools(
     if (!tools) return
     const listed = await caller.tools(signal)
     for (const id of tools) {
-      const tool = listed.find((entry) => entry.id === id)
+      const tool = findListing(id, listed)
       // The tool `question` is offered only if a client can show forms.
       if (tool?.offered || id === "question") continue
       if (tool) throw new UsageError(`The tool "${id}" cannot be offered: ${tool.reason} (--tools).`)
