@@ -88,8 +88,8 @@ function project(): string {
 
 describe("typical commands", () => {
   it.each([
-    ["without rules", {}, 56],
-    ["with the rules of a first day", sensible, 11],
+    ["without rules", {}, 55],
+    ["with the rules of a first day", sensible, 8],
   ] as const)("%s, few of them ask", async (_, rules, limit) => {
     const worktree = project()
     const asking: string[] = []

@@ -68,9 +68,12 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
     commands.push({ command, check })
     const isAllowed = judge(policy, "bash", check.forms, check.options).action === "allow"
     const add = (found: readonly Check[]) => files.push(...(isAllowed ? found.map(coverRead) : found))
-    add(await commandFileChecks(command, directories, scope))
-    add(await deniedTrackedFiles(command, directories, scope, policy))
     const proof = proofs.get(command)
+    const named = proof?.fromInput
+      ? { ...command, argv: command.argv.filter((word) => !word.fromInput) }
+      : command
+    add(await commandFileChecks(named, directories, scope))
+    add(await deniedTrackedFiles(command, directories, scope, policy))
     if (!proof) {
       add(await directoryChecks(command, directories, scope, policy))
       add(await writeChecks(command, directories, scope, policy))
@@ -89,14 +92,17 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
       ? await wholeReadChecks({ words: proof.files, reading, directories, scope, policy })
       : []
     if (!found) {
-      check.reason ??= `the files that it reads are unknown, because its directory is unknown or contains more than ${maxEntries} entries`
+      check.reason ??= `the files that it reads are unknown, because its directory is unknown or contains more than ${maxEntries} entries or unusual names`
       continue
     }
     add(found)
+    // Listed files have plain names, so none of them is an option.
+    if (proof.fromInput)
+      Object.assign(check, { reason: undefined, options: { ...check.options, counts: undefined } })
     if (proof.git && wholeProved) check.hardenedGit = true
     check.proof = {
       permission: "bash",
-      pattern: command.pattern,
+      pattern: check.options.span ?? command.pattern,
       action: "allow",
       source: { file: "defaults: proved read-only" },
     }

@@ -100,8 +100,9 @@ async function writtenPaths(
 ): Promise<string[] | undefined> {
   const text = expandWord(word, scope.home)
   if (harmlessDevice.test(text) || /^(?:[A-Za-z][\w+.-]*:\/\/|[^/]*:)/.test(text)) return []
+  if (word.derived) return undefined
   if (word.glob) {
-    const found = await Promise.all((directories ?? []).map((directory) => globFiles(text, directory)))
+    const found = await Promise.all((directories ?? []).map((directory) => globFiles(text, directory, word)))
     const known = directories && found.every((files) => files !== undefined)
     return known
       ? found.flatMap((files, at) => (files ?? []).map((file) => resolve(directories[at] ?? "/", file)))
@@ -181,6 +182,8 @@ async function wordsChecks(words: readonly Word[], context: WordContext): Promis
   const checks: Check[] = []
   for (const word of words) {
     if (word.contained) continue
+    // Text after the host does not name a local file.
+    if (/^https?:\/\/[\w.:-]+\//.test(word.text)) continue
     if (word.dynamic)
       checks.push(unknownFile("external_directory", word), unknownRead(word.text), ...knownByName(word))
     else
@@ -205,7 +208,7 @@ async function textChecks(text: string, word: Word, context: WordContext): Promi
     possibleFile(text, word, path, scope),
   ])
   for (const directory of isAbsolute(text) ? ["/"] : (directories ?? [])) {
-    const files = await globFiles(text, directory)
+    const files = await globFiles(text, directory, word)
     if (!files) checks.push(unknownFile("read", word))
     for (const file of files ?? []) checks.push(...pathChecks(resolve(directory, file), file, name, scope))
   }

@@ -83,11 +83,12 @@ export async function wholeReadChecks(search: {
 }): Promise<Check[] | undefined> {
   const { directories, scope, policy } = search
   if (!directories) return undefined
-  const { hidden, unhidden, followsLinks, selects } = search.reading
+  const { hidden, unhidden, followsLinks, selects, plainNames } = search.reading
   const needsPermission = needsReadPermission(scope, policy)
   const reading: RecursiveReading = {
     hidden,
     selects,
+    plainNames,
     needsPermission,
     ...(followsLinks && followingLinks(needsPermission, scope)),
   }
@@ -113,7 +114,7 @@ async function pathsOf(
 ): Promise<string[] | undefined> {
   const text = expandWord(word, scope.home)
   if (!word.glob) return absolutePaths(text, word, directories) ?? []
-  const found = await Promise.all(directories.map((directory) => globFiles(text, directory)))
+  const found = await Promise.all(directories.map((directory) => globFiles(text, directory, word)))
   if (found.includes(undefined)) return undefined
   return found.flatMap((files, at) => (files ?? []).map((file) => resolve(directories[at] ?? "/", file)))
 }

@@ -29,12 +29,14 @@ export interface RecursiveReading {
   followsTo?: (directory: string) => boolean
   /** Selects files by name. Undefined: every file. */
   selects?: (name: string) => boolean
+  /** Whether the names may contain no blanks, quotes, backslashes or leading dashes. */
+  plainNames?: boolean
   needsPermission: (path: string) => boolean
 }
 
 /**
  * Returns at most ten files below a directory for which `needsPermission` is true. Returns undefined if the directory
- * has too many entries, and an empty list for a file.
+ * has too many entries or a selected name is not plain, and an empty list for a file.
  */
 export async function filesNeedingPermission(
   directory: string,
@@ -46,6 +48,7 @@ export async function filesNeedingPermission(
   const found: string[] = []
   for (const path of files) {
     if (reading.selects?.(basename(path)) === false) continue
+    if (reading.plainNames && /[\s'"\\]|\/-/.test(path.slice(directory.length))) return undefined
     if (reading.needsPermission(path)) found.push(path)
     if (found.length === maxFound) break
   }

@@ -77,15 +77,18 @@ function fromWrapper(name: string, words: readonly Word[], wrapper: Wrapping): I
     assignments.push(rest[0])
     rest = rest.slice(1)
   }
-  if (rest.length === 0) return wrapper.appends ? [argv([literalWord("echo"), unknownWord("…")])] : []
+  const appended = { ...unknownWord("…"), fromInput: true }
+  if (rest.length === 0) return wrapper.appends ? [argv([literalWord("echo"), appended])] : []
   const moved = options.some((option) => wrapper.moves?.includes(option.name))
   const placeholders = options
     .filter((option) => wrapper.replaces?.includes(option.name))
     .map(({ value }) => value?.text ?? "{}")
   const filled = rest.map((word) =>
-    placeholders.some((name) => word.text.includes(name)) ? { ...word, span: "*", dynamic: true } : word,
+    placeholders.some((name) => word.text.includes(name))
+      ? { ...word, span: "*", dynamic: true, fromInput: placeholders.includes(word.text) }
+      : word,
   )
-  return [{ ...argv(wrapper.appends ? [...filled, unknownWord("…")] : filled), moved, assignments }]
+  return [{ ...argv(wrapper.appends ? [...filled, appended] : filled), moved, assignments }]
 }
 
 /**

@@ -111,13 +111,18 @@ function withoutScript(name: string, words: readonly Word[]): readonly Word[] {
 const maxMatches = 300
 
 /**
- * Returns the files in a directory that match a glob. The paths are relative unless the glob is absolute. Returns
- * undefined if too many files match. Unlike a shell, includes hidden files.
+ * Returns the files in a directory that match the glob `pattern` of a word. The paths are relative unless the glob is
+ * absolute. Returns undefined if too many files match, or if the shell would split or expand a matching name. Unlike a
+ * shell, includes hidden files.
  */
-export async function globFiles(pattern: string, directory: string): Promise<string[] | undefined> {
+export async function globFiles(
+  pattern: string,
+  directory: string,
+  { unquoted }: Word,
+): Promise<string[] | undefined> {
   const found: string[] = []
   for await (const name of glob(pattern, { cwd: directory })) {
-    if (found.length === maxMatches) return undefined
+    if (found.length === maxMatches || (unquoted && /[\s*?[\]\\]/.test(name))) return undefined
     found.push(name)
   }
   return found

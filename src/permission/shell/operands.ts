@@ -13,6 +13,8 @@ export interface WholeReading {
   followsLinks?: boolean
   /** Selects files by name. Undefined: every file. */
   selects?: (name: string) => boolean
+  /** Whether the names may contain no blanks, quotes, backslashes or leading dashes. */
+  plainNames?: boolean
 }
 
 /** Returns true for programs that only read their operands. `risksOf` covers options that write. */

@@ -59,6 +59,13 @@ export interface Program extends WordStyle {
 
   /** How the program reads the contents of directories. Undefined if it does not. */
   directories?: DirectoryReading
+  /**
+   * How the program prints the names of files that it reads, and nothing else: with these options and at least one of
+   * `requires`.
+   */
+  lists?: { options: string; requires: readonly string[] }
+  /** Options with which the program only selects or sorts the lines of its input. */
+  selectsLines?: string
   /** How the program runs another command. `unknown` means that its arguments do not name the command. */
   wraps?: Wrapping | "shell" | "find" | "fd" | "unknown"
   /**

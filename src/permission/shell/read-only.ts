@@ -1,5 +1,6 @@
 import { protectionOf } from "../protected-files.ts"
 import { readArguments } from "./arguments.ts"
+import { printedNames } from "./find-names.ts"
 import { showsContents } from "./git-contents.ts"
 import {
   givesPattern,
@@ -13,7 +14,7 @@ import { planCommand } from "./plan.ts"
 import type { Program } from "./program.ts"
 import { findProgram, findSubcommand, gnuName } from "./program-table.ts"
 import type { PlannedCommand, ShellPlan } from "./shell-plan.ts"
-import type { Word } from "./words.ts"
+import { literalWord, type Word } from "./words.ts"
 
 /** The files that a proved read-only command reads. */
 export interface Proof {
@@ -23,6 +24,8 @@ export interface Proof {
    * How the command reads the contents of the directories in `files`, or of its working directory if `files` is empty.
    */
   recursive?: WholeReading
+  /** Whether `files` are those that the command's standard input names, not its arguments. */
+  fromInput?: true
   /** Whether the command is git, which must run in the hardened environment. */
   git: boolean
   /** Whether the command is git and may print the contents of any tracked file. */
@@ -35,16 +38,102 @@ export interface Proof {
  * plain name. Returns undefined if there is no proof. The files that the command reads are judged as `read`.
  */
 export function proveReadOnly(command: PlannedCommand): Proof | undefined {
-  const [program, ...words] = command.argv
+  const listed = command.wrapper?.input && listedFiles(command.wrapper)
+  const [program, ...words] = listed ? command.argv.map(standIn) : command.argv
   if (!program || command.opaque !== undefined || command.assignments) return undefined
-  if (command.wrapper && !isPlainWrapper(command.wrapper)) return undefined
-  if (command.argv.some((word) => word.dynamic || (word.glob && !isPlainGlob(word)))) return undefined
+  if (command.wrapper && !isPlainWrapper(command.wrapper) && !listed) return undefined
   const name = program.text
+  // `echo` only prints the names that a glob matches.
+  const isKnownWord = (word: Word) => !word.dynamic && (!word.glob || name === "echo" || isPlainGlob(word))
+  if (![program, ...words].every(isKnownWord)) return undefined
   const entry = gnuName(name) === name ? findProgram(name) : undefined
   const proof = entry && (entry.subcommands ? proveSubcommand(entry, words) : prove(entry, words))
   // `echo` prints unknown options, so they are harmless.
   if (!proof && name === "echo") return { files: [], git: false }
+  if (listed) return proof && readListed(proof, listed, entry)
   return proof && name === "git" ? { ...proof, git: true, showsTracked: showsContents(words) } : proof
+}
+
+/** Files whose names `xargs` reads. */
+interface ListedFiles {
+  /** Directories that contain the files, and files. */
+  words: Word[]
+  reading: WholeReading
+}
+
+/** Returns the files that the standard input of an `xargs` command names. Undefined if they are unknown. */
+function listedFiles({
+  argv: [program, ...options],
+  input,
+  wrapper,
+}: PlannedCommand): ListedFiles | undefined {
+  if (
+    wrapper ||
+    gnuName(program?.text ?? "") !== "xargs" ||
+    options.some(({ text }) => /^(?:-a|--arg)/.test(text))
+  )
+    return undefined
+  let source = input
+  while (source?.input && selectsLines(source)) source = source.input
+  const [name, ...words] = source?.argv ?? []
+  const proof = source && !source.input && proveReadOnly(source)
+  if (!proof || !name) return undefined
+  const entry = findProgram(name.text)
+  const names = entry?.wraps === "find" ? printedNames(words) : undefined
+  if (!names && !(entry?.lists && listsFiles(entry, words))) return undefined
+  const separated =
+    words.some(({ text }) => text === "-print0") &&
+    options.some(({ text }) => text === "-0" || text === "--null")
+  const roots = proof.files.map((word) => ({ ...word, unquoted: !separated }))
+  if (!separated && roots.some(({ text, base }) => base !== undefined || !/^[\w./@%+,=*?-]+$/.test(text)))
+    return undefined
+  const reading = names ? { hidden: true, selects: names } : proof.recursive
+  return {
+    words: roots,
+    reading: { ...reading, hidden: reading?.hidden ?? true, followsLinks: true, plainNames: !separated },
+  }
+}
+
+/** Returns true if the command prints only names of files that it reads. */
+function listsFiles({ lists, ...program }: Program, words: readonly Word[]): boolean {
+  const names = readArguments(words, program).options.map(({ name }) => name)
+  const known = lists?.options.split(" ") ?? []
+  return names.every((name) => known.includes(name)) && names.some((name) => lists?.requires.includes(name))
+}
+
+/** Returns true if the command only selects or sorts the lines of its standard input. */
+function selectsLines(command: PlannedCommand): boolean {
+  const [name, ...words] = command.argv
+  const entry = findProgram(name?.text ?? "")
+  const proof = proveReadOnly(command)
+  if (entry?.selectsLines === undefined || !proof || proof.recursive || proof.files.length > 0) return false
+  const known = entry.selectsLines.split(" ")
+  return readArguments(words, entry).options.every(
+    (option) => known.includes(option.name) || option.name === "-number",
+  )
+}
+
+/** Replaces a word that `xargs` reads by one that stands for any number of file names. */
+function standIn(word: Word): Word {
+  return word.fromInput ? { ...literalWord("listed"), glob: true, fromInput: true } : word
+}
+
+/** Returns the proof of a command that reads listed files. */
+function readListed(
+  proof: Proof,
+  { words, reading }: ListedFiles,
+  entry: Program | undefined,
+): Proof | undefined {
+  if (proof.git || !proof.files.every((word) => word.fromInput)) return undefined
+  if (proof.files.length === 0 || entry?.operands === "names")
+    return { files: [], git: false, fromInput: true }
+  const isRecursive = proof.recursive !== undefined
+  return {
+    files: words,
+    recursive: isRecursive ? { ...reading, hidden: true, selects: undefined } : reading,
+    git: false,
+    fromInput: true,
+  }
 }
 
 /**

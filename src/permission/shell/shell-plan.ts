@@ -25,6 +25,8 @@ export interface PlannedCommand {
   assignments?: readonly string[]
   /** Whether the command only runs other commands of the plan. A rule that allows those is enough. */
   transparent?: true
+  /** The previous command of the pipeline, if this command reads nothing but its standard output. */
+  input?: PlannedCommand
   /** The command of the plan that runs this one. The words may be files that the wrapper names. */
   wrapper?: PlannedCommand
 }

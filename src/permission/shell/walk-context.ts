@@ -1,7 +1,7 @@
 import type { Directories } from "./directories.ts"
 import type { ShellNode } from "./parse.ts"
 import type { PlannedCommand, PlannedFile } from "./shell-plan.ts"
-import { type Word, wordOf } from "./words.ts"
+import { type Binding, type Bindings, bindingOf, type Word, wordOf } from "./words.ts"
 
 /**
  * The commands and files of a tree. `texts` are command texts that other shells run. `problem` is the reason why the
@@ -25,6 +25,8 @@ export interface Exit {
 /** The context shared by the functions that analyze a tree. */
 export interface Walk {
   readonly found: Walked
+  /** The values of the loop variables around the current statement. */
+  bindings: Bindings
   /** Returns the text of a node as written. */
   source(node: ShellNode): string
   /** Returns the text from one index to another. */
@@ -35,6 +37,8 @@ export interface Walk {
   visit(node: ShellNode, at: Directories): Exit
   /** Returns the word of a node. Also analyzes the commands in the word. */
   readWord(node: ShellNode, at: Directories): Word
+  /** Returns the value of a loop variable for one word of the loop. Undefined if it is known only at run time. */
+  binding(node: ShellNode): Binding | undefined
   /** Analyzes the commands in the substitutions of a node and its descendants. */
   substitutionsIn(node: ShellNode, at: Directories): void
 }
@@ -60,6 +64,7 @@ export function createWalk(
 
   const walk: Walk = {
     found,
+    bindings: new Map(),
     source: (node) => text.slice(node.start, node.end),
     between: (start, end) => text.slice(start, end),
     problem(reason) {
@@ -67,10 +72,11 @@ export function createWalk(
     },
     visit: parts.visit,
     readWord(node, at) {
-      const word = wordOf(node, text)
+      const word = wordOf(node, text, walk.bindings)
       for (const substitution of word.substitutions) substitute(substitution, at)
       return word
     },
+    binding: (node) => bindingOf(node, text),
     substitutionsIn(node, at) {
       if (substitutionTypes.has(node.type)) substitute(node, at)
       else for (const child of node.children) walk.substitutionsIn(child, at)

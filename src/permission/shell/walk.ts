@@ -1,7 +1,9 @@
 import { isHarmlessLoopVariable } from "./builtins.ts"
 import { type Directories, startDirectories, union } from "./directories.ts"
 import type { ShellNode } from "./parse.ts"
+import { findProgram } from "./program-table.ts"
 import { readRedirection, statementsAfterMark } from "./redirections.ts"
+import type { PlannedCommand } from "./shell-plan.ts"
 import { assignmentProblem, readShellCommand, readSimpleCommand, readTest } from "./simple-command.ts"
 import {
   createWalk,
@@ -9,8 +11,10 @@ import {
   exitAt,
   redirectTypes,
   substitutionTypes,
+  type Walk,
   type Walked,
 } from "./walk-context.ts"
+import { type Binding, quoted } from "./words.ts"
 
 /**
  * Lists every command of the tree in text order, and the files that the shell itself opens. Tracks all possible working
@@ -100,11 +104,20 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
 
   /** Analyzes a pipeline. Each command runs in its own subshell, except for the last command in some shells. */
   function pipeline(node: ShellNode, at: Directories): Exit {
+    const { commands } = walk.found
     let directories = at
+    let input: PlannedCommand | undefined
     for (const child of statementsOf(node.children)) {
+      const first = commands.length
       const { success, failure } = visit(child, at)
       directories = union(at, union(success, failure))
+      const command = commands[first]
+      if (command && input && printsOnlyOutput(walk, child)) command.input = input
+      // Error messages in the pipe would be read as further lines.
+      input = commands.length === first + 1 && printsOnlyOutput(walk, child) ? command : undefined
     }
+    // `|&` also passes error messages on.
+    if (node.children.some(({ type }) => type === "|&")) for (const command of commands) delete command.input
     return exitAt(directories)
   }
 
@@ -127,12 +140,53 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
       walk.problem(`it contains a loop that sets ${name}`)
     const body = rest.pop()
     if (body?.type !== "do_group") return notUnderstood(node, at)
+    const exit = eachValue({ body, name, values: loopValues(walk, rest), at })
+    if (exit) return exit
     for (const value of rest) {
       const word = walk.readWord(value, at)
       if (word.problem !== undefined) walk.problem(word.problem)
-      walk.found.files.push({ kind: "mention", target: word, directories: at })
+      // If the value is known only at run time, so are the words that contain the variable.
+      if (!word.dynamic) walk.found.files.push({ kind: "mention", target: word, directories: at })
     }
     return visit(body, at)
+  }
+
+  /**
+   * Analyzes the body of a loop once for each value of its variable, and keeps equal commands only once. Returns
+   * undefined and adds nothing if the values are unknown or the body may change the variable.
+   */
+  function eachValue(loop: {
+    body: ShellNode
+    name: string
+    values?: Binding[]
+    at: Directories
+  }): Exit | undefined {
+    const { body, name, values, at } = loop
+    const assignment = new RegExp(String.raw`\b${name}\+?=|(?<!\$)\{${name}\}|\bfor\s+${name}\b`)
+    if (!values || assignment.test(walk.source(body))) return undefined
+    const { found, bindings } = walk
+    const before = { problem: found.problem, garbled: found.garbled }
+    const known = { commands: found.commands.length, files: found.files.length, texts: found.texts.length }
+    let end = at
+    for (const value of values) {
+      walk.bindings = new Map([...bindings, [name, value]])
+      const { success, failure } = visit(body, at)
+      end = union(end, union(success, failure))
+    }
+    walk.bindings = bindings
+    const added = found.commands.splice(known.commands)
+    if (
+      found.problem !== before.problem ||
+      found.garbled !== before.garbled ||
+      added.some(changesVariables)
+    ) {
+      Object.assign(found, before)
+      found.files.length = known.files
+      found.texts.length = known.texts
+      return undefined
+    }
+    found.commands.push(...new Map(added.map((command) => [keyOf(command), command])).values())
+    return exitAt(end)
   }
 
   /**
@@ -189,6 +243,52 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
     }
     return exitAt(undefined)
   }
+}
+
+/** Returns true for a simple command without redirections, except for `2>/dev/null`. */
+function printsOnlyOutput(walk: Walk, { type, children }: ShellNode): boolean {
+  if (type === "command") return true
+  const [command, redirection, ...more] = children
+  if (type !== "redirected_statement" || command?.type !== "command" || !redirection || more.length > 0)
+    return false
+  return /^2>\s*\/dev\/null$/.test(walk.source(redirection))
+}
+
+/** Maximum number of values of a loop variable. */
+const maxValues = 16
+
+/** Returns the values of a loop variable. Undefined if one is known only at run time, or if there are too many. */
+function loopValues(walk: Walk, words: readonly ShellNode[]): Binding[] | undefined {
+  // The number of analyzed commands would be multiplied.
+  if (walk.bindings.size > 0) return undefined
+  const values = words.map((word) => valuesOf(walk, word))
+  if (values.length === 0 || values.includes(undefined)) return undefined
+  const all = values.flatMap((each) => each ?? [])
+  return all.length <= maxValues ? all : undefined
+}
+
+function valuesOf(walk: Walk, node: ShellNode): Binding[] | undefined {
+  const source = walk.source(node)
+  const [, first, last] =
+    /^\{(\d{1,4})\.\.(\d{1,4})\}$/.exec(source) ?? /^\$\(seq (?:(\d{1,4}) )?(\d{1,4})\)$/.exec(source) ?? []
+  if (last === undefined) {
+    const binding = walk.binding(node)
+    return binding && [binding]
+  }
+  const [from, to] = [Number(first ?? 1), Number(last)]
+  if (from > to || to - from >= maxValues) return undefined
+  return Array.from({ length: to - from + 1 }, (_, index) => {
+    const text = `${from + index}`
+    return { text, mask: quoted.repeat(text.length) }
+  })
+}
+
+function changesVariables({ opaque, argv: [program] }: PlannedCommand): boolean {
+  return opaque !== undefined || typeof findProgram(program?.text ?? "")?.builtin === "string"
+}
+
+function keyOf({ argv, directories, wrapper }: PlannedCommand): string {
+  return JSON.stringify([argv.map(({ text, span }) => [text, span]), directories, wrapper && keyOf(wrapper)])
 }
 
 /**

@@ -17,15 +17,42 @@ export interface Word {
   tail?: string
   /** Whether the word is an unknown file below a path that another command names. */
   contained?: boolean
+  /** Whether the word is a line of the wrapper's standard input. */
+  fromInput?: boolean
+  /** Whether the word is a glob that means its matches only if their names contain no blanks or wildcards. */
+  unquoted?: boolean
+  /** Whether the word is a glob that adds text to file names, so that it may name files that do not exist. */
+  derived?: boolean
   /** Substitutions whose output becomes part of the word. */
   substitutions: ShellNode[]
   /** Why the word could not be analyzed. */
   problem?: string
 }
 
-/** Returns the word of a node. Never throws. A word that cannot be analyzed has a `problem`. */
-export function wordOf(node: ShellNode, text: string): Word {
-  return finish(draftOf(node, text))
+/** Known values of loop variables by name. */
+export type Bindings = ReadonlyMap<string, Binding>
+
+/** The value of a variable: literal text, or text with wildcards that stands for each matching file. */
+export interface Binding {
+  text: string
+  /** Has the length of `text`. See {@link Draft}. */
+  mask: string
+}
+
+/**
+ * Returns the word of a node. Never throws. A word that cannot be analyzed has a `problem`. A variable without a
+ * binding is known only at run time.
+ */
+export function wordOf(node: ShellNode, text: string, bindings?: Bindings): Word {
+  return finish(draftOf(node, text, bindings))
+}
+
+/** Returns the value of a loop variable for one word of the loop. Undefined if it is known only at run time. */
+export function bindingOf(node: ShellNode, text: string): Binding | undefined {
+  const draft = draftOf(node, text)
+  const { dynamic, base, problem } = finish(draft)
+  if (dynamic || base !== undefined || problem !== undefined) return undefined
+  return { text: draft.text, mask: draft.mask.replaceAll(/[^*?[\]]/g, quoted) }
 }
 
 /** Creates a literal word. */
@@ -66,6 +93,8 @@ function finish(draft: Draft): Word {
     word.tail = text.slice(draft.baseLength ?? 0)
   }
   if (draft.problem !== undefined) word.problem = draft.problem
+  if (glob && draft.unquoted) word.unquoted = true
+  if (glob && draft.bound !== undefined && draft.bound !== text) word.derived = true
   return word
 }
 
@@ -83,8 +112,8 @@ function spanOf(text: string, mask: string): string {
 }
 
 /** Builds the draft of a word. Never throws. */
-export function draftOf(node: ShellNode, text: string): Draft {
-  const draft: Draft = { text: "", mask: "", dynamic: false, splits: false, substitutions: [] }
+export function draftOf(node: ShellNode, text: string, bindings?: Bindings): Draft {
+  const draft: Draft = { text: "", mask: "", dynamic: false, splits: false, substitutions: [], bindings }
   read(node, text, draft, false)
   return draft
 }
@@ -102,6 +131,11 @@ export interface Draft {
   baseLength?: number
   substitutions: ShellNode[]
   problem?: string
+  /** Whether a variable that stands for files is not in quotes. */
+  unquoted?: boolean
+  /** The value of such a variable. */
+  bound?: string
+  bindings?: Bindings
 }
 
 /** Marks a literal character in a mask. */
@@ -235,8 +269,23 @@ function addExpansion(draft: Draft, node: ShellNode, source: string, inQuotes: b
     addQuoted(draft, source)
     return
   }
+  const bound = draft.bindings?.get(/^\$\{?(\w+)\}?$/.exec(source)?.[1] ?? "")
+  if (bound && (inQuotes || isOneWord(bound))) {
+    draft.text += bound.text
+    draft.mask += bound.mask
+    draft.bound ??= bound.text
+    if (!inQuotes) draft.unquoted = true
+    return
+  }
   addUnknown(draft, node, source, inQuotes)
   if (/^\$\{?[@*]/.test(source)) draft.splits = true
+}
+
+/** Returns true if the shell neither splits nor expands the value of an unquoted variable, except for its wildcards. */
+function isOneWord({ text, mask }: Binding): boolean {
+  return (
+    text !== "" && [...text].every((character, at) => mask[at] !== quoted || /[\w./:@%+,=-]/.test(character))
+  )
 }
 
 function collect(node: ShellNode, into: ShellNode[]): void {

@@ -17,7 +17,7 @@ describe("the commands of a text", () => {
     ["{ a; b; }", ["a", "b"]],
     ["if a; then b; elif c; then d; else e; fi", ["a", "b", "c", "d", "e"]],
     ["while a; do b; done", ["a", "b"]],
-    ["for f in x; do a $f; done", ["a $f"]],
+    ["for f in x; do a $f; done", ["a x"]],
     ["case $x in p) a;; q|r) b;; esac", ["a", "b"]],
     ["f() { a; }", ["a"]],
     ['a $(b) `c` "$(d)"', ["b", "c", "d", "a $(b) `c` $(d)"]],
@@ -207,7 +207,9 @@ describe("files that the shell opens", () => {
     ["a 2>&1 >&2 2>&-", []],
     ["> f", ["write f"]],
     ["{ a; } > f", ["write f"]],
-    ["for x in f g; do a; done", ["mention f", "mention g"]],
+    ["for x in f g; do a; done", []],
+    ["for x in f g; do read x; done", ["mention f", "mention g"]],
+    ["for x in $(f) g; do read x; done", ["mention g"]],
     ["cat <<E > f\nx\nE", ["write f"]],
   ])("%j", async (text, expected) => {
     expect((await planCommand(text)).files.map(({ kind, target }) => `${kind} ${target.text}`)).toEqual(

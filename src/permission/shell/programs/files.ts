@@ -22,6 +22,7 @@ export const filePrograms: ProgramTable = [
     "head",
     {
       operands: "reads",
+      selectsLines: "-n --lines",
       numbers: true,
       readOnly: "-c: -n: -q -v -z --bytes= --lines= --quiet --silent --verbose",
     },
@@ -30,6 +31,7 @@ export const filePrograms: ProgramTable = [
     "tail",
     {
       operands: "reads",
+      selectsLines: "-n --lines",
       numbers: true,
       readOnly: "-c: -n: -q -r -v -z --bytes= --lines= --quiet --silent --verbose",
     },

@@ -15,6 +15,13 @@ const awk: Program = {
 const grep: Program = {
   operands: "pattern",
   numbers: true,
+  lists: {
+    options:
+      "-E -F -G -I -L -P -R -e -i -l -m -r -s -w -x --exclude --exclude-dir --extended-regexp --files-with-matches --files-without-match --fixed-strings --ignore-case --include --perl-regexp --recursive --regexp --word-regexp",
+    requires: ["-l", "-L", "--files-with-matches", "--files-without-match"],
+  },
+  selectsLines:
+    "-E -F -G -P -e -i -m -v -w -x --extended-regexp --fixed-strings --ignore-case --invert-match --regexp",
   readOnly:
     "-A: -B: -C: -E -F -G -H -I -L -P -T -Z -a -b -c -e: -h -i -l -m: -n -o -q -r -R -s -v -w -x -z --after-context= --basic-regexp --before-context= --binary-files= --color? --colour? --context= --count --exclude-dir= --exclude= --extended-regexp --files-with-matches --files-without-match --fixed-strings --ignore-case --include= --invert-match --line-number --line-regexp --max-count= --no-filename --no-messages --null --only-matching --perl-regexp --quiet --dereference-recursive --recursive --regexp= --silent --text --with-filename --word-regexp",
   directories: {
@@ -32,6 +39,11 @@ export const textPrograms: ProgramTable = [
       risks: "--pre --hostname-bin -z|--search-zip",
       valued: "-f -E -j",
       operands: "pattern",
+      lists: {
+        options:
+          "-F -S -e -g -i -l -s -t -w -x -. --files --files-with-matches --files-without-match --fixed-strings --glob --hidden --ignore-case --max-depth --pcre2 --regexp --smart-case --sort --type --type-not --word-regexp",
+        requires: ["-l", "--files", "--files-with-matches", "--files-without-match"],
+      },
       readOnly: {
         options:
           "-A: -B: -C: -F -H -I -M: -N -P -S -T: -U -c -d: -e: -g: -i -l -m: -n -o -p -q -r: -s -t: -v -w -x -. --after-context= --before-context= --case-sensitive --color= --column --context= --count --count-matches --files --files-with-matches --files-without-match --fixed-strings --glob= --heading --hidden --ignore-case --iglob= --invert-match --json --line-number --line-regexp --max-columns= --max-count= --max-depth= --multiline --multiline-dotall --no-filename --no-heading --no-line-number --no-messages --only-matching --pcre2 --pretty --quiet --regexp= --replace= --smart-case --sort= --sortr= --stats --trim --type= --type-list --type-not= --vimgrep --with-filename --word-regexp",
@@ -97,6 +109,7 @@ export const textPrograms: ProgramTable = [
       risks: "--compress-program",
       valued: "-S -T",
       operands: "reads",
+      selectsLines: "-V -f -n -r -u --numeric-sort --reverse --unique --version-sort",
       readOnly:
         "-C -M -R -V -b -c -d -f -g -h -i -k: -n -r -s -t: -u -z --check? --dictionary-order --field-separator= --general-numeric-sort --human-numeric-sort --ignore-case --ignore-leading-blanks --key= --month-sort --numeric-sort --reverse --stable --unique --version-sort --zero-terminated",
     },
@@ -107,6 +120,7 @@ export const textPrograms: ProgramTable = [
       risks: "",
       maxOperands: 1,
       operands: "reads",
+      selectsLines: "-d -u",
       stopsAtOperand: true,
       readOnly: {
         options:
