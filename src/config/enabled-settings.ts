@@ -61,7 +61,7 @@ const notes: readonly (readonly [key: RegExp, note: string])[] = [
   [/^instructions$/, "sends the text of these files to the model"],
   [/^agent\..*\.prompt$/, "instructions for the agent"],
   [/^command\..*\.template$/, "prompt of the command; !`…` runs shell commands"],
-  [/^provider\..*\.(?:baseURL|api)$/, "receives all prompts and the API key"],
+  [/^provider\..*\.(?:baseURL|options\.api)$/, "receives all prompts and the API key"],
   [/^provider\..*\.npm$/, "a package whose code connects to the provider"],
   [/^provider\..*\.headers\./, "sent with every request"],
   [/^mcp\..*\.command$/, "a program that runs outside the sandbox"],

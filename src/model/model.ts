@@ -124,6 +124,8 @@ export const ProviderConfig = z.lazy(() =>
     /** AI SDK package. Defaults to the package of the known provider, or else to `@ai-sdk/openai-compatible`. */
     npm: z.string().min(1).optional(),
     name: text,
+    /** API of an `@ai-sdk/openai` provider. Default: `responses` if OpenAI operates the server, otherwise `chat`. */
+    api: z.enum(["chat", "responses"]).optional(),
     /** Environment variables for the key. The first one that is set is used. */
     env: z.array(z.string()).optional(),
     options: z

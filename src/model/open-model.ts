@@ -6,8 +6,15 @@ import { isStrictSchema } from "./answer-schema.ts"
 import { marksIntoTexts } from "./cache-marks.ts"
 import { alwaysStreamed, createChatBodyCache } from "./chat-completions.ts"
 import type { Credentials } from "./credentials.ts"
-import type { ModelConfig } from "./model.ts"
-import { defaultPackage, keyRemedy, optionsKeyOf, own, type Provider } from "./provider-table.ts"
+import type { ModelConfig, ProviderConfig } from "./model.ts"
+import {
+  defaultPackage,
+  keyRemedy,
+  openaiPackage,
+  optionsKeyOf,
+  own,
+  type Provider,
+} from "./provider-table.ts"
 
 /** Dependencies for opening a model. */
 export interface OpeningDependencies {
@@ -56,7 +63,7 @@ export async function openModel(
 
   const moved = row?.baseURLVariable === undefined ? undefined : environment[row.baseURLVariable]
   const factory: ModelFactory = await openPackage(
-    npm,
+    { npm, api: config.api },
     {
       ...rest,
       name: id,
@@ -149,10 +156,14 @@ type ModelFactory = (modelID: string) => LanguageModelV4
  * version of the provider interface.
  */
 async function openPackage(
-  npm: string,
+  { npm, api }: { npm: string; api: ProviderConfig["api"] },
   settings: ProviderSettings,
   importPackage: (name: string) => Promise<unknown>,
 ): Promise<ModelFactory> {
+  if (api !== undefined && npm !== openaiPackage)
+    throw packageError(
+      `provider.${settings.name}.api is only for "npm": "${openaiPackage}", but the package is ${npm}. Remove "api" or change "npm".`,
+    )
   switch (npm) {
     case defaultPackage: {
       const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible")
@@ -169,9 +180,11 @@ async function openPackage(
       })
       return (modelID) => cache.model(create(modelID))
     }
-    case "@ai-sdk/openai": {
+    case openaiPackage: {
       const { createOpenAI } = await import("@ai-sdk/openai")
-      return createOpenAI(known(settings)).chat
+      const provider = createOpenAI(known(settings))
+      const used = api ?? (isOpenAI(settings.baseURL) ? "responses" : "chat")
+      return used === "chat" ? provider.chat : (modelID) => unstored(provider.responses(modelID))
     }
     case "@ai-sdk/anthropic": {
       const { createAnthropic } = await import("@ai-sdk/anthropic")
@@ -183,6 +196,36 @@ async function openPackage(
     }
     default:
       return await openForeign(npm, settings, importPackage)
+  }
+}
+
+/** Returns true if OpenAI operates the server. Without a base URL, the package sends its requests to OpenAI. */
+function isOpenAI(baseURL: string | undefined): boolean {
+  if (baseURL === undefined) return true
+  return URL.canParse(baseURL) && /(?:^|\.)api\.openai\.com$/.test(new URL(baseURL).hostname)
+}
+
+/**
+ * Asks the responses API not to store answers. The package then sends reasoning back in encrypted form instead of
+ * references to stored items, which expire. A configured `store` takes precedence.
+ */
+function unstored(inner: LanguageModelV4): LanguageModelV4 {
+  function withStore(call: LanguageModelV4CallOptions): LanguageModelV4CallOptions {
+    const { providerOptions } = call
+    return {
+      ...call,
+      providerOptions: { ...providerOptions, openai: { store: false, ...providerOptions?.openai } },
+    }
+  }
+  return {
+    specificationVersion: "v4",
+    provider: inner.provider,
+    modelId: inner.modelId,
+    get supportedUrls() {
+      return inner.supportedUrls
+    },
+    doGenerate: (call) => inner.doGenerate(withStore(call)),
+    doStream: (call) => inner.doStream(withStore(call)),
   }
 }
 

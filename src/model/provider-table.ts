@@ -24,12 +24,15 @@ interface ProviderRow {
 /** Package of providers that do not specify one. */
 export const defaultPackage = "@ai-sdk/openai-compatible"
 
+/** Package for OpenAI's own APIs. */
+export const openaiPackage = "@ai-sdk/openai"
+
 /** The known providers. They accept any model id; the server checks it. */
 export const providerTable: readonly ProviderRow[] = [
   {
     id: "openai",
     name: "OpenAI",
-    npm: "@ai-sdk/openai",
+    npm: openaiPackage,
     baseURL: "https://api.openai.com/v1",
     baseURLVariable: "OPENAI_BASE_URL",
     keyVariables: ["OPENAI_API_KEY"],
@@ -74,7 +77,7 @@ export function keyRemedy(providerID: string, extraVariables: readonly string[] 
 /** Returns the wire format of a package. */
 export function familyOf(npm: string): ProviderFamily {
   const families: Record<string, ProviderFamily> = {
-    "@ai-sdk/openai": "openai",
+    [openaiPackage]: "openai",
     "@ai-sdk/anthropic": "anthropic",
     "@ai-sdk/google": "google",
     [defaultPackage]: "openai-compatible",

@@ -23,8 +23,8 @@ interface TextBlock {
 }
 
 /**
- * Creates the text and reasoning blocks of a step. Empty blocks create no parts. `completeText` returns the replacement
- * for a completed text.
+ * Creates the text and reasoning blocks of a step. Empty blocks create no parts, except reasoning with metadata.
+ * `completeText` returns the replacement for a completed text.
  */
 export function createStreamedTexts(
   { base, add, note, delta }: StepParts,
@@ -48,8 +48,10 @@ export function createStreamedTexts(
   }
 
   function close(id: string, metadata?: Record<string, unknown>): void {
+    // Hidden reasoning has no text, but the provider needs its metadata in later requests.
+    const isHidden = metadata !== undefined && begun.get(id)?.kind === "reasoning"
+    const part = open.get(id) ?? (isHidden ? openText(id) : undefined)
     begun.delete(id)
-    const part = open.get(id)
     if (!part) return
     open.delete(id)
     part.time = { start: part.time?.start ?? currentTime(), end: currentTime() }

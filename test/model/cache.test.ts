@@ -20,7 +20,8 @@ interface Sent {
 describe("cache fields for compatible servers", () => {
   test.each([
     ["anthropic", { npm: "@ai-sdk/anthropic" }, "claude-sonnet-4-5"],
-    ["openai", { npm: "@ai-sdk/openai" }, "gpt-5"],
+    ["openai", { npm: "@ai-sdk/openai", api: "chat" }, "gpt-5"],
+    ["openai-responses", { npm: "@ai-sdk/openai", api: "responses" }, "gpt-5"],
     ["litellm", at("https://models.test/v1"), "claude-sonnet-4-5"],
     ["openrouter-claude", at("https://openrouter.ai/api/v1"), "anthropic/claude-sonnet-4.5"],
     ["openrouter-qwen", at("https://openrouter.ai/api/v1"), "qwen/qwen3-coder-plus"],
@@ -29,10 +30,11 @@ describe("cache fields for compatible servers", () => {
     ["xai", at("https://api.x.ai/v1"), "grok-4"],
     ["mistral", at("https://api.mistral.ai/v1"), "devstral-medium"],
     ["other", at("http://127.0.0.1:8000/v1"), "qwen3-coder"],
-  ])("%s", async (name, provider, modelID) => {
+  ] as const)("%s", async (name, provider, modelID) => {
     const { headers, body } = await sentBy(provider, modelID)
     const seen = {
       system: body.system,
+      input: body.input,
       messages: body.messages,
       prompt_cache_key: body.prompt_cache_key,
       "x-grok-conv-id": headers.get("x-grok-conv-id") ?? undefined,
@@ -70,7 +72,7 @@ test("prefers a configured header to the session key and keeps configured option
   expect(headers.get("x-grok-conv-id")).toBe("mine")
   const openai = { npm: "@ai-sdk/openai", models: { "gpt-5": { options: { reasoningEffort: "high" } } } }
   const { body } = await sentBy(openai, "gpt-5")
-  expect(body).toMatchObject({ prompt_cache_key: "ses_1", reasoning_effort: "high" })
+  expect(body).toMatchObject({ prompt_cache_key: "ses_1", reasoning: { effort: "high" } })
 })
 
 function at(baseURL: string): ProviderConfig {
