@@ -18,8 +18,9 @@ export async function bundleCommand({ source, directory, version }: CommandBundl
   const bundle = await rolldown({
     input: {
       main: join(source, "cli/main.ts"),
-      // A worker thread needs a file to start from.
+      // Worker threads need a file to start from.
       "html-worker": join(source, "tools/web/html-worker.ts"),
+      "watchdog-thread": join(source, "cli/process/watchdog-thread.ts"),
     },
     platform: "node",
     // ripgrep and jiti locate files relative to themselves. The user installs sharp.

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks"
 import { TackleError } from "../util/errors.ts"
+import { watchThirdPartyCode } from "../util/main-thread.ts"
 
 /**
  * Receives an error that escaped from a tool's code: a rejected promise that was not awaited, or an exception in a
@@ -32,7 +33,8 @@ let exitProcess = process.exit
  * Runs foreign code and passes errors that escape from it, now or later, to `onEscape`, so that they do not end the
  * process. `process.exit` throws {@link ProcessExitError} in this code. Requires an active {@link holdProcess}.
  */
-export function contain<T>(work: () => Promise<T>, onEscape: EscapeListener): Promise<T> {
+export async function contain<T>(work: () => Promise<T>, onEscape: EscapeListener): Promise<T> {
+  await watchThirdPartyCode()
   return owner.run({ onEscape }, work)
 }
 

@@ -6,6 +6,7 @@ import { InvalidArgumentsError, validateArguments } from "../tool/validate.ts"
 import { invalidCallMessage } from "../tools/invalid.ts"
 import { abortedError, orAbort } from "../util/abort.ts"
 import { canonicalJson, isRecord } from "../util/json.ts"
+import { watchThirdPartyCode } from "../util/main-thread.ts"
 import { repairArguments, repairName } from "../util/repair-json.ts"
 import type { Call, PastCall } from "./call.ts"
 import type { Step } from "./context.ts"
@@ -75,6 +76,8 @@ export async function prepareCall(call: Call, step: Step): Promise<PreparedCall 
   past.tool = found.tool.id
   if (!parsed.ok) return invalid("malformed", invalidCallMessage({ tool: call.tool, error: parsed.error }))
 
+  // A tool can also block while it validates its arguments.
+  if (!["builtin", "mcp"].includes(found.tool.source.kind)) await watchThirdPartyCode()
   try {
     const validate = (input: unknown) => orAbort(validateArguments(found.tool, input), signal)
     const input = restoreLiterals(found.tool.schema, parsed.input)

@@ -1,4 +1,5 @@
 import { TimeoutError } from "../util/abort.ts"
+import { noteTimeLimit } from "../util/main-thread.ts"
 
 /** A signal with an optional time limit that can be paused. */
 export interface TimeLimit {
@@ -28,22 +29,26 @@ export function createTimeLimit(
   let left = ms
   let since = 0
   let timer: NodeJS.Timeout | undefined
+  let endNote = () => {}
   let started = false
   let paused = 0
 
   function run(): void {
     since = performance.now()
     timer = setTimeout(expire, Math.min(left, longestTimer))
+    endNote = noteTimeLimit(left, expired)
   }
 
   function hold(): void {
     if (timer === undefined) return
     clearTimeout(timer)
+    endNote()
     timer = undefined
     left = Math.max(0, left - (performance.now() - since))
   }
 
   function expire(): void {
+    endNote()
     own.abort(new TimeoutError(expired, ms ?? 0))
   }
 

@@ -7,6 +7,7 @@ import { type CommandCall, checkCommand } from "../../session/command.ts"
 import type { SessionHandle } from "../../session/handle.ts"
 import { TimeoutError } from "../../util/abort.ts"
 import { UsageError } from "../../util/errors.ts"
+import { noteTimeLimit } from "../../util/main-thread.ts"
 import { exitCode as exitCodes, interruptible } from "../process/exit.ts"
 import { warn } from "../process/notice.ts"
 import { canAskHere } from "../process/question.ts"
@@ -120,7 +121,7 @@ async function runTask(
           worktree: tackle.worktree,
         })
   return interruptible(async (signal, interrupt) => {
-    const timer = startTimeLimit(flags.timeout, { signal, interrupt })
+    const stopTimer = startTimeLimit(flags.timeout, { signal, interrupt })
     try {
       const files = task.files ?? (await attachFiles(tackle, flags.file ?? [], signal))
       const questions = canAskHere(process.env) && !flags.auto
@@ -143,23 +144,29 @@ async function runTask(
       if (outputSchema && flags.format === "text" && status === "completed") printLine(text)
       return exitCode
     } finally {
-      clearTimeout(timer)
+      stopTimer()
       view.end()
     }
   })
 }
 
-/** Starts a timer that interrupts the run at its time limit. The caller clears the timer. */
+/** Starts a timer that interrupts the run at its time limit. Returns a function that stops the timer. */
 function startTimeLimit(
   seconds: number | undefined,
   { signal, interrupt }: { signal: AbortSignal; interrupt(reason: unknown): void },
 ) {
-  if (seconds === undefined) return undefined
+  if (seconds === undefined) return () => {}
   const text = `The run was stopped: it reached its limit of ${seconds} s (--timeout).`
-  return setTimeout(() => {
+  const endNote = noteTimeLimit(seconds * 1000, text)
+  const timer = setTimeout(() => {
+    endNote()
     // A second interrupt would end the process immediately.
     if (!signal.aborted) interrupt(new TimeoutError(text, seconds * 1000))
   }, seconds * 1000)
+  return () => {
+    clearTimeout(timer)
+    endNote()
+  }
 }
 
 /** Resolves a command in the prompt. Flags take precedence over the settings of the command. */

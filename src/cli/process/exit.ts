@@ -1,6 +1,8 @@
 import { AbortedError } from "../../util/abort.ts"
 import { errorMessage, TackleError, UsageError } from "../../util/errors.ts"
+import { requestWatchdog } from "../../util/main-thread.ts"
 import { warn } from "./notice.ts"
+import { type RunningWatchdog, startWatchdog } from "./watchdog.ts"
 
 /** Exit codes of the command. If several apply, the order is: interrupted, usage, failed, limit, refused. */
 export const exitCode = { finished: 0, failed: 1, usage: 2, refused: 3, limit: 4, interrupted: 130 } as const
@@ -53,7 +55,8 @@ const names = ["SIGINT", "SIGTERM", "SIGHUP"] as const
 
 /**
  * Runs work that can be interrupted, and settles like the work. The first signal fires the abort signal instead of
- * ending the process, so that everything the work started also ends. A second signal ends the process immediately.
+ * ending the process, so that everything the work started also ends. A second signal ends the process immediately. If
+ * third-party code blocks the main thread, a watchdog thread ends the process.
  * `interrupt` does the same as a signal, with an optional reason.
  */
 export async function interruptible<T>(
@@ -66,9 +69,13 @@ export async function interruptible<T>(
   }
   const onSignal = () => fire()
   for (const name of names) process.on(name, onSignal)
+  let watchdog: RunningWatchdog | undefined
+  const endRequest = requestWatchdog(() => (watchdog = startWatchdog(exitProcess)))
   try {
     return await work(controller.signal, fire)
   } finally {
+    endRequest()
+    watchdog?.stop()
     for (const name of names) process.off(name, onSignal)
   }
 }

@@ -1,0 +1,57 @@
+import { closeSync } from "node:fs"
+import { extname } from "node:path"
+import type { Watchdog } from "../../util/main-thread.ts"
+
+/** A message to the watchdog thread. `alive` answers a `ping`. */
+export type ToWatchdog =
+  | { type: "started"; id: number; ms: number; message: string }
+  | { type: "ended"; id: number }
+  | { type: "alive"; ping: number }
+
+/** Name of the global function with which the watchdog thread ends the process from inside the blocking code. */
+export const endName = "tackle.endBlockedProcess"
+
+/** A running watchdog. */
+export interface RunningWatchdog extends Watchdog {
+  /** Ends the thread. From then on, signals have their previous effect. */
+  stop(): void
+}
+
+/**
+ * Starts a thread that ends the process if the main thread is blocked, such as by an endless loop in a custom tool, and
+ * ignores a signal or a time limit. The thread does not keep the process alive. `exit` must end the process at once.
+ */
+export function startWatchdog(exit: (code: number) => never): RunningWatchdog {
+  const key = Symbol.for(endName)
+  Object.defineProperty(globalThis, key, {
+    configurable: true,
+    value(code: number) {
+      // Node reports on stderr that it waits for the debugger, which is the thread itself.
+      process.once("exit", () => closeSync(2))
+      exit(code)
+    },
+  })
+  const file = new URL(`./watchdog-thread${extname(import.meta.filename)}`, import.meta.url)
+  // An import at the top would cost every start several milliseconds.
+  const { Worker } = process.getBuiltinModule("node:worker_threads")
+  const worker = new Worker(file, { execArgv: ["--expose-internals", "--no-warnings"], env: {} })
+  const send = (message: ToWatchdog) => worker.postMessage(message)
+  const { promise: ready, resolve } = Promise.withResolvers<void>()
+  worker.on("message", (ping: number) => {
+    resolve()
+    send({ type: "alive", ping })
+  })
+  // Without the thread, only code that blocks the main thread cannot be stopped.
+  worker.on("error", () => resolve())
+  worker.on("exit", () => resolve())
+  worker.unref()
+  return {
+    ready,
+    limitStarted: (id, ms, message) => send({ type: "started", id, ms, message }),
+    limitEnded: (id) => send({ type: "ended", id }),
+    stop() {
+      void worker.terminate()
+      Reflect.deleteProperty(globalThis, key)
+    },
+  }
+}

@@ -1,0 +1,57 @@
+/** Watches the main thread from another thread. See `cli/process/watchdog.ts`. */
+export interface Watchdog {
+  /** Resolves when the other thread watches, or cannot. Never rejects. */
+  ready: Promise<void>
+  /** Called when a time limit starts, with the time left in milliseconds and the message for its expiry. */
+  limitStarted(id: number, ms: number, message: string): void
+  limitEnded(id: number): void
+}
+
+interface Limit {
+  /** Value of `performance.now()` at which the time is up. */
+  end: number
+  message: string
+}
+
+const limits = new Map<number, Limit>()
+let ids = 0
+let requested: (() => Watchdog) | undefined
+let watchdog: Watchdog | undefined
+
+/**
+ * Called before third-party code runs in this process, because that code may block the main thread. Starts a requested
+ * watchdog, and resolves when it is ready. Never rejects.
+ */
+export async function watchThirdPartyCode(): Promise<void> {
+  if (requested && !watchdog) {
+    watchdog = requested()
+    for (const [id, { end, message }] of limits) watchdog.limitStarted(id, end - performance.now(), message)
+  }
+  await watchdog?.ready
+}
+
+/**
+ * Reports a time limit that the main thread enforces with a timer, for the case that the thread is blocked. The returned
+ * function ends the limit.
+ */
+export function noteTimeLimit(ms: number, message: string): () => void {
+  ids += 1
+  const id = ids
+  limits.set(id, { end: performance.now() + ms, message })
+  watchdog?.limitStarted(id, ms, message)
+  return () => {
+    if (limits.delete(id)) watchdog?.limitEnded(id)
+  }
+}
+
+/**
+ * Requests a watchdog for the time until the returned function is called. It starts before the next third-party code,
+ * because a thread costs time and memory.
+ */
+export function requestWatchdog(start: () => Watchdog): () => void {
+  requested = start
+  return () => {
+    requested = undefined
+    watchdog = undefined
+  }
+}

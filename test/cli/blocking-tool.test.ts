@@ -1,0 +1,116 @@
+import { existsSync } from "node:fs"
+import { mkdir, writeFile } from "node:fs/promises"
+import { expect, test } from "vitest"
+import { createMachine, type Machine, until } from "./run-tackle.ts"
+
+const endless = {
+  "an endless loop": "for (;;) {}",
+  "an endless loop that catches everything": 'for (;;) { try { JSON.parse("{") } catch {} }',
+  "an endless loop of promises": "for (;;) await null",
+  "an endless loop in a timer": "await new Promise(() => setTimeout(() => { for (;;) {} }, 1))",
+  "a regular expression with catastrophic backtracking": '/^(a+)+$/.test("a".repeat(60) + "b")',
+  "a wait for another thread": "Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)",
+}
+
+/** A machine whose model calls the tool `own`. The tool has this body and creates the file `begun` first. */
+async function machineWithTool(body: string, { fields = "", top = "" } = {}): Promise<Machine> {
+  const machine = await createMachine({
+    config: { permission: { "*": "allow" } },
+    script: [{ calls: [{ name: "own", arguments: {} }] }, { text: "Done." }],
+  })
+  const folder = `${machine.home}/config/tackle/tool`
+  await mkdir(folder, { recursive: true })
+  await writeFile(
+    `${folder}/own.ts`,
+    `import { writeFileSync } from "node:fs"
+    ${top}
+    import { Tool } from "tackle/tool"
+    import { z } from "zod"
+    export default Tool.define("own", { description: "Own.", parameters: z.object({}), ${fields} async execute(args, ctx) {
+      writeFileSync(ctx.directory + "/begun", "");
+      ${body}
+      return { title: "own", output: "fine", metadata: {} }
+    } })`,
+  )
+  return machine
+}
+
+/** Starts a run and waits until the tool has begun. After that, the tool does not return to the event loop. */
+async function startBlocked(machine: Machine, flags: readonly string[] = []) {
+  const run = machine.start(["run", "--format", "json", ...flags, "go"])
+  await until("the tool to begin", () => existsSync(machine.project.path("begun")))
+  // The tool blocks right after it has created the file.
+  await new Promise((next) => setTimeout(next, 200))
+  return run
+}
+
+test.each(Object.entries(endless))("ends a run blocked by %s at SIGTERM", async (_, body) => {
+  const run = await startBlocked(await machineWithTool(body))
+  run.child.kill("SIGTERM")
+  const ended = await run.ended
+  expect(ended.stderr).toMatch(/^tackle: Received SIGTERM\. A tool or plugin blocks the process.*\n$/)
+  expect(ended).toMatchObject({ code: 130, signal: null })
+})
+
+test("ends a blocked run at the second Ctrl-C, and says so at the first", async () => {
+  const run = await startBlocked(await machineWithTool("for (;;) {}"))
+  run.child.kill("SIGINT")
+  await until("the notice", () => /Press Ctrl-C again/.test(run.stderr))
+  run.child.kill("SIGINT")
+  expect(await run.ended).toMatchObject({ code: 130, stderr: expect.stringContaining("Received SIGINT.") })
+})
+
+test("ends a blocked run at the time limit of the tool", async () => {
+  const machine = await machineWithTool("for (;;) {}", { fields: "timeout: 300," })
+  const run = await machine.run(["run", "--format", "json", "go"])
+  expect(run).toMatchObject({ code: 4, stderr: expect.stringContaining("did not finish within 300 ms") })
+})
+
+test("ends a blocked run at the time limit of the run", async () => {
+  const machine = await machineWithTool("for (;;) {}")
+  const run = await machine.run(["run", "--format", "json", "--timeout", "2", "go"])
+  expect(run).toMatchObject({ code: 4, stderr: expect.stringContaining("its limit of 2 s (--timeout)") })
+})
+
+test("kills a run that is blocked by a synchronous command", async () => {
+  const machine = await machineWithTool('execSync("sleep 60")', {
+    top: 'import { execSync } from "node:child_process"',
+  })
+  const run = await startBlocked(machine)
+  run.child.kill("SIGTERM")
+  expect(await run.ended).toMatchObject({
+    signal: "SIGKILL",
+    stderr: expect.stringContaining("Received SIGTERM."),
+  })
+})
+
+test("ends a run that is blocked by a plugin", async () => {
+  const machine = await machineWithTool("")
+  await mkdir(`${machine.home}/config/tackle/plugin`)
+  await writeFile(
+    `${machine.home}/config/tackle/plugin/own.ts`,
+    `import { writeFileSync } from "node:fs"
+    export const Own = async ({ directory }) => ({
+      "tool.execute.before": async () => { writeFileSync(directory + "/begun", ""); for (;;) {} },
+    })`,
+  )
+  const run = await startBlocked(machine)
+  run.child.kill("SIGTERM")
+  expect(await run.ended).toMatchObject({ code: 130, stderr: expect.stringContaining("Received SIGTERM.") })
+})
+
+test("continues the session of a run that was ended while it was blocked", async () => {
+  const machine = await machineWithTool("for (;;) {}")
+  const run = await startBlocked(machine)
+  run.child.kill("SIGTERM")
+  await run.ended
+  expect(await machine.run(["run", "-c", "more"])).toMatchObject({ code: 0, stdout: "Done.\n" })
+})
+
+test("lets a tool finish that blocks for a second without a limit", async () => {
+  const machine = await machineWithTool("const end = Date.now() + 1000; while (Date.now() < end) {}")
+  expect(await machine.run(["run", "go"])).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining("Done."),
+  })
+})
