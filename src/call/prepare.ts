@@ -37,8 +37,8 @@ export interface InvalidCall {
 }
 
 /**
- * Finds the tool, parses the arguments and passes them to the plugins. Has no side effects. Returns an invalid call
- * instead of throwing, also if a plugin blocks the call or the signal interrupts it.
+ * Finds the tool, parses the arguments, passes them to the plugins and validates them. Has no side effects. Returns an
+ * invalid call instead of throwing, also if a plugin blocks the call or the signal interrupts it.
  */
 export async function prepareCall(call: Call, step: Step): Promise<PreparedCall | InvalidCall> {
   const { active, offered, closed } = step
@@ -79,21 +79,20 @@ export async function prepareCall(call: Call, step: Step): Promise<PreparedCall 
   // A tool can also block while it validates its arguments.
   if (!["builtin", "mcp"].includes(found.tool.source.kind)) await watchThirdPartyCode()
   try {
-    const validate = (input: unknown) => orAbort(validateArguments(found.tool, input), signal)
-    const input = restoreLiterals(found.tool.schema, parsed.input)
-    const given = await validate(input)
+    const given = restoreLiterals(found.tool.schema, parsed.input)
     const hooked = { tool: found.tool.id, sessionID: session.id, callID: call.callID }
-    const before = await hooksBefore(engine.plugins, hooked, input, signal)
+    // Plugins run before validation, so that they can correct arguments.
+    const before = await hooksBefore(engine.plugins, hooked, given, signal)
     if (before.kind === "blocked") return invalid("blocked", before.error)
-    const changed = before.kind === "changed"
+    const input = before.kind === "changed" ? before.args : given
     const repairs = [call.repaired, found.repaired, parsed.repaired].filter((note) => note !== undefined)
     return {
       kind: "prepared",
       call,
       tool: found.tool,
       // Permission is requested for the input that runs.
-      state: { ...state, input: changed ? before.args : input },
-      args: changed ? await validate(before.args) : given,
+      state: { ...state, input },
+      args: await orAbort(validateArguments(found.tool, input), signal),
       past,
       repaired: repairs.length > 0 ? repairs.join("; ") : undefined,
     }

@@ -17,7 +17,7 @@ export interface Hooks {
   auth?: AuthHook
   /** Tools by id. */
   tool?: Record<string, unknown>
-  /** Called before the permission check of a call. A hook that throws blocks the call. */
+  /** Called before the validation and the permission check of a call. A hook that throws blocks the call. */
   "tool.execute.before"?: (input: CallInput, output: BeforeOutput) => unknown
   /** Called after each call that was started, including failed calls. */
   "tool.execute.after"?: (input: AfterInput, output: AfterOutput) => unknown
@@ -51,7 +51,8 @@ export interface CallInput {
 }
 
 /**
- * The arguments of the call. Changed arguments replace the model's: they are validated, checked by the rules and shown.
+ * The arguments of the call. They are an object, but can be invalid for the tool. Changed arguments replace the model's:
+ * they are validated, checked by the rules and shown.
  */
 export interface BeforeOutput {
   args: Record<string, unknown>

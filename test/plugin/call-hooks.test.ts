@@ -41,6 +41,21 @@ test("validates changed arguments and checks their permission", async () => {
   expect(await callTool(engine.tackle, "read", { filePath: "bad.txt" })).toContain("limit: expected number")
 })
 
+test("passes invalid arguments to before, which can correct them", async () => {
+  await using engine = await startPluginEngine({
+    files: {
+      "a.mjs": plugin(`"tool.execute.before": async (_, { args }) => {
+        if (args.path) { args.filePath = args.path; delete args.path }
+      }`),
+    },
+    others: { "a.txt": "of a" },
+  })
+  expect(await callTool(engine.tackle, "read", { path: "a.txt" })).toContain("of a")
+  expect(await callTool(engine.tackle, "read", { file: "a.txt" })).toContain(
+    "filePath: expected string, got nothing",
+  )
+})
+
 test("stores the call that ran", async () => {
   await using engine = await startPluginEngine({
     files: { "a.mjs": plugin(`"tool.execute.before": async (_, { args }) => { args.filePath = "b.txt" }`) },
