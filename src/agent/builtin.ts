@@ -37,7 +37,7 @@ export function builtinAgents(): Agent[] {
       // Rules cannot recognize which commands only read. A sandbox without writable directories prevents all writes.
       sandbox: "require",
       plans: true,
-      ceiling: [rule("*", "allow"), rule("edit", "deny"), rule("sandbox_escape", "deny")],
+      ceiling: ceiling("plan", { "*": "allow", edit: "deny", sandbox_escape: "deny" }),
     },
     {
       name: "general",
@@ -47,7 +47,7 @@ export function builtinAgents(): Agent[] {
       prompt: readText(new URL("./general.md", import.meta.url)),
       steps: defaultSteps,
       permission: [],
-      ceiling: [rule("*", "allow"), rule("todo", "deny"), rule("task", "deny")],
+      ceiling: ceiling("general", { "*": "allow", todo: "deny", task: "deny" }),
     },
     {
       name: "explore",
@@ -56,11 +56,21 @@ export function builtinAgents(): Agent[] {
       prompt: readText(new URL("./explore.md", import.meta.url)),
       steps: defaultSteps,
       permission: [],
-      ceiling: [rule("*", "deny"), ...forExploring.map((name) => rule(name, "allow"))],
+      ceiling: ceiling("explore", {
+        "*": "deny",
+        ...Object.fromEntries(forExploring.map((name) => [name, "allow" as const])),
+      }),
     },
   ]
+}
 
-  function rule(permission: string, action: Rule["action"]): Rule {
-    return { permission, pattern: "*", action, source: { file: "built-in agent plan" } }
-  }
+/** Returns the rules with their source, which refusals name. */
+function ceiling(agent: string, actions: Readonly<Record<string, Rule["action"]>>): Rule[] {
+  const source = { file: `built-in agent ${agent}` }
+  return Object.entries(actions).map(([permission, action]) => ({
+    permission,
+    pattern: "*",
+    action,
+    source,
+  }))
 }

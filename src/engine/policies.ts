@@ -53,7 +53,7 @@ export function createPolicies({
       ...flags,
       { name: "grants", rules: grants.rules(root) },
     ]
-    const bans = agent.sandbox && !hasSandbox ? withoutSandbox : []
+    const bans = agent.sandbox && !hasSandbox ? withoutSandbox(agent.name) : []
     const ceiling = [...(agent.ceiling ?? []), ...bans, ...plan]
     return ceiling.length > 0 ? { layers, ceiling } : { layers }
   }
@@ -72,10 +72,11 @@ export function configuredLayers({ layers, permission = {} }: TackleOptions): re
   return layers ?? [{ name: "user", rules: rulesFromObject(permission, { file: "createTackle" }) }]
 }
 
-/** Ceiling of an agent that requires a sandbox, for machines without one. */
-const withoutSandbox: Ruleset = [
-  { permission: "bash", pattern: "*", action: "deny", source: { file: "no sandbox for the built-in agent" } },
-]
+/** Returns the ceiling of an agent that requires a sandbox, for machines without one. */
+function withoutSandbox(agent: string): Ruleset {
+  const source = { file: `no sandbox for the agent ${agent}` }
+  return [{ permission: "bash", pattern: "*", action: "deny", source }]
+}
 
 /** Returns the path of a session's plan. Returns undefined for a subagent's session, or if plan mode is off. */
 export type PlanFile = (session: { id: string; parentID?: string }) => string | undefined

@@ -12,6 +12,8 @@ export interface Denial {
   patterns: readonly string[]
   by: "rule" | "user" | "plugin" | "no-terminal" | "auto"
   rule?: Rule
+  /** The agent whose ceiling contains the rule, as its source. Undefined for other rules. */
+  ceiling?: string
   /** The user's message to the model. */
   feedback?: string
 }
@@ -40,12 +42,13 @@ export class PermissionError extends TackleError {
 const maxShownLength = 200
 const maxShownPatterns = 3
 
-function describe({ permission, patterns, by, rule, feedback }: Denial): string {
+function describe({ permission, patterns, by, rule, ceiling, feedback }: Denial): string {
   const what = `${permission} ${list(patterns)}`
   const next = "Do not retry it in another form. Choose another approach, or"
   switch (by) {
     case "rule": {
-      const named = rule ? ` (${rule.permission}: ${shorten(rule.pattern)})` : ""
+      const source = ceiling === undefined ? "" : `, ${ceiling}`
+      const named = rule ? ` (${rule.permission}: ${shorten(rule.pattern)}${source})` : ""
       return `Not allowed: ${what} is denied by a rule${named}. ${next} tell the user what you need.`
     }
     case "user":

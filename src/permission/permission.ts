@@ -146,7 +146,9 @@ function throwIfDenied({ details }: DetailedVerdict): void {
   if (!first) return
   const { permission } = first.check
   const patterns = denied.flatMap(({ check }) => (check.permission === permission ? [check.pattern] : []))
-  throw new PermissionError({ kind: "denied", permission, patterns, by: "rule", rule: first.judgement.rule })
+  const { rule, layer } = first.judgement
+  const ceiling = layer === "ceiling" ? rule?.source?.file : undefined
+  throw new PermissionError({ kind: "denied", permission, patterns, by: "rule", rule, ceiling })
 }
 
 /**

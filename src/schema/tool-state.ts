@@ -1,8 +1,11 @@
 import * as z from "zod"
 
-/** A file in the result of a tool. `url` is a data URL or an absolute path. */
+/** A file in the result of a tool. `url` is a data URL or an absolute path. The ids are kept as the tool returns them. */
 export const Attachment = z.lazy(() =>
   z.object({
+    id: z.string().optional(),
+    sessionID: z.string().optional(),
+    messageID: z.string().optional(),
     type: z.literal("file"),
     mime: z.string(),
     url: z.string(),

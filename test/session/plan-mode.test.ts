@@ -53,7 +53,7 @@ test("goes from build to plan to build, writes one plan file and shows it to the
   const [entered, early, project, plan, left, built] = await resultsOf(session)
   expect(entered).toMatch(/continues in plan mode/)
   expect(early).toMatch(/^Error: This call was not run: .*plan/)
-  expect(project).toMatch(/^Error: Not allowed/)
+  expect(project).toMatch(/^Error: Not allowed: .*\(edit: \*, built-in agent plan\)/)
   expect(plan).toMatch(/^Created/)
   expect(left).toMatch(/build agent/)
   expect(built).toMatch(/^Created src\.txt/)
@@ -124,7 +124,7 @@ test.each([
   await run(engine, { session })
   const [, left, project] = await resultsOf(session)
   expect(left).toMatch(told)
-  expect(project).toMatch(/^Error: Not allowed/)
+  expect(project).toMatch(/^Error: Not allowed: .*\(edit: \*, built-in agent plan\)/)
   expect(session.info().agent).toBe("plan")
 })
 

@@ -217,3 +217,24 @@ test("keeps what a stream sent of a call that it never finished", async () => {
     metadata: { kind: "malformed" },
   })
 })
+
+test("keeps the ids of attachments", async () => {
+  const file = {
+    id: "prt_1",
+    sessionID: "ses_1",
+    messageID: "msg_1",
+    type: "file",
+    mime: "text/plain",
+    url: "/a",
+  }
+  const attach = tool("attach", async () => ({ title: "", output: "", attachments: [file] }))
+  await using engine = await startEngine(
+    [{ calls: [{ name: "attach", arguments: {} }] }, { text: "Done." }],
+    {
+      tools: [attach],
+      permission: "allow",
+    },
+  )
+  const { session } = await run(engine)
+  expect((await toolParts(session))[0]?.state).toMatchObject({ attachments: [file] })
+})
