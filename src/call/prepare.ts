@@ -32,6 +32,8 @@ export interface InvalidCall {
   call: Call
   state: ToolStatePending
   past: PastCall
+  /** The arguments as the model wrote them, if they are not a JSON object. */
+  raw?: string
   error: string
   reason: "unknown-tool" | "malformed" | "invalid-arguments" | "closed" | "aborted" | "refused" | "blocked"
 }
@@ -52,6 +54,7 @@ export async function prepareCall(call: Call, step: Step): Promise<PreparedCall 
     call,
     state,
     past,
+    raw: parsed.ok ? undefined : call.raw,
     error,
     reason,
   })

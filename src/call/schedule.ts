@@ -83,14 +83,14 @@ async function runAfter(
 
 /** Ends a call that cannot run. A repeated call counts as a refused loop, because the user cannot be asked about it. */
 async function refuse(invalid: InvalidCall, past: readonly PastCall[], step: Step): Promise<CallOutcome> {
-  const { call, state, error, reason } = invalid
+  const { call, state, raw, error, reason } = invalid
   const { callID, tool } = call
   if (detectLoop(past, invalid.past)) step.turn.loopRefusals += 1
   if (reason === "refused") {
     const permission = permissionOf(tool)
     step.turn.refused.push({ callID, tool, permission, patterns: ["*"], by: "rule", reason: error })
   }
-  const failed = fail(state, { error, metadata: { kind: reason } }, currentTime())
+  const failed = fail(state, { error, metadata: { kind: reason }, raw }, currentTime())
   await step.report(callID, failed)
   return { callID, state: failed }
 }

@@ -8,6 +8,7 @@ import type {
 } from "@ai-sdk/provider"
 import { newId } from "../util/id.ts"
 import { isRecord, parseJson } from "../util/json.ts"
+import { malformedArguments } from "./convert.ts"
 import type { LanguageModel } from "./model.ts"
 
 /** A request to a model. Re-exported for other folders, like the types below. */
@@ -56,6 +57,9 @@ function defined(body: Record<string, unknown>): Record<string, unknown> {
  * Caches the JSON of each message in chat completions requests. Every request carries the whole history. With the
  * cache, the provider package converts each message only once. An entry lives as long as its message object.
  *
+ * Malformed arguments of a call are sent as the model wrote them. If a server refuses the request, they are sent as an
+ * object, now and in later requests.
+ *
  * `model` passes only uncached messages to the package, `transformRequestBody` caches the conversions, and `fetch`
  * sends the whole body. Use all three together. The package must convert each message independently into one message,
  * and a tool message into one message per result.
@@ -78,6 +82,25 @@ interface PendingRequest {
 export function createChatBodyCache(): ChatBodyCache {
   const cached = new WeakMap<LanguageModelV4Message, string>()
   const pending = new Map<string, PendingRequest>()
+  /** True after the server refused malformed arguments. */
+  let refused = false
+
+  async function sendRepaired<T>(
+    call: LanguageModelV4CallOptions,
+    inner: (call: LanguageModelV4CallOptions) => PromiseLike<T>,
+  ): Promise<T> {
+    try {
+      return await send(call, inner)
+    } catch (error) {
+      const malformed = call.prompt.filter((message) =>
+        textInputs(message).some((input) => input !== undefined),
+      )
+      if (refused || malformed.length === 0 || !isRefusal(error)) throw error
+      refused = true
+      for (const message of malformed) cached.delete(message)
+      return await send(call, inner)
+    }
+  }
 
   async function send<T>(
     call: LanguageModelV4CallOptions,
@@ -103,8 +126,8 @@ export function createChatBodyCache(): ChatBodyCache {
       get supportedUrls() {
         return inner.supportedUrls
       },
-      doStream: (call) => send(call, (given) => inner.doStream(given)),
-      doGenerate: (call) => send(call, (given) => inner.doGenerate(given)),
+      doStream: (call) => sendRepaired(call, (given) => inner.doStream(given)),
+      doGenerate: (call) => sendRepaired(call, (given) => inner.doGenerate(given)),
     }),
     transformRequestBody(body) {
       const [first, ...converted] = body.messages as Body[]
@@ -112,7 +135,9 @@ export function createChatBodyCache(): ChatBodyCache {
       const request = pending.get(id)
       if (request === undefined) throw new Error("The request was not made by a model of this cache.")
       for (const message of request.uncached) {
-        const texts = converted.splice(0, convertedCount(message)).map((value) => JSON.stringify(value))
+        const texts = converted
+          .splice(0, convertedCount(message))
+          .map((value) => JSON.stringify(withTextInputs(value, message, refused)))
         cached.set(message, texts.join(","))
       }
       const messages = request.prompt.map((message) => cached.get(message)).filter(Boolean)
@@ -126,6 +151,37 @@ export function createChatBodyCache(): ChatBodyCache {
       return inner(input, { ...init, body: pending.get(id)?.body ?? init?.body })
     },
   }
+}
+
+/** Returns the malformed arguments of each call of a message, and undefined for other arguments. */
+function textInputs({ role, content }: LanguageModelV4Message): (string | undefined)[] {
+  if (role !== "assistant") return []
+  return content.flatMap((part) => {
+    if (part.type !== "tool-call") return []
+    return [typeof part.input === "string" ? part.input : undefined]
+  })
+}
+
+/** Replaces malformed arguments, which the package sends as a JSON string, in a converted message. */
+function withTextInputs(
+  converted: Body | undefined,
+  message: LanguageModelV4Message,
+  asObject: boolean,
+): unknown {
+  const inputs = textInputs(message)
+  if (!Array.isArray(converted?.tool_calls) || inputs.every((input) => input === undefined)) return converted
+  const calls = converted.tool_calls.map((call: { function: Body }, index: number) => {
+    const input = inputs[index]
+    if (input === undefined) return call
+    const text = asObject ? JSON.stringify(malformedArguments(input)) : input
+    return { ...call, function: { ...call.function, arguments: text } }
+  })
+  return { ...converted, tool_calls: calls }
+}
+
+/** Returns true if the server answered that the request is invalid. Some servers report it as their own failure. */
+function isRefusal(error: unknown): boolean {
+  return isRecord(error) && [400, 422, 500].includes(Number(error.statusCode))
 }
 
 /** Returns the number of messages that the package creates from one message. */

@@ -110,11 +110,13 @@ function hasEnded({ state }: ToolPart): boolean {
 interface Requirements {
   /** True if tool results can contain files. Otherwise, the files follow in a user message. */
   filesInResults?: boolean
+  /** True if the arguments of a call are text. Otherwise, they must be an object. */
+  textArguments?: boolean
 }
 
 const requirements: Record<ProviderFamily, Requirements> = {
-  "openai-compatible": {},
-  openai: {},
+  "openai-compatible": { textArguments: true },
+  openai: { textArguments: true },
   anthropic: { filesInResults: true },
   google: { filesInResults: true },
   other: {},
@@ -160,7 +162,7 @@ export function convertAssistant(
     } else {
       calls.push(part)
       const { callID, name } = namesOf(part, model)
-      const input = wellFormed(part.state.input)
+      const input = argumentsOf(part, model)
       content.push({ type: "tool-call", toolCallId: callID, toolName: name, input, ...options })
     }
   }
@@ -173,6 +175,18 @@ export function convertAssistant(
 
 function isFrom(message: Message, model: ModelInfo): boolean {
   return modelName(message.model) === modelName(model.ref)
+}
+
+/** Returns the arguments as the model wrote them. Malformed arguments are a text, or an object that contains it. */
+function argumentsOf({ state }: ToolPart, { family }: ModelInfo): unknown {
+  if (state.status !== "error" || state.raw === undefined) return wellFormed(state.input)
+  const raw = state.raw.toWellFormed()
+  return family !== undefined && requirements[family].textArguments ? raw : malformedArguments(raw)
+}
+
+/** Wraps malformed arguments for servers that accept only an object. */
+export function malformedArguments(raw: string): Record<string, unknown> {
+  return { malformed: raw }
 }
 
 /** Returns a valid call id and tool name. An invalid one would make every later request fail. */

@@ -108,7 +108,12 @@ export function complete(
 /** Fails a call: pending or running → error. */
 export function fail(
   from: ToolStatePending | ToolStateRunning,
-  failure: { error: string; metadata?: Record<string, unknown>; input?: Record<string, unknown> },
+  failure: {
+    error: string
+    metadata?: Record<string, unknown>
+    input?: Record<string, unknown>
+    raw?: string
+  },
   ended: number | Ended,
 ): ToolStateError {
   const metadata = { ...(from.status === "running" ? from.metadata : undefined), ...failure.metadata }
@@ -119,6 +124,7 @@ export function fail(
     error: failure.error,
     time,
   }
+  if (failure.raw !== undefined) to.raw = failure.raw
   if (Object.keys(metadata).length > 0) to.metadata = metadata
   assertMove(from, to)
   return to

@@ -65,11 +65,15 @@ export const ToolStateCompleted = z.lazy(() =>
 )
 export type ToolStateCompleted = z.infer<typeof ToolStateCompleted>
 
-/** State of a failed call. The model reads `error`. `metadata.kind` is the reason: see `call/call-failure.ts`. */
+/**
+ * State of a failed call. The model reads `error`. `metadata.kind` is the reason: see `call/call-failure.ts`. `raw` is the
+ * text of arguments that are not a JSON object, as the model wrote it. `input` is then empty.
+ */
 export const ToolStateError = z.lazy(() =>
   z.object({
     status: z.literal("error"),
     input: Input,
+    raw: z.string().optional(),
     error: z.string(),
     metadata: Metadata.optional(),
     time: Time,

@@ -116,7 +116,7 @@ function sizeOfPart(part: Part): number {
       if (part.parentCallID !== undefined) return 0
       const { state } = part
       const input = JSON.stringify(state.input).length
-      if (state.status === "error") return input + state.error.length
+      if (state.status === "error") return (state.raw?.length ?? input) + state.error.length
       if (state.status !== "completed") return input
       if (state.pruned !== undefined) return input + prunedText(state.pruned).length
       return input + state.output.length + (state.attachments?.length ?? 0) * fileCharacters

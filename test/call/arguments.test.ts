@@ -1,5 +1,6 @@
-import { expect, test } from "vitest"
+import { describe, expect, test } from "vitest"
 import * as z from "zod"
+import type { Script } from "../../src/testing/model-server.ts"
 import { define } from "../../src/tool/tool.ts"
 import { startEngine } from "../session/engine.ts"
 import { run, toolParts } from "../session/run.ts"
@@ -63,7 +64,7 @@ test.each([
   ["a number", "7", /JSON object/],
 ])("does not guess arguments that are %s", async (_, raw, message) => {
   const { state } = await call("echo_text", raw)
-  expect(state).toMatchObject({ status: "error", input: {}, metadata: { kind: "malformed" } })
+  expect(state).toMatchObject({ status: "error", input: {}, raw, metadata: { kind: "malformed" } })
   expect(state.status === "error" && state.error).toMatch(message)
 })
 
@@ -130,4 +131,39 @@ test("separates calls with the same id", async () => {
   expect(new Set(ids).size).toBe(3)
   const results = engine.server.requests[1]?.body.messages.slice(-3).map(({ tool_call_id }) => tool_call_id)
   expect(results).toEqual(ids)
+})
+
+describe("malformed arguments in the history", () => {
+  const raw = '{"text":"a\nb'
+  const script = (accepts: (args: string) => boolean) =>
+    ((request, index) => {
+      if (index === 0) return { calls: [{ name: "echo_text", arguments: raw }] }
+      const sent = argumentsIn(request)
+      return sent.every(accepts) ? { text: "Done." } : { status: 400, text: "invalid tool call arguments" }
+    }) satisfies Script
+
+  function argumentsIn({ body }: { body: { messages: readonly unknown[] } }): string[] {
+    const messages = body.messages as { tool_calls?: { function: { arguments: string } }[] }[]
+    return messages.flatMap(({ tool_calls = [] }) => tool_calls.map((call) => call.function.arguments))
+  }
+
+  test("are sent as the model wrote them", async () => {
+    await using engine = await startEngine(
+      script(() => true),
+      { tools: [echo], permission: "allow" },
+    )
+    const { session } = await run(engine)
+    await run(engine, { session, text: "again" })
+    expect(engine.server.requests.slice(1).map(argumentsIn)).toEqual([[raw], [raw]])
+  })
+
+  test("are sent as an object to a server that refuses the text, also later", async () => {
+    const isObject = (text: string) => text.startsWith("{") && text.endsWith("}")
+    await using engine = await startEngine(script(isObject), { tools: [echo], permission: "allow" })
+    const { session, end } = await run(engine)
+    expect(end).toMatchObject({ status: "completed", text: "Done." })
+    await run(engine, { session, text: "again" })
+    const object = JSON.stringify({ malformed: raw })
+    expect(engine.server.requests.slice(1).map(argumentsIn)).toEqual([[raw], [object], [object]])
+  })
 })

@@ -96,6 +96,19 @@ test("puts exactly one result for each call after its message", () => {
   )
 })
 
+test.each([
+  ["openai-compatible", "{half"],
+  ["openai", "{half"],
+  ["anthropic", { malformed: "{half" }],
+  ["google", { malformed: "{half" }],
+  ["other", { malformed: "{half" }],
+] as const)("passes malformed arguments to %s in a form that it accepts", (family, input) => {
+  const state = { ...failed({}, "not valid JSON"), raw: "{half" }
+  expect(convert([assistant(call("t", "c", state))], { ...model, family })[0]).toMatchObject({
+    content: [{ type: "tool-call", input }],
+  })
+})
+
 test("replaces lone surrogates", () => {
   const half = "x\ud83d"
   const prompt = convert([
