@@ -42,6 +42,7 @@ const fences: Record<string, readonly string[]> = {
   yaml: ["util/front-matter.ts", "config/markdown.ts"],
   commander: ["cli/"],
   "@clack/prompts": ["cli/"],
+  "@earendil-works/pi-tui": ["cli/"],
 }
 
 interface Import {

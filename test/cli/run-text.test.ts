@@ -22,7 +22,7 @@ test("prints the answer to stdout and everything about the calls to stderr", asy
   const run = await machine.run(["run", "--auto", "what do the notes say?"])
   expect(run.code).toBe(0)
   // A pipe receives the text unchanged.
-  expect(run.stdout).toBe("I will look.\nIt says \u001b[31mseven\u001b[0m.\n")
+  expect(run.stdout).toBe("I will look.\n\nIt says \u001b[31mseven\u001b[0m.\n")
   expect(run.stderr).toMatch(/^session ses_\w+ · build · test\/m$/m)
   expect(run.stderr).toMatch(/^· read notes\.txt$/m)
   expect(run.stderr).toMatch(/^✓ read notes\.txt · 1 line$/m)
@@ -90,4 +90,47 @@ test("prints nothing to a pipe of an answer that broke off and was requested aga
   const run = await machine.run(["run", "count"])
   expect(run).toMatchObject({ code: 0, stdout: `${words}\n` })
   expect(machine.server.requests).toHaveLength(2)
+})
+
+test("prints the end of a command's output and the diff of an edit to stderr, and with --quiet only one line", async () => {
+  const calls = [
+    { name: "bash", arguments: { command: "factor $(seq 2 31)", description: "Count" } },
+    { name: "bash", arguments: { command: "factor 7; echo broken >&2; exit 4", description: "Fail" } },
+    { name: "read", arguments: { filePath: "notes.txt" } },
+    { name: "edit", arguments: { filePath: "notes.txt", oldString: "seven", newString: "eight" } },
+  ]
+  const script = [...calls.map((call) => ({ calls: [call] })), { text: "Done." }]
+  const machine = await createMachine({ files: { "notes.txt": "seven\n" }, script: [...script, ...script] })
+  const run = await machine.run(["run", "--auto", "work"])
+  expect(run.stdout).toBe("Done.\n")
+  expect(run.stderr).toMatch(
+    /^✓ bash factor \$\(seq 2 31\) · exit 0.*\n {2}… 22 earlier lines\n {2}24: .*\n(?: {2}\d+: .*\n){6} {2}31: 31\n·/m,
+  )
+  expect(run.stderr).toMatch(/^! bash factor 7.* · exit 4.*\n {2}7: 7\n {2}broken\n·/m)
+  expect(run.stderr).toMatch(/^✓ edit notes\.txt · \+1 −1.*\n[^✓]*\n {2}-seven\n {2}\+eight\ndone/m)
+
+  await machine.project.write("notes.txt", "seven\n")
+  const quiet = await machine.run(["run", "--auto", "--quiet", "work"])
+  expect(quiet.stderr.replaceAll(/ · [\d.]+ s/g, "")).toMatch(
+    /^session .*\n✓ bash factor .* · exit 0\n! bash factor 7.* · exit 4\n✓ read notes\.txt · 1 line\n✓ edit notes\.txt · \+1 −1\ndone/,
+  )
+})
+
+test("shows the titles and the progress that a custom tool reports", async () => {
+  const machine = await createMachine({
+    files: {
+      ".tackle/tool/deploy.js": `export default {
+        description: "Deploys.",
+        args: {},
+        async execute(_, ctx) {
+          await ctx.metadata({ title: "uploading", metadata: { progress: { done: 3, total: 10 } } })
+          await new Promise((resolve) => setTimeout(resolve, 200))
+          return { title: "deployed to test", output: "ok", metadata: {} }
+        },
+      }`,
+    },
+    script: [{ calls: [{ name: "deploy", arguments: {} }] }, { text: "Done." }],
+  })
+  const run = await machine.run(["run", "--trust", "--auto", "deploy"])
+  expect(run.stderr).toMatch(/^· deploy\n· deploy: uploading 3\/10\n✓ deploy deployed to test\ndone/m)
 })

@@ -91,7 +91,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     expect(end).toMatch(/^⊘ bash git push origin branch-with.*…$/m)
     expect(end).toContain("said: open a pull request")
     expect(end).toMatch(
-      /^All done\.\ndone · .* · 1 refused\ncontinue with: tackle run -s ses_\w+ "…"\n\[exit 3\]/m,
+      /^All done\.\n\ndone · .* · 1 refused\ncontinue with: tackle run -s ses_\w+ "…"\n\[exit 3\]/m,
     )
     expect(await machine.project.read("notes.txt")).toBe("one\nzwei\nthree\n")
     const result = machine.server.requests.at(-1)?.body.messages.at(-1)
@@ -111,6 +111,42 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     const end = await terminal.sees("[exit 0]")
     expect(end.replaceAll("\n", " ")).toContain(words)
     expect(end).not.toMatch(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]/)
+  })
+
+  test("shows the last output of a running command, and then Markdown as it arrives", async () => {
+    const table = "# Result\n\nThe **sum** is:\n\n| name | sum |\n|---|---:|\n| cart | 12 |\n\nEnd"
+    const machine = await createMachine({
+      script: ({ body }) =>
+        atStep(body, [
+          { calls: [bash("for i in 1 2 3 4 5 6 7; do echo step $i; done; sleep 1; exit 3")] },
+          { text: table, pieceSize: 5, pieceDelayMs: 60 },
+        ]),
+    })
+    const terminal = await openTerminal(machine)
+    await terminal.tackle("run", "--auto", "sum")
+    const working = await terminal.sees(
+      /[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] bash for i in .*\n {2}step 3\n(?: {2}step \d\n){3} {2}step 7/,
+    )
+    expect(working).not.toContain("step 2\n")
+    // The first rows of the table are shown before it is complete.
+    await terminal.sees(/The sum is:\n\n(?!.*End)/)
+    const end = await terminal.sees("[exit 0]")
+    expect(end).toMatch(
+      /\n\n! bash for i in .* · exit 3 · .*\n {2}step 1\n(?: {2}step \d\n){6}\nResult\n\nThe sum is:\n\n┌/,
+    )
+    expect(end).toMatch(/│ cart │ 12 +│\n└.*┘\n\nEnd\n\ndone · /)
+    expect(end.match(/The sum is/g)).toHaveLength(1)
+    expect(end).not.toMatch(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]/)
+  })
+
+  test("shows that the model is silent in the middle of its answer", async () => {
+    const machine = await createMachine({
+      script: () => ({ text: "one two", pieceSize: 4, pieceDelayMs: 3_000 }),
+    })
+    const terminal = await openTerminal(machine)
+    await terminal.tackle("run", "say it")
+    await terminal.sees(/one\n[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] waiting for more of the answer \d s/)
+    expect(await terminal.sees("[exit 0]")).toMatch(/\n\none two\n\ndone/)
   })
 
   test("clears the line of a requested command at Ctrl-C", async () => {
@@ -371,7 +407,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     const terminal = await openTerminal(machine)
     await terminal.tackle("session", "show")
     const screen = await terminal.sees("[exit 0]")
-    expect(screen).toMatch(/^> a question .* a question$\n^> with a question /m)
+    expect(screen).toMatch(/^> a question .* a question$\n^> {3}with a question /m)
     expect(screen).toMatch(/ An$\n^answer of a considerable /m)
     expect(await terminal.broken()).toEqual([])
     const { stdout } = await machine.run(["session", "show"])

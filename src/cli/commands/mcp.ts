@@ -12,7 +12,7 @@ import { exitCode, interruptible } from "../process/exit.ts"
 import { warn } from "../process/notice.ts"
 import { atTerminal } from "../process/question.ts"
 import { printJson, printLine } from "../process/stdout.ts"
-import { createStatusLine } from "../view/status-line.ts"
+import { createLiveRegion } from "../view/live-region.ts"
 import { oneLine, visible, wrapped } from "../view/visible.ts"
 import { openTackle } from "../workspace/engine.ts"
 import {
@@ -84,11 +84,12 @@ export async function listMcpServers(flags: FormatFlags): Promise<void> {
     const workspace = await openWorkspace(flags)
     const tackle = await openTackle(workspace, {}, { onProblem: tellOthers(workspace) })
     const waiting = new Set(enabledServers(workspace.config.config.mcp).map(({ id }) => id))
-    const status = createStatusLine(process.stderr, () => true)
-    const tellWaiting = () =>
-      status.set(
-        waiting.size === 0 ? undefined : { kind: "calls", text: `waiting for ${[...waiting].join(", ")}` },
-      )
+    const status = createLiveRegion(process.stderr)
+    const since = status.clock()
+    const tellWaiting = () => {
+      const text = `waiting for ${[...waiting].join(", ")}`
+      status.set({ activities: waiting.size === 0 ? [] : [{ text, since }] })
+    }
     tellWaiting()
     try {
       const look = (server: McpServerStatus) => {
@@ -101,7 +102,7 @@ export async function listMcpServers(flags: FormatFlags): Promise<void> {
       }
       return await tackle.mcpServers({ signal, limitMs, onStatus: look })
     } finally {
-      status.set(undefined)
+      status.end()
       await tackle.close()
     }
   })

@@ -18,8 +18,9 @@ import type { StartedRecording } from "../run/recording.ts"
 import { type RunTask, readTask, recordedTask, type TaskFlags } from "../run/task.ts"
 import { createJsonView } from "../view/json.ts"
 import { createTextView } from "../view/text.ts"
+import type { View } from "../view/view.ts"
 import { openTackle } from "../workspace/engine.ts"
-import { openWorkspace, type WorkspaceFlags } from "../workspace/workspace.ts"
+import { openWorkspace, type Workspace, type WorkspaceFlags } from "../workspace/workspace.ts"
 import { amount, collect, formatFlag, positive, projectFlags } from "./flags.ts"
 
 /** Defines `tackle run`. */
@@ -32,6 +33,7 @@ export function defineRun(run: Command): void {
     .addOption(new Option("-c, --continue", "continue the last session of this project").conflicts("session"))
     .option("--fork", "with -s or -c: continue a copy and leave the session unchanged")
     .addOption(formatFlag())
+    .option("-q, --quiet", "print one line per call, without output, diffs and progress")
     .option("--auto", "allow every request once, except for denied calls, loops and protected files")
     .option("--allow <rule>", "allow permission[:pattern], such as 'bash:git *' (repeatable)", collect)
     .option("--deny <rule>", "deny permission[:pattern] (repeatable)", collect)
@@ -65,6 +67,7 @@ export interface RunFlags extends WorkspaceFlags, TaskFlags {
   continue?: boolean
   fork?: boolean
   format: "text" | "json"
+  quiet?: boolean
   auto?: boolean
   /** Paths of files to attach. */
   file?: string[]
@@ -89,37 +92,41 @@ export async function runPrompt(message: readonly string[], flags: RunFlags): Pr
     flags.record === undefined
       ? undefined
       : (await import("../run/recording.ts")).startRecording(flags.record, workspace)
+  const view = createView(flags, workspace)
   const restoreNetwork = await useNetworkSettings(workspace.environment)
-  const tackle = await openTackle(workspace, task, {
-    model: task.model,
-    ...recording?.options,
-    ...replay?.options,
-  })
   try {
-    process.exitCode = await runTask(task, { tackle, flags, recording })
-    if (replay && !replay.end()) process.exitCode = exitCodes.failed
+    const overrides = { model: task.model, ...recording?.options, ...replay?.options }
+    const tackle = await openTackle(workspace, task, overrides)
+    try {
+      process.exitCode = await runTask(task, { tackle, flags, recording, view })
+      if (replay && !replay.end()) process.exitCode = exitCodes.failed
+    } finally {
+      await tackle.close()
+    }
   } finally {
-    await tackle.close()
+    await view.end()
     recording?.end()
     restoreNetwork()
   }
 }
 
+function createView({ format, quiet = false, outputSchema }: RunFlags, { worktree }: Workspace): View {
+  if (format === "json") return createJsonView(stdout)
+  // With a schema, stdout contains only the JSON answer.
+  const output = outputSchema === undefined ? stdout : process.stderr
+  return createTextView({ output, notes: process.stderr, worktree, quiet })
+}
+
+interface StartedRun {
+  tackle: Tackle
+  flags: RunFlags
+  recording: StartedRecording | undefined
+  view: View
+}
+
 /** Runs the task and returns the exit code. */
-async function runTask(
-  task: RunTask,
-  { tackle, flags, recording }: { tackle: Tackle; flags: RunFlags; recording: StartedRecording | undefined },
-): Promise<number> {
+async function runTask(task: RunTask, { tackle, flags, recording, view }: StartedRun): Promise<number> {
   const { outputSchema, limits } = task
-  const view =
-    flags.format === "json"
-      ? createJsonView(stdout)
-      : createTextView({
-          // With a schema, stdout contains only the JSON answer.
-          output: outputSchema ? process.stderr : stdout,
-          notes: process.stderr,
-          worktree: tackle.worktree,
-        })
   return interruptible(async (signal, interrupt) => {
     const stopTimer = startTimeLimit(flags.timeout, { signal, interrupt })
     try {
@@ -133,6 +140,7 @@ async function runTask(
       const command = task.command ?? (await commandOf(task, tackle, signal))
       recording?.begin({ ...task, files, questions, ...serverPrompt(command) })
       const session = await openSession(tackle, task, flags)
+      if (flags.session !== undefined || flags.continue) view.continues(session.info())
       const { status, text, exitCode } = await session.prompt(task.prompt, {
         files,
         command,
@@ -141,11 +149,11 @@ async function runTask(
         model: task.named ? task.model : undefined,
         outputSchema,
       }).completed
+      await view.end()
       if (outputSchema && flags.format === "text" && status === "completed") printLine(text)
       return exitCode
     } finally {
       stopTimer()
-      view.end()
     }
   })
 }

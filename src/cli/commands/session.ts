@@ -13,10 +13,10 @@ import { localMinute } from "../../util/local-time.ts"
 import { displayPath } from "../../util/paths.ts"
 import { printJson, printLine, writePieces } from "../process/stdout.ts"
 import { callLine } from "../view/call-line.ts"
+import { loadMarkdown, type RenderMarkdown } from "../view/markdown.ts"
 import { style } from "../view/style.ts"
 import { usageWords } from "../view/usage.ts"
-import { oneLine, visible } from "../view/visible.ts"
-import { foldWords } from "../view/word-fold.ts"
+import { folded, oneLine, visible } from "../view/visible.ts"
 import { openTackle, withStore } from "../workspace/engine.ts"
 import { type FormatFlags, openWorkspace, type WorkspaceFlags } from "../workspace/workspace.ts"
 import { duration, formatFlag, locationFlags, positive, projectFlags } from "./flags.ts"
@@ -132,7 +132,9 @@ export async function showSession(id: string | undefined, flags: FormatFlags): P
     const pages = historyPages((page) => handle.messages(page))
     if (flags.format === "json") return writePieces(shownPieces(handle.info(), pages))
     printLine(describeSession(handle.info()))
-    for await (const page of pages) for (const message of page) printMessage(message, tackle.worktree)
+    const render = process.stdout.isTTY ? await loadMarkdown() : undefined
+    for await (const page of pages)
+      for (const message of page) printMessage(message, { worktree: tackle.worktree, render })
     const { usage } = await tackle.sessions.stats({ session: handle.id })
     const words = usageWords(usage)
     if (words.length > 0) printLine(style.dim(`total: ${words.join(" · ")}`))
@@ -243,7 +245,7 @@ function describeSession({ id, title, agent, directory, model }: Session): strin
 function prose(text: string, mark = ""): string {
   const whole = visible(text)
   const { isTTY, columns } = process.stdout
-  const lines = isTTY ? foldWords(whole, (columns || 80) - mark.length) : whole
+  const lines = isTTY ? folded(whole, (columns || 80) - mark.length) : whole
   return mark + lines.replaceAll("\n", `\n${mark}`)
 }
 
@@ -253,9 +255,14 @@ async function* shownPieces(session: Session, pages: AsyncIterable<readonly Mess
   yield "]}\n"
 }
 
-function printMessage({ message, parts }: MessageWithParts, worktree: string): void {
+function printMessage(
+  { message, parts }: MessageWithParts,
+  { worktree, render }: { worktree: string; render: RenderMarkdown | undefined },
+): void {
+  const fromUser = message.role === "user"
+  const answer = (text: string) => render?.(text, process.stdout.columns || 80).join("\n") ?? visible(text)
   for (const part of parts) {
-    if (part.type === "text") printLine(`${prose(part.text, message.role === "user" ? "> " : "")}\n`)
+    if (part.type === "text") printLine(`${fromUser ? prose(part.text, "> ") : answer(part.text)}\n`)
     if (part.type === "file") printLine(`> [file ${part.filename ?? part.mime}]`)
     if (part.type === "tool")
       for (const line of callLine(part, worktree, process.stdout.columns || 100)) printLine(line)

@@ -68,7 +68,7 @@ export async function decide<T>(
   }
 
   function instruction(): string {
-    if (typed.length < 2) return "Press a letter or digit, or ↑ ↓ and Enter."
+    if (typed.length < 2) return oneLine("Press a letter or digit, or ↑ ↓ and Enter.", width() - 2)
     const known = matching() === undefined ? "is not a choice" : "and Enter"
     return oneLine(`${typed} ${known}`, width() - 2)
   }

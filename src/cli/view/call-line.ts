@@ -24,9 +24,14 @@ function completedLines(
   worktree: string,
   width: number,
 ): string[] {
-  const details = [...detailsOf(part.tool, state), ...duration(state)].join(" · ")
+  const details = [
+    ...titleOf(part, state, worktree),
+    ...detailsOf(part.tool, state),
+    ...duration(state),
+  ].join(" · ")
   const room = width - columns(details) - 5
-  const failed = typeof state.metadata.exit === "number" && state.metadata.exit !== 0
+  const { exit, signal, timedOut } = state.metadata
+  const failed = (typeof exit === "number" && exit !== 0) || signal !== undefined || timedOut === true
   const mark = failed ? style.yellow("!") : style.green("✓")
   const line = `${mark} ${oneLine(`${part.tool} ${subject(part, worktree)}`, Math.max(20, room))}`
   return [
@@ -60,9 +65,20 @@ function subject({ tool, state }: ToolPart, worktree: string): string {
   return state.status === "completed" && state.title !== tool ? state.title : ""
 }
 
+/** Returns the title that the tool gave its result, if it adds something to the input. */
+function titleOf(part: ToolPart, { title, input }: ToolStateCompleted, worktree: string): string[] {
+  const shown = [part.tool, "", subject(part, worktree), ...Object.values(input)]
+  return shown.includes(title) ? [] : [oneLine(title, maxTitle)]
+}
+
+/** Maximum width of a result's title, in columns. */
+const maxTitle = 60
+
 function detailsOf(tool: string, { metadata, output }: ToolStateCompleted): string[] {
   const details: string[] = []
   if (typeof metadata.exit === "number") details.push(`exit ${metadata.exit}`)
+  if (typeof metadata.signal === "string") details.push(`killed by ${metadata.signal}`)
+  if (metadata.timedOut === true) details.push("timed out")
   if (typeof metadata.jobID === "string") details.push(`continues as ${metadata.jobID}`)
   if (typeof metadata.diff === "string") details.push(diffCount(metadata.diff))
   if (typeof metadata.matches === "number") details.push(plural(metadata.matches, "match", "matches"))

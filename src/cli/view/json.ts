@@ -28,7 +28,8 @@ export function createJsonView(output: Output): View {
       timer ??= setImmediate(flush)
     },
     pause: () => () => {},
-    end: flush,
+    continues: () => {},
+    end: async () => flush(),
   }
 }
 

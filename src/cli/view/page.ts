@@ -1,16 +1,17 @@
 import type { WriteStream } from "node:tty"
 import type { Output } from "../process/stdout.ts"
-import { type Activity, createStatusLine } from "./status-line.ts"
-import { visible } from "./visible.ts"
-import { createWordFold } from "./word-fold.ts"
+import { type Activity, createLiveRegion } from "./live-region.ts"
+import { createMarkdownBlocks, type RenderMarkdown } from "./markdown.ts"
 
 /**
  * Page that shows a run to the user. Writes the model's text to one stream and notes to another. If both streams are
  * the same terminal, a note never starts within the text.
  */
 export interface Page {
-  /** True if the current activity is shown as a live line that disappears, as at a terminal. */
+  /** True if the current activity is shown in lines that disappear, as at a terminal. */
   readonly live: boolean
+  /** Returns the time in ms on a clock that stops while the user is asked. */
+  clock(): number
   /** Returns the maximum width of a line, in columns. */
   width(): number
   /**
@@ -18,58 +19,130 @@ export interface Page {
    * searched.
    */
   proseWidth(): number
-  /** Writes a note about the run. */
-  note(line: string): void
-  /** Writes text of the model. */
-  say(text: string): void
-  /** Ends the current line of text, if any. */
-  endLine(): void
-  /** Sets the activity that the live line shows. */
-  setActivity(activity: Activity | undefined): void
-  /** Hides the live line until the returned function is called. */
+  /** Writes a note of one or more lines about the run. Notes of several lines have an empty line around them. */
+  note(lines: readonly string[]): void
+  /** Adds text of the model. A terminal shows it as Markdown, which `render` formats. */
+  say(text: string, render: RenderMarkdown | undefined): void
+  /** Completes the current text, if any. */
+  endText(): void
+  /** Sets what the live lines show. */
+  setActivities(activities: readonly Activity[]): void
+  /** Hides the live lines until the returned function is called. */
   pause(): () => void
   end(): void
+}
+
+/** Streams of a page. With `quiet`, a log gets no signs of life. */
+export interface PageOptions {
+  output: Output
+  notes: WriteStream
+  quiet: boolean
 }
 
 /** Width in columns without a terminal, as in a build log. */
 const logWidth = 120
 
-/** Creates a page. The model's text goes to `output`, so that a pipe receives only the answer. */
-export function createPage({ output, notes }: { output: Output; notes: WriteStream }): Page {
-  const live = notes.isTTY === true
-  const width = () => notes.columns || (live ? 80 : logWidth)
-  const fold = createWordFold(width)
-  let atLineStart = true
-  const status = createStatusLine(notes, () => atLineStart || !output.isTTY)
+/** Maximum size of an unfinished block in characters. Only the end of a larger block is shown. */
+const maxUnfinished = 8_000
 
-  function say(text: string): void {
-    status.clear()
-    // Only a terminal interprets control characters.
-    output.write(output.isTTY ? fold.push(visible(text)) : text)
-    atLineStart = text.endsWith("\n")
+/** Silence in ms after which a log says what is running. Later reports follow after longer times. */
+const firstReportMs = 10_000
+
+/** Creates a page. The model's text goes to `output`, so that a pipe receives only the answer. */
+export function createPage({ output, notes, quiet }: PageOptions): Page {
+  const region = createLiveRegion(notes)
+  const terminal = notes.isTTY === true
+  const width = () => Math.max(20, (notes.columns || (terminal ? 80 : logWidth)) - (terminal ? 1 : 0))
+  const sameTerminal = terminal && output.isTTY === true
+  const blocks = createMarkdownBlocks()
+  let renderer: RenderMarkdown | undefined
+  let activities: readonly Activity[] = []
+  /** Whether text that is written as it is ended with a line break. */
+  let atLineStart = true
+  let saidBefore = false
+  let silentSince = 0
+  let patienceMs = firstReportMs
+  const life = region.live || quiet ? undefined : setInterval(reportLife, 1_000).unref()
+  /** Kind of content at the end of the screen. */
+  let last: "nothing" | "line" | "lines" | "text" | "question" = "nothing"
+
+  /** Writes an empty line between different kinds of content. */
+  function separate(next: typeof last): void {
+    const together =
+      last === "question" ? next === "line" || next === "lines" : last === "line" && next === "line"
+    if (terminal && last !== "nothing" && !together) notes.write("\n")
+    last = next
+  }
+
+  function show(block: string): void {
+    if (!renderer) return
+    region.clear()
+    if (sameTerminal) separate("text")
+    output.write(`${renderer(block, width()).join("\n")}\n`)
+    if (!sameTerminal) output.write("\n")
+  }
+
+  /** Returns the lines between what is complete and the activities. */
+  function unfinished(): readonly string[] {
+    const text = blocks.rest().slice(-maxUnfinished)
+    const lines = renderer && text.trim() !== "" ? renderer(text, width()) : []
+    const apart = last === "text" || last === "lines" || (last === "line" && lines.length > 0)
+    return apart ? ["", ...lines] : lines
+  }
+
+  function writeNote(lines: readonly string[]): void {
+    separate(lines.length > 1 ? "lines" : "line")
+    notes.write(`${lines.join("\n")}\n`)
+    silentSince = region.clock()
+  }
+
+  /** Reports in a log that the run is still working. */
+  function reportLife(): void {
+    const [first] = activities
+    if (!first || region.clock() - silentSince < patienceMs) return
+    writeNote([`· ${first.text} · ${Math.floor((region.clock() - first.since) / 1000)} s`])
+    patienceMs = Math.min(patienceMs * 2, 60_000)
   }
 
   return {
-    live,
+    live: region.live,
+    clock: region.clock,
     width,
-    proseWidth: () => (live ? width() : Number.POSITIVE_INFINITY),
-    note(line) {
-      status.clear()
-      if (!atLineStart) {
-        output.write(`${fold.end()}\n`)
-        atLineStart = true
+    proseWidth: () => (terminal ? width() : Number.POSITIVE_INFINITY),
+    note(lines) {
+      if (lines.length === 0) return
+      writeNote(lines)
+      patienceMs = firstReportMs
+    },
+    say(text, render) {
+      renderer = render
+      silentSince = region.clock()
+      if (render) for (const block of blocks.push(text)) show(block)
+      else {
+        // Texts of different steps are different paragraphs.
+        output.write(saidBefore && atLineStart ? `\n${text}` : text)
+        saidBefore = true
+        atLineStart = text.endsWith("\n")
       }
-      notes.write(`${line}\n`)
+      if (sameTerminal) region.set({})
     },
-    say,
-    endLine() {
-      if (!atLineStart) say("\n")
+    endText() {
+      for (const block of blocks.end()) show(block)
+      if (!atLineStart) output.write("\n")
+      atLineStart = true
     },
-    setActivity: (activity) => status.set(activity),
-    pause: () => status.pause(),
+    setActivities(next) {
+      activities = next
+      region.set({ text: unfinished, activities })
+    },
+    pause() {
+      const resume = region.pause()
+      separate("question")
+      return resume
+    },
     end() {
-      status.clear()
-      if (output.isTTY) output.write(fold.end())
+      clearInterval(life)
+      region.end()
     },
   }
 }

@@ -1,5 +1,6 @@
 import { showInvisible } from "../../permission/invisible.ts"
 import type { PermissionRequest } from "../../schema/permission.ts"
+import { diffLines } from "./call-body.ts"
 import { style } from "./style.ts"
 
 /** Maximum number of diff lines to show. */
@@ -24,7 +25,8 @@ export function describeRequest(
     style.bold(`? ${titleOf(permission)}`) + asker,
     ...subject.flatMap((text) => indented(text, "    ")),
   ]
-  if (typeof metadata.diff === "string") lines.push(...diffLines(metadata.diff, whole))
+  if (typeof metadata.diff === "string")
+    lines.push(...diffLines(metadata.diff, whole ? Number.POSITIVE_INFINITY : maxDiffLines))
   for (const [name, value] of details(request, subject)) {
     if (value === worktree) continue
     const [first = "", ...more] = indented(value, "    ")
@@ -94,17 +96,6 @@ function indented(text: string, indent: string): string[] {
 function words(value: unknown): string {
   if (Array.isArray(value)) return value.map(words).join(", ")
   return typeof value === "string" ? value : JSON.stringify(value)
-}
-
-function diffLines(diff: string, whole: boolean): string[] {
-  const lines = linesOf(diff)
-  const shown = (whole ? lines : lines.slice(0, maxDiffLines)).map((line) => {
-    const text = `  ${showInvisible(line, { keepTabs: true })}`
-    if (line.startsWith("+")) return style.green(text)
-    return line.startsWith("-") ? style.red(text) : style.dim(text)
-  })
-  const left = lines.length - shown.length
-  return left > 0 ? [...shown, style.dim(`  … ${left} more lines`)] : shown
 }
 
 function linesOf(diff: string): string[] {

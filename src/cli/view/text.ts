@@ -5,46 +5,95 @@ import type { Part, RetryPart, ToolPart } from "../../schema/part.ts"
 import type { Session } from "../../schema/session.ts"
 import type { Output } from "../process/stdout.ts"
 import { allowHint } from "./allow-hint.ts"
+import { callBody, progressLines } from "./call-body.ts"
 import { callLine, startLine } from "./call-line.ts"
+import type { Activity } from "./live-region.ts"
+import { loadMarkdown, type RenderMarkdown } from "./markdown.ts"
 import { createPage } from "./page.ts"
-import type { Activity } from "./status-line.ts"
+import { isShownWhole } from "./request.ts"
 import { style } from "./style.ts"
 import { usageWords } from "./usage.ts"
 import { createChildren, type View } from "./view.ts"
-import { columns, visible, wrapped } from "./visible.ts"
+import { columns, oneLine, visible, wrapped } from "./visible.ts"
 
-const waiting: Activity = { kind: "model", text: "waiting for the model" }
-const thinking: Activity = { kind: "model", text: "thinking" }
+/** Where and how a text view shows a run. */
+export interface TextViewOptions {
+  output: Output
+  notes: WriteStream
+  worktree: string
+  /** Shows one line per call, without output, diffs and progress. */
+  quiet: boolean
+}
+
+const waiting = "waiting for the model"
+
+/** Time in ms after which the start of the engine is shown. */
+const startMs = 200
+
+/** Minimum time in ms between two reports of a call's progress in a log. */
+const progressMs = 1_000
+
+interface RunningCall {
+  part: ToolPart
+  since: number
+  /** Last report in a log, and its time. */
+  reported?: string
+  reportedAt?: number
+}
+
+/** Maximum number of running calls that are shown at once. */
+const maxRunning = 6
 
 /**
  * Creates a view for users. The model's text goes to `output` and everything about calls to `notes`, so that a pipe
- * receives only the answer. At a terminal, text streams and the current activity is a live line. Elsewhere, each call
- * start is a line, and text is written only when it is complete, because an interrupted request is repeated.
+ * receives only the answer. A terminal shows text as Markdown while it arrives, and below it what is running.
+ * Elsewhere, each call start is a line, and text is written only when it is complete, because an interrupted request is
+ * repeated.
  */
-export function createTextView(options: { output: Output; notes: WriteStream; worktree: string }): View {
-  const { output, worktree } = options
+export function createTextView(options: TextViewOptions): View {
+  const { output, worktree, quiet } = options
   const page = createPage(options)
   const children = createChildren()
-  const running = new Map<string, ToolPart>()
+  const running = new Map<string, RunningCall>()
   /** Number of characters shown so far, by part. */
   const shown = new Map<string, number>()
   const reasoning = new Set<string>()
   /** Ids of the user's messages. */
   const own = new Set<string>()
-  /** New session that has not been shown yet. */
+  /** Calls whose diff the user saw in a permission request: requests by id, then calls. */
+  const asked = new Map<string, string>()
+  const seen = new Set<string>()
+  /** Session that has not been shown yet. */
   let begun: Session | undefined
-  /** Events held back during a question. */
-  let held: TackleEvent[] | undefined
+  let model: Activity | undefined
+  let render: RenderMarkdown | undefined
+  let loading: Promise<void> | undefined
+  /** Events held back during a question or while the renderer is loaded. */
+  const held: TackleEvent[] = []
+  let holds = 0
 
-  function noteAll(lines: readonly string[], paint: (text: string) => string): void {
-    for (const line of lines) page.note(paint(line))
+  /** Sets what the model does. The time starts again if this changes, or always with `restart`. */
+  function modelDoes(text: string | undefined, { restart = false, delayMs = 0 } = {}): void {
+    if (text === undefined) model = undefined
+    else if (restart || model?.text !== text) model = { text, since: page.clock(), delayMs }
+    refresh()
   }
 
-  function say(text: string): void {
-    if (text === "") return
-    // The streamed text already shows that the model is working.
-    if (output.isTTY) page.setActivity(runningCalls())
-    page.say(text)
+  function refresh(): void {
+    const calls = [...running.values()]
+    const activities = calls.slice(0, maxRunning).map(({ part, since }) => ({
+      text: startLine(part, worktree, page.width()).replace(/^· /, ""),
+      since,
+      details: quiet ? [] : progressLines(part, { rows: calls.length > 1 ? 1 : 5 }),
+    }))
+    const [first] = calls.slice(maxRunning)
+    if (first)
+      activities.push({ text: `${calls.length - maxRunning} more calls`, since: first.since, details: [] })
+    page.setActivities(activities.length > 0 ? activities : model ? [model] : [])
+  }
+
+  function noteAll(lines: readonly string[], paint: (text: string) => string): void {
+    for (const line of lines) page.note([paint(line)])
   }
 
   function showPart(part: Part): void {
@@ -54,14 +103,14 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
         return
       case "reasoning":
         reasoning.add(part.id)
-        page.setActivity(part.time.end === undefined ? thinking : waiting)
+        modelDoes(part.time.end === undefined ? "thinking" : waiting)
         return
       case "tool":
-        callFor(part)
+        showCall(part)
         return
       case "step-start":
       case "step-finish":
-        page.setActivity(runningCalls() ?? waiting)
+        modelDoes(waiting)
         return
       case "retry":
         noteAll(wrapped(retryText(part), page.proseWidth(), 3), style.yellow)
@@ -75,37 +124,74 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
     const from = shown.get(id) ?? 0
     shown.set(id, Math.max(from, text.length))
     say(text.slice(from))
-    if (ended) page.endLine()
+    if (ended) page.endText()
   }
 
-  function callFor(part: ToolPart): void {
-    const { status: state } = part.state
-    if (state === "pending") {
-      page.setActivity({ kind: "model", text: `writing a call to ${part.tool}` })
-      return
-    }
-    if (state === "running") {
-      const started = running.has(part.id)
-      running.set(part.id, part)
-      if (!page.live && !started) page.note(startLine(part, worktree, page.width()))
+  function say(text: string): void {
+    if (text === "") return
+    // The text itself shows that the model is working, unless it stalls.
+    if (output.isTTY) modelDoes("waiting for more of the answer", { restart: true, delayMs: 1_000 })
+    page.say(text, render)
+  }
+
+  function showCall(part: ToolPart): void {
+    const { status } = part.state
+    if (status === "pending") modelDoes(`writing a call to ${visible(part.tool)}`)
+    else if (status === "running") {
+      if (!page.live && !quiet) noteProgress(part)
+      running.set(part.id, { since: page.clock(), ...running.get(part.id), part })
     } else {
       running.delete(part.id)
-      for (const line of callLine(part, worktree, page.width())) page.note(line)
+      const body = quiet || seen.delete(callKey(part)) ? [] : callBody(part, page.width())
+      page.note([...callLine(part, worktree, page.width()), ...body])
+      if (running.size === 0) modelDoes(waiting, { restart: true })
     }
-    page.setActivity(runningCalls() ?? waiting)
+    refresh()
   }
 
-  function runningCalls(): Activity | undefined {
-    const titles = [...running.values()].map((part) =>
-      startLine(part, worktree, page.width() - 20).replace(/^· /, ""),
-    )
-    const text = titles.length > 1 ? `${titles.length} calls: ${titles.join(", ")}` : titles[0]
-    return text === undefined ? undefined : { kind: "calls", text }
+  /** Reports the start of a call, and each new title or progress. */
+  function noteProgress(part: ToolPart): void {
+    const call = running.get(part.id)
+    if (!call) {
+      page.note([startLine(part, worktree, page.width())])
+      return
+    }
+    const text = progressLines(part, { rows: 0 }).join(" ")
+    if (text === "" || text === call.reported || page.clock() < (call.reportedAt ?? -progressMs) + progressMs)
+      return
+    page.note([oneLine(`· ${part.tool}: ${text}`, page.width())])
+    Object.assign(call, { reported: text, reportedAt: page.clock() })
   }
 
   function show(event: TackleEvent): void {
-    if (held) held.push(event)
+    if (output.isTTY && !render && isText(event)) load()
+    if (holds > 0) held.push(event)
     else showNow(event)
+  }
+
+  /** Loads the renderer of Markdown, and holds back all events until then. */
+  function load(): void {
+    if (loading) return
+    const release = hold()
+    loading = loadMarkdown().then((loaded) => {
+      render = loaded
+      release()
+    })
+  }
+
+  /** Holds events back until the returned function is called. */
+  function hold(): () => void {
+    holds++
+    return () => {
+      holds--
+      if (holds === 0) for (const event of held.splice(0)) show(event)
+    }
+  }
+
+  /** Returns whether the event contains text of a model. */
+  function isText(event: TackleEvent): boolean {
+    if (event.type === "part.delta") return event.field === "text"
+    return event.type === "part.updated" && event.part.type === "text" && !own.has(event.part.messageID)
   }
 
   function showNow(event: TackleEvent): void {
@@ -116,22 +202,36 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
 
   /** Shows each call of a subagent when it ends. The text of a subagent goes only to the agent that started it. */
   function showChild(event: TackleEvent, agent: string): void {
+    noteAsked(event)
     if (event.type !== "part.updated" || event.part.type !== "tool") return
-    const { status: state } = event.part.state
-    if (state !== "completed" && state !== "error") return
+    const { part } = event
+    if (part.state.status !== "completed" && part.state.status !== "error") return
     const prefix = `  ${visible(agent)} › `
-    for (const line of callLine(event.part, worktree, page.width() - columns(prefix)))
-      page.note(style.dim(prefix) + line)
+    const width = Math.max(20, page.width() - columns(prefix))
+    const body = quiet || seen.delete(callKey(part)) ? [] : callBody(part, width)
+    const [first = "", ...more] = callLine(part, worktree, width)
+    page.note([style.dim(prefix) + first, ...[...more, ...body].map((line) => `  ${line}`)])
   }
 
-  /** Shows a new session once, with the agent and model of its first prompt. A command may change both. */
+  /** Shows a session once, with the agent and model of its first prompt. A command may change both. */
   function introduce(...workers: string[]): void {
     if (!begun) return
-    page.note(style.dim([`session ${begun.id}`, ...workers.map(visible)].join(" · ")))
+    page.note([style.dim([`session ${begun.id}`, ...workers.map(visible)].join(" · "))])
     begun = undefined
   }
 
+  /** Notes which diffs the user has seen. */
+  function noteAsked(event: TackleEvent): void {
+    if (event.type === "permission.asked" && event.request.tool && isShownWhole(event.request)) {
+      if (typeof event.request.metadata.diff === "string")
+        asked.set(event.request.id, callKey(event.request.tool))
+    } else if (event.type === "permission.replied" && event.source === "user") {
+      seen.add(asked.get(event.requestID) ?? "")
+    }
+  }
+
   function showOwn(event: TackleEvent): void {
+    noteAsked(event)
     switch (event.type) {
       case "session.created":
         begun = event.session
@@ -140,12 +240,15 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
         // The user's own text is not repeated, but the user's message may contain calls made by a command.
         if (event.part.type === "tool" || !own.has(event.part.messageID)) showPart(event.part)
         return
+      case "part.removed":
+        page.endText()
+        return
       case "message.created":
         if (event.message.role === "user") {
           own.add(event.message.id)
           introduce(event.message.agent, modelName(event.message.model))
         }
-        page.setActivity(runningCalls() ?? waiting)
+        modelDoes(waiting)
         return
       case "part.delta":
         if (event.field !== "text" || reasoning.has(event.partID) || !output.isTTY) return
@@ -160,28 +263,39 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
         noteAll(wrapped(`✗ ${event.error.message}`, page.proseWidth()), style.red)
         return
       case "run.completed":
-        page.setActivity(undefined)
+        page.endText()
+        modelDoes(undefined)
         if (begun) introduce(begun.agent)
-        noteAll(summary(event), style.dim)
+        page.note(summary(event).map(style.dim))
         return
     }
   }
 
+  if (!quiet) modelDoes("starting", { delayMs: startMs })
   return {
     show,
     pause() {
+      page.endText()
       const resume = page.pause()
-      page.endLine()
-      held = []
+      const release = hold()
       return () => {
-        const events = held ?? []
-        held = undefined
         resume()
-        for (const event of events) showNow(event)
+        release()
       }
     },
-    end: () => page.end(),
+    continues(session) {
+      page.note([style.dim(oneLine(`continuing session ${session.id} · ${session.title}`, page.width()))])
+    },
+    async end() {
+      await loading
+      page.end()
+    },
   }
+}
+
+/** Identifies a call in all sessions of a run. */
+function callKey({ messageID, callID }: { messageID: string; callID: string }): string {
+  return `${messageID} ${callID}`
 }
 
 /** Describes a repeated request to the model. */

@@ -1,12 +1,15 @@
 import type { TackleEvent } from "../../event/events.ts"
+import type { Session } from "../../schema/session.ts"
 
 /** View that shows the events of a run. */
 export interface View {
   show(event: TackleEvent): void
   /** Pauses live output for a question. Returns a function that resumes it. */
   pause(): () => void
-  /** Clears live output at the end of the run. */
-  end(): void
+  /** Names a session that the run continues. */
+  continues(session: Session): void
+  /** Shows what is held back, and clears live output at the end of the run. */
+  end(): Promise<void>
 }
 
 /**

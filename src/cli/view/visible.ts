@@ -86,3 +86,8 @@ export function columns(text: string): number {
   for (const character of text) count += combining.test(character) ? 0 : wide.test(character) ? 2 : 1
   return count
 }
+
+/** Cuts a line to `width` columns with a mark. Keeps its spaces. */
+export function clipped(line: string, width: number): string {
+  return columns(line) > width ? `${take(line, width - 1)}…` : line
+}

@@ -1,0 +1,69 @@
+import { stripVTControlCharacters } from "node:util"
+import { showInvisible } from "../../permission/invisible.ts"
+import type { ToolPart } from "../../schema/part.ts"
+import { isRecord } from "../../util/json.ts"
+import { style } from "./style.ts"
+import { clipped, visible } from "./visible.ts"
+
+/** Maximum number of lines of a diff below a call. */
+const maxDiffLines = 60
+/** Number of lines at the end of the output of a command that succeeded, and of one that failed. */
+const outputLines = 8
+const failureLines = 30
+
+/**
+ * Returns the lines that show what a finished call did: the diff of an edit, or the end of the output of a command.
+ * Returns an empty list for other calls.
+ */
+export function callBody({ state }: ToolPart, width: number): string[] {
+  if (state.status !== "completed" && state.status !== "error") return []
+  const { diff, output, exit } = state.metadata ?? {}
+  if (state.status === "completed" && typeof diff === "string") return diffLines(diff, maxDiffLines)
+  if (typeof output !== "string" || (state.status === "completed" && exit === undefined)) return []
+  const rows = state.status === "completed" && exit === 0 ? outputLines : failureLines
+  const lines = plainLines(output)
+  const cut = lines.length - rows
+  const more = cut > 0 ? [style.dim(`  … ${cut} earlier lines`)] : []
+  return [...more, ...lines.slice(-rows).map((line) => style.dim(clipped(`  ${line}`, width)))]
+}
+
+/**
+ * Returns what a running call reports: its title and progress on one line if they add something to its input, and the
+ * last `rows` lines of its output.
+ */
+export function progressLines({ tool, state }: ToolPart, { rows }: { rows: number }): string[] {
+  if (state.status !== "running") return []
+  const { title = "", input, metadata = {} } = state
+  const known = new Set([tool, ...Object.values(input)])
+  const words = [known.has(title) ? "" : title, progressOf(metadata)].filter((word) => word !== "")
+  const output =
+    typeof metadata.output === "string" && rows > 0 ? plainLines(metadata.output).slice(-rows) : []
+  return [...(words.length > 0 ? [visible(words.join(" "))] : []), ...output]
+}
+
+/** Returns progress such as `3/10`. */
+function progressOf({ progress }: Record<string, unknown>): string {
+  if (!isRecord(progress) || typeof progress.done !== "number") return ""
+  return typeof progress.total === "number" ? `${progress.done}/${progress.total}` : String(progress.done)
+}
+
+/** Formats a diff with colors. Shows at most `max` lines, and how many are left. Makes hidden characters visible. */
+export function diffLines(diff: string, max: number): string[] {
+  const lines = diff.trimEnd().split("\n")
+  const shown = lines.slice(0, max).map((line) => {
+    const text = `  ${showInvisible(line, { keepTabs: true })}`
+    if (line.startsWith("+")) return style.green(text)
+    return line.startsWith("-") ? style.red(text) : style.dim(text)
+  })
+  const left = lines.length - shown.length
+  return left > 0 ? [...shown, style.dim(`  … ${left} more lines`)] : shown
+}
+
+/** Returns the lines of a command's output as a terminal would finally show them, without colors and empty ends. */
+function plainLines(output: string): string[] {
+  const text = stripVTControlCharacters(output).replaceAll("\r\n", "\n").trimEnd()
+  if (text === "") return []
+  return text
+    .split("\n")
+    .map((line) => visible(line.slice(line.lastIndexOf("\r") + 1)).replaceAll("\t", "    "))
+}
