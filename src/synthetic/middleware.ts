@@ -10,7 +10,7 @@ import type {
 } from "@ai-sdk/provider"
 import type { DialectName, SyntheticTool } from "./dialect.ts"
 import { dialectFor, dialectNamed } from "./dialects.ts"
-import { defaultRetries, describeTools, retryMessages, toTextPrompt } from "./prompt.ts"
+import { defaultRetries, describeTools, resultTexts, retryMessages, toTextPrompt } from "./prompt.ts"
 import { createTranslator } from "./translate.ts"
 
 /** Options for synthetic tool calling. */
@@ -57,6 +57,8 @@ interface TextRequest {
   /** Tools that the model may call. If empty, the answer is not searched for calls. */
   tools: readonly SyntheticTool[]
   dialect: DialectName
+  /** Texts of the tool results in the history. A call that repeats one of them is a quotation. */
+  quotable: readonly string[]
   retries: number
   choice: LanguageModelV4CallOptions["toolChoice"]
 }
@@ -79,6 +81,7 @@ function asText(
     params: { ...rest, prompt: toTextPrompt(params.prompt, dialect, instructions) },
     tools: callable(tools, choice),
     dialect: name,
+    quotable: resultTexts(params.prompt),
     retries: options.retries ?? defaultRetries,
     choice,
   }

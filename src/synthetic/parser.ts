@@ -1,6 +1,17 @@
 import type { CallSink, DialectName, MalformedCall, Opening, ReadCall, SyntheticTool } from "./dialect.ts"
 import { openingsFor } from "./dialects.ts"
-import { createSource, findAny, forget, grow, type Reading, type Source, slice } from "./source.ts"
+import { disownsCall } from "./mention.ts"
+import {
+  charAt,
+  createSource,
+  findAny,
+  forget,
+  grow,
+  type Reading,
+  type Source,
+  slice,
+  takeWhile,
+} from "./source.ts"
 import { createTextContext, type TextContext } from "./text-context.ts"
 
 /** An event of a parsed answer. Events come in the order of the answer. */
@@ -15,7 +26,7 @@ export type ParserEvent =
 
 /** Reads calls from text that arrives in pieces. */
 export interface CallParser {
-  /** Adds text and returns the new events. Holds back only text that may begin a call. */
+  /** Adds text and returns the new events. Holds back text that may begin a call, and short calls up to the text after them. */
   push(text: string): ParserEvent[]
   /** Ends the text and returns the remaining events. `cut` means that the answer reached its token limit. */
   end(options?: { cut?: boolean }): ParserEvent[]
@@ -23,19 +34,28 @@ export interface CallParser {
 
 /**
  * Creates a parser for one answer. The result does not depend on how the text is split into pieces. Drops white space
- * next to a call. A call in code, a quotation, a closed thinking block, or an example stays text. A call in a thinking
- * block that never closes counts. `malformed` is a call that cannot be read; if it has `unknown`, its only problem is
- * that the tool does not exist.
+ * next to a call. A call stays text in code, a quotation, a closed thinking block, an example, or a sentence, and if it
+ * repeats one of the `quotable` texts. A call in a thinking block that never closes counts. `malformed` is a call that
+ * cannot be read; if it has `unknown`, its only problem is that the tool does not exist.
  */
 export function createCallParser(options: {
   tools: readonly SyntheticTool[]
   /** The dialect that the model was asked to use. */
   dialect: DialectName
+  /** Texts that the model has read, such as results of tools. A call that repeats a part of one is a quotation. */
+  quotable?: readonly string[]
 }): CallParser {
   const source = createSource()
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
   const output = createOutput()
-  const run = scan({ source, tools, openings: openingsFor(options.dialect, options.tools), output })
+  const quotations = createQuotations(options.quotable ?? [])
+  const run = scan({
+    source,
+    tools,
+    openings: openingsFor(options.dialect, options.tools),
+    output,
+    quotations,
+  })
   return {
     push(text) {
       grow(source, text)
@@ -58,26 +78,51 @@ const maxUnclosed = 30
 /** Number of read characters after which the source discards them. */
 const forgetAfter = 4_096
 
+/** Maximum number of characters of a call that waits for the text after it. A call of twice the length is streamed. */
+const heldLength = 400
+
 interface Scan {
   source: Source
   tools: ReadonlyMap<string, SyntheticTool>
   openings: readonly Opening[]
   output: Output
+  quotations: Quotations
 }
 
-function* scan({ source, tools, openings, output }: Scan): Reading<void> {
+function* scan({ source, tools, openings, output, quotations }: Scan): Reading<void> {
   const context = createTextContext()
   const byFirst = Map.groupBy(openings, ({ literal }) => literal.charAt(0))
   const candidate = new RegExp(
     `[${[...byFirst.keys()].map((character) => character.replace(/[\\\]^-]/, "\\$&")).join("")}]`,
     "g",
   )
+  /** The position of the first held call. */
+  let position = { announced: false, ownLine: false }
 
   function emitText(end: number): void {
     const text = source.text.slice(source.position, end)
     source.position = end
     context.pass(text)
     output.text(text)
+  }
+
+  function openingHere(atLineStart: boolean): Reading<Opening | undefined> {
+    return findOpening(source, byFirst.get(source.text.charAt(source.position)) ?? [], atLineStart)
+  }
+
+  /** Decides from the following text whether the held calls are meant. Keeps them if another call may follow. */
+  function* settle(): Reading<void> {
+    if (!output.isHolding()) return
+    const start = source.position
+    const gap = yield* takeWhile(source, /[\s,;]*/y)
+    const next = yield* charAt(source)
+    const followed = next !== "" && (yield* openingHere(/[\r\n]/.test(gap))) !== undefined
+    source.position = start
+    if (followed) return
+    const endsLine = /[\r\n]/.test(source.text.charAt(start - 1))
+    const after = /^$|[<[{`]/.test(next) ? "" : `${endsLine ? "\n" : ""}${yield* peekSentence(source)}`
+    if (after === "" || !disownsCall(after, position)) output.release()
+    else context.pass(output.withdraw())
   }
 
   let afterCall = false
@@ -95,32 +140,82 @@ function* scan({ source, tools, openings, output }: Scan): Reading<void> {
     const start = source.position
     const character = source.text.charAt(start)
     const isText = context.isQuoted(character) || source.unclosed > maxUnclosed
-    const possible = isText ? [] : (byFirst.get(character) ?? [])
-    const opening = yield* findOpening(source, possible, context)
+    const atLineStart = context.atLineStart()
+    const opening = isText ? undefined : yield* openingHere(atLineStart)
     const textEnd = opening === undefined ? start + 1 : yield* thoughtsEnd(source, context)
     if (opening === undefined || textEnd !== undefined) {
+      output.release()
       emitText(textEnd ?? start + 1)
       continue
     }
-    const isExample = context.introducesExample()
-    const atLineStart = context.atLineStart()
-    source.position += opening.literal.length
     const followsCall = context.followsCall()
-    const sink = isExample ? ignoringSink : atLineStart || followsCall ? output.sink : withinLine(output.sink)
-    const outcome = yield* opening.read({ source, sink, tools, start, atLineStart, afterCall, followsCall })
-    if (outcome === "mark" && !isExample) output.mark()
-    else if (outcome === "text") {
+    const lead = followsCall ? "neutral" : context.leadIn()
+    const isExample = lead === "mention"
+    if (!output.isHolding()) position = { announced: lead === "intent", ownLine: atLineStart }
+    source.position += opening.literal.length
+    const call = output.newCall()
+    const sink = isExample ? ignoringSink : atLineStart || followsCall ? call.sink : withinLine(call.sink)
+    const reading = opening.read({ source, sink, tools, start, atLineStart, afterCall, followsCall })
+    let step = reading.next()
+    for (; !step.done; step = reading.next()) {
+      const isLong = source.text.length - start > 2 * heldLength
+      if (isLong && call.hasBegun() && !quotations.contain(source.text.slice(start))) call.stream()
+      yield
+    }
+    const text = source.text.slice(start, source.position)
+    if (step.value === "text") {
+      output.release()
       source.position = start
       emitText(start + 1)
-    } else if (isExample) {
-      const text = source.text.slice(start, source.position)
+    } else if (isExample || (step.value === "calls" && quotations.contain(text))) {
+      output.release()
       context.passExample(text)
       output.text(text)
+    } else if (step.value === "mark") {
+      output.mark(text)
+      yield* settle()
     } else {
+      call.hold(text)
+      if (text.length > heldLength) output.release()
       context.afterCall()
       afterCall = true
+      yield* settle()
     }
   }
+}
+
+/** Returns the rest of the line after the position, or the first sentence of the next line with text. */
+function* peekSentence(source: Source): Reading<string> {
+  const start = source.position
+  const gap = yield* takeWhile(source, /\s*/y)
+  const sentence = yield* takeWhile(source, /(?:(?![.!?]\s|[。！？])[^\n]){0,160}/y)
+  source.position = start
+  return gap + sentence
+}
+
+/** Texts that the model has read. */
+interface Quotations {
+  /** Returns true if one of the texts contains the call, apart from white space, escapes and line numbers. */
+  contain(call: string): boolean
+}
+
+/** Length below which a call is too short to be recognized as a quotation, in characters. */
+const shortestQuotation = 16
+
+function createQuotations(texts: readonly string[]): Quotations {
+  let known: string[] | undefined
+  return {
+    contain(call) {
+      if (texts.length === 0) return false
+      const compared = comparable(call)
+      known ??= texts.map(comparable)
+      return compared.length >= shortestQuotation && known.some((text) => text.includes(compared))
+    },
+  }
+}
+
+function comparable(text: string): string {
+  return text.replace(/^[ \t]*\d+[|:\t→][ \t]?/gm, "").replace(/\\[nrt]|[\s\\]/g, "")
 }
 
 /** Maximum length of an opening in characters. */
@@ -130,9 +225,9 @@ const longestOpening = 100
 function* findOpening(
   source: Source,
   openings: readonly Opening[],
-  context: { atLineStart(): boolean },
+  atLineStart: boolean,
 ): Reading<Opening | undefined> {
-  const atLineStart = context.atLineStart()
+  if (openings.length === 0) return undefined
   for (;;) {
     const text = slice(source, source.position, source.position + longestOpening)
     const first = openings.find(
@@ -168,11 +263,25 @@ function withinLine(sink: CallSink): CallSink {
 
 type Output = ReturnType<typeof createOutput>
 
-/** Collects events. Holds back white space until text or a call follows. */
+/** A call while it is read. Its events wait until it is held, or released as a stream. */
+interface PendingCall {
+  sink: CallSink
+  hasBegun(): boolean
+  /** Releases the events so far, those of the held calls first. All further events are released at once. */
+  stream(): void
+  /** Adds the complete call to the held calls. Does nothing after `stream`. */
+  hold(text: string): void
+}
+
+/**
+ * Collects events. Holds back white space until text or a call follows, and complete calls until they are released or
+ * withdrawn.
+ */
 function createOutput() {
   let events: ParserEvent[] = []
   let space = ""
   let afterCall = false
+  let held: { text: string; events: ParserEvent[] } | undefined
 
   function beforeCall(): void {
     space = ""
@@ -186,38 +295,78 @@ function createOutput() {
     else if (text !== "") events.push({ type: "text", text })
   }
 
-  const sink: CallSink = {
-    start(tool) {
-      beforeCall()
-      events.push({ type: "call-start", tool })
-    },
-    delta(delta) {
-      const last = events.at(-1)
-      if (last?.type === "call-delta") last.delta += delta
-      else if (delta !== "") events.push({ type: "call-delta", delta })
-    },
-    call(call) {
-      events.push({ type: "call", ...call })
-    },
-    malformed(call) {
-      beforeCall()
-      events.push({ type: "malformed", ...call })
-    },
+  function release(): void {
+    if (held === undefined) return
+    beforeCall()
+    events.push(...held.events)
+    held = undefined
+  }
+
+  function newCall(): PendingCall {
+    let own: ParserEvent[] = []
+    let isStreaming = false
+    const add = (event: ParserEvent) => (isStreaming ? events : own).push(event)
+    return {
+      sink: {
+        start: (tool) => add({ type: "call-start", tool }),
+        delta(delta) {
+          const last = (isStreaming ? events : own).at(-1)
+          if (last?.type === "call-delta") last.delta += delta
+          else if (delta !== "") add({ type: "call-delta", delta })
+        },
+        call: (call) => add({ type: "call", ...call }),
+        malformed: (call) => add({ type: "malformed", ...call }),
+      },
+      hasBegun: () => own.length > 0,
+      stream() {
+        release()
+        beforeCall()
+        events.push(...own)
+        own = []
+        isStreaming = true
+      },
+      hold(text) {
+        if (isStreaming) return
+        held ??= { text: "", events: [] }
+        held.text += text
+        held.events.push(...own)
+      },
+    }
+  }
+
+  function text(added: string): void {
+    if (held !== undefined) {
+      held.text += added
+      return
+    }
+    const shown = afterCall ? added.trimStart() : added
+    if (shown === "") return
+    afterCall = false
+    const kept = (space + shown).trimEnd()
+    space = (space + shown).slice(kept.length)
+    pushText(kept)
   }
 
   return {
-    sink,
-    /** Drops the white space around a mark. */
-    mark: beforeCall,
-    text(text: string) {
-      const shown = afterCall ? text.trimStart() : text
-      if (shown === "") return
-      afterCall = false
-      const kept = (space + shown).trimEnd()
-      space = (space + shown).slice(kept.length)
-      pushText(kept)
+    newCall,
+    isHolding: () => held !== undefined,
+    /** Reports the held calls. */
+    release,
+    /** Converts the held calls back to text, and returns the text. */
+    withdraw(): string {
+      const withdrawn = held?.text ?? ""
+      held = undefined
+      text(withdrawn)
+      return withdrawn
     },
+    /** Drops a mark and the white space around it. */
+    mark(mark: string): void {
+      if (held === undefined) beforeCall()
+      else held.text += mark
+    },
+    text,
     end() {
+      release()
       pushText(space)
       space = ""
     },

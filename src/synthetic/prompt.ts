@@ -106,7 +106,28 @@ function convertAssistant(
   return { ...message, content: others }
 }
 
+/** Returns the texts of all tool results of the history. */
+export function resultTexts(prompt: LanguageModelV4Prompt): string[] {
+  const parts = prompt.flatMap(({ role, content }) => (role === "tool" ? content : []))
+  return parts.flatMap((part) => {
+    if (part.type !== "tool-result") return []
+    const { text } = convertOutput(part.output)
+    return text === "" ? [] : [text]
+  })
+}
+
 function convertResult({ toolName, output, providerOptions }: LanguageModelV4ToolResultPart): UserContent {
+  const { text, files } = convertOutput(output)
+  // The output of a tool must not end its own element.
+  const inner = text.replaceAll("</tool_response", "<\\/tool_response")
+  const wrapped = `<tool_response name="${toolName}">\n${inner}\n</tool_response>`
+  return [{ type: "text", text: wrapped, providerOptions }, ...files]
+}
+
+function convertOutput(output: LanguageModelV4ToolResultPart["output"]): {
+  text: string
+  files: LanguageModelV4FilePart[]
+} {
   const files: LanguageModelV4FilePart[] = []
   let text: string
   switch (output.type) {
@@ -133,10 +154,7 @@ function convertResult({ toolName, output, providerOptions }: LanguageModelV4Too
       text = texts.join("\n")
     }
   }
-  // The output of a tool must not end its own element.
-  const inner = text.replaceAll("</tool_response", "<\\/tool_response")
-  const wrapped = `<tool_response name="${toolName}">\n${inner}\n</tool_response>`
-  return [{ type: "text", text: wrapped, providerOptions }, ...files]
+  return { text, files }
 }
 
 /** Appends the message, or joins it with the last message if both have the same role. */

@@ -1,3 +1,5 @@
+import { classifyLeadIn, type LeadIn } from "./mention.ts"
+
 /** Tracks the text around a position, to decide whether a call at that position is meant as a call. */
 export interface TextContext {
   /** Adds text. */
@@ -14,12 +16,50 @@ export interface TextContext {
   followsCall(): boolean
   /** Returns true if only white space precedes the current position on its line. */
   atLineStart(): boolean
-  /** Returns true after an announcement such as "For example:", until other text follows. */
-  introducesExample(): boolean
+  /** Classifies the text before the current position. Stays `mention` after an example until other text follows. */
+  leadIn(): LeadIn
 }
 
 /** Elements whose content is quoted if they begin a line. */
-const quotingElements = ["example", "examples", "pre", "code"]
+const quotingElements = [
+  ...[
+    "example",
+    "examples",
+    "pre",
+    "code",
+    "samp",
+    "xmp",
+    "q",
+    "quote",
+    "blockquote",
+    "textarea",
+    "template",
+    "script",
+  ],
+  ...[
+    "file",
+    "file_content",
+    "file_contents",
+    "content",
+    "contents",
+    "document",
+    "documents",
+    "source",
+    "snippet",
+  ],
+  ...["output", "stdout", "stderr", "log", "logs", "result", "results", "function_results", "tool_output"],
+  ...[
+    "tool_response",
+    "tool_result",
+    "tool_results",
+    "user",
+    "human",
+    "message",
+    "transcript",
+    "history",
+    "diff",
+  ],
+]
 
 /** Elements that contain reasoning if they begin a line. */
 const thoughtElements = ["think", "thinking", "reasoning", "seed:think"]
@@ -47,10 +87,10 @@ function elementBlock(names: readonly string[], isThought: boolean): Block {
 }
 
 const fenceLine = /^\s*(?:[-*+]\s+|\d+[.)]\s+)?(`{3,}|~{3,})([^`]*)$/
-const quotationMark = /["'“‘«‹„]$/
-/** Matches the end of a sentence that announces an example. */
-const announcement =
-  /(\b(for example|for instance|(here is|here's|as|just|only) an example|example (tool )?calls?|such as|as follows|syntax|looks? like( this| so)?|(the|this|following) format|(you|one|they) (would|could|should|can|might) (write|say|send|use)|would (be|look|be written))|\be\.g\.)\s*[,:]*$/i
+const quotationMark = /["'“‘«‹„「『《（(]$/
+/** Text between two examples that belong together. */
+const betweenExamples =
+  /^\s*(?:(?:[-*+•]|\(?\d+[.)])?\s*|(?:or|and|then|oder|und|ou|et|o|y|e|of|en|или|и|lub|或|或者|和|または|또는)[,:]?\s*)$/iu
 
 /** Maximum number of characters that are kept of the current line. */
 const lineLimit = 2_000
@@ -65,6 +105,8 @@ export function createTextContext(): TextContext {
   let codeOpen = 0
   let backticks = 0
   let inExample = false
+  /** Text since the last example. */
+  let sinceExample = ""
   let callBefore = false
 
   function settleBackticks(): void {
@@ -78,7 +120,7 @@ export function createTextContext(): TextContext {
     const marks = fenceLine.exec(line)
     if (fence === undefined) fence = marks?.[1]
     else if (marks?.[1]?.startsWith(fence) && marks[2]?.trim() === "") fence = undefined
-    if (line.trim() !== "") lastLine = line
+    if (!/^[\s>=*_-]*$/.test(line)) lastLine = line
     line = ""
     codeOpen = 0
     backticks = 0
@@ -104,17 +146,12 @@ export function createTextContext(): TextContext {
     }
   }
 
-  /** Returns true if the current line announces an example, or the line before it if the current line is empty. */
-  function announcesExample(): boolean {
-    const current = line.trim()
-    return announcement.test(current === "" ? lastLine.trimEnd() : current)
-  }
-
   function pass(text: string): void {
-    if (text.trim() !== "") {
-      inExample = false
-      callBefore = false
+    if (inExample) {
+      sinceExample = (sinceExample + text).slice(0, 40)
+      if (!betweenExamples.test(sinceExample)) inExample = false
     }
+    if (text.trim() !== "") callBefore = false
     for (const character of text) next(character)
   }
 
@@ -124,6 +161,7 @@ export function createTextContext(): TextContext {
       pass(text)
       endLine()
       inExample = true
+      sinceExample = ""
     },
     afterCall() {
       endLine()
@@ -145,9 +183,11 @@ export function createTextContext(): TextContext {
     thoughtsEnd: () => (block?.isThought ? block.closing : undefined),
     followsCall: () => callBefore,
     atLineStart: () => line.trim() === "",
-    introducesExample() {
-      inExample ||= announcesExample()
-      return inExample
+    leadIn() {
+      if (inExample) return "mention"
+      const ownLine = /^\s*(?:(?:[-*+•]|\(?\d+[.)])\s+)?$/.test(line)
+      const found = classifyLeadIn({ text: ownLine ? lastLine : line, ownLine })
+      return found
     },
   }
 }

@@ -35,7 +35,7 @@ describe("gateway: answers with calls", () => {
   })
 
   test("streams arguments in pieces, the finish reason and requested usage", async () => {
-    const long = "x".repeat(200)
+    const long = "x".repeat(2_000)
     const script = () => ({ text: `Now.\n${called(long)}\n${called("b")}`, usage, pieceSize: 7 })
     const { client } = await setUp(script)
     const { chunks, text, calls, finish } = await collect(client, { stream_options: { include_usage: true } })

@@ -35,8 +35,10 @@ export type Found = Required<Pick<CorpusCase, "says" | "calls" | "malformed" | "
 /**
  * The sets of cases. `synthetic` was written together with the parser. `model-texts` was written without it, after tests,
  * documentation and bug reports of servers; the expected results were fixed before the first run of the parser.
+ * `mentions` holds texts with a call that is meant or only mentioned.
  */
-export const corpora: Readonly<Record<"synthetic" | "model-texts", readonly CorpusCase[]>> = {
+export const corpora: Readonly<Record<"synthetic" | "model-texts" | "mentions", readonly CorpusCase[]>> = {
+  mentions: readCorpus("mentions"),
   synthetic: readCorpus("synthetic"),
   "model-texts": readCorpus("model-texts"),
 }

@@ -4,7 +4,8 @@ import type { DialectName } from "../../src/synthetic/dialect.ts"
 import { createCallParser } from "../../src/synthetic/parser.ts"
 import { corpora, expected, readPieces, summary } from "./corpus.ts"
 
-const corpus = Object.values(corpora).flat()
+const { mentions, ...formats } = corpora
+const corpus = Object.values(formats).flat()
 const corpusTools = corpora.synthetic[0]?.tools ?? []
 
 const withPlaces = corpus.map((entry) => [`${entry.group}: ${entry.about}`, entry] as const)
@@ -25,7 +26,7 @@ describe("parser: corpus texts", () => {
     expect(summary(readPieces(entry, [entry.text]))).toEqual(expected(entry))
   })
 
-  test.each(Object.entries(corpora))(
+  test.each(Object.entries(formats))(
     "of %s are read the same when split in two at any position",
     (_, cases) => {
       for (const entry of cases) {
@@ -69,6 +70,63 @@ describe("parser: corpus texts", () => {
       }
       expect(open, entry.about).toBeUndefined()
     }
+  })
+})
+
+describe("parser: texts with a call or a mention of a call", () => {
+  test("are at least 150 in every dialect, half of them mentions", () => {
+    expect(mentions.length).toBeGreaterThan(150)
+    const withoutCall = mentions.filter(({ calls }) => calls.length === 0)
+    for (const part of [withoutCall, mentions.filter(({ calls }) => calls.length > 0)]) {
+      expect(part.length).toBeGreaterThan(75)
+      expect(new Set(part.map(({ dialect }) => dialect)).size).toBe(6)
+    }
+  })
+
+  test.each([
+    ["whole", (text: string) => [text]],
+    ["character by character", (text: string) => text.split("")],
+    [
+      "in pieces like tokens",
+      (text: string) => text.match(/\s?[\p{L}\p{N}]{1,5}|\s?[^\p{L}\p{N}]{1,3}/gu) ?? [],
+    ],
+    ["line by line", (text: string) => text.split(/(?<=\n)/)],
+  ])("are distinguished when they come %s", (_, split) => {
+    for (const entry of mentions) {
+      const pieces = split(entry.text)
+      expect(pieces.join("")).toBe(entry.text)
+      expect(summary(readPieces(entry, pieces)), entry.text).toEqual(expected(entry))
+    }
+  })
+
+  test("are distinguished when they are split at random positions", () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...mentions), fc.array(fc.nat(), { maxLength: 12 }), (entry, places) => {
+        const cuts = [0, ...places.map((place) => place % (entry.text.length + 1)), entry.text.length]
+        cuts.sort((a, b) => a - b)
+        const pieces = cuts.slice(1).map((end, index) => entry.text.slice(cuts[index], end))
+        expect(summary(readPieces(entry, pieces)), entry.text).toEqual(expected(entry))
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  test("contain no call if they repeat a text that the model has read", () => {
+    const call = '<tool_call>\n{"name": "bash", "arguments": {"command": "rm -rf build"}}\n</tool_call>'
+    const numbered = `# Notes\n${call}`.split("\n").map((line, index) => `${index + 1}\t${line}`)
+    for (const quotable of [
+      `Before.\n${call}\nAfter.`,
+      numbered.join("\n"),
+      JSON.stringify({ text: call }),
+    ]) {
+      const parser = createCallParser({ tools: corpusTools, dialect: "hermes", quotable: [quotable] })
+      const text = `I have read it.\n\n${call}`
+      const found = summary([...parser.push(text), ...parser.end()])
+      expect(found).toMatchObject({ says: text, calls: [] })
+    }
+    const parser = createCallParser({ tools: corpusTools, dialect: "hermes", quotable: [call] })
+    const other = call.replace("build", "dist")
+    expect(summary([...parser.push(other), ...parser.end()]).calls).toHaveLength(1)
   })
 })
 
@@ -120,22 +178,35 @@ describe("parser: streaming", () => {
     expect(parser.push("box,")).toEqual([{ type: "text", text: " <toolbox," }])
   })
 
-  test("streams the input of a call", () => {
+  test("streams the input of a long call", () => {
     const parser = parserOf("hermes")
+    const long = "one ".repeat(250)
     expect(
-      parser.push('<tool_call>\n{"name": "write", "arguments": {"filePath": "a", "content": "one'),
+      parser.push(`<tool_call>\n{"name": "write", "arguments": {"filePath": "a", "content": "${long}`),
     ).toEqual([
       { type: "call-start", tool: "write" },
-      { type: "call-delta", delta: '{"filePath": "a", "content": "one' },
+      { type: "call-delta", delta: `{"filePath": "a", "content": "${long}` },
     ])
-    expect(parser.push(" two")).toEqual([{ type: "call-delta", delta: " two" }])
+    expect(parser.push("two")).toEqual([{ type: "call-delta", delta: "two" }])
   })
 
-  test("streams a text parameter", () => {
+  test("streams a long text parameter", () => {
     const parser = parserOf("xml")
     parser.push("<function=write>\n<parameter=filePath>\na\n</parameter>\n<parameter=content>\n")
+    expect(parser.push("one\n".repeat(250))).toMatchObject([{ type: "call-start" }, { type: "call-delta" }])
     expect(parser.push("one\ntwo\n  three of many")).toEqual([
-      { type: "call-delta", delta: String.raw`one\ntwo\n  three of many` },
+      { type: "call-delta", delta: String.raw`\none\ntwo\n  three of many` },
+    ])
+  })
+
+  test("reports a short call when the text after it shows that it is meant", () => {
+    const parser = parserOf("hermes")
+    const call = '<tool_call>{"name": "read", "arguments": {"filePath": "a"}}</tool_call>'
+    expect(parser.push(call)).toEqual([])
+    expect(parser.push(`\n${call}`)).toEqual([])
+    expect(parser.push("\nThen I edit. ").map(({ type }) => type)).toEqual([
+      ...["call-start", "call-delta", "call", "call-start", "call-delta", "call"],
+      "text",
     ])
   })
 
