@@ -66,6 +66,7 @@ interface Payloads {
     text: string
     usage: Usage
     refused: Refusal[]
+    /** Duration in ms, without the time spent waiting for the user. */
     durationMs: number
   }
 }

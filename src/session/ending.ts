@@ -14,7 +14,7 @@ export type Ending = Extract<EventInput, { type: "run.completed" }>
  * and MCP servers. `answer` is the structured answer, if one was required.
  */
 export function conclude(
-  { bus, sessionID, started }: EndingContext,
+  { bus, sessionID, workMs }: EndingContext,
   result: LoopResult,
   { past, spent, answer }: { past: readonly MessageWithParts[]; spent: Spent[]; answer: string | undefined },
 ): Ending {
@@ -35,12 +35,12 @@ export function conclude(
     text: answer ?? lastText(past, messages.at(-1)?.id),
     usage: sumUsage([...messages, ...spent]),
     refused: turn.refused,
-    durationMs: Math.round(performance.now() - started),
+    durationMs: workMs(),
   }
 }
 
 /** Publishes the error of a run that could not start and returns its last event. */
-export function concludeBroken({ bus, sessionID, started }: EndingContext, error: unknown): Ending {
+export function concludeBroken({ bus, sessionID, workMs }: EndingContext, error: unknown): Ending {
   const status = brokenStatus(error)
   if (status !== "interrupted") {
     bus.publish({
@@ -57,15 +57,15 @@ export function concludeBroken({ bus, sessionID, started }: EndingContext, error
     text: "",
     usage: sumUsage([]),
     refused: [],
-    durationMs: Math.round(performance.now() - started),
+    durationMs: workMs(),
   }
 }
 
-/** The run that ends. `started` is the value of `performance.now()` at its start. */
+/** The run that ends. `workMs` returns its time so far, without the time spent waiting for the user. */
 export interface EndingContext {
   bus: Bus
   sessionID: string
-  started: number
+  workMs(): number
 }
 
 /** Adds the usage and refusals of subagents and the refusals from before the first step to the last event. */

@@ -27,21 +27,20 @@ export interface Prompt {
   options: PromptOptions
   /** Interrupts the run when it fires. */
   signal: AbortSignal
+  /** Returns the time since the start of the run in ms, without the time spent waiting for the user. */
+  workMs(): number
 }
 
 /**
  * Runs a prompt to its end. The agent and model of a command apply only to this prompt. Rejects for problems that the
  * user must fix before the model can be called, and if the store cannot write.
  */
-export async function runPrompt(
-  conversation: Conversation,
-  { text, options, signal }: Prompt,
-): Promise<Ending> {
+export async function runPrompt(conversation: Conversation, { options, ...prompt }: Prompt): Promise<Ending> {
   await conversation.catchUp()
   const owner = promptOwner(options, conversation.engine)
   conversation.session = lend(conversation.session, owner, { keepModel: options.model !== undefined })
   try {
-    return await answer(conversation, { text, options: { ...options, ...owner }, signal })
+    return await answer(conversation, { ...prompt, options: { ...options, ...owner } })
   } finally {
     if (conversation.session.lent) {
       conversation.session = givenBack(conversation.session)
@@ -52,11 +51,10 @@ export async function runPrompt(
 
 async function answer(
   conversation: Conversation,
-  { text, options, signal }: Prompt & { options: PromptOwner },
+  { text, options, signal, workMs }: Prompt & { options: PromptOwner },
 ): Promise<Ending> {
   const { engine } = conversation
   const { bus, plugins } = engine
-  const started = performance.now()
   const history = await conversation.history()
   await engine.definitions.follow()
   const { agent, model } = await choose(conversation, options)
@@ -72,7 +70,7 @@ async function answer(
   const { command, subagent } = options
   const refused = await addToPrompt(active, { text, command, subagent, user })
   const result = await runLoop(active, user)
-  const end = conclude({ bus, sessionID: run.session.id, started }, result, {
+  const end = conclude({ bus, sessionID: run.session.id, workMs }, result, {
     past: history,
     spent: run.spending.besides(),
     answer: demand?.answer,

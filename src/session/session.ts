@@ -1,3 +1,4 @@
+import { createUserWaits } from "../call/user-waits.ts"
 import type { Bus } from "../event/bus.ts"
 import type { TackleEvent } from "../event/events.ts"
 import type { Direction, UndoChoice } from "../files/undo.ts"
@@ -15,6 +16,7 @@ import {
 import { withLease } from "./lease.ts"
 import { runPrompt } from "./run-prompt.ts"
 import type { SessionEngine } from "./session-engine.ts"
+import { watchFamily } from "./subagent.ts"
 import { endTurn } from "./turn-patch.ts"
 import { type UndoResult, undoTurn } from "./undo.ts"
 import { updateTime } from "./update-time.ts"
@@ -34,14 +36,15 @@ export function openSession(initial: Session, engine: SessionEngine): SessionHan
     const { stopped, stop, release } = lock.acquire()
     const signal = given ? AbortSignal.any([stopped, given]) : stopped
     const events = eventStream(bus, sessionID, stop)
-    const started = performance.now()
-    const completed = whileHeld(() => runPrompt(conversation, { text, options, signal }))
+    const { workMs, end } = watchTime(bus, sessionID)
+    const completed = whileHeld(() => runPrompt(conversation, { text, options, signal, workMs }))
       .catch((error: unknown) => {
         // The next prompt continues from the stored state and closes open calls.
         conversation.forget()
-        return concludeBroken({ bus, sessionID, started }, error)
+        return concludeBroken({ bus, sessionID, workMs }, error)
       })
       .then((event) => {
+        end()
         release()
         endTurn(sessionID, engine)
         // The session of a subagent is rarely continued, so its history does not need to stay in memory.
@@ -145,6 +148,22 @@ function createPromptLock(sessionID: string): PromptLock {
       await held?.released
     },
   }
+}
+
+/**
+ * Starts to measure a run. `workMs` returns its time so far without the time in which the session or one below it waits
+ * for the user, in milliseconds.
+ */
+function watchTime(bus: Bus, sessionID: string): { workMs(): number; end(): void } {
+  const started = performance.now()
+  const waits = createUserWaits()
+  const onWait = (answered: Promise<void>) =>
+    waits.during((begin) => {
+      begin()
+      return answered
+    })
+  const { end } = watchFamily(bus, sessionID, { onWait })
+  return { workMs: () => Math.max(0, Math.round(performance.now() - started - waits.total())), end }
 }
 
 /**

@@ -152,9 +152,9 @@ export interface FamilyListener {
   /** Called when the session or one below it waits for the user. `answered` resolves with the answer. */
   onWait(answered: Promise<void>): Promise<void>
   /** Called when one of the session's own calls changes. */
-  onPart(part: ToolPart): void
+  onPart?(part: ToolPart): void
   /** Called when the session's run fails or is stopped. */
-  onError(message: string): void
+  onError?(message: string): void
 }
 
 /** Listens to a session and the sessions below it until `end` is called. `end` also resolves every pending wait. */
@@ -183,8 +183,8 @@ export function watchFamily(bus: Bus, sessionID: string, listener: FamilyListene
     if (event.type === "permission.replied") answered(event.requestID)
     if (event.type === "question.replied" || event.type === "question.rejected") answered(event.requestID)
     if (event.sessionID !== sessionID) return
-    if (event.type === "part.updated" && event.part.type === "tool") listener.onPart(event.part)
-    if (event.type === "session.error") listener.onError(event.error.message)
+    if (event.type === "part.updated" && event.part.type === "tool") listener.onPart?.(event.part)
+    if (event.type === "session.error") listener.onError?.(event.error.message)
   })
 
   return {

@@ -48,7 +48,7 @@ export async function undoTurn(
   const isNext = direction === "undo" ? isDone : ({ message }: MessageWithParts) => message.id === last
   const found = await findNewest(readPage, isNext)
   const patch = found?.parts.find(isPatch)
-  if (!found || !patch) throw new UsageError(nothing[direction])
+  if (!found || !patch) throw new NothingToUndoError(session.id, direction)
 
   const { files, refused, changes } = await putBack(patch.files, {
     ...choice,
@@ -103,9 +103,20 @@ export async function describeUndone(
 /** Maximum number of files in the note to the model. */
 const maxTold = 50
 
-const nothing: Record<Direction, string> = {
-  undo: "Nothing to undo: no turn of this session changed a file, or all changes are undone.",
-  redo: "Nothing to redo: no turn was undone since the last prompt.",
+/** The session has no turn to undo or redo. */
+export class NothingToUndoError extends UsageError {
+  constructor(sessionID: string, direction: Direction) {
+    super(
+      direction === "undo"
+        ? `Nothing to undo in ${sessionID}: no turn of this session changed a file, or all changes are undone.`
+        : `Nothing to redo in ${sessionID}: no turn was undone since the last prompt.`,
+    )
+  }
+}
+
+/** Returns whether the session has a turn to undo. Reads its messages, the newest first. */
+export async function canUndo(readPage: PageReader): Promise<boolean> {
+  return (await findNewest(readPage, isDone)) !== undefined
 }
 
 function isDone({ parts }: MessageWithParts): boolean {

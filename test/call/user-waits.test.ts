@@ -16,7 +16,9 @@ test("separates the user's time from the tool's", async () => {
   engine.tackle.on("permission.asked", ({ id }) => {
     setTimeout(() => engine.tackle.reply(id, { reply: "once" }), 30)
   })
+  const began = performance.now()
   const { session, events } = await run(engine)
+  const total = performance.now() - began
   const timeOf = (type: string) => events.find((event) => event.type === type)?.time ?? 0
   const [asked, replied] = [timeOf("permission.asked"), timeOf("permission.replied")]
   const [call] = await toolParts(session)
@@ -25,6 +27,8 @@ test("separates the user's time from the tool's", async () => {
   expect(replied).toBeGreaterThan(asked)
   expect(waited).toBeGreaterThanOrEqual(replied - asked)
   expect(waited).toBeLessThanOrEqual(end - start)
+  const completed = events.find((event) => event.type === "run.completed")
+  expect(completed?.durationMs).toBeLessThanOrEqual(total - (replied - asked) + 2)
 })
 
 test("counts parallel waits once, and none without a question", async () => {

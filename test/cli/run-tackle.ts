@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
-import { join, resolve } from "node:path"
+import { delimiter, dirname, join, resolve } from "node:path"
 import { expect, onTestFinished } from "vitest"
 import type { EventOf, EventType, TackleEvent } from "../../src/event/events.ts"
 import { type ModelServer, type Script, startModelServer } from "../../src/testing/model-server.ts"
@@ -66,7 +66,7 @@ export async function createMachine(options: MachineOptions = {}): Promise<Machi
   })
   const data = join(home, "data")
   const env = {
-    PATH: process.env.PATH ?? "/usr/bin:/bin",
+    PATH: `${dirname(tackleCommand)}${delimiter}${process.env.PATH ?? "/usr/bin:/bin"}`,
     HOME: home,
     XDG_CONFIG_HOME: join(home, "config"),
     XDG_DATA_HOME: join(home, "share"),

@@ -16,7 +16,9 @@ test("undoes, refuses and redoes a turn of an earlier process", async () => {
 
   const undone = await machine.run(["session", "undo"])
   expect(undone).toMatchObject({ code: 0 })
-  expect(undone.stdout).toBe("Undid the changes of: change it\n  restored a.txt\n  removed new.txt\n")
+  expect(undone.stdout).toMatch(
+    /^Undid the changes of: change it\n {2}in ses_\w+\n {2}restored a\.txt\n {2}removed new\.txt\n$/,
+  )
   expect(await readFile(path, "utf8")).toBe("A")
   expect(await machine.run(["session", "undo"])).toMatchObject({ code: 2 })
 
@@ -52,12 +54,40 @@ test("does not suggest --others when the turn changed no other file, and names w
   expect(await readFile(path, "utf8")).toBe("mine")
   expect(await machine.run(["session", "undo", "--skip"])).toMatchObject({
     code: 0,
-    stdout:
-      "Skipped the changes of: change it\n  left unchanged: a.txt\nThe next undo continues with the turn before this one.\n",
+    stdout: expect.stringMatching(
+      /^Skipped the changes of: change it\n {2}in ses_\w+\n {2}left unchanged: a\.txt\nThe next undo continues with the turn before this one\.\n$/,
+    ),
   })
   expect(await readFile(path, "utf8")).toBe("mine")
   expect(await machine.run(["session", "redo"])).toMatchObject({ code: 0 })
   await writeFile(path, "B")
   expect(await machine.run(["session", "undo"])).toMatchObject({ code: 0 })
   expect(await readFile(path, "utf8")).toBe("A")
+})
+
+test("names the session that changed files when the last session changed none", async () => {
+  const machine = await createMachine({
+    files: { "a.txt": "A" },
+    script: [
+      { calls: [{ name: "bash", arguments: { command: "printf B > a.txt" } }] },
+      { text: "Done." },
+      { text: "Nothing to do." },
+      { text: "Still nothing." },
+    ],
+  })
+  await machine.run(["run", "change it", "--allow", "*"])
+  await machine.run(["run", "just talk"])
+  const nothing = await machine.run(["session", "undo"])
+  expect(nothing.code).toBe(2)
+  const [, command = ""] =
+    /The last session that changed files is ses_\w+ \("change it"\)\. Run `(tackle session undo ses_\w+)`\./.exec(
+      nothing.stderr,
+    ) ?? []
+  const undone = await machine.run(["-c", command], { command: ["/bin/sh"] })
+  expect(undone).toMatchObject({ code: 0, stdout: expect.stringContaining("restored a.txt") })
+  expect(await readFile(machine.project.path("a.txt"), "utf8")).toBe("A")
+
+  await machine.run(["run", "talk again"])
+  const redo = await machine.run(["session", "redo"])
+  expect(redo.stderr).toMatch(/The last session that was undone is ses_\w+ .*`tackle session redo ses_\w+`/)
 })

@@ -19,7 +19,7 @@ import { nearNames } from "../../util/similarity.ts"
 import { wildcardMatch } from "../../util/wildcard.ts"
 import { interruptible } from "../process/exit.ts"
 import { atTerminal, question } from "../process/question.ts"
-import { printJson, printLine } from "../process/stdout.ts"
+import { printHint, printJson, printLine } from "../process/stdout.ts"
 import { oneLine, visible } from "../view/visible.ts"
 import { openTackle } from "../workspace/engine.ts"
 import { customTools, knownPermissions, ruleOrigin } from "../workspace/rules.ts"
@@ -236,7 +236,7 @@ export async function createAgent(given: string | undefined, flags: AgentCreateF
   if (flags.format === "json") return printJson({ name, file, scope })
   const shown = wholeName(displayPath(file, workspace.worktree))
   printLine(`Wrote ${shown}.`)
-  if (!flags.user) printLine(`To use it, trust it: tackle trust ${shown}`)
+  if (!flags.user) printHint(`To use it, trust it: tackle trust ${shown}`)
 }
 
 function checkName(name: string, { config }: Workspace): void {

@@ -5,7 +5,7 @@ import { type AuthMethod, openSignInPage, type StoredAuth, signInByKey } from ".
 import { UsageError } from "../../util/errors.ts"
 import { nearNames } from "../../util/similarity.ts"
 import { atTerminal, question } from "../process/question.ts"
-import { printJson, printLine } from "../process/stdout.ts"
+import { printHint, printJson, printLine } from "../process/stdout.ts"
 import { visible } from "../view/visible.ts"
 import { openTackle, withStore } from "../workspace/engine.ts"
 import {
@@ -75,7 +75,7 @@ export async function listLogins(flags: FormatFlags): Promise<void> {
   for (const provider of kept) printLine(`${visible(provider)}  signed in`)
   for (const { provider, methods } of offered)
     printLine(`${visible(provider)}  plugin: ${methods.map(visible).join(", ")}`)
-  if (kept.length === 0) printLine("No credentials are stored. To sign in: tackle auth login <provider>")
+  if (kept.length === 0) printHint("No credentials are stored. To sign in: tackle auth login <provider>")
 }
 
 /** Runs `tackle auth logout <provider>`, which deletes the stored credentials. The provider is not notified. */

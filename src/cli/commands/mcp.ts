@@ -11,7 +11,7 @@ import { findProgram } from "../../util/find-program.ts"
 import { exitCode, interruptible } from "../process/exit.ts"
 import { warn } from "../process/notice.ts"
 import { atTerminal } from "../process/question.ts"
-import { printJson, printLine } from "../process/stdout.ts"
+import { printHint, printJson, printLine } from "../process/stdout.ts"
 import { createLiveRegion } from "../view/live-region.ts"
 import { oneLine, visible, wrapped } from "../view/visible.ts"
 import { openTackle } from "../workspace/engine.ts"
@@ -160,7 +160,7 @@ export async function addMcpServer(id: string, command: string[], flags: AddServ
   if (!parsed.success) throw new UsageError(`Invalid MCP server: ${parsed.error.issues[0]?.message}`)
   const path = await addServer(workspace, flags.user ? "user" : "project", [id, server])
   printLine(`Added ${visible(id)} to ${path}.`)
-  if (!flags.user) printLine("To use it, trust the project: tackle trust")
+  if (!flags.user) printHint("To use it, trust the project: tackle trust")
 }
 
 /** Runs `tackle mcp auth <id>`, which signs in on the server's page and stores the tokens. */

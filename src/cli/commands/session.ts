@@ -7,11 +7,12 @@ import type { Session } from "../../schema/session.ts"
 import { sumUsage } from "../../session/budget.ts"
 import { historyPages } from "../../session/history.ts"
 import type { PruneChoice } from "../../session/prune.ts"
+import { canUndo, NothingToUndoError } from "../../session/undo.ts"
 import { fileReason, UsageError } from "../../util/errors.ts"
 import { parseJson } from "../../util/json.ts"
 import { localMinute } from "../../util/local-time.ts"
 import { displayPath } from "../../util/paths.ts"
-import { printJson, printLine, writePieces } from "../process/stdout.ts"
+import { printHint, printJson, printLine, writePieces } from "../process/stdout.ts"
 import { callLine } from "../view/call-line.ts"
 import { loadMarkdown, type RenderMarkdown } from "../view/markdown.ts"
 import { style } from "../view/style.ts"
@@ -160,7 +161,7 @@ export async function importSession(file: string, flags: SessionImportFlags): Pr
   await withTackle(flags, async (tackle) => {
     const archive = await readArchive(file)
     const session = await tackle.sessions.import(archive, { copy: flags.copy ?? false }).catch(naming(file))
-    printLine(`Imported as ${session.id}. Continue it: tackle run -s ${session.id} "…"`)
+    printHint(`Imported as ${session.id}. Continue it: tackle run -s ${session.id} "…"`)
   })
 }
 
@@ -170,7 +171,7 @@ export async function forkSession(id: string | undefined, flags: SessionForkFlag
     const from = await namedOrLast(tackle, id)
     const fork = await tackle.sessions.fork(from, flags.at === undefined ? {} : { at: flags.at })
     if (!fork) throw noSession(from)
-    printLine(`Forked ${from} as ${fork.id}. Continue it: tackle run -s ${fork.id} "…"`)
+    printHint(`Forked ${from} as ${fork.id}. Continue it: tackle run -s ${fork.id} "…"`)
   })
 }
 
@@ -334,6 +335,28 @@ export interface SessionUndoFlags extends FormatFlags {
   skip?: boolean
 }
 
+/** Maximum number of sessions to read in search of one with changes. */
+const maxSearched = 50
+
+/** Returns the newest other session of the project that can be undone or redone. */
+async function otherSession(
+  tackle: Tackle,
+  { way, than }: { way: "undo" | "redo"; than: string },
+): Promise<Session | undefined> {
+  const sessions = await tackle.sessions.list({ limit: maxSearched })
+  for (const session of sessions.filter(({ id }) => id !== than)) {
+    if (way === "redo" && (session.undone ?? []).length > 0) return session
+    const handle = way === "undo" ? await tackle.sessions.get(session.id) : undefined
+    if (handle && (await canUndo((page) => handle.messages(page)))) return session
+  }
+  return undefined
+}
+
+/** Returns the id of a session with its title. */
+function titleOf({ id, title }: Session): string {
+  return `${id} ("${oneLine(title, 60)}")`
+}
+
 /** Runs `tackle session undo [id]` or `tackle session redo [id]`. */
 export async function undoSession(
   way: "undo" | "redo",
@@ -343,13 +366,23 @@ export async function undoSession(
   await withStore(flags, async (tackle) => {
     const sessionID = await namedOrLast(tackle, id)
     const { others = false, skip = false } = flags
-    const result = await tackle.sessions[way](sessionID, { others, skip })
+    const result = await tackle.sessions[way](sessionID, { others, skip }).catch(async (error: unknown) => {
+      const other = id === undefined ? await otherSession(tackle, { way, than: sessionID }) : undefined
+      if (!other || !(error instanceof NothingToUndoError)) throw error
+      const command = `tackle session ${way} ${other.id}`
+      const past = way === "undo" ? "changed files" : "was undone"
+      throw new UsageError(
+        `${error.message} The last session that ${past} is ${titleOf(other)}. Run \`${command}\`.`,
+        error,
+      )
+    })
     if (!result) throw noSession(sessionID)
     if (flags.format === "json") return printJson({ sessionID, ...result })
 
     const done = `${skip ? "Skipped" : way === "undo" ? "Undid" : "Redid"} the changes of: `
     const room = process.stdout.isTTY ? process.stdout.columns - done.length : 60
     printLine(`${done}${oneLine(result.prompt, room)}`)
+    printLine(`  in ${sessionID}`)
     const show = (path: string) => visible(displayPath(path, tackle.worktree))
     for (const { path, kind } of result.files) printLine(`  ${kind} ${show(path)}`)
     if (result.files.length === 0 && !skip) printLine("  No file needed to be restored.")

@@ -1,5 +1,6 @@
 import { showInvisible } from "../../permission/invisible.ts"
 import { folded } from "../view/visible.ts"
+import { asTyped } from "./typed-command.ts"
 
 /**
  * Prints a notice on stderr. Makes hidden characters visible, because file names or other untrusted text could
@@ -7,7 +8,7 @@ import { folded } from "../view/visible.ts"
  */
 export function warn(message: string): void {
   outliveStderr()
-  const text = `tackle: ${showInvisible(message, { keepTabs: true }).replaceAll("\n", "\n  ")}`
+  const text = `tackle: ${showInvisible(asTyped(message), { keepTabs: true }).replaceAll("\n", "\n  ")}`
   process.stderr.write(`${process.stderr.isTTY ? folded(text, process.stderr.columns) : text}\n`)
 }
 

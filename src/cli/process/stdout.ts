@@ -1,9 +1,15 @@
 import { systemCode } from "../../util/errors.ts"
 import { outliveStderr } from "./notice.ts"
+import { asTyped } from "./typed-command.ts"
 
 /** Prints a line on stdout. */
 export function printLine(text: string): void {
   stdout.write(`${text}\n`)
+}
+
+/** Prints a line on stdout that names a command to run next. */
+export function printHint(text: string): void {
+  printLine(asTyped(text))
 }
 
 /** Prints a JSON value on stdout, indented at a terminal. */

@@ -4,6 +4,7 @@ import { modelName } from "../../model/model.ts"
 import type { Part, RetryPart, ToolPart } from "../../schema/part.ts"
 import type { Session } from "../../schema/session.ts"
 import type { Output } from "../process/stdout.ts"
+import { asTyped } from "../process/typed-command.ts"
 import { allowHint } from "./allow-hint.ts"
 import { callBody, progressLines } from "./call-body.ts"
 import { callLine, startLine } from "./call-line.ts"
@@ -326,6 +327,6 @@ export function summary(event: EventOf<"run.completed">): string[] {
     ...(status === "completed" && text.trim() === "" ? ["the model ended without an answer"] : []),
     words.join(" · "),
     ...(hint === undefined ? [] : [hint]),
-    `continue with: tackle run -s ${sessionID} "…"`,
+    asTyped(`continue with: tackle run -s ${sessionID} "…"`),
   ]
 }

@@ -15,6 +15,7 @@ import { createLog, type Log } from "../../util/log.ts"
 import { homeDirectory } from "../../util/paths.ts"
 import { warn } from "../process/notice.ts"
 import { reserveStdout } from "../process/stdout.ts"
+import { useTypedDirectory } from "../process/typed-command.ts"
 
 /** Flags of every command that works in a project. */
 export interface WorkspaceFlags {
@@ -121,7 +122,18 @@ export function directoryOf(given: string | undefined): string {
   const directory = fromHere(given ?? ".")
   if (!existsSync(directory)) throw new UsageError(`The directory ${directory} does not exist (--dir).`)
   if (!statSync(directory).isDirectory()) throw new UsageError(`${directory} is not a directory (--dir).`)
-  return realpathSync(directory)
+  const real = realpathSync(directory)
+  useTypedDirectory(given !== undefined && real !== realPathHere() ? given : undefined)
+  return real
+}
+
+/** Returns the current directory with links resolved, or undefined if it no longer exists. */
+function realPathHere(): string | undefined {
+  try {
+    return realpathSync(".")
+  } catch {
+    return undefined
+  }
 }
 
 function fromHere(path: string): string {

@@ -1,0 +1,56 @@
+import { realpathSync } from "node:fs"
+import { basename, delimiter, join, relative } from "node:path"
+
+/** Directory of `--dir` as the user typed it, if it is not the current directory. */
+let typedDirectory: string | undefined
+
+/** Remembers the value of `--dir`, so that commands in messages name it. */
+export function useTypedDirectory(given: string | undefined): void {
+  typedDirectory = given
+}
+
+/**
+ * Rewrites the commands in a message, such as `tackle trust` after a backtick, so that the user can copy them: with the
+ * path of this program if `tackle` is not on the PATH, and with `--dir` if this command was run with it.
+ */
+export function asTyped(text: string): string {
+  return text.replaceAll(commands, (_, words: string) => `${commandName()} ${words}${directoryFlag(words)}`)
+}
+
+/** Commands in a message: at its start, after a mark that begins them, or alone in parentheses. */
+const commands =
+  /(?<=^|[`"(]|: )tackle ((?:agent|auth|config|doctor|gateway|mcp|models|permission|run|session|stats|tool|trust)\b(?: [a-z]+\b(?![/:.]))*)/gm
+
+function directoryFlag(words: string): string {
+  if (typedDirectory === undefined || /^gateway\b|^config schema\b/.test(words)) return ""
+  return ` --dir ${shellWord(typedDirectory)}`
+}
+
+/** Returns the name under which the user can run this program again from the current directory. */
+export function commandName(): string {
+  const { env, argv } = process
+  const [, script = ""] = argv
+  if (basename(script) !== "tackle") return "tackle"
+  if (env.npm_command === "exec") return "npx tackle"
+  const own = realPath(script)
+  const first = (env.PATH ?? "")
+    .split(delimiter)
+    .map((directory) => realPath(join(directory || ".", "tackle")))
+    .find((path) => path !== undefined)
+  if (own === undefined || first === own) return "tackle"
+  const near = relative(process.cwd(), script)
+  return shellWord(near.includes("/") && near.length < script.length ? near : script)
+}
+
+function realPath(path: string): string | undefined {
+  try {
+    return realpathSync(path)
+  } catch {
+    return undefined
+  }
+}
+
+/** Quotes text as one word of a shell if necessary. */
+function shellWord(text: string): string {
+  return /^[\w@%+=:,./~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+}
