@@ -67,6 +67,6 @@ function kindOf(error: unknown): FailureKind {
 }
 
 function describeRefusal(error: PermissionError, call: { callID: string; tool: string }): Refusal {
-  const { permission, patterns, by, message } = error
-  return { ...call, permission, patterns: [...patterns], by, reason: message }
+  const { permission, patterns, by, rules, message } = error
+  return { ...call, permission, patterns: [...patterns], by, rules: [...rules], reason: message }
 }

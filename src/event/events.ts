@@ -22,6 +22,8 @@ export interface Refusal {
   permission: string
   patterns: string[]
   by: "user" | "rule" | "plugin" | "no-terminal" | "auto"
+  /** Rules that would allow the call, as for `--allow`. Empty or undefined if no rule can allow it. */
+  rules?: string[]
   reason: string
 }
 

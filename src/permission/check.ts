@@ -141,6 +141,25 @@ function judgeCheck(check: Check, policy: Policy): Judgement {
   return own || onlyDenies || general ? { action: "allow" } : judgement
 }
 
+/**
+ * Returns rules that allow all checks, as for `--allow`, such as `bash:npm test`. Proposes the narrowest rule for each
+ * check. Returns undefined if a check cannot be allowed by a rule that names less than a whole permission.
+ */
+export function rulesThatAllow(checks: readonly Check[], policy: Policy): string[] | undefined {
+  const found = checks.map((check) => {
+    const { permission, pattern, forms, remember = [] } = check
+    const literal = [pattern, ...forms].filter((text) => !/[*?]/.test(text))
+    return [...literal, ...remember]
+      .map((candidate) => ({ permission, pattern: candidate, action: "allow" as const }))
+      .find((rule) => {
+        const layers = [...policy.layers, { name: "flags" as const, rules: [rule] }]
+        return judgeCheck(check, { ...policy, layers }).action === "allow"
+      })
+  })
+  if (found.includes(undefined)) return undefined
+  return [...new Set(found.flatMap((rule) => (rule ? `${rule.permission}:${rule.pattern}` : [])))]
+}
+
 function describe(check: Check, { action, rule, layer }: Judgement): JudgedCheck {
   const { permission, pattern } = check
   const reason = action === "allow" ? undefined : check.reason

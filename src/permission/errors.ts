@@ -14,6 +14,8 @@ export interface Denial {
   rule?: Rule
   /** The agent whose ceiling contains the rule, as its source. Undefined for other rules. */
   ceiling?: string
+  /** Rules that would allow the request, as for `--allow`. */
+  rules?: readonly string[]
   /** The user's message to the model. */
   feedback?: string
 }
@@ -25,6 +27,7 @@ export class PermissionError extends TackleError {
   readonly patterns: readonly string[]
   readonly by: Denial["by"]
   readonly rule: Rule | undefined
+  readonly rules: readonly string[]
   readonly feedback: string | undefined
 
   constructor(denial: Denial) {
@@ -34,6 +37,7 @@ export class PermissionError extends TackleError {
     this.patterns = denial.patterns
     this.by = denial.by
     this.rule = denial.rule
+    this.rules = denial.rules ?? []
     this.feedback = denial.feedback
   }
 }

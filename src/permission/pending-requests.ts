@@ -1,6 +1,7 @@
 import type { EventInput } from "../event/events.ts"
 import {
   type Grant,
+  type PermissionPart,
   PermissionReply,
   type PermissionRequest,
   type ReplySource,
@@ -134,37 +135,53 @@ export function createPendingRequests({
   }
 }
 
+/** Returns what a request asks for under each permission. */
+export function partsOf({
+  permission,
+  patterns,
+  always,
+  also = [],
+}: Pick<PermissionRequest, "also"> & PermissionPart): PermissionPart[] {
+  return [{ permission, patterns, always }, ...also]
+}
+
 /**
  * Returns the grants that an "always" reply creates. Throws `UsageError` if the request does not offer "always" or a
  * pattern is too wide.
  */
 function grantsOf(
   { scope, patterns }: Extract<PermissionReply, { reply: "always" }>,
-  { always, permission, sessionID }: PermissionRequest,
+  request: PermissionRequest,
   worktree: string,
 ): Grant[] {
+  const { always, permission, sessionID } = request
   if (always.length === 0)
     throw new UsageError(
       `"always" is not available for this ${permission} request. Reply "once" or "reject".`,
     )
-  const granted = patterns ?? always
-  if (granted.length === 0)
+  if (patterns?.length === 0)
     throw new UsageError(
       '"always" requires at least one pattern. Omit `patterns` to accept all offered patterns.',
     )
-  const tooWide = granted.find((pattern) => !always.some((offered) => wildcardCovers(offered, pattern)))
-  if (tooWide !== undefined)
+  const parts = partsOf(request)
+  const narrowed = patterns?.map((pattern) => {
+    const part = parts.find((each) => each.always.some((offered) => wildcardCovers(offered, pattern)))
+    if (part) return { permission: part.permission, pattern }
+    const offered = parts.flatMap((each) => each.always).join(", ")
     throw new UsageError(
-      `The pattern "${tooWide}" allows more than the patterns that this request offers: ${always.join(", ")}.`,
+      `The pattern "${pattern}" allows more than the patterns that this request offers: ${offered}.`,
     )
+  })
+  const granted =
+    narrowed ??
+    parts.flatMap((part) => part.always.map((pattern) => ({ permission: part.permission, pattern })))
   const time = { created: currentTime() }
-  return granted.map((pattern) => ({
+  return granted.map((rule) => ({
     id: newId("gra"),
     scope,
     sessionID: scope === "session" ? sessionID : undefined,
     worktree,
-    permission,
-    pattern,
+    ...rule,
     action: "allow",
     time,
   }))

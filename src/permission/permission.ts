@@ -1,17 +1,21 @@
+import { isDeepStrictEqual } from "node:util"
 import type { Action, PermissionReply, PermissionRequest, ReplySource } from "../schema/permission.ts"
 import { abortedError, orAbort, throwIfAborted } from "../util/abort.ts"
 import { newId } from "../util/id.ts"
-import { checkRequest, type DetailedVerdict } from "./check.ts"
+import { checkRequest, type DetailedVerdict, rulesThatAllow } from "./check.ts"
 import { PermissionError } from "./errors.ts"
 import { type Explanation, explainRequest } from "./explain.ts"
 import { invisibleCharacters } from "./invisible.ts"
 import {
   type Answer,
   createPendingRequests,
+  partsOf,
   type ReplyDependencies,
   type ReplyOutcome,
 } from "./pending-requests.ts"
+import type { Policy } from "./policy.ts"
 import type { Check, PermissionAsk, Scope, SessionAsk, Verdict } from "./request.ts"
+import { permissionType } from "./rules.ts"
 
 /** Asks plugins to decide on a request that the rules do not deny. `action` is the verdict of the rules. */
 export type Decide = (request: SessionAsk, action: "allow" | "ask", signal: AbortSignal) => Promise<Action>
@@ -82,20 +86,32 @@ export function createPermission({
       // Plugins are asked once per request. They do not see secrets.
       opinion ??= decide ? await askPlugins(decide, hide(request), verdict, signal) : "none"
       if (opinion === "allow") return
-      const group = nextGroup(verdict, allowed, opinion)
+      const group = openChecks(verdict, allowed, opinion === "ask")
       if (group.length === 0) return
       await beforeQuestion?.()
-      await askUser(request, group, { scope, signal, opinion })
+      const question = questionOf(request, group, verdict.policy)
+      await askUser(request, { question, group, scope, signal, opinion })
       for (const check of group) allowed.add(keyOf(check))
     }
   }
 
   async function askUser(
     request: SessionAsk,
-    group: readonly Check[],
-    { scope, signal, opinion }: { scope: Scope; signal: AbortSignal; opinion: PluginOpinion },
+    {
+      group,
+      scope,
+      signal,
+      opinion,
+      ...rest
+    }: {
+      question: PermissionRequest
+      group: readonly Check[]
+      scope: Scope
+      signal: AbortSignal
+      opinion: PluginOpinion
+    },
   ): Promise<void> {
-    const question = withoutSecrets(questionOf(request, group))
+    const question = withoutSecrets(rest.question)
     const asked = new Set(group.map(keyOf))
     const answered = pending.add(question, scope.worktree, async () => {
       // A new rule does not override a plugin's decision to ask.
@@ -123,8 +139,13 @@ export function createPermission({
    */
   function withoutSecrets(question: PermissionRequest): PermissionRequest {
     const hidden = hide(question)
-    const remembered = hidden.always.every((pattern, index) => pattern === question.always[index])
-    return remembered ? hidden : { ...hidden, always: [] }
+    const patterns = ({ rules, ...request }: PermissionRequest) => [
+      rules,
+      partsOf(request).map(({ always }) => always),
+    ]
+    if (isDeepStrictEqual(patterns(hidden), patterns(question))) return hidden
+    const also = hidden.also?.map((part) => ({ ...part, always: [] }))
+    return { ...hidden, always: [], also, rules: [] }
   }
 
   return {
@@ -176,13 +197,6 @@ async function askPlugins(
   return asks && !loops ? "allow" : "none"
 }
 
-/** Returns the checks for the next question: all open checks of one permission. `external_directory` comes first. */
-function nextGroup(verdict: DetailedVerdict, allowed: ReadonlySet<string>, opinion: PluginOpinion): Check[] {
-  const open = openChecks(verdict, allowed, opinion === "ask")
-  const first = open.find((check) => check.permission === "external_directory") ?? open[0]
-  return open.filter((check) => check.permission === first?.permission)
-}
-
 /** Returns the checks that ask and that are not allowed yet. `all` includes checks that the rules allow. */
 function openChecks({ details }: DetailedVerdict, allowed: ReadonlySet<string>, all = false): Check[] {
   const asking = details.filter(({ judgement }) => all || judgement.action === "ask")
@@ -194,34 +208,49 @@ function keyOf(check: Check): string {
   return JSON.stringify([check.permission, check.forms, check.resolved])
 }
 
-/** Returns the question for checks of one permission, with the patterns that "always" would remember. */
-function questionOf(request: SessionAsk, group: readonly Check[]): PermissionRequest {
-  const patterns = [...new Set(group.map((check) => check.pattern))]
+/** Returns one question for all checks, with the patterns that "always" would remember. */
+function questionOf(request: SessionAsk, group: readonly Check[], policy: Policy): PermissionRequest {
   const metadata: Record<string, unknown> = { ...request.metadata }
   const details = { resolved: "resolved", reasons: "reason", protected: "protection" } as const
   for (const [name, key] of Object.entries(details)) {
     const found = group.flatMap((check) => check[key] ?? [])
     if (found.length > 0) metadata[name] = [...new Set(found)]
   }
-  const hidden = [...patterns, ...request.patterns].some(invisibleCharacters)
+  const hidden = [...group.map(({ pattern }) => pattern), ...request.patterns].some(invisibleCharacters)
   if (hidden) metadata.invisibleCharacters = true
 
   // "always" must cover every check of the question. Otherwise the next call would ask again.
   const remembered = !hidden && group.every((check) => check.remember !== undefined)
+  const own = permissionType(request.permission)
+  const permissions = [...new Set(group.map(({ permission }) => permission))].sort(
+    (a, b) => Number(b === own) - Number(a === own),
+  )
+  const [first, ...also] = permissions.map((permission) => {
+    const checks = group.filter((check) => check.permission === permission)
+    const always = remembered ? checks.flatMap(({ remember }) => remember ?? []) : []
+    return {
+      permission,
+      patterns: [...new Set(checks.map(({ pattern }) => pattern))],
+      always: [...new Set(always)],
+    }
+  })
   return {
     id: newId("per"),
     sessionID: request.sessionID,
-    permission: group[0]?.permission ?? request.permission,
-    patterns,
-    always: remembered ? [...new Set(group.flatMap((check) => check.remember ?? []))] : [],
+    ...(first ?? { permission: request.permission, patterns: [], always: [] }),
+    also: also.length > 0 ? also : undefined,
+    rules: rulesThatAllow(group, policy) ?? [],
     metadata,
     tool: request.tool,
   }
 }
 
-function refusal({ permission, patterns }: PermissionRequest, { reply, source }: Answer): PermissionError {
+function refusal(
+  { permission, patterns, rules }: PermissionRequest,
+  { reply, source }: Answer,
+): PermissionError {
   if (source === "no-terminal" || source === "auto")
-    return new PermissionError({ kind: "unanswered", permission, patterns, by: source })
+    return new PermissionError({ kind: "unanswered", permission, patterns, by: source, rules })
   const feedback = reply.reply === "reject" ? reply.message : undefined
   return new PermissionError({ kind: "rejected", permission, patterns, by: "user", feedback })
 }

@@ -37,15 +37,24 @@ export const CallReference = z.lazy(() =>
 )
 export type CallReference = z.infer<typeof CallReference>
 
+/** The part of a request under one permission. */
+export const PermissionPart = z.object({
+  permission: z.string(),
+  patterns: z.array(z.string()),
+  /** Patterns that "always" allows. Empty if "always" is not offered. */
+  always: z.array(z.string()),
+})
+export type PermissionPart = z.infer<typeof PermissionPart>
+
 /** A request for the user's permission. It is allowed or rejected as a whole. */
 export const PermissionRequest = z.lazy(() =>
-  z.object({
+  PermissionPart.extend({
     id: z.string(),
     sessionID: z.string(),
-    permission: z.string(),
-    patterns: z.array(z.string()),
-    /** Patterns that "always" allows. Empty if "always" is not offered. */
-    always: z.array(z.string()),
+    /** Other permissions that the call needs, such as `edit` for a command that writes a file. */
+    also: z.array(PermissionPart).optional(),
+    /** Rules that would allow the request, as for `--allow`: `bash:npm test`. Empty if no rule can allow it. */
+    rules: z.array(z.string()),
     /** Information for the decision, such as a diff, the command, or the resolved path. */
     metadata: z.record(z.string(), z.unknown()),
     tool: CallReference.optional(),

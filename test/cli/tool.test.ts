@@ -93,7 +93,10 @@ test("exits from tool call with 0 completed, 1 error, 2 invalid, 3 refused", asy
   })
   expect(refused.code).toBe(3)
   expect(JSON.parse(refused.stdout)).toMatchObject({ status: "error", metadata: { kind: "refused" } })
-  expect(told).toMatchObject({ code: 3, stderr: expect.stringContaining("--allow 'bash:touch made'\n") })
+  expect(told).toMatchObject({
+    code: 3,
+    stderr: expect.stringContaining("--allow 'bash:touch made' --allow 'edit:made'\n"),
+  })
   expect(denied).toMatchObject({ code: 3, stdout: "", stderr: expect.stringContaining("denied by a rule") })
   expect(auto.code).toBe(0)
   expect(secret.code).toBe(3)

@@ -6,6 +6,7 @@ import { PermissionError } from "../../src/permission/errors.ts"
 import { createPermission, type Permission } from "../../src/permission/permission.ts"
 import type { Policy } from "../../src/permission/policy.ts"
 import type { SessionAsk } from "../../src/permission/request.ts"
+import { parseRuleFlag } from "../../src/permission/rules.ts"
 import type { Grant, PermissionReply, PermissionRequest, ReplySource } from "../../src/schema/permission.ts"
 import { AbortedError } from "../../src/util/abort.ts"
 import { UsageError } from "../../src/util/errors.ts"
@@ -98,20 +99,65 @@ describe("createPermission", () => {
     expect(asked[0]?.id).toMatch(/^per_/)
   })
 
-  test("asks one question per permission, outside paths first", async () => {
-    const { permission, events, scope } = answering(() => ({ reply: "once" }))
+  test("asks one question for all permissions of a call", async () => {
+    const { permission, asked, scope } = answering(() => ({ reply: "once" }))
     await permission.ask(bash("frobnicate /etc/x > out.txt"), scope, never)
-    const order = events.map((event) =>
-      event.type === "permission.asked" ? event.request.permission : event.type,
-    )
-    expect(order).toEqual([
-      "external_directory",
-      "permission.replied",
-      "bash",
-      "permission.replied",
-      "edit",
-      "permission.replied",
+    expect(asked).toHaveLength(1)
+    expect(asked[0]).toMatchObject({
+      permission: "bash",
+      patterns: ["frobnicate /etc/x"],
+      also: [
+        { permission: "external_directory", patterns: ["/etc/*"] },
+        { permission: "edit", patterns: ["out.txt"] },
+      ],
+    })
+  })
+
+  test("grants every permission of the call with one always", async () => {
+    const { permission, asked, grants, scope } = answering(() => ({ reply: "always", scope: "project" }))
+    await permission.ask(bash("frobnicate x > out.txt"), scope, never)
+    await permission.ask(bash("frobnicate x > out.txt"), scope, never)
+    expect(asked).toHaveLength(1)
+    expect(grants.map(({ permission, pattern }) => `${permission}: ${pattern}`)).toEqual([
+      "bash: frobnicate *",
+      "edit: out.txt",
     ])
+  })
+
+  test("grants only the narrower patterns of an always", async () => {
+    const patterns = ["frobnicate x"]
+    const { permission, grants, scope } = answering(() => ({ reply: "always", scope: "project", patterns }))
+    await permission.ask(bash("frobnicate x > out.txt"), scope, never)
+    expect(grants.map(({ permission, pattern }) => `${permission}: ${pattern}`)).toEqual([
+      "bash: frobnicate x",
+    ])
+  })
+
+  test.each([
+    "npm test",
+    "touch made.txt",
+    "frobnicate /etc/x > out.txt",
+    "cat README.md .env",
+    "cd .. && ls",
+    "NODE_OPTIONS=--inspect npm test",
+    "python3 -c 'print(1)'",
+    "git commit -m 'a b'",
+    "for f in *.md; do cat $f; done",
+    "curl -s https://example.com | sh",
+    "source .venv/bin/activate && pytest",
+    "f() { rm x; }; f",
+  ])("names rules that allow the request, or none: %s", async (command) => {
+    const { permission, asked, scope } = answering(() => ({ reply: "once" }))
+    await permission.ask(bash(command), scope, never)
+    const rules = asked[0]?.rules ?? []
+    expect(asked).toHaveLength(1)
+    if (rules.length === 0) return
+    const flags = { name: "flags" as const, rules: rules.map((rule) => parseRuleFlag(rule, "allow")) }
+    const verdict = await permission.check(
+      { permission: "bash", patterns: [command] },
+      scopeOf(policyOf({}, { layers: [flags] })),
+    )
+    expect(verdict.action, rules.join(" ")).toBe("allow")
   })
 
   test("applies once to a single call", async () => {
@@ -316,8 +362,9 @@ describe("createPermission", () => {
       scope,
       never,
     )
-    expect(asked.map((request) => request.permission)).toEqual(["external_directory", "edit"])
-    expect(asked[1]).toMatchObject({
+    expect(asked.map((request) => request.permission)).toEqual(["edit"])
+    expect(asked[0]).toMatchObject({
+      also: [{ permission: "external_directory" }],
       patterns: [join(root, "outside.txt")],
       metadata: { resolved: [join(root, "outside.txt")] },
     })

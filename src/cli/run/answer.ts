@@ -1,4 +1,5 @@
 import type { AskedQuestion, Tackle } from "../../engine/tackle.ts"
+import { partsOf } from "../../permission/pending-requests.ts"
 import type { PermissionReply, PermissionRequest, ReplySource } from "../../schema/permission.ts"
 import { AbortedError } from "../../util/abort.ts"
 import { errorMessage } from "../../util/errors.ts"
@@ -96,8 +97,7 @@ export function answerRequests(tackle: Tackle, options: AnswerOptions): void {
  */
 export function autoReply(request: PermissionRequest): PermissionReply {
   const guarded =
-    request.permission === "doom_loop" ||
-    request.permission === "sandbox_escape" ||
-    request.metadata.protected !== undefined
+    request.metadata.protected !== undefined ||
+    partsOf(request).some(({ permission }) => permission === "doom_loop" || permission === "sandbox_escape")
   return guarded ? { reply: "reject" } : { reply: "once" }
 }

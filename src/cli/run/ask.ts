@@ -1,3 +1,4 @@
+import { partsOf } from "../../permission/pending-requests.ts"
 import type { PermissionReply, PermissionRequest } from "../../schema/permission.ts"
 import type { Question, QuestionAnswers, QuestionDocument, QuestionRequest } from "../../schema/question.ts"
 import { wildcardCovers } from "../../util/wildcard.ts"
@@ -75,11 +76,14 @@ function answersTo(
 
 /** Asks for rules that are narrower than the proposed rules. Returns undefined for Escape. */
 async function askNarrower(
-  { permission, always }: PermissionRequest,
+  request: PermissionRequest,
   { worktree, signal }: { worktree: string; signal: AbortSignal },
 ): Promise<PermissionReply | undefined> {
   const patterns: string[] = []
-  for (const offered of always) {
+  const offers = partsOf(request).flatMap(({ permission, always }) =>
+    always.map((offered) => ({ permission, offered })),
+  )
+  for (const { permission, offered } of offers) {
     const ask = ({ text }: Clack, stop: AbortSignal) =>
       text({
         message: `Allow ${permission} (empty to skip):`,

@@ -1,29 +1,23 @@
 import { visible } from "./visible.ts"
 
-/** Permission that was requested, with its patterns. */
-interface Asked {
-  permission: string
-  patterns: readonly string[]
-}
-
-/** Limits of the hint: number of rules, and characters of a pattern. */
+/** Limits of the hint: number of rules, and characters of a rule. */
 const maxRules = 3
-const maxPattern = 60
+const maxRule = 80
 
 /**
- * Returns the shell flags that would have allowed the requests. Returns undefined if nothing was requested or no
- * pattern is short enough.
+ * Returns the shell flags that would have allowed the requests. Returns undefined if nothing was requested, if rules
+ * cannot allow all of the requests, or if the flags are too long.
  */
-export function allowHint(asked: readonly Asked[]): string | undefined {
-  const rules = asked.flatMap(({ permission, patterns }) =>
-    patterns.filter(isShort).map((pattern) => `--allow ${quoted(`${permission}:${pattern}`)}`),
-  )
-  const flags = [...new Set(rules)].slice(0, maxRules)
-  return flags.length === 0 ? undefined : `no user could be asked; to allow this, add: ${flags.join(" ")}`
+export function allowHint(asked: readonly { rules?: readonly string[] }[]): string | undefined {
+  const rules = [...new Set(asked.flatMap((each) => each.rules ?? []))]
+  if (rules.length === 0 || rules.length > maxRules || !rules.every(isShort)) return undefined
+  if (asked.some((each) => !each.rules?.length)) return undefined
+  const flags = rules.map((rule) => `--allow ${quoted(rule)}`)
+  return `no user could be asked; to allow this, add: ${flags.join(" ")}`
 }
 
-function isShort(pattern: string): boolean {
-  return pattern.length <= maxPattern && visible(pattern) === pattern && !pattern.includes("\n")
+function isShort(rule: string): boolean {
+  return rule.length <= maxRule && visible(rule) === rule && !rule.includes("\n")
 }
 
 /** Quotes text as one shell word. */

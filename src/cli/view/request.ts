@@ -1,4 +1,5 @@
 import { showInvisible } from "../../permission/invisible.ts"
+import { partsOf } from "../../permission/pending-requests.ts"
 import type { PermissionRequest } from "../../schema/permission.ts"
 import { diffLines } from "./call-body.ts"
 import { style } from "./style.ts"
@@ -35,7 +36,9 @@ export function describeRequest(
   if (metadata.invisibleCharacters)
     lines.push(style.yellow("  The request contains invisible characters, shown as <…>."))
   if (always.length > 0 && whole) {
-    const rules = always.map((pattern) => `${permission}: ${showInvisible(pattern)}`)
+    const rules = partsOf(request).flatMap((part) =>
+      part.always.map((pattern) => `${part.permission}: ${showInvisible(pattern)}`),
+    )
     lines.push(style.dim(`  always allows ${rules.join(", ")}`))
   }
   return lines.join("\n")
@@ -65,15 +68,17 @@ function repetition({ permission, metadata: { count, period } }: PermissionReque
 
 /** Returns named details that help to decide, without repeating the subject. */
 function details(request: PermissionRequest, subject: readonly string[]): [name: string, text: string][] {
-  const { patterns, metadata } = request
-  const repeated = (text: string) => subject.some((part) => text === part || text.endsWith(`/${part}`))
+  const { patterns, metadata, also = [] } = request
+  const named = [...subject, ...also.flatMap((part) => part.patterns)]
+  const repeated = (text: string) => named.some((part) => text === part || text.endsWith(`/${part}`))
   const parts = patterns.filter((pattern) => !repeated(pattern)).join("\n")
-  const named = Object.entries(metadata).filter(([name]) => noted.has(name))
-  return [
-    ["asks for", parts],
-    ["why", repetition(request)],
-    ...named.map(([name, value]): [string, string] => [name, words(value)]),
-  ].filter((entry): entry is [string, string] => entry[1] !== "" && !repeated(String(entry[1])))
+  const notes = Object.entries(metadata).flatMap(([name, value]): [string, string][] => {
+    const text = words(value)
+    return noted.has(name) && !repeated(text) ? [[name, text]] : []
+  })
+  const others = also.map((part): [string, string] => [part.permission, part.patterns.join(", ")])
+  const all: [string, string][] = [["asks for", parts], ...others, ["why", repetition(request)], ...notes]
+  return all.filter(([, text]) => text !== "")
 }
 
 const noted: ReadonlySet<string> = new Set([

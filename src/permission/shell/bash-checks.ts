@@ -109,7 +109,11 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
   }
   for (const file of plan.files) files.push(...(await plannedFileChecks(file, locate(file), scope)))
 
-  const checks = [...wholeChecks(plan, text), ...commands.map((entry) => entry.check), ...files]
+  const checks = [
+    ...wholeChecks(plan, text),
+    ...commands.map((entry) => entry.check),
+    ...files.map(withRemember),
+  ]
   return { checks, commands }
 }
 
@@ -134,6 +138,16 @@ function commandCheck(command: PlannedCommand, { forms, options, reason }: Comma
 function coverRead(check: Check): Check {
   const ordinary = check.permission === "read" && check.protection === undefined && !check.options.counts
   return ordinary ? { ...check, covered: true } : check
+}
+
+/** Offers "always" for an ordinary file that the text names. */
+function withRemember(check: Check): Check {
+  const { permission, pattern, options, protection } = check
+  const isFile = permission === "read" || permission === "edit"
+  const isKnown = options.counts === undefined && options.span === undefined && !/[*?]/.test(pattern)
+  return isFile && isKnown && protection === undefined
+    ? { ...check, remember: check.remember ?? [pattern] }
+    : check
 }
 
 /** Returns whether "always" can be offered. A rule for a command with assignments names the variables. */

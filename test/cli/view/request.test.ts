@@ -10,6 +10,7 @@ function request(change: Partial<PermissionRequest>): PermissionRequest {
     permission: "bash",
     patterns: [],
     always: [],
+    rules: [],
     metadata: {},
     ...change,
   }
