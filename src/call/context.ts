@@ -107,6 +107,8 @@ export interface Run {
   readonly spawn?: (request: SpawnRequest, call: CallReference) => Promise<SubagentResult>
   /** The `task` call that started this run. Every request includes it. */
   readonly caller?: NonNullable<CallReference["parent"]>
+  /** Values of the application for the tools. */
+  readonly extra?: Readonly<Record<string, unknown>>
   /** Fires when the user interrupts the run and when the run ends. */
   readonly signal: AbortSignal
 }
@@ -137,6 +139,8 @@ export interface Step {
   readonly closed?: string
   /** True for calls that another call makes. Nested calls cannot make further calls. */
   readonly nested?: boolean
+  /** Values for the tools of this step, in addition to those of the run. */
+  readonly extra?: Readonly<Record<string, unknown>>
   /** Returns recorded results. Set when a recorded run is replayed. */
   readonly recorded?: RecordedResults
   /**
@@ -170,6 +174,12 @@ export function activateAgent(
     agent,
     scope,
     sandbox: engine.sandbox(agent, scope),
-    toolScope: { model: run.model?.info.ref, agent: agent.name, policy: policy(), unavailable },
+    toolScope: {
+      model: run.model?.info.ref,
+      agent: agent.name,
+      mode: agent.mode,
+      policy: policy(),
+      unavailable,
+    },
   }
 }

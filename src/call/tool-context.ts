@@ -77,6 +77,7 @@ export function createToolContext(prepared: PreparedCall, step: Step, hooks: Con
     abort: limit.signal,
     directory: session.directory,
     worktree: session.worktree,
+    extra: { ...run.extra, ...step.extra },
     files: run.files,
     changes: run.changes,
     todo: run.todo,

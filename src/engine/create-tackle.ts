@@ -330,6 +330,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     const agent = agents.named(name)
     return registry.list({
       agent: agent.name,
+      mode: agent.mode,
       model,
       policy: policies.of(outside, agent),
       unavailable: { ...unavailableTools(agent), ...onlyForManyTools },

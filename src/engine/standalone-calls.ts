@@ -22,6 +22,8 @@ export interface StandaloneCall {
   input: string
   /** Name of the agent. Default: the engine's default agent. */
   agent?: string
+  /** Values that the tool receives as `ctx.extra`. */
+  extra?: Readonly<Record<string, unknown>>
   signal?: AbortSignal
 }
 
@@ -32,6 +34,8 @@ export interface CallerCall {
   input: string
   /** Identifies the call in requests, as `tool.messageID`. Nested calls have the same id. */
   messageID: string
+  /** Values that the tool receives as `ctx.extra`. */
+  extra?: Readonly<Record<string, unknown>>
   signal: AbortSignal
   /** Receives the progress of the running call, at most ten times a second. */
   onProgress(state: ToolStateRunning): void
@@ -134,7 +138,8 @@ export function createStandaloneCalls(engine: SessionEngine, options: Standalone
     state: CallerState,
   ): Promise<CallOutcome & { turn: Turn }> {
     const ended = signal ? AbortSignal.any([options.signal, signal]) : options.signal
-    const active = await activate(state, agent, { form: given.form, sample: given.sample, signal: ended })
+    const { form, sample, extra } = given
+    const active = await activate(state, agent, { form, sample, extra, signal: ended })
     const made: Call = { callID: newId("prt"), tool, raw: input }
     const turn = newTurn()
     const registered = await orAbort(engine.registry.tools(active.toolScope), ended).catch(
@@ -146,7 +151,7 @@ export function createStandaloneCalls(engine: SessionEngine, options: Standalone
     if (!registered) return { ...settleUnstarted(made, abortedError(ended), turn), turn }
     const { by } = given
     const offered = by
-      ? [await prepareOwn(by, active.agent.name)]
+      ? [await prepareOwn(by, active.toolScope)]
       : registered.filter((entry) => isChosen(state, entry))
     const [outcome] = await runCalls([made], {
       active,

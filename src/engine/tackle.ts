@@ -189,6 +189,8 @@ export interface Tackle {
     tool: string
     input: string
     agent?: string
+    /** Values that the tool receives as `ctx.extra`. */
+    extra?: Readonly<Record<string, unknown>>
     signal?: AbortSignal
   }): Promise<CallOutcome & { turn: Turn }>
   /** Opens a caller for several standalone calls that share state. The code that opens it must close it. */

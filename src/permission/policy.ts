@@ -158,6 +158,23 @@ function allRules({ layers, ceiling = [], bound }: Policy): Rule[] {
   return [...layers.flatMap((layer) => layer.rules), ...ceiling, ...(bound ? allRules(bound) : [])]
 }
 
+/**
+ * Returns one rule for each permission and pattern of the policy, with the action that the policy decides for it. The
+ * last matching rule then decides, as in one list of rules. Where patterns overlap, {@link judge} can be stricter.
+ */
+export function effectiveRules(policy: Policy): Pick<Rule, "permission" | "pattern" | "action">[] {
+  const byKey = new Map(
+    allRules(policy).map(({ permission, pattern }) => [
+      JSON.stringify([permission, pattern]),
+      { permission, pattern },
+    ]),
+  )
+  return [...byKey.values()].map(({ permission, pattern }) => {
+    const text = /^[*?]+$/.test(pattern) ? wildcardProbe : pattern
+    return { permission, pattern, action: judge(policy, permission, [text], namedRules(permission)).action }
+  })
+}
+
 /** Returns the policy with `~` and `$HOME` expanded in its patterns. */
 export function expandPolicy(policy: Policy, home: string): Policy {
   const expand = (rules: Ruleset): Ruleset =>

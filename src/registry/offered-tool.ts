@@ -1,8 +1,9 @@
-import type { Definition, Info } from "../tool/tool.ts"
+import { effectiveRules } from "../permission/policy.ts"
+import type { Definition, Info, InitAgent } from "../tool/tool.ts"
 import { within } from "../util/abort.ts"
 import { isRecord } from "../util/json.ts"
 import { type JsonSchema, toJsonSchema } from "../util/json-schema.ts"
-import type { RegisteredTool, ToolSource } from "./registered-tool.ts"
+import type { RegisteredTool, ToolScope, ToolSource } from "./registered-tool.ts"
 
 /** A tool as offered to an agent and model. */
 export interface OfferedTool {
@@ -14,15 +15,24 @@ export interface OfferedTool {
 }
 
 /**
- * Prepares a tool for an agent. Custom tools are third-party code, so this function rejects if the preparation takes
+ * Prepares a tool for an agent. Calls `onRules` when the tool reads the agent's rules, with the rules as JSON. Custom tools are third-party code, so this function rejects if the preparation takes
  * longer than `limitMs` or the definition is invalid.
  */
 export async function prepareTool(
   { tool, source }: RegisteredTool,
-  agent: string,
-  limitMs = defaultInitLimitMs,
+  { agent: name, mode, policy }: InitScope,
+  { limitMs = defaultInitLimitMs, onRules }: { limitMs?: number; onRules?: (rules: string) => void } = {},
 ): Promise<OfferedTool> {
-  const ready = tool.init({ agent: { name: agent } }).then((definition) => ({ definition }))
+  const agent: InitAgent = {
+    name,
+    mode,
+    get permission() {
+      const rules = effectiveRules(policy)
+      onRules?.(JSON.stringify(rules))
+      return rules
+    },
+  }
+  const ready = tool.init({ agent }).then((definition) => ({ definition }))
   const inTime = await within(ready, limitMs)
   if (!inTime) throw new TypeError(`it was not ready within ${limitMs} ms`)
   const { definition } = inTime
@@ -32,9 +42,12 @@ export async function prepareTool(
 }
 
 /** Prepares a tool of the host application that is not in the registry. */
-export function prepareOwn(tool: Info, agent: string): Promise<OfferedTool> {
-  return prepareTool({ tool, source: { kind: "builtin" } }, agent)
+export function prepareOwn(tool: Info, scope: InitScope): Promise<OfferedTool> {
+  return prepareTool({ tool, source: { kind: "builtin" } }, scope)
 }
+
+/** The agent that a tool is prepared for. */
+type InitScope = Pick<ToolScope, "agent" | "mode" | "policy">
 
 /** Default maximum time to prepare a tool, in milliseconds. The first request to the model waits for it. */
 const defaultInitLimitMs = 10_000

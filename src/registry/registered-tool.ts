@@ -1,6 +1,6 @@
 import type { Policy } from "../permission/policy.ts"
 import type { ModelRef } from "../schema/message.ts"
-import type { Info } from "../tool/tool.ts"
+import type { Info, InitAgent } from "../tool/tool.ts"
 
 /** A tool with its origin, before it is prepared for an agent. */
 export interface RegisteredTool {
@@ -26,6 +26,7 @@ export interface ToolScope {
   /** If undefined, as for standalone calls, no tool is hidden because of the model. */
   model?: ModelRef
   agent: string
+  mode: InitAgent["mode"]
   policy: Policy
   /**
    * Tools that cannot work here regardless of the rules, with the reason, such as the depth limit or no user to ask.

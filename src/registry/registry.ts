@@ -1,4 +1,4 @@
-import { type Alias, isOffered } from "../permission/policy.ts"
+import { type Alias, effectiveRules, isOffered } from "../permission/policy.ts"
 import { permissionType } from "../permission/rules.ts"
 import type { Info } from "../tool/tool.ts"
 import { errorMessage } from "../util/errors.ts"
@@ -48,6 +48,12 @@ export interface Registry {
   renew(): void
 }
 
+/** A tool that was prepared for an agent. `rules` returns the agent's rules as JSON, if the tool has read them. */
+interface Prepared {
+  tool: Promise<OfferedTool>
+  rules(): string | undefined
+}
+
 /** A line of `tackle tool list --all`. */
 export interface ToolListing {
   id: string
@@ -86,7 +92,7 @@ export function createRegistry(options: {
   const { files, dynamic, onProblem } = options
   const override = new Set(options.override)
   const rules = createOfferRules(options.disabled ?? new Set(), aliasOf)
-  let prepared = new WeakMap<Info, Map<string, Promise<OfferedTool>>>()
+  let prepared = new WeakMap<Info, Map<string, Prepared>>()
   let listedFrom = new WeakMap<readonly OfferedTool[], LoadedTools | "none">()
   let problems: RegistryProblem[] = []
   let byId = mergeAll([])
@@ -127,11 +133,19 @@ export function createRegistry(options: {
     }
   }
 
-  function prepare(entry: RegisteredTool, agent: string): Promise<OfferedTool> {
-    const forAgents = prepared.get(entry.tool) ?? new Map<string, Promise<OfferedTool>>()
+  function prepare(entry: RegisteredTool, scope: ToolScope): Promise<OfferedTool> {
+    const forAgents = prepared.get(entry.tool) ?? new Map<string, Prepared>()
     prepared.set(entry.tool, forAgents)
-    const tool = forAgents.get(agent) ?? prepareTool(entry, agent, options.initLimitMs)
-    forAgents.set(agent, tool)
+    const known = forAgents.get(scope.agent)
+    const rules = known?.rules()
+    if (known && (rules === undefined || rules === JSON.stringify(effectiveRules(scope.policy))))
+      return known.tool
+    let read: string | undefined
+    const onRules = (json: string) => {
+      read = json
+    }
+    const tool = prepareTool(entry, scope, { limitMs: options.initLimitMs, onRules })
+    forAgents.set(scope.agent, { tool, rules: () => read })
     return tool
   }
 
@@ -142,7 +156,7 @@ export function createRegistry(options: {
   async function consider(entry: RegisteredTool, scope: ToolScope, against: string | undefined) {
     let reason = against
     try {
-      const tool = await prepare(entry, scope.agent)
+      const tool = await prepare(entry, scope)
       const { providers } = tool.definition
       if (reason === undefined && providers && scope.model && !providers.includes(scope.model.providerID)) {
         reason = `only for models of ${providers.join(", ")}`

@@ -49,7 +49,14 @@ export async function attachMentions(
     const { tool, input } = callFor(entry)
     return { callID: newId("call"), tool, raw: JSON.stringify(input) }
   })
-  const outcomes = await runCalls(calls, { active, messageID, offered, turn, report: async () => {} })
+  const outcomes = await runCalls(calls, {
+    active,
+    messageID,
+    offered,
+    turn,
+    extra: attachedByUser,
+    report: async () => {},
+  })
   attached.forEach((entry, index) => {
     const state = outcomes[index]?.state
     if (state) add(entry, attachedFiles(entry, state))
@@ -61,6 +68,9 @@ export async function attachMentions(
     else result.notes.push(`@${name} was not attached: ${found.problem}`)
   }
 }
+
+/** Marks calls that read a file which the user names. */
+export const attachedByUser = { bypassCwdCheck: true } as const
 
 /** Returns the tool call that reads an attachment. The checks and limits of the tool apply. */
 export function callFor(attached: Attached): { tool: string; input: Record<string, unknown> } {

@@ -67,6 +67,8 @@ export interface PromptOptions {
   outputSchema?: Readonly<Record<string, unknown>>
   /** Model for this and later prompts of the session, as `provider/model`. */
   model?: string
+  /** Values that the tools of this prompt and its subagents receive as `ctx.extra`. Not stored. */
+  extra?: Readonly<Record<string, unknown>>
   /** The parsed command, if the text calls one. The model receives the expanded template. */
   command?: CommandCall
   /** The `task` call that started this prompt. Permission requests include it. */

@@ -120,6 +120,7 @@ async function createRun({
     todo: createTodoCapability(sessionID, engine.store, recorder),
     planFile: engine.planFile(conversation.session),
     caller: options.caller,
+    extra: options.extra,
     shared: options.shared,
     spending,
     contextLimit,

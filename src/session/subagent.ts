@@ -75,7 +75,12 @@ export function createSpawner(run: SessionRun): NonNullable<Run["spawn"]> {
       const { maxTokens = Number.POSITIVE_INFINITY } = budget
       if (limits.tokens !== undefined) budget.maxTokens = Math.min(limits.tokens, maxTokens)
       const caller = { sessionID: run.session.id, messageID, callID, agent: agent.name }
-      const end = await child.prompt(request.prompt, { ...budget, caller, signal: limit.signal }).completed
+      const end = await child.prompt(request.prompt, {
+        ...budget,
+        caller,
+        extra: run.extra,
+        signal: limit.signal,
+      }).completed
       used.delete(sessionID)
       spending.childEnded(end)
       const { status, durationMs } = end

@@ -25,7 +25,11 @@ export interface ToolContext {
   directory: string
   /** Absolute path of the project root. Access outside it requires the `external_directory` permission. */
   worktree: string
-  extra?: Record<string, unknown>
+  /**
+   * Values that the application passed with the prompt or the call. In a call that attaches a file for the user,
+   * `bypassCwdCheck` is true. Built-in tools ignore it, because the rules decide.
+   */
+  extra?: Readonly<Record<string, unknown>>
   /**
    * Reports progress. Frequent calls are cheap, because reports are merged before they are stored. Awaiting the result
    * is optional.

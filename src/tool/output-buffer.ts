@@ -1,6 +1,6 @@
 import { terminalText } from "../util/terminal-text.ts"
+import type { OutputLimits } from "./definition.ts"
 import { createFullText, type SpillOpener } from "./spill.ts"
-import type { OutputLimits } from "./tool.ts"
 import { describeCut, fits, lineCount, renderCut, type Truncation } from "./truncate.ts"
 
 /** A view of the output for the model. */

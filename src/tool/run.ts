@@ -3,7 +3,8 @@ import { Attachment } from "../schema/tool-state.ts"
 import { TackleError } from "../util/errors.ts"
 import { isRecord, plainRecord } from "../util/json.ts"
 import type { ToolContext } from "./context.ts"
-import type { Definition, OutputLimits, ToolResult } from "./tool.ts"
+import { authorsExecute, type Definition, type OutputLimits, type ToolResult } from "./definition.ts"
+import type { SpillOpener } from "./spill.ts"
 import { defaultLimits, truncateOutput } from "./truncate.ts"
 import { describeIssues, validateArguments } from "./validate.ts"
 
@@ -52,14 +53,19 @@ export async function executeValidated<P extends z.ZodType>(
   options: RunOptions = {},
 ): Promise<CompleteResult> {
   const { id, definition } = tool
-  const result = checked(id, await definition.execute(args, ctx))
+  const result = checked(id, await authorsExecute(definition)(args, ctx))
   if (result.metadata.truncated !== undefined) return result
   const cut = truncateOutput(result.output, {
     limits: { ...defaultLimits, ...options.limits, ...definition.limits },
-    spill: ctx.spill,
+    spill: ctx?.spill ?? withoutSpill,
     canDelegate: options.canDelegate,
   })
   return { ...result, output: cut.output, metadata: { ...result.metadata, ...cut.metadata } }
+}
+
+/** Stands for the spill file of a context that an application made itself. */
+const withoutSpill: SpillOpener = () => {
+  throw new Error("the context of the call has no `spill`")
 }
 
 /** Checks the types of a result, because custom tools are untrusted code. */

@@ -1,5 +1,5 @@
+import type { OutputLimits } from "./definition.ts"
 import { createFullText, type FullText, type SpillOpener } from "./spill.ts"
-import type { OutputLimits } from "./tool.ts"
 
 /** Default output limits: the first 2,000 lines or 50 KB. */
 export const defaultLimits: OutputLimits = { maxLines: 2_000, maxBytes: 51_200, keep: "head" }

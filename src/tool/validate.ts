@@ -1,6 +1,6 @@
 import type * as z from "zod"
 import { errorMessage, TackleError } from "../util/errors.ts"
-import type { Definition } from "./tool.ts"
+import type { Definition } from "./definition.ts"
 
 /** Thrown if the arguments do not match the tool's schema. The message is for the model. */
 export class InvalidArgumentsError extends TackleError {

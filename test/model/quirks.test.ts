@@ -152,7 +152,9 @@ async function offered(): Promise<OfferedTool[]> {
   })
   return Promise.all(
     tools.map(async ({ tool }) => {
-      const { parameters, jsonSchema } = await tool.init({ agent: { name: "build" } })
+      const { parameters, jsonSchema } = await tool.init({
+        agent: { name: "build", mode: "primary", permission: [] },
+      })
       return { name: tool.id, description: "d", inputSchema: { ...(jsonSchema ?? toJsonSchema(parameters)) } }
     }),
   )

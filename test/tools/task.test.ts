@@ -21,7 +21,7 @@ async function call(spawn: Spawn | undefined, more: { abort?: AbortSignal; onAsk
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
   const ctx = fakeContext({ directory, ...(spawn ? { spawn } : {}), ...more })
   const tool = createTaskTool({ subagents: () => [{ name: "explore", description: "Looks." }] })
-  const definition = await tool.init({ agent: { name: "build" } })
+  const definition = await tool.init({ agent: { name: "build", mode: "primary", permission: [] } })
   return { ctx, definition, result: runTool({ id: "task", definition }, args, ctx) }
 }
 

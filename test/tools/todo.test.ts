@@ -34,7 +34,11 @@ test("defaults to medium priority", async () => {
 
 test("says that the list is empty", async () => {
   const ctx = fakeContext({ directory: "/" })
-  expect(await read(ctx)).toEqual({ title: "0 open todos", output: "No todos yet.", metadata: { todos: [] } })
+  expect(await read(ctx)).toEqual({
+    title: "0 open todos",
+    output: "No todos yet.",
+    metadata: { todos: [], truncated: false },
+  })
   await write(ctx, [{ content: "a", status: "pending" }])
   expect((await write(ctx, [])).output).toBe("No todos yet.")
 })

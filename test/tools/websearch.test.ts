@@ -77,7 +77,7 @@ describe("websearch supports", () => {
     expect(await websearch()).toEqual({
       title: "what is it",
       output: rendered,
-      metadata: { query: "what is it", backend: "exa", results: 2 },
+      metadata: { query: "what is it", backend: "exa", results: 2, truncated: false },
     })
     expect(received).toMatchObject([
       {

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs"
 import { shownName } from "../../config/shown-name.ts"
 import type { Tackle } from "../../engine/tackle.ts"
-import { type Attached, attachedFiles, callFor } from "../../session/attach-mentions.ts"
+import { type Attached, attachedByUser, attachedFiles, callFor } from "../../session/attach-mentions.ts"
 import type { PromptFile } from "../../session/handle.ts"
 import { type MissingMention, missingMentions } from "../../session/mentions.ts"
 import { UsageError } from "../../util/errors.ts"
@@ -33,7 +33,12 @@ async function attach(tackle: Tackle, given: string, signal: AbortSignal): Promi
   const isDirectory = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
   const file: Attached = { kind: isDirectory ? "directory" : "file", name: given, path }
   const { tool, input } = callFor(file)
-  const { state } = await tackle.callTool({ tool, input: JSON.stringify(input), signal })
+  const { state } = await tackle.callTool({
+    tool,
+    input: JSON.stringify(input),
+    extra: attachedByUser,
+    signal,
+  })
   const shown = attachedFiles(file, state)
   if ("files" in shown) return shown.files
   throw new UsageError(`${given} cannot be attached (--file): ${shown.problem}`)
