@@ -1,11 +1,17 @@
 import type { Program, WordStyle } from "./program.ts"
 import type { Word } from "./words.ts"
 
-/** The effect of an option. `uncertain` means that the word is known only at run time and may be any option. */
+/**
+ * The effect of an option. `starts` and `stops` mean that the option determines whether the program writes files.
+ * `uncertain` means that the word is known only at run time and may be any option.
+ */
 export type OptionRole =
   | "harmless"
   | "writes"
   | "target"
+  | "into"
+  | "starts"
+  | "stops"
   | "inPlace"
   | "risk"
   | "script"
@@ -131,21 +137,31 @@ function makeTable(program: Program): OptionTable {
   add(program.inPlace, "inPlace", "attached")
   add(program.writes, "writes", "required")
   add(program.script?.options, "script", "required")
+  const addMissing = (text: string | undefined, role: OptionRole, value: ValueKind) => {
+    const isMissing = (token: string) => !token.split("|").some((name) => byName.has(name))
+    add(namesIn(text).filter(isMissing).join(" "), role, value)
+  }
   add(program.targets, "target", "required")
+  addMissing(program.into, "into", "required")
+  addMissing(program.rewrites, "starts", "none")
+  addMissing(program.spreads?.with, "starts", "none")
+  addMissing(program.spreads?.unless, "stops", "none")
+  addMissing(program.dryRun, "stops", "none")
   for (const name of namesIn(program.valued)) {
     const option = byName.get(name)
-    if (option && option.value === "none") byName.set(name, { ...option, value: "required" })
+    if (option && option.value !== "required") byName.set(name, { ...option, value: "required" })
     else if (!option) byName.set(name, { names: [name], role: "valued", value: "required" })
   }
   return { byName, risky, harmless: new Set(namesIn(program.harmless)) }
 }
 
+/** Returns the options in a list of the table. The names of one option stay joined by `|`. */
 function namesIn(text: string | undefined): string[] {
   return text?.split(/\s+/).filter(Boolean) ?? []
 }
 
 function isRecognizedAnyhow(role: OptionRole): boolean {
-  return role === "risk" || role === "inPlace" || role === "writes" || role === "script"
+  return !["harmless", "valued", "stops"].includes(role)
 }
 
 interface OptionWords {
@@ -249,4 +265,10 @@ function readBundle({ word, following, table, bundle }: OptionWords): ReadOption
     }
   }
   return { options, unknown, taken }
+}
+
+/** Returns the first given option of a list of the table. */
+export function findOption({ options }: Arguments, list: string | undefined): GivenOption | undefined {
+  const wanted = namesIn(list).flatMap((token) => token.split("|"))
+  return options.find(({ names }) => names.some((name) => wanted.includes(name)))
 }

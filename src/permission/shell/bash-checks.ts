@@ -2,7 +2,7 @@ import { isAbsolute, join } from "node:path"
 import type { ResolvedScope } from "../path-checks.ts"
 import { judge, type Policy } from "../policy.ts"
 import type { Check, Scope } from "../request.ts"
-import { commandFileChecks, plannedFileChecks, writeChecks } from "./command-files.ts"
+import { commandFileChecks, plannedFileChecks } from "./command-files.ts"
 import { type CommandForms, commandForms, commandScope, coversAll } from "./command-forms.ts"
 import { crudeForms } from "./crude-forms.ts"
 import { directoryChecks, wholeReadChecks } from "./directory-checks.ts"
@@ -15,6 +15,7 @@ import { isPlainGit, type Proof, proveReadOnly } from "./read-only.ts"
 import { risksOf } from "./risks.ts"
 import type { PlannedCommand, ShellPlan } from "./shell-plan.ts"
 import { rememberedPattern } from "./suggest.ts"
+import { writeChecks } from "./write-checks.ts"
 
 /** The checks of a command text. `commands` contains each command with its `bash` check. */
 export interface BashChecks {

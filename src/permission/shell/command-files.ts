@@ -1,10 +1,8 @@
 import { basename, isAbsolute, join, resolve } from "node:path"
 import { externalChecks, fileChecks, isWithinScope, pathExists, relativeToWorktree } from "../path-checks.ts"
-import { judge, type Policy } from "../policy.ts"
 import { namesProtected, protectionOf } from "../protected-files.ts"
 import type { Check } from "../request.ts"
 import { type CommandScope, coversAll, expandWord, tableName } from "./command-forms.ts"
-import { deniesOf, kindOf, possibleFilesBelow } from "./directory-checks.ts"
 import { innerCommands } from "./inner-commands.ts"
 import {
   absolutePaths,
@@ -15,17 +13,7 @@ import {
   looksLikePath,
   withoutTextWords,
 } from "./named-paths.ts"
-import {
-  fileOperands,
-  harmlessDevice,
-  isReader,
-  isWriter,
-  nameWithin,
-  readsNames,
-  takesText,
-  type WrittenWord,
-  writtenWords,
-} from "./operands.ts"
+import { fileOperands, harmlessDevice, isReader, isWriter, readsNames, takesText } from "./operands.ts"
 import { risksOf } from "./risks.ts"
 import type { PlannedCommand, PlannedFile } from "./shell-plan.ts"
 import { literalWord, type Word } from "./words.ts"
@@ -64,73 +52,6 @@ function onlyDenied(check: Check): Check {
 }
 
 /**
- * Returns the `edit` checks that a rule denies for the paths that a command writes. A rule that allows the command does
- * not allow these edits. The command asks if a rule denies a path in a directory that the command changes, or if a path
- * is known only at run time.
- */
-export async function writeChecks(
-  command: PlannedCommand,
-  directories: readonly string[] | undefined,
-  scope: CommandScope,
-  policy: Policy,
-): Promise<Check[]> {
-  const [program, ...words] = command.argv
-  if (!program || deniesOf(policy, "edit").length === 0) return []
-  const written = writtenWords(basename(tableName(program, scope)), words)
-  const checks: Check[] = []
-  for (const each of written) {
-    const { word } = each
-    const paths = word.dynamic ? undefined : await writtenPaths(each, directories, scope)
-    if (!paths) checks.push({ ...unknownRead(word.text), permission: "edit" })
-    for (const path of paths ?? []) {
-      const edits = fileChecks("edit", path, scope).filter(({ permission }) => permission === "edit")
-      checks.push(...edits.filter(({ forms }) => judge(policy, "edit", forms).action === "deny"))
-      if (changesBelow(path, each, directories, scope))
-        checks.push(...possibleFilesBelow(path, scope, policy, "edit"))
-    }
-  }
-  return checks
-}
-
-/** Returns the paths that a written word can mean. Undefined if they are unknown. */
-async function writtenPaths(
-  { word, from }: WrittenWord,
-  directories: readonly string[] | undefined,
-  scope: CommandScope,
-): Promise<string[] | undefined> {
-  const text = expandWord(word, scope.home)
-  if (harmlessDevice.test(text) || /^(?:[A-Za-z][\w+.-]*:\/\/|[^/]*:)/.test(text)) return []
-  if (word.derived) return undefined
-  if (word.glob) {
-    const found = await Promise.all((directories ?? []).map((directory) => globFiles(text, directory, word)))
-    const known = directories && found.every((files) => files !== undefined)
-    return known
-      ? found.flatMap((files, at) => (files ?? []).map((file) => resolve(directories[at] ?? "/", file)))
-      : undefined
-  }
-  const paths = absolutePaths(text, word, directories)
-  if (!from) return paths
-  if (from.dynamic || from.glob)
-    return paths?.some((path) => kindOf(path) === "directory") ? undefined : paths
-  return paths?.map((path) => (kindOf(path) === "directory" ? join(path, nameWithin(from)) : path))
-}
-
-/**
- * Returns true if the command may also write below the path. It does not if the path, or the source of a copy or move,
- * is a file.
- */
-function changesBelow(
-  path: string,
-  { from }: WrittenWord,
-  directories: readonly string[] | undefined,
-  scope: CommandScope,
-): boolean {
-  if (!from) return kindOf(path) === "directory"
-  const sources = absolutePaths(expandWord(from, scope.home), from, directories)
-  return sources?.every((source) => kindOf(source) === "file") !== true
-}
-
-/**
  * Returns `read` checks for the file names in inline code. The list may be incomplete, because code can also build
  * names.
  */
@@ -140,17 +61,20 @@ function scriptChecks(
   directories: readonly string[] | undefined,
   scope: CommandScope,
 ): Check[] {
+  return namesInCode(name, words)
+    .flatMap((each) => absolutePaths(each, literalWord(each), directories) ?? [])
+    .flatMap((path) => fileChecks("read", path, scope).filter((check) => check.permission === "read"))
+}
+
+/** Returns the file names in inline code. The list may be incomplete. */
+export function namesInCode(name: string, words: readonly Word[]): string[] {
   if (risksOf(name, words).length === 0) return []
   const texts = words.filter(({ text }) => /[\s()'"{}]/.test(text) || /^\d*[rR]/.test(text))
   const names = texts.flatMap(
     ({ text }) => text.replaceAll(/(?<=^|[;{\s])\d*[rRwW](?=\S*\/)/g, " ").match(/[\w.~/-]+/g) ?? [],
   )
   const mentioned = names.filter((each) => looksLikePath(each) || protectionOf(each, "read") !== undefined)
-  return [...new Set(mentioned)]
-    .slice(0, maxMentioned)
-    .filter(isPossibleName)
-    .flatMap((each) => absolutePaths(each, literalWord(each), directories) ?? [])
-    .flatMap((path) => fileChecks("read", path, scope).filter((check) => check.permission === "read"))
+  return [...new Set(mentioned)].slice(0, maxMentioned).filter(isPossibleName)
 }
 
 /** Maximum number of names to check in inline code. */
@@ -274,7 +198,7 @@ function knownByName(word: Word): Check[] {
 }
 
 /** Returns a check for reading an unknown file. The check asks if a rule denies reading any file. */
-function unknownRead(pattern: string): Check {
+export function unknownRead(pattern: string): Check {
   return {
     permission: "read",
     pattern,

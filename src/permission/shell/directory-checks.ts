@@ -168,8 +168,12 @@ export function possibleFilesBelow(
   ]
 }
 
-/** Returns whether a path is a file or a directory. Undefined if it does not exist. */
+/** Returns whether a path is a file or a directory. Undefined if it does not exist or cannot be a path. */
 export function kindOf(path: string): "file" | "directory" | undefined {
-  const found = statSync(path, { throwIfNoEntry: false })
-  return found && (found.isDirectory() ? "directory" : "file")
+  try {
+    return statSync(path).isDirectory() ? "directory" : "file"
+  } catch {
+    // No command can change a path that does not resolve, for example because of a zero byte or a cycle of links.
+    return undefined
+  }
 }

@@ -56,7 +56,7 @@ export async function mayShowProtectedFile(
 }
 
 /** Returns the repositories of the directories. `paths` lists the absolute paths of the tracked files, if known. */
-async function trackedFiles(
+export async function trackedFiles(
   directories: readonly string[] = [],
 ): Promise<{ root: string; paths: string[] | undefined }[]> {
   const found = []

@@ -1,9 +1,8 @@
-import { basename } from "node:path"
 import { wildcardMatch } from "../../util/wildcard.ts"
 import { type Arguments, type GivenOption, readArguments } from "./arguments.ts"
 import { unhiddenByOptions } from "./directory-files.ts"
 import type { OperandRole, Program } from "./program.ts"
-import { findProgram, findSubcommand } from "./program-table.ts"
+import { findProgram } from "./program-table.ts"
 import type { Word } from "./words.ts"
 
 /** How a command reads directories. The fields correspond to {@link RecursiveReading}. */
@@ -52,60 +51,6 @@ export function fileOperands(name: string, words: readonly Word[]): readonly Wor
   return program.operands === "pattern" && !givesPattern(given) ? operands.slice(1) : operands
 }
 
-/** A file or directory that a command writes, creates, moves or removes. */
-export interface WrittenWord {
-  word: Word
-  /** The source of a copy or move. If the destination is a directory, the written file has the name of the source. */
-  from?: Word
-}
-
-/**
- * Returns the words that name written files, according to options and operands. The program may also write other files.
- */
-export function writtenWords(name: string, words: readonly Word[]): WrittenWord[] {
-  const program = findProgram(name)
-  return program ? writtenBy(program, words) : []
-}
-
-function writtenBy(program: Program, words: readonly Word[]): WrittenWord[] {
-  const given = readArguments(words, program)
-  const found = program.subcommands && findSubcommand(program, given.operands)
-  if (found) return writtenBy(found.program, given.operands.slice(found.words))
-
-  const { options } = given
-  // A word that may expand to an option may also be an operand.
-  const uncertain = options.flatMap(({ role, word }) => (role === "uncertain" ? [word] : []))
-  const operands = [...given.operands, ...uncertain]
-  const named = (role: "writes" | "target") =>
-    options.flatMap((option) => (option.role === role && option.value ? [option.value] : []))
-  const targets = named("target")
-  const written: WrittenWord[] = named("writes").map((word) => ({ word }))
-  if (options.some(({ role }) => role === "inPlace"))
-    written.push(...operands.slice(givesScript(program, given) ? 0 : 1).map((word) => ({ word })))
-  if (program.operandPrefix !== undefined)
-    written.push(...operands.flatMap((word) => afterPrefix(word, program.operandPrefix ?? "")))
-  switch (program.operands) {
-    case "edits":
-    case "changes":
-      return [...written, ...[...targets, ...operands].map((word) => ({ word }))]
-    case "copies":
-    case "moves": {
-      const destination = targets[0] ?? operands.at(-1)
-      const sources = targets[0] ? operands : operands.slice(0, -1)
-      const removed = program.operands === "moves" ? sources.map((word) => ({ word })) : []
-      const made = destination ? sources.map((from) => ({ word: destination, from })) : []
-      return [...written, ...removed, ...made]
-    }
-    default:
-      return [...written, ...targets.map((word) => ({ word }))]
-  }
-}
-
-/** Returns the name that a copied file has in the destination directory. */
-export function nameWithin(from: Word): string {
-  return basename(from.text) || "."
-}
-
 /** Devices that contain no data. */
 export const harmlessDevice = /^\/dev\/(?:null|zero|stdin|stdout|stderr|fd\/\d+)$/
 
@@ -117,14 +62,6 @@ export function isKnown({ options, unknown }: Arguments): boolean {
 /** Returns true if an option provides the pattern or no pattern is needed, so that every operand is a file. */
 export function givesPattern({ options }: Arguments): boolean {
   return options.some(({ name }) => ["-e", "--regexp", "--files", "--type-list"].includes(name))
-}
-
-function givesScript({ script }: Program, { options }: Arguments): boolean {
-  return !script || options.some(({ role, name }) => role === "script" || name === "-f" || name === "--file")
-}
-
-function afterPrefix(word: Word, prefix: string): WrittenWord[] {
-  return word.text.startsWith(prefix) ? [{ word: { ...word, text: word.text.slice(prefix.length) } }] : []
 }
 
 /** Returns true if a program reads the contents of its directory operands, or of its working directory. */

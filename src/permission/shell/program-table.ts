@@ -2,6 +2,7 @@ import type { Program } from "./program.ts"
 import { buildTools } from "./programs/build-tools.ts"
 import { builtins } from "./programs/builtins.ts"
 import { filePrograms } from "./programs/files.ts"
+import { formatters } from "./programs/formatters.ts"
 import { gitPrograms } from "./programs/git.ts"
 import { interpreters } from "./programs/interpreters.ts"
 import { networkPrograms } from "./programs/network.ts"
@@ -19,6 +20,11 @@ export function isBuildTool(name: string): boolean {
   return buildToolNames.has(name)
 }
 
+/** Returns true for a program that rewrites source files. */
+export function isFormatter(name: string): boolean {
+  return formatterNames.has(name)
+}
+
 /**
  * Returns the name of a GNU program without the prefix `g` that it has on macOS and BSD. Returns other names unchanged.
  */
@@ -31,7 +37,7 @@ export function gnuName(name: string): string {
  * in the table.
  */
 export function findSubcommand(
-  program: Program,
+  program: Pick<Program, "subcommands">,
   words: readonly { text: string }[],
 ): { program: Program; words: number } | undefined {
   for (const count of [2, 1]) {
@@ -54,6 +60,7 @@ const programs: ReadonlyMap<string, Program> = new Map(
     ...networkPrograms,
     ...interpreters,
     ...buildTools,
+    ...formatters,
     ...systemPrograms,
     ...wrappers,
     ...builtins,
@@ -61,6 +68,11 @@ const programs: ReadonlyMap<string, Program> = new Map(
 )
 
 const buildToolNames: ReadonlySet<string> = new Set(buildTools.flatMap(([names]) => names.split(" ")))
+const formatterNames: ReadonlySet<string> = new Set(
+  [...formatters, ...buildTools.filter(([, { rewrites }]) => rewrites !== undefined)].flatMap(([names]) =>
+    names.split(" "),
+  ),
+)
 
 const gnuNames: ReadonlySet<string> = new Set(
   [

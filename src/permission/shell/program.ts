@@ -14,10 +14,26 @@ export interface Program extends WordStyle {
   readOnly?: string | ReadOnly
   /** Options whose value is a file or directory that the program writes. A rule must name these options. */
   writes?: string
-  /** Options like `writes` that a rule does not need to name, because writing is the purpose of the program. */
+  /**
+   * Options like `writes` that a rule does not need to name, because writing is the purpose of the program. If the
+   * program writes files that its arguments do not name, they name a source instead, such as `-f` of `tar -x`.
+   */
   targets?: string
-  /** Options with which the program writes its operands. A rule must name these options. */
+  /**
+   * Options with which the program writes its operands, or files in its working directory if it has none. A rule must
+   * name these options.
+   */
   inPlace?: string
+  /** Options like `inPlace` that a rule does not need to name, because writing is the purpose of the program. */
+  rewrites?: string
+  /** Options with which the program writes no files except those of `writes`. An option of `rewrites` overrules them. */
+  dryRun?: string
+  /** When the program writes files that its arguments do not name. */
+  spreads?: Spreading
+  /** When the program writes a file with the name in a URL operand. */
+  downloads?: Downloading
+  /** Options that name the directory for `spreads` and `downloads`. Default: the working directory. */
+  into?: string
   /**
    * Options that run a program or code, read settings that can do so, or write a file with another name. A rule must
    * name these options.
@@ -50,6 +66,11 @@ export interface Program extends WordStyle {
 
   /** Subcommands by name, which consists of one or two words. */
   subcommands?: Readonly<Record<string, Program>>
+  /**
+   * Subcommands by name that take the options of the program. Only what they write differs. A rule does not need to name
+   * them.
+   */
+  actions?: Readonly<Record<string, Writing>>
   /** Subcommands that a rule must name. */
   riskySubcommands?: string
   /** Whether the git subcommand changes only the worktree and the repository, and runs no other program. */
@@ -91,6 +112,31 @@ export interface Program extends WordStyle {
   longer?: string
 }
 
+/** The fields of a program that determine which files it writes. */
+export type Writing = Pick<Program, "operands" | "targets" | "rewrites" | "dryRun" | "spreads" | "into">
+
+/** When a program writes files that its arguments do not name, such as the contents of an archive. */
+export interface Spreading {
+  /** Options with which it does. Default: always. */
+  with?: string
+  /** Options with which it does not if it has no operands, such as `-b` of `git checkout`. */
+  unless?: string
+  /** Whether it does only without operands, or with an option of `into`. */
+  unlessOperands?: true
+  /** Whether it writes only its operands if one of them exists, or follows `--`. */
+  unlessPaths?: true
+  /** Whether it writes only files that git tracks. */
+  tracked?: true
+}
+
+/** When a program writes a file with the name in a URL operand. */
+export interface Downloading {
+  /** Options with which it does. Default: always. */
+  with?: string
+  /** Options with which it does not. */
+  unless?: string
+}
+
 /**
  * The role of the operands.
  *
@@ -102,8 +148,22 @@ export interface Program extends WordStyle {
  * - `changes`: files that are changed in another way.
  * - `copies`: sources that are read, then a destination that is written.
  * - `moves`: sources that are moved, then their destination.
+ * - `links`: sources that get another name, then the name.
+ * - `first`: a file that is written, then files that are read.
+ * - `clones`: a URL, then a directory that is created. Default: the name in the URL.
  */
-export type OperandRole = "reads" | "names" | "text" | "pattern" | "edits" | "changes" | "copies" | "moves"
+export type OperandRole =
+  | "reads"
+  | "names"
+  | "text"
+  | "pattern"
+  | "edits"
+  | "changes"
+  | "copies"
+  | "moves"
+  | "links"
+  | "first"
+  | "clones"
 
 /** How arguments are split into options and operands. */
 export interface WordStyle {

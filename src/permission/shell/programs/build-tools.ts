@@ -16,9 +16,12 @@ const make: Program = {
   operand: /^(?!(?:\.?SHELL\w*|\w*MAKEFLAGS|MAKEFILES|MAKE)\W)(?!.*(?:\$[({]|!=|`))/s,
 }
 
+const formatsAll: Program = { operands: "changes", spreads: { unlessOperands: true } }
+
 const npm: Program = {
   risks:
     "--script-shell --shell --node-options --userconfig --globalconfig --git --editor --viewer --browser --init-module -c|--call --onload-script --node-gyp --logs-dir --config.*",
+  targets: "--pack-destination",
   valued: "-w -F -C",
   harmless: "--global --config --shell-emulator",
   runsAfter: "exec|x|dlx",
@@ -35,6 +38,14 @@ export const buildTools: ProgramTable = [
     "cargo",
     {
       writes: "--out-dir --artifact-dir",
+      targets: "--target-dir",
+      actions: {
+        fmt: { spreads: {}, dryRun: "--check" },
+        fix: { spreads: {} },
+        clippy: { rewrites: "--fix" },
+        new: { operands: "changes" },
+        init: { operands: "changes" },
+      },
       risks: "--config -Z",
       valued: "-p -j -F",
       whole: true,
@@ -49,6 +60,7 @@ export const buildTools: ProgramTable = [
       risks:
         "-toolexec -exec -overlay -vettool -fixtool -modfile -pkgdir -ldflags -gcflags -asmflags -gccgoflags -w",
       singleDash: true,
+      actions: { fmt: { spreads: {}, dryRun: "-n" }, fix: { spreads: {} } },
       remember: 2,
       longer: "mod",
     },
@@ -60,7 +72,8 @@ export const buildTools: ProgramTable = [
     {
       writes: "--graphviz --trace-redirect --profiling-output",
       risks: "-P -E -C",
-      valued: "-S -B -G -T -A -D",
+      targets: "-B",
+      valued: "-S -G -T -A -D",
       readOnly: version("--version"),
     },
   ],
@@ -88,7 +101,8 @@ export const buildTools: ProgramTable = [
     {
       writes: "--log --log-file --report",
       risks: "--python --config-settings",
-      valued: "-r -c -e -i -f -t",
+      targets: "-t|--target -d|--dest",
+      valued: "-r -c -e -i -f",
       remember: 2,
     },
   ],
@@ -105,6 +119,7 @@ export const buildTools: ProgramTable = [
     {
       writes: "-o|--output-file --cache-location --cache-file",
       risks: "-c|--config -f|--format --rulesdir --plugin --parser --resolve-plugins-relative-to",
+      rewrites: "--fix",
       whole: true,
     },
   ],
@@ -113,6 +128,7 @@ export const buildTools: ProgramTable = [
     {
       writes: "-o|--output-file --cache-location",
       risks: "--plugin --config --custom-formatter --custom-syntax",
+      rewrites: "-w|--write --fix",
       whole: true,
     },
   ],
@@ -126,14 +142,32 @@ export const buildTools: ProgramTable = [
       whole: true,
     },
   ],
-  ["tsc", { writes: "--outFile --generateTrace --generateCpuProfile --tsBuildInfoFile", whole: true }],
+  [
+    "tsc",
+    {
+      writes: "--outFile --generateTrace --generateCpuProfile --tsBuildInfoFile",
+      targets: "--outDir --declarationDir",
+      whole: true,
+    },
+  ],
   ["uv poetry", { runsAfter: "run", remember: 2, longer: "run" }],
   ["pipenv conda rustup", { runsAfter: "run", remember: 2 }],
   ["nix", { runsAfter: "-c|--command|--run|run", remember: 2 }],
   ["bundle", { runsAfter: "exec|run", remember: 2, longer: "exec" }],
+  ["just brew apt apt-get dnf systemctl rails sbt stack cabal nvm corepack turbo nx", { remember: 2 }],
+  ["dotnet", { actions: { format: { spreads: {}, dryRun: "--verify-no-changes" } }, remember: 2 }],
+  ["mix", { actions: { format: { ...formatsAll, dryRun: "--check-formatted --dry-run" } }, remember: 2 }],
+  ["swift", { actions: { format: { rewrites: "-i|--in-place" } }, remember: 2 }],
   [
-    "just dotnet brew apt apt-get dnf systemctl rails mix sbt stack cabal swift flutter dart zig nvm corepack turbo nx",
-    { remember: 2 },
+    "dart flutter zig",
+    {
+      actions: {
+        format: formatsAll,
+        fmt: { ...formatsAll, dryRun: "--check" },
+        fix: { spreads: { with: "--apply" } },
+      },
+      remember: 2,
+    },
   ],
   ["composer", { remember: 2, longer: "run" }],
 ]

@@ -114,6 +114,7 @@ export const interpreters: ProgramTable = [
       writes: "-w -W --startuptime",
       risks: "-c --cmd -S -s -u -U -i -V --remote-expr --remote-send -l",
       operand: /^(?!\+)/,
+      operands: "changes",
     },
   ],
   [

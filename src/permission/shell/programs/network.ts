@@ -9,6 +9,9 @@ export const networkPrograms: ProgramTable = [
         "-o|--output -D|--dump-header -c|--cookie-jar --trace --trace-ascii --stderr --output-dir --libcurl --etag-save --hsts --alt-svc --dump-ca-embed --ssl-sessions",
       risks: "-O|--remote-name|--remote-name-all -K|--config --engine -J|--remote-header-name",
       valued: "-H -d -X -u -A -e -F -T -x -b -m -w -r -E -C -y -Y -z -t -U -Q -P",
+      downloads: { with: "-O|--remote-name|--remote-name-all" },
+      into: "--output-dir",
+      spreads: { with: "-J|--remote-header-name" },
       // Excludes `file:` URLs with escapes or globs, which hide the path of the file.
       operand: /^(?!file:.*[%[\]{}])/is,
       remember: "exact",
@@ -21,6 +24,11 @@ export const networkPrograms: ProgramTable = [
         "-O|--output-document -o|--output-file -a|--append-output -P|--directory-prefix --save-cookies --rejected-log --warc-file --warc-tempdir --hsts-file",
       risks: "-e|--execute --use-askpass --config --warc-dedup --warc-cdx --hsts",
       valued: "-U -t -T -w -Q -A -R -D -I -X -l -B -i",
+      downloads: { unless: "-O|--output-document --spider" },
+      into: "-P|--directory-prefix",
+      spreads: {
+        with: "-r|--recursive -m|--mirror -p|--page-requisites -x|--force-directories -i|--input-file -F|--force-html --content-disposition --trust-server-names --metalink-file --input-metalink",
+      },
       remember: "exact",
     },
   ],
@@ -68,6 +76,8 @@ export const networkPrograms: ProgramTable = [
       remember: "exact",
       directories: {},
       operands: "copies",
+      rewrites: "--remove-source-files",
+      dryRun: "-n|--dry-run --list-only",
     },
   ],
   [
@@ -87,6 +97,7 @@ export const networkPrograms: ProgramTable = [
       risks: "-H|--host -c|--context --config",
       valued: "-l",
       runsAfter: "exec|run",
+      actions: { cp: { operands: "copies" }, "container cp": { operands: "copies" } },
       remember: 2,
       longer: "compose image container",
       directories: { when: /^(?:build|run|cp|create)$/ },
@@ -97,6 +108,7 @@ export const networkPrograms: ProgramTable = [
     {
       writes: "-o|--output --iidfile --cidfile",
       risks: "-c|--connection --url --remote -r --runtime --conmon --config --hooks-dir --module",
+      actions: { cp: { operands: "copies" } },
       runsAfter: "exec|run",
       remember: 2,
       directories: { when: /^(?:build|run|cp|create)$/ },
@@ -109,6 +121,7 @@ export const networkPrograms: ProgramTable = [
       risks: "--kubeconfig -s|--server --context --cluster --enable-exec --enable-alpha-plugins",
       valued: "-n",
       subcommands: {},
+      actions: { cp: { operands: "copies" } },
       runsAfter: "exec|run",
       remember: 2,
     },
@@ -124,13 +137,26 @@ export const networkPrograms: ProgramTable = [
       remember: 2,
     },
   ],
-  ["aws az gcloud", { risks: "", remember: 3 }],
+  [
+    "aws",
+    {
+      risks: "",
+      actions: {
+        "s3 cp": { operands: "copies" },
+        "s3 mv": { operands: "moves" },
+        "s3 sync": { operands: "copies" },
+      },
+      remember: 3,
+    },
+  ],
+  ["az gcloud", { risks: "", remember: 3 }],
   [
     "terraform tofu",
     {
       writes: "-out -state -state-out -backup -generate-config-out",
       risks: "-plugin-dir",
       singleDash: true,
+      actions: { fmt: { operands: "changes", spreads: { unlessOperands: true }, dryRun: "-check" } },
       remember: 2,
     },
   ],
@@ -139,6 +165,13 @@ export const networkPrograms: ProgramTable = [
     {
       writes: "--log-file",
       risks: "--config --password-command --sftp-ssh --rsh --remote-path",
+      actions: {
+        copy: { operands: "copies" },
+        copyto: { operands: "copies" },
+        move: { operands: "moves" },
+        moveto: { operands: "moves" },
+        sync: { operands: "copies" },
+      },
       whole: true,
     },
   ],

@@ -5,9 +5,9 @@ import type { Program, ProgramTable } from "../program.ts"
 const plainJq = /^(?!.*(?:env|import|include|modulemeta|input_filename|search_list|\\\n))/is
 
 const awk: Program = {
-  risks:
-    "-f|--file -i|--include -l|--load -E|--exec -o|--pretty-print -p|--profile -d|--dump-variables -D|--debug -W",
-  valued: "-F -v",
+  inPlace: "-i|--include",
+  risks: "-f|--file -l|--load -E|--exec -o|--pretty-print -p|--profile -d|--dump-variables -D|--debug -W",
+  valued: "-F -v -i --include",
   script: { plain: plainAwk, options: "-e|--source" },
   remember: "exact",
 }

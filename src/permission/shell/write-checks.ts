@@ -1,0 +1,193 @@
+import { basename, join, resolve } from "node:path"
+import { realPath } from "../../util/paths.ts"
+import { fileChecks, relativeToWorktree } from "../path-checks.ts"
+import { judge, type Policy, wildcardProbe } from "../policy.ts"
+import type { Check } from "../request.ts"
+import { namesInCode, unknownRead } from "./command-files.ts"
+import { type CommandScope, expandWord, tableName } from "./command-forms.ts"
+import { deniesOf, kindOf, possibleFilesBelow } from "./directory-checks.ts"
+import { filesNeedingPermission } from "./directory-files.ts"
+import { trackedFiles } from "./git-contents.ts"
+import { absolutePaths, candidates, globFiles } from "./named-paths.ts"
+import { harmlessDevice } from "./operands.ts"
+import type { PlannedCommand } from "./shell-plan.ts"
+import { literalWord, type Word } from "./words.ts"
+import { nameWithin, type WrittenWord, writtenWords } from "./written-words.ts"
+
+/**
+ * Returns `edit` checks for the paths that a command writes: for each path that is protected or that a rule denies. A
+ * rule that allows the command does not allow these edits. The command asks if a rule denies a path in a directory that
+ * the command changes, if a path is known only at run time, or if the command may write a denied path that it names.
+ */
+export async function writeChecks(
+  command: PlannedCommand,
+  directories: readonly string[] | undefined,
+  scope: CommandScope,
+  policy: Policy,
+): Promise<Check[]> {
+  const [program, ...words] = command.argv
+  if (!program) return []
+  const name = basename(tableName(program, scope))
+  const context: WriteContext = { directories, scope, policy, denies: deniesOf(policy, "edit").length > 0 }
+  const checks: Check[] = []
+  for (const each of writtenWords(name, words)) {
+    if (each.uncertain) checks.push(...mentionChecks(candidates(each.word, scope.home), context))
+    else checks.push(...(await wordChecks(each, context)))
+  }
+  return [...checks, ...mentionChecks(namesInCode(name, words), context)]
+}
+
+interface WriteContext {
+  directories: readonly string[] | undefined
+  scope: CommandScope
+  policy: Policy
+  /** Whether a rule denies any edit. Otherwise only protected files matter. */
+  denies: boolean
+}
+
+async function wordChecks(each: WrittenWord, context: WriteContext): Promise<Check[]> {
+  const { scope, policy, denies } = context
+  const { word, below, unlessExist } = each
+  if (unlessExist?.some((other) => exists(other, context))) return []
+  if (below === "tracked") return denies ? trackedChecks(context) : []
+  const paths = word.dynamic ? undefined : await writtenPaths(each, context)
+  if (!paths) return denies ? [{ ...unknownRead(word.text), permission: "edit" }] : []
+  const checks: Check[] = []
+  for (const path of paths) {
+    const edits = fileChecks("edit", path, scope).filter(({ permission }) => permission === "edit")
+    checks.push(
+      ...edits.filter(
+        ({ forms, protection }) => protection || judge(policy, "edit", forms).action === "deny",
+      ),
+    )
+    if (denies && changesBelow(path, each, context)) checks.push(...(await belowChecks(path, context)))
+  }
+  return checks
+}
+
+/** Returns the paths that a written word can mean. Undefined if they are unknown. */
+async function writtenPaths(
+  { word, from }: WrittenWord,
+  { directories, scope, policy }: WriteContext,
+): Promise<string[] | undefined> {
+  const text = expandWord(word, scope.home)
+  if (harmlessDevice.test(text) || /^(?:[A-Za-z][\w+.-]*:\/\/|[^/]*:)/.test(text)) return []
+  if (word.derived) return undefined
+  if (word.glob) {
+    const bases = absolutePaths(text, word, directories)?.map(globBase)
+    const found = await Promise.all((directories ?? []).map((directory) => globFiles(text, directory, word)))
+    if (!bases || found.includes(undefined)) return undefined
+    const files = found.flatMap((each, at) =>
+      (each ?? []).map((file) => resolve(directories?.[at] ?? "/", file)),
+    )
+    // An earlier command of the text may create files that match.
+    return files.length > 0 ? files : bases.filter((base) => wholeCheck(base, scope, policy))
+  }
+  const paths = absolutePaths(text, word, directories)
+  if (!from) return paths?.map((path) => (kindOf(path) === undefined ? globBase(path) : path))
+  if (from.dynamic || from.glob)
+    return paths?.some((path) => kindOf(path) === "directory") ? undefined : paths
+  // With a trailing slash, some programs copy the contents of the source into the directory.
+  const isContents = /\/\.?$/.test(from.text)
+  return paths?.flatMap((path) => {
+    if (kindOf(path) !== "directory") return [path]
+    return isContents ? [path, join(path, nameWithin(from))] : [join(path, nameWithin(from))]
+  })
+}
+
+/** Returns the directory in which a quoted glob starts, which the program may expand. Returns other paths unchanged. */
+function globBase(path: string): string {
+  return /^[^*?[{]*(?=\/[^/]*[*?[{])/.exec(path)?.[0] ?? path
+}
+
+/**
+ * Returns true if the command may also write below the path. It does not if the path, or the source of a copy or move,
+ * is a file.
+ */
+function changesBelow(path: string, { from, below }: WrittenWord, context: WriteContext): boolean {
+  if (below) return true
+  // An earlier command of the text may create a missing path as a directory.
+  if (!from) return kindOf(path) !== "file"
+  const { directories, scope } = context
+  const sources = absolutePaths(expandWord(from, scope.home), from, directories)
+  return sources?.every((source) => kindOf(source) === "file") !== true
+}
+
+/** Returns checks for a directory in which a command may change any file. */
+async function belowChecks(directory: string, { scope, policy }: WriteContext): Promise<Check[]> {
+  const whole = wholeCheck(directory, scope, policy)
+  if (whole) return [whole]
+  const isDenied = (path: string) =>
+    judge(policy, "edit", [relativeToWorktree(path, scope), path]).action === "deny"
+  for (const root of new Set([resolve(directory), realPath(directory)])) {
+    const [found] = (await filesNeedingPermission(root, { hidden: true, needsPermission: isDenied })) ?? []
+    if (found !== undefined) return [asking(relativeToWorktree(found, scope))]
+    const possible = possibleFilesBelow(root, scope, policy, "edit")
+    if (possible.length > 0) return possible
+  }
+  return []
+}
+
+/** Returns a check that denies if a rule denies all new files in a directory. */
+function wholeCheck(directory: string, scope: CommandScope, policy: Policy): Check | undefined {
+  for (const root of [resolve(directory), realPath(directory)]) {
+    const relative = relativeToWorktree(root, scope)
+    const forms = [join(relative, wildcardProbe), join(root, wildcardProbe)]
+    if (judge(policy, "edit", forms).action === "deny")
+      return { permission: "edit", pattern: `${relative || "."}/*`, forms, options: {} }
+  }
+  return undefined
+}
+
+/** Returns a check that asks if git tracks a file that a rule denies, or if the tracked files are unknown. */
+async function trackedChecks({ directories, scope, policy }: WriteContext): Promise<Check[]> {
+  if (!directories) return [{ ...unknownRead("."), permission: "edit" }]
+  const checks: Check[] = []
+  for (const directory of directories) {
+    const [repository] = await trackedFiles([directory])
+    if (!repository?.paths) {
+      checks.push(...possibleFilesBelow(repository?.root ?? directory, scope, policy, "edit"))
+      continue
+    }
+    const denied = repository.paths.find(
+      (path) => judge(policy, "edit", [relativeToWorktree(path, scope), path]).action === "deny",
+    )
+    if (denied !== undefined) checks.push(asking(relativeToWorktree(denied, scope)))
+  }
+  return checks
+}
+
+/** Returns checks that ask for each named path that a rule denies. */
+function mentionChecks(
+  texts: readonly string[],
+  { directories, scope, policy, denies }: WriteContext,
+): Check[] {
+  if (!denies) return []
+  return texts
+    .filter((text) => !/^[A-Za-z][\w+.-]*:\/\//.test(text))
+    .flatMap((text) => absolutePaths(text, literalWord(text), directories) ?? [])
+    .filter(
+      (path) =>
+        wholeCheck(path, scope, policy) !== undefined ||
+        fileChecks("edit", path, scope).some(
+          ({ permission, forms }) => permission === "edit" && judge(policy, "edit", forms).action === "deny",
+        ),
+    )
+    .map((path) => asking(relativeToWorktree(resolve(path), scope)))
+}
+
+/** Returns a check that asks for a path that a rule denies, because it is unknown whether the command writes it. */
+function asking(path: string): Check {
+  return {
+    permission: "edit",
+    pattern: path,
+    forms: [],
+    options: { span: path, spanRefusals: ["deny"] },
+    reason: "it may change a path that a rule denies",
+  }
+}
+
+function exists(word: Word, { directories, scope }: WriteContext): boolean {
+  const paths = absolutePaths(expandWord(word, scope.home), word, directories) ?? []
+  return paths.some((path) => kindOf(path) !== undefined)
+}
