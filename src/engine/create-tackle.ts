@@ -25,6 +25,7 @@ import { maskStore } from "../session/masked-store.ts"
 import { openSession } from "../session/session.ts"
 import type { SessionEngine, SubagentServices } from "../session/session-engine.ts"
 import { defaultSubagentLimits } from "../session/subagent.ts"
+import { createSharedLocks } from "../store/file-lock.ts"
 import { createGrants } from "../store/grants.ts"
 import type { Store } from "../store/store.ts"
 import { createSecretMask } from "../tool/secrets.ts"
@@ -275,7 +276,14 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     planFile,
     onEscape: (tool, error) => onProblem(`uncaught error in the ${tool} tool`, error),
     toolBytes: toolSearch === false ? undefined : (toolSearch?.maxBytes ?? defaultToolBytes),
-    fileCommits: { locks: createPathLocks(), trackTemporary: temporaries.track },
+    fileCommits: {
+      locks: createPathLocks(
+        createSharedLocks(data.locks, (error) =>
+          onProblem("other processes may change a file meanwhile", error),
+        ),
+      ),
+      trackTemporary: temporaries.track,
+    },
     lineage,
     subagents,
     unavailableTools,

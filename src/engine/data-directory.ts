@@ -29,6 +29,8 @@ export interface DataPaths {
   plans: string
   /** Directory of private copies of trusted programs. */
   programs: string
+  /** Directory of the locks of files that a process changes. */
+  locks: string
   /** Directory with one record per running process tree. */
   processes: string
   /** Directory with one record per temporary file that exists beside a file during a change. */
@@ -52,6 +54,7 @@ export function dataPaths(directory: string): DataPaths {
     snapshots: join(directory, "snapshot"),
     plans: join(directory, "plan"),
     programs: join(directory, "external-tool"),
+    locks: join(directory, "locks"),
     processes: join(directory, "processes"),
     temporaries: join(directory, "temporary"),
     placeholders: join(directory, "placeholders"),

@@ -1,21 +1,23 @@
 import { type FileHandle, lstat, open, rename, rm } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import { systemCode } from "../util/errors.ts"
+import { temporaryName } from "../util/file-system.ts"
 import { openPinnedDirectory } from "../util/pinned-path.ts"
 import { type FileStamp, stampBytes } from "./file-tracker.ts"
-import { removeTemporary, type TrackTemporary, temporaryName } from "./temporary-files.ts"
+import { removeTemporary, type TrackTemporary } from "./temporary-files.ts"
 
 /**
  * Writes a file atomically: readers see either the old or the new content, even after a crash. Creates parent
  * directories. Keeps the mode and, if permitted, the owner of an existing file. A new file gets mode 0666 less the
  * umask. `path` must be resolved, and links inserted later are not followed. A link at the end of `path` is replaced,
- * and other hard links keep the old content. Throws `MovedPathError` and system errors, after which only new parent
+ * and other hard links keep the old content. Calls `check` directly before the change. Throws its errors, `MovedPathError` and system errors, after which only new parent
  * directories may remain.
  */
 export async function writeAtomic(
   path: string,
   bytes: Uint8Array,
   trackTemporary: TrackTemporary,
+  check = async () => {},
 ): Promise<FileStamp> {
   const directory = openPinnedDirectory(dirname(path))
   const name = temporaryName()
@@ -25,6 +27,7 @@ export async function writeAtomic(
     const record = trackTemporary({ path: join(dirname(path), name) })
     try {
       const stamp = await stageFile(temporary, bytes, place)
+      await check()
       await rename(temporary, place)
       record.done()
       return stamp

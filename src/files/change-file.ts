@@ -1,6 +1,6 @@
 import { throwIfAborted } from "../util/abort.ts"
+import { TackleError } from "../util/errors.ts"
 import { displayPath, resolvePath } from "../util/paths.ts"
-import { MovedPathError } from "../util/pinned-path.ts"
 import { writeAtomic } from "./atomic-write.ts"
 import type { FileStamp, FileTracker } from "./file-tracker.ts"
 import { type FormatContext, type Formatting, formatFile, formatReport, recordChange } from "./format-file.ts"
@@ -87,7 +87,7 @@ export async function changeFile<C extends FileChange>(
     const states = { before: [{ path: real, bytes: bytesOf(before) }], after: [{ path: real, bytes }] }
     const written = await ctx.files.commit([real], async () => {
       await assertUnchanged(before)
-      const stamp = await recordChange(ctx, states, () => write(path, real, bytes, ctx.files))
+      const stamp = await recordChange(ctx, states, () => write(before, bytes, ctx.files))
       return formatFile(ctx, { path, real, title, bytes, stamp })
     })
     const { stamp, formatted, problem } = written
@@ -102,15 +102,14 @@ export async function changeFile<C extends FileChange>(
 }
 
 async function write(
-  path: string,
-  real: string,
+  before: FileBefore,
   bytes: Uint8Array,
   { trackTemporary }: FileTracker,
 ): Promise<FileStamp> {
   try {
-    return await writeAtomic(real, bytes, trackTemporary)
+    return await writeAtomic(before.real, bytes, trackTemporary, () => assertUnchanged(before))
   } catch (error) {
-    throw error instanceof MovedPathError ? error : accessError("write", path, error)
+    throw TackleError.isInstance(error) ? error : accessError("write", before.path, error)
   }
 }
 

@@ -1,16 +1,12 @@
 import { copyFile, link, rename, rm, rmdir } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
+import { temporaryName } from "../util/file-system.ts"
 import { MovedPathError, openPinnedDirectory, type PinnedDirectory } from "../util/pinned-path.ts"
 import { stageFile } from "./atomic-write.ts"
 import type { FileStamp } from "./file-tracker.ts"
 import { showName } from "./show-name.ts"
-import {
-  removeTemporary,
-  type TrackedTemporary,
-  type TrackTemporary,
-  temporaryName,
-} from "./temporary-files.ts"
+import { removeTemporary, type TrackedTemporary, type TrackTemporary } from "./temporary-files.ts"
 
 /** The planned state of one file. `path` must be resolved. */
 export interface FileStep {
@@ -21,6 +17,8 @@ export interface FileStep {
   bytes: Uint8Array | undefined
   /** Path of the file whose mode and owner the new file gets. Default: `path`. */
   like?: string
+  /** Called directly before the change. If it throws, all files are restored. */
+  check?: () => Promise<void>
 }
 
 /**
@@ -36,7 +34,7 @@ export class RollbackError extends TackleError {
  * Makes all changes or none. Writes and syncs all new content to temporary files first, so that a full disk fails
  * early. Then renames these files, and deletes files last. If a change fails, restores earlier files with the same
  * content, mode, times and inodes, and removes new directories. Links inserted meanwhile have no effect. Returns the
- * stamps of the written files by path. Throws `MovedPathError` with nothing changed, system errors, and {@link
+ * stamps of the written files by path. Throws `MovedPathError` with nothing changed, system errors, errors of the checks, and {@link
  * RollbackError} if restoring fails.
  */
 export async function commitFiles(
@@ -56,13 +54,17 @@ export async function commitFiles(
       const beside = temporary.beside(place)
       staged.set(step, { beside, stamp: await stageFile(beside.now, step.bytes, like.now) })
     }
-    for (const [{ path, exists }, { beside }] of staged) {
+    for (const [{ path, exists, check }, { beside }] of staged) {
       const place = directories.place(path, undo)
+      await check?.()
       if (exists) await replace(place, beside, { undo, temporary })
       else await put(place, beside, undo)
     }
-    for (const { path, bytes } of steps)
-      if (bytes === undefined) await remove(directories.place(path, undo), { undo, temporary })
+    for (const { path, bytes, check } of steps) {
+      if (bytes !== undefined) continue
+      await check?.()
+      await remove(directories.place(path, undo), { undo, temporary })
+    }
     return new Map([...staged].map(([{ path }, { stamp }]) => [path, stamp]))
   } catch (error) {
     const failures = await putBack(undo)

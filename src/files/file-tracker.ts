@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto"
 import { createReadStream } from "node:fs"
 import { stat } from "node:fs/promises"
+import type { SharedLocks } from "../store/file-lock.ts"
 import { type TrackTemporary, untracked } from "./temporary-files.ts"
 
 /**
@@ -12,7 +13,7 @@ export interface FileTracker {
   /** Runs `work` while no other call of the session holds one of the paths. */
   lock<T>(paths: readonly string[], work: () => Promise<T>): Promise<T>
   /**
-   * Runs the last step of a change while no other session of the engine holds one of the paths. In this step, the tool
+   * Runs the last step of a change while no other session, also of another process, holds one of the paths. In this step, the tool
    * checks that the files are unchanged, writes them and formats them. `work` must not wait for the user. Formatters
    * may take seconds.
    */
@@ -99,8 +100,8 @@ export interface PathLocks {
   run<T>(paths: readonly string[], work: () => Promise<T>): Promise<T>
 }
 
-/** Creates an independent set of locks. */
-export function createPathLocks(): PathLocks {
+/** Creates a set of locks for this process. With `shared`, other processes wait for them too. */
+export function createPathLocks(shared?: SharedLocks): PathLocks {
   const tails = new Map<string, Promise<unknown>>()
 
   async function runAlone<T>(path: string, work: () => Promise<T>): Promise<T> {
@@ -119,6 +120,11 @@ export function createPathLocks(): PathLocks {
   return {
     // Locks are acquired in sorted order, so that two calls cannot deadlock.
     run: (paths, work) =>
-      [...new Set(paths)].toSorted().reduceRight((inner, path) => () => runAlone(path, inner), work)(),
+      [...new Set(paths)]
+        .toSorted()
+        .reduceRight(
+          (inner, path) => () => runAlone(path, inner),
+          shared ? () => shared.run(paths, work) : work,
+        )(),
   }
 }

@@ -1,15 +1,15 @@
-import { randomBytes } from "node:crypto"
 import { type BigIntStats, lstatSync } from "node:fs"
 import { rm } from "node:fs/promises"
 import { basename, dirname } from "node:path"
 import * as z from "zod"
 import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
+import { isTemporaryName } from "../util/file-system.ts"
 import { createJournal } from "../util/journal.ts"
 import { MovedPathError, openPinnedDirectory } from "../util/pinned-path.ts"
 
 /** A temporary file that exists beside the user's files during a change. Both paths are resolved. */
 export interface TemporaryFile {
-  /** Path of the temporary file. Its name comes from {@link temporaryName}. */
+  /** Path of the temporary file. Its name comes from `temporaryName`. */
   path: string
   /**
    * Path of the file whose old content the temporary file holds, in case the change fails. Absent if it holds new
@@ -39,11 +39,6 @@ export interface TemporaryFileJournal {
   endOrphans(isKept: (path: string) => Promise<boolean>): Promise<void>
 }
 
-/** Returns a random file name for a temporary file. */
-export function temporaryName(): string {
-  return `.tackle-${randomBytes(6).toString("hex")}.tmp`
-}
-
 /** Creates no record. For callers without a journal. */
 export const untracked: TrackTemporary = () => ({ done() {}, failed() {} })
 
@@ -57,11 +52,9 @@ export async function removeTemporary(path: string, record: TrackedTemporary): P
   }
 }
 
-const nameShape = /^\.tackle-[0-9a-f]{12}\.tmp$/
-
 const fileSchema = z.lazy(() =>
   z.object({
-    path: z.string().refine((path) => nameShape.test(basename(path))),
+    path: z.string().refine((path) => isTemporaryName(basename(path))),
     backupOf: z.string().optional(),
   }),
 )

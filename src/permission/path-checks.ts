@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, readdirSync, statSync } from "node:fs"
 import { dirname, join, normalize, relative, resolve } from "node:path"
 import { errorMessage } from "../util/errors.ts"
-import { isDirectory, isFile } from "../util/file-system.ts"
+import { directoryEntries, isDirectory, isFile, isTemporaryName } from "../util/file-system.ts"
 import { type FollowedPath, followPath, isInside, realPath } from "../util/paths.ts"
 import { namesProtected, type Protection, protectionIn, protectionOf } from "./protected-files.ts"
 import type { Check, Scope } from "./request.ts"
@@ -212,7 +212,7 @@ function linkedProtection(
   if (!isFile(real)) return undefined
   const found = statSync(real)
   if (found.nlink < 2) return undefined
-  if (access === "edit")
+  if (access === "edit" && hasOtherName(real))
     return { reason: "the file has another name (a hard link)", marker: real.toLowerCase() }
   for (
     let directory = dirname(real);
@@ -227,6 +227,23 @@ function linkedProtection(
     }
   }
   return undefined
+}
+
+/**
+ * Returns true if a file has another name than its temporary backups, which exist in its directory while another call or
+ * process changes it.
+ */
+function hasOtherName(real: string): boolean {
+  // A backup may disappear between the two looks at the disk.
+  for (let attempt = 0; attempt < 3; attempt += 1) {
+    const backups = directoryEntries(dirname(real))
+      .filter(({ name }) => isTemporaryName(name))
+      .map(({ name }) => lstatSync(join(dirname(real), name), { throwIfNoEntry: false }))
+    const { ino, dev, nlink } = statSync(real)
+    if (nlink <= 1 + backups.filter((backup) => backup?.ino === ino && backup.dev === dev).length)
+      return false
+  }
+  return true
 }
 
 function unique(texts: readonly string[]): string[] {

@@ -26,7 +26,7 @@ export function openSession(initial: Session, engine: SessionEngine): SessionHan
   const { store, bus } = engine
   const { id: sessionID } = initial
   const conversation = openConversation(initial, engine)
-  const { recorder, files, readPage } = conversation
+  const { recorder, readPage } = conversation
   const lock = createPromptLock(sessionID)
 
   function prompt(text: string, options: PromptOptions = {}): PromptRun {
@@ -71,9 +71,8 @@ export function openSession(initial: Session, engine: SessionEngine): SessionHan
   function goBack(direction: Direction, choice: UndoChoice = {}): Promise<UndoResult> {
     return alone(async () => {
       await conversation.catchUp()
-      const { contents } = engine
-      const { trackTemporary } = files
-      const options = { direction, choice, readPage, contents, recorder, trackTemporary }
+      const { contents, fileCommits } = engine
+      const options = { direction, choice, readPage, contents, recorder, fileCommits }
       const { session, result } = await undoTurn(conversation.session, options)
       conversation.session = session
       return result

@@ -1,5 +1,5 @@
 import type { ContentStore } from "../files/content-store.ts"
-import type { TrackTemporary } from "../files/temporary-files.ts"
+import type { FileCommits } from "../files/file-tracker.ts"
 import {
   type Direction,
   putBack,
@@ -39,10 +39,11 @@ export async function undoTurn(
     readPage: PageReader
     contents: ContentStore
     recorder: Recorder
-    trackTemporary: TrackTemporary
+    fileCommits: FileCommits
   },
 ): Promise<{ session: Session; result: UndoResult }> {
-  const { direction, choice, readPage, contents, recorder, trackTemporary } = options
+  const { direction, choice, readPage, contents, recorder, fileCommits } = options
+  const { locks, trackTemporary } = fileCommits
   const undone = session.undone ?? []
   const last = undone.at(-1)
   const isNext = direction === "undo" ? isDone : ({ message }: MessageWithParts) => message.id === last
@@ -50,12 +51,10 @@ export async function undoTurn(
   const patch = found?.parts.find(isPatch)
   if (!found || !patch) throw new NothingToUndoError(session.id, direction)
 
-  const { files, refused, changes } = await putBack(patch.files, {
-    ...choice,
-    direction,
-    contents,
-    trackTemporary,
-  })
+  const { files, refused, changes } = await locks.run(
+    patch.files.map(({ path }) => path),
+    () => putBack(patch.files, { ...choice, direction, contents, trackTemporary }),
+  )
   patch.files = changes
   patch.undone = direction === "undo"
   const { id } = found.message

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto"
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
-import { DatabaseSync } from "node:sqlite"
 import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { parseJson } from "../util/json.ts"
+import { withFileLock } from "./file-lock.ts"
 
 /** Returns the JSON value of a file. Returns undefined if the file is missing or contains invalid JSON. */
 export function readPrivateFile(path: string): unknown {
@@ -49,33 +49,5 @@ function translated(path: string, code: string, work: () => void): void {
       `${path} cannot be written (${errorMessage(error)}). Check the permissions of its directory.`,
       { code, recoverable: false, cause: error },
     )
-  }
-}
-
-/** Maximum wait for the lock, in milliseconds. The holder of the lock reads and writes one small file. */
-const lockTimeoutMs = 10_000
-
-/**
- * Runs `work` while holding an exclusive lock for the path. Blocks until the lock is free. The lock is a system lock on
- * `<path>.lock`, so it is released when the process ends. Throws the errors of `work`, and `TackleError` with the given
- * code if the lock cannot be acquired.
- */
-export function withFileLock<T>(path: string, code: string, work: () => T): T {
-  let lock: DatabaseSync | undefined
-  try {
-    lock = new DatabaseSync(`${path}.lock`, { timeout: lockTimeoutMs })
-    // Nothing is written. The transaction only acquires SQLite's lock on the file.
-    lock.exec("BEGIN IMMEDIATE")
-  } catch (error) {
-    lock?.close()
-    throw new TackleError(
-      `${path}.lock cannot be locked (${errorMessage(error)}). Check the permissions of its directory, and whether a stuck process is holding the lock.`,
-      { code, recoverable: false, cause: error },
-    )
-  }
-  try {
-    return work()
-  } finally {
-    lock.close()
   }
 }

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto"
 import { type Dirent, readdirSync, readFileSync, statSync } from "node:fs"
 import { systemCode } from "./errors.ts"
 
@@ -45,4 +46,14 @@ export async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined>
     if (code === "ENOENT" || code === "ENOTDIR") return undefined
     throw error
   }
+}
+
+/** Returns a random name for a temporary file beside a file that is changed. */
+export function temporaryName(): string {
+  return `.tackle-${randomBytes(6).toString("hex")}.tmp`
+}
+
+/** Returns true for a name of {@link temporaryName}. */
+export function isTemporaryName(name: string): boolean {
+  return /^\.tackle-[0-9a-f]{12}\.tmp$/.test(name)
 }

@@ -8,9 +8,9 @@ import {
   createTemporaryFileJournal,
   removeTemporary,
   type TemporaryFile,
-  temporaryName,
 } from "../../src/files/temporary-files.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
+import { temporaryName } from "../../src/util/file-system.ts"
 
 async function setup() {
   const project = await temporaryProject()

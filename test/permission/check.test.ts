@@ -95,6 +95,21 @@ describe("read", () => {
 })
 
 describe("edit", () => {
+  test("does not count the backup of a file that another call changes as a second name", async () => {
+    const layout = layOut()
+    const [file, backup] = ["a", ".tackle-0123456789ab.tmp"].map((name) => join(layout.worktree, name)) as [
+      string,
+      string,
+    ]
+    linkSync(file, backup)
+    const check = () => verdict(layout, { edit: "allow" }, { permission: "edit", patterns: ["a"] })
+    expect(await check()).toBe("allow")
+    linkSync(file, join(layout.worktree, "sub/other"))
+    expect(await check()).toBe("ask")
+    writeFileSync(join(layout.worktree, ".tackle-ba9876543210.tmp"), "x")
+    expect(await check()).toBe("ask")
+  })
+
   const all = ({ worktree }: Layout): PermissionConfig => ({ edit: { [`${worktree}/**`]: "allow" } })
 
   test.each([

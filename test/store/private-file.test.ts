@@ -3,7 +3,7 @@ import { once } from "node:events"
 import { readdir, readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
-import { updatePrivateFile, withFileLock } from "../../src/store/private-file.ts"
+import { updatePrivateFile } from "../../src/store/private-file.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 
 async function directory(): Promise<string> {
@@ -30,27 +30,6 @@ test("keeps the writes of many concurrent processes", async () => {
   expect((await stat(join(data, "mcp-auth.json"))).mode & 0o777).toBe(0o600)
   const left = (await readdir(data)).sort()
   expect(left).toEqual(["mcp-auth.json", "mcp-auth.json.lock", "mcp-tools.json", "mcp-tools.json.lock"])
-})
-
-test("releases the lock of a killed process", async () => {
-  const path = join(await directory(), "file.json")
-  const holder = spawn(
-    process.execPath,
-    [
-      "--input-type=module",
-      "-e",
-      `import { withFileLock } from ${JSON.stringify(script("../../src/store/private-file.ts"))}
-       withFileLock(${JSON.stringify(path)}, "test", () => {
-         process.stdout.write("held")
-         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
-       })`,
-    ],
-    { stdio: ["ignore", "pipe", "inherit"] },
-  )
-  await once(holder.stdout, "data")
-  holder.kill("SIGKILL")
-  await once(holder, "exit")
-  expect(withFileLock(path, "test", () => "mine")).toBe("mine")
 })
 
 test("releases the lock and keeps the file after an error", async () => {

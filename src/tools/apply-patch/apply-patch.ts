@@ -16,7 +16,7 @@ import type { ToolContext } from "../../tool/context.ts"
 import { define } from "../../tool/tool.ts"
 import { TimeoutError, throwIfAborted } from "../../util/abort.ts"
 import { errorMessage, TackleError } from "../../util/errors.ts"
-import { readText } from "../../util/file-system.ts"
+import { isDirectory, readText } from "../../util/file-system.ts"
 import { displayPath, resolvePath } from "../../util/paths.ts"
 import { errorsAfterEdit } from "../lsp/findings.ts"
 import { type PatchSection, parsePatch } from "./patch-parse.ts"
@@ -122,9 +122,20 @@ async function commit(
   planned: readonly PlannedSection[],
   { trackTemporary }: ToolContext["files"],
 ): Promise<Map<string, FileStamp>> {
+  const befores = planned.flatMap(({ file, target }) => [file.before, ...(target ? [target.before] : [])])
+  const steps = planned.flatMap(({ steps }) => steps)
   try {
     return await commitFiles(
-      planned.flatMap(({ steps }) => steps),
+      steps.map((step) => {
+        const before = befores.find(({ real }) => real === step.path)
+        return {
+          ...step,
+          async check() {
+            // The patch may have created a directory here, which the change itself reports.
+            if (before && (before.exists || !isDirectory(step.path))) await assertUnchanged(before)
+          },
+        }
+      }),
       trackTemporary,
     )
   } catch (error) {

@@ -1,0 +1,119 @@
+import { createHash } from "node:crypto"
+import { mkdirSync } from "node:fs"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { setTimeout as delay } from "node:timers/promises"
+import { errorMessage, TackleError } from "../util/errors.ts"
+
+/** Maximum wait for a file lock, in milliseconds. The holder of the lock reads and writes one small file. */
+const fileTimeoutMs = 10_000
+
+/**
+ * Runs `work` while holding an exclusive lock for the path. Blocks until the lock is free. The lock is a system lock on
+ * `<path>.lock`, so it is released when the process ends. Throws the errors of `work`, and `TackleError` with the given
+ * code if the lock cannot be acquired.
+ */
+export function withFileLock<T>(path: string, code: string, work: () => T): T {
+  let lock: DatabaseSync | undefined
+  try {
+    lock = new DatabaseSync(`${path}.lock`, { timeout: fileTimeoutMs })
+    // Nothing is written. The transaction only acquires SQLite's lock on the file.
+    lock.exec("BEGIN IMMEDIATE")
+  } catch (error) {
+    lock?.close()
+    throw new TackleError(
+      `${path}.lock cannot be locked (${errorMessage(error)}). Check the permissions of its directory, and whether a stuck process is holding the lock.`,
+      { code, recoverable: false, cause: error },
+    )
+  }
+  try {
+    return work()
+  } finally {
+    lock.close()
+  }
+}
+
+/** Locks that all processes with the same data directory share. A lock ends with its process. */
+export interface SharedLocks {
+  /** Runs `work` while holding the locks of all names. Throws the errors of `work`, and `TackleError` after a minute. */
+  run<T>(names: readonly string[], work: () => Promise<T>): Promise<T>
+}
+
+/** Number of lock files. Two names may share a file, and then wait for each other. */
+const lockFiles = 64
+
+/** Maximum wait for a shared lock, in milliseconds. A holder may run formatters for 30 seconds. */
+const sharedTimeoutMs = 60_000
+const pollMs = 2
+
+/**
+ * Creates locks whose files are in the directory, which is created with the first lock. Passes errors of the lock files,
+ * such as in a read-only directory, to `onProblem` once, and then works without locks.
+ */
+export function createSharedLocks(directory: string, onProblem: (error: unknown) => void): SharedLocks {
+  let usable = true
+
+  /** Returns undefined if the lock cannot be used. */
+  function open(file: string): DatabaseSync | undefined {
+    try {
+      mkdirSync(directory, { recursive: true, mode: 0o700 })
+      return usable ? new DatabaseSync(file) : undefined
+    } catch (error) {
+      return fail(error)
+    }
+  }
+
+  function fail(error: unknown): undefined {
+    if (usable) onProblem(error)
+    usable = false
+  }
+
+  async function lock(file: string): Promise<DatabaseSync | undefined> {
+    const database = open(file)
+    const deadline = performance.now() + sharedTimeoutMs
+    while (database) {
+      try {
+        database.exec("BEGIN IMMEDIATE")
+        return database
+      } catch (error) {
+        if (!isBusy(error)) {
+          database.close()
+          return fail(error)
+        }
+        if (performance.now() > deadline) {
+          database.close()
+          throw new TackleError(
+            "Another Tackle process has been changing this file for a minute. Nothing was changed. Try again later.",
+            { code: "file.locked", recoverable: true, cause: error },
+          )
+        }
+      }
+      await delay(pollMs)
+    }
+    return undefined
+  }
+
+  return {
+    async run(names, work) {
+      const held: (DatabaseSync | undefined)[] = []
+      try {
+        // In sorted order, so that two processes cannot deadlock.
+        for (const file of [...new Set(names.map(fileOf))].toSorted())
+          held.push(await lock(join(directory, file)))
+        return await work()
+      } finally {
+        for (const database of held) database?.close()
+      }
+    },
+  }
+}
+
+function fileOf(name: string): string {
+  const digest = createHash("sha256").update(name).digest()
+  return `${digest.readUInt32BE() % lockFiles}.lock`
+}
+
+/** Returns true for SQLite's error that another connection holds the lock. */
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && "errcode" in error && error.errcode === 5
+}
