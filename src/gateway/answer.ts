@@ -1,79 +1,128 @@
 import type { ModelAnswer, ModelPart, ModelUsage } from "../model/chat-completions.ts"
-import { newId } from "../util/id.ts"
 import { GatewayError } from "./errors.ts"
 
-/** The fields of the request that affect the format of the answer. */
-export interface AnswerOptions {
-  /** The model name that the client sent. */
-  model: string
-  /** False if the client accepts at most one call. Further calls are then dropped. */
-  parallel: boolean
-  /** True if a stream ends with a chunk that contains the usage. */
-  includeUsage: boolean
+/** A part of an answer. `input` is JSON text unless the model wrote a malformed call. */
+export type AnswerBlock =
+  | { type: "text" | "reasoning"; text: string }
+  | { type: "call"; id: string; name: string; input: string }
+
+/** Why an answer ended. `other` is a reason that chat completions do not define. */
+export type StopReason = "stop" | "length" | "tool-calls" | "content-filter" | "other"
+
+/** A complete answer. */
+export interface Answer {
+  blocks: AnswerBlock[]
+  reason: StopReason
+  /** The reason in the upstream's words. */
+  rawReason?: string
+  usage: ModelUsage
 }
 
-/** A chunk or a complete answer in OpenAI's format. */
-type Json = Record<string, unknown>
+/**
+ * An event of an answer. `index` is the position of the block. Text and reasoning end before the next block begins. A
+ * call may end later. The last event is `finish`, which has the whole answer.
+ */
+export type AnswerEvent =
+  | { type: "start"; index: number; block: AnswerBlock }
+  | { type: "delta"; index: number; block: AnswerBlock; delta: string }
+  | { type: "end"; index: number; block: AnswerBlock }
+  | { type: "finish"; answer: Answer }
 
-/** Converts stream parts of a model to `chat.completion.chunk` objects. */
-interface ChunkWriter {
-  /** Returns the chunks of a part. Throws the error of an error part, and `GatewayError` if the answer cannot continue. */
-  take(part: ModelPart): Json[]
-  /** Ends the answer. Throws `GatewayError` if the answer has no finish reason. */
-  end(): void
+/** Converts the parts of a model to an answer. */
+interface AnswerReader {
+  /** Returns the events of a part. Throws the error of an error part, and `GatewayError` if the answer cannot continue. */
+  take(part: ModelPart): AnswerEvent[]
+  /** Returns the whole answer. Throws `GatewayError` if it has no finish reason. */
+  end(): Answer
 }
 
-/** Creates a writer for one answer. All chunks of the answer share an id. */
-export function createChunkWriter(options: AnswerOptions): ChunkWriter {
-  const head = answerHead("chat.completion.chunk", options.model)
-  const calls = new Map<string, { index: number; sent: string }>()
-  let begun = false
-  let finished = false
+/** Creates a reader for one answer. If `parallel` is false, it drops all calls but the first. */
+export function createAnswerReader({ parallel }: { parallel: boolean }): AnswerReader {
+  const blocks: AnswerBlock[] = []
+  /** Calls by id. A dropped call has no index. */
+  const calls = new Map<string, { index: number | undefined; sent: string; ended: boolean }>()
+  let open: { index: number; block: Extract<AnswerBlock, { text: string }> } | undefined
+  /** The ends of calls whose streamed arguments are wrong. They wait for the finish reason. */
+  const malformed: Extract<AnswerEvent, { type: "end" }>[] = []
+  let answer: Answer | undefined
 
-  function chunk(delta: Json, finish: string | null = null): Json {
-    const role = begun ? {} : { role: "assistant", content: null }
-    begun = true
-    return { ...head, choices: [{ index: 0, delta: { ...role, ...delta }, finish_reason: finish }] }
+  function endText(): AnswerEvent[] {
+    if (open === undefined) return []
+    const { index, block } = open
+    open = undefined
+    return [{ type: "end", index, block }]
   }
 
-  function startCall(id: string, name: string): Json[] {
-    const call = { index: calls.size, sent: "" }
-    calls.set(id, call)
-    if (isLeftOut(call.index)) return []
-    const { index } = call
-    return [chunk({ tool_calls: [{ index, id, type: "function", function: { name, arguments: "" } }] })]
+  function addText(type: "text" | "reasoning", delta: string): AnswerEvent[] {
+    if (delta === "") return []
+    const events = open?.block.type === type ? [] : endText()
+    if (open === undefined) {
+      open = { index: blocks.length, block: { type, text: "" } }
+      blocks.push(open.block)
+      events.push({ type: "start", index: open.index, block: { ...open.block } })
+    }
+    const { index, block } = open
+    block.text += delta
+    return [...events, { type: "delta", index, block, delta }]
   }
 
-  function addArguments(id: string, piece: string): Json[] {
+  function startCall(id: string, name: string): AnswerEvent[] {
+    const index = calls.size > 0 && !parallel ? undefined : blocks.length
+    calls.set(id, { index, sent: "", ended: false })
+    if (index === undefined) return []
+    const block: AnswerBlock = { type: "call", id, name, input: "" }
+    blocks.push(block)
+    return [...endText(), { type: "start", index, block: { ...block } }]
+  }
+
+  function addArguments(id: string, delta: string): AnswerEvent[] {
     const call = calls.get(id)
-    if (call === undefined || piece === "") return []
-    call.sent += piece
-    if (isLeftOut(call.index)) return []
-    return [chunk({ tool_calls: [{ index: call.index, function: { arguments: piece } }] })]
+    if (call === undefined || delta === "") return []
+    call.sent += delta
+    const block = call.index === undefined ? undefined : blocks[call.index]
+    if (call.index === undefined || block === undefined) return []
+    return [{ type: "delta", index: call.index, block, delta }]
   }
 
-  function isLeftOut(index: number): boolean {
-    return index > 0 && !options.parallel
-  }
-
-  /**
-   * Ends a call. Throws if the streamed pieces are not the beginning of its input, since the client must not execute
-   * such a call.
-   */
-  function endCall({ toolCallId: id, toolName, input }: Extract<ModelPart, { type: "tool-call" }>): Json[] {
+  /** Ends a call. If the streamed pieces are not the beginning of its input, the client must not execute it. */
+  function endCall({
+    toolCallId: id,
+    toolName,
+    input,
+  }: Extract<ModelPart, { type: "tool-call" }>): AnswerEvent[] {
     const started = calls.has(id) ? [] : startCall(id, toolName)
-    const sent = calls.get(id)?.sent ?? ""
-    if (!input.startsWith(sent)) throw unreadableCall(toolName)
-    return [...started, ...addArguments(id, input.slice(sent.length))]
+    const call = calls.get(id)
+    if (call === undefined || call.ended) return started
+    call.ended = true
+    const isWhole = input.startsWith(call.sent)
+    const rest = isWhole ? addArguments(id, input.slice(call.sent.length)) : []
+    const block = call.index === undefined ? undefined : blocks[call.index]
+    if (call.index === undefined || block?.type !== "call") return started
+    block.input = call.sent
+    const end = { type: "end" as const, index: call.index, block }
+    if (!isWhole) malformed.push(end)
+    return [...started, ...rest, ...(isWhole ? [end] : [])]
+  }
+
+  /** Throws if a call is malformed, unless the output limit cut the answer off. */
+  function finish({ finishReason, usage }: Extract<ModelPart, { type: "finish" }>): AnswerEvent[] {
+    const reason = stopReason(finishReason)
+    const [{ block: broken } = {}] = malformed
+    if (reason !== "length" && broken?.type === "call") throw malformedCall(broken.name)
+    if ([...calls.values()].some(({ ended }) => !ended)) throw brokenOff()
+    // Some servers report a plain stop after calls.
+    const called = reason === "stop" && calls.size > 0
+    answer = { blocks, reason: called ? "tool-calls" : reason, rawReason: finishReason.raw, usage }
+    return [...malformed, ...endText(), { type: "finish", answer }]
   }
 
   return {
     take(part) {
       switch (part.type) {
         case "text-delta":
-          return part.delta === "" ? [] : [chunk({ content: part.delta })]
+          return addText("text", part.delta)
         case "reasoning-delta":
-          return part.delta === "" ? [] : [chunk({ reasoning_content: part.delta })]
+          return addText("reasoning", part.delta)
         case "tool-input-start":
           return startCall(part.id, part.toolName)
         case "tool-input-delta":
@@ -82,88 +131,53 @@ export function createChunkWriter(options: AnswerOptions): ChunkWriter {
           return endCall(part)
         case "error":
           throw part.error
-        case "finish": {
-          finished = true
-          const last = chunk({}, finishReason(part.finishReason))
-          const usage = options.includeUsage ? writeUsage(part.usage) : undefined
-          return usage === undefined ? [last] : [last, { ...head, choices: [], usage }]
-        }
+        case "finish":
+          return finish(part)
         default:
           return []
       }
     },
     end() {
-      if (!finished) throw brokenOff()
+      if (answer === undefined) throw brokenOff()
+      return answer
     },
   }
 }
 
-/** Returns the answer as one `chat.completion`. Throws `GatewayError` if the upstream's answer broke off. */
-export function wholeAnswer(answer: ModelAnswer, options: AnswerOptions): Json {
-  const texts: string[] = []
-  const reasoning: string[] = []
-  const calls: Json[] = []
-  for (const part of answer.content) {
-    if (part.type === "text") texts.push(part.text)
-    else if (part.type === "reasoning") reasoning.push(part.text)
-    else if (part.type === "tool-call" && (calls.length === 0 || options.parallel)) {
-      const { toolCallId: id, toolName: name, input } = part
-      calls.push({ id, type: "function", function: { name, arguments: input } })
-    }
+/** Converts an answer that was not streamed. Throws `GatewayError` if the upstream's answer broke off. */
+export function readAnswer(
+  { content, finishReason, usage }: ModelAnswer,
+  options: { parallel: boolean },
+): Answer {
+  const reader = createAnswerReader(options)
+  for (const part of content) {
+    if (part.type === "text") reader.take({ type: "text-delta", id: "", delta: part.text })
+    else if (part.type === "reasoning") reader.take({ type: "reasoning-delta", id: "", delta: part.text })
+    else if (part.type === "tool-call") reader.take(part)
   }
-  const text = texts.join("")
-  const message = {
-    role: "assistant",
-    content: text === "" && calls.length > 0 ? null : text,
-    refusal: null,
-    reasoning_content: reasoning.join("") || undefined,
-    tool_calls: calls.length > 0 ? calls : undefined,
-  }
-  return {
-    ...answerHead("chat.completion", options.model),
-    choices: [{ index: 0, message, logprobs: null, finish_reason: finishReason(answer.finishReason) }],
-    usage: writeUsage(answer.usage),
-  }
+  reader.take({ type: "finish", finishReason, usage })
+  return reader.end()
 }
 
-function answerHead(object: string, model: string): Json {
-  return { id: `chatcmpl-${newId("msg")}`, object, created: Math.floor(Date.now() / 1_000), model }
+/** Returns the texts of an answer of one type as one text. */
+export function textOf({ blocks }: Answer, type: "text" | "reasoning"): string {
+  return blocks.map((block) => (block.type === type ? block.text : "")).join("")
 }
 
-/**
- * Returns the finish reason in OpenAI's format. Throws `GatewayError` if the upstream sent no reason, since the answer
- * is then incomplete.
- */
-function finishReason({ unified, raw }: ModelAnswer["finishReason"]): string {
+/** Throws `GatewayError` if the upstream sent no reason, since the answer is then incomplete. */
+function stopReason({ unified, raw }: ModelAnswer["finishReason"]): StopReason {
   switch (unified) {
-    case "tool-calls":
-      return "tool_calls"
-    case "content-filter":
-      return "content_filter"
-    case "length":
     case "stop":
+    case "length":
+    case "tool-calls":
+    case "content-filter":
       return unified
     case "error":
     case "interrupted":
       throw brokenOff()
     default:
       if (raw === undefined) throw brokenOff()
-      return raw
-  }
-}
-
-/** Returns the usage in OpenAI's format, or undefined if the upstream sent no usage. */
-function writeUsage({ inputTokens, outputTokens }: ModelUsage): Json | undefined {
-  if (inputTokens.total === undefined && outputTokens.total === undefined) return undefined
-  const [prompt, completion] = [inputTokens.total ?? 0, outputTokens.total ?? 0]
-  return {
-    prompt_tokens: prompt,
-    completion_tokens: completion,
-    total_tokens: prompt + completion,
-    prompt_tokens_details:
-      inputTokens.cacheRead === undefined ? undefined : { cached_tokens: inputTokens.cacheRead },
-    completion_tokens_details:
-      outputTokens.reasoning === undefined ? undefined : { reasoning_tokens: outputTokens.reasoning },
+      return "other"
   }
 }
 
@@ -174,7 +188,8 @@ function brokenOff(): GatewayError {
   })
 }
 
-function unreadableCall(tool: string): GatewayError {
+/** Returns the error for a call that cannot be repaired any more. */
+export function malformedCall(tool: string): GatewayError {
   return new GatewayError(
     `The model wrote a malformed call to ${tool}, and part of the call was already sent. Send the request again.`,
     { status: 502, label: "malformed_call" },

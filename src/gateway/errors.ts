@@ -37,7 +37,8 @@ export function errorBody({ message, status, label, param = null }: GatewayError
   return { error: { message, type, param, code: label } }
 }
 
-type GatewayErrorFields = Pick<GatewayError, "message" | "status" | "label"> & {
+/** The fields of an error that the client receives. */
+export type GatewayErrorFields = Pick<GatewayError, "message" | "status" | "label"> & {
   param?: string | null | undefined
 }
 

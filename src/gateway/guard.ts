@@ -4,7 +4,7 @@ import { GatewayError } from "./errors.ts"
 
 /** Requirements for every request. */
 export interface GuardOptions {
-  /** Key that clients must send as `Authorization: Bearer`. Undefined if no key is required. */
+  /** Key that clients must send as `Authorization: Bearer` or `x-api-key`. Undefined if no key is required. */
   key: string | undefined
   /** Maximum size of a request body in bytes. A larger body is refused with status 413. */
   maxBodyBytes: number
@@ -16,7 +16,7 @@ export interface GuardOptions {
  * always name this machine.
  */
 export function assertAllowed({ headers, method }: IncomingMessage, { key }: GuardOptions): void {
-  if (key !== undefined && !isAuthorized(headers.authorization, key)) {
+  if (key !== undefined && !sentKeys(headers).some((sent) => isAuthorized(sent, key))) {
     throw new GatewayError("The key is missing or wrong. Send the gateway's key as the API key.", {
       status: 401,
       label: "invalid_api_key",
@@ -40,6 +40,12 @@ export function assertAllowed({ headers, method }: IncomingMessage, { key }: Gua
       label: "unsupported_media_type",
     })
   }
+}
+
+/** Returns the keys of a request in the format of an `Authorization` header. Anthropic's clients send `x-api-key`. */
+export function sentKeys({ authorization, "x-api-key": own }: IncomingMessage["headers"]): string[] {
+  const bearer = typeof own === "string" ? `Bearer ${own}` : undefined
+  return [authorization, bearer].filter((sent) => sent !== undefined)
 }
 
 /** Reads the body as text. Rejects with `GatewayError` if the body is too long, without reading the rest. */

@@ -1,6 +1,7 @@
 import { once } from "node:events"
 import type { ServerResponse } from "node:http"
-import { errorBody, type GatewayError } from "./errors.ts"
+import type { ClientApi } from "./api.ts"
+import type { GatewayError } from "./errors.ts"
 
 /** The answer to one request. Drops data that is sent after the client disconnects. */
 export interface Reply {
@@ -21,15 +22,13 @@ export interface Reply {
  */
 interface EventReply {
   readonly begun: boolean
-  send(event: object): Promise<void>
-  /** Ends the stream with `[DONE]`. */
-  end(): Promise<void>
-  /** Ends the stream with an error and without `[DONE]`. */
-  fail(error: GatewayError): Promise<void>
+  /** Sends the text of events. An empty text sends nothing. */
+  send(events: string): Promise<void>
+  end(): void
 }
 
-/** Creates a reply. `signal` fires when the client disconnects. */
-export function createReply(response: ServerResponse, signal: AbortSignal): Reply {
+/** Creates a reply whose errors have the format of `api`. `signal` fires when the client disconnects. */
+export function createReply(response: ServerResponse, signal: AbortSignal, api: ClientApi): Reply {
   async function write(data: string | Uint8Array): Promise<void> {
     if (response.destroyed || response.write(data)) return
     await once(response, "drain", { signal })
@@ -54,7 +53,7 @@ export function createReply(response: ServerResponse, signal: AbortSignal): Repl
       return response.headersSent
     },
     sendJson,
-    sendError: (error) => sendJson(error.status, errorBody(error), error.headers),
+    sendError: (error) => sendJson(error.status, api.errorBody(error), error.headers),
     sendText(from, text) {
       writeHead(from)
       response.end(text)
@@ -68,18 +67,12 @@ export function createReply(response: ServerResponse, signal: AbortSignal): Repl
       get begun() {
         return response.headersSent
       },
-      async send(event) {
+      async send(events) {
+        if (events === "") return
         if (!response.headersSent) response.writeHead(200, eventHeaders)
-        await write(`data: ${JSON.stringify(event)}\n\n`)
+        await write(events)
       },
-      async end() {
-        await write("data: [DONE]\n\n")
-        response.end()
-      },
-      async fail(error) {
-        await write(`data: ${JSON.stringify(errorBody(error))}\n\n`)
-        response.end()
-      },
+      end: () => void response.end(),
     }),
   }
 }

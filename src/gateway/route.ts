@@ -2,7 +2,9 @@
  * A request that the gateway serves. `model` holds the encoded path segments of a model's id, and is empty for the list
  * of all models.
  */
-export type Route = { name: "chat" } | { name: "models"; model: string[] }
+export type Route =
+  | { name: "chat" | "responses" | "messages" | "count-tokens" }
+  | { name: "models"; model: string[] }
 
 /**
  * Returns the route of a request, or undefined if it is not served. `url` is the request target. The query is ignored.
@@ -14,12 +16,19 @@ export function readRoute(method: string, url: string): Route | undefined {
   if (start !== "" || !segments.every((segment) => segment !== undefined)) return undefined
   const [version, resource, ...rest] = segments
   if (version !== "v1") return undefined
-  if (method === "POST" && resource === "chat" && rest.length === 1 && rest[0] === "completions")
-    return { name: "chat" }
+  const name = method === "POST" ? posted.get(segments.slice(1).join(" ")) : undefined
+  if (name !== undefined) return { name }
   if (method === "GET" && resource === "models" && rest.every(isModelSegment))
     return { name: "models", model: rest.map((segment) => segment.replaceAll("/", "%2F")) }
   return undefined
 }
+
+const posted = new Map([
+  ["chat completions", "chat" as const],
+  ["responses", "responses" as const],
+  ["messages", "messages" as const],
+  ["messages count_tokens", "count-tokens" as const],
+])
 
 function decodeSegment(segment: string): string | undefined {
   try {

@@ -5,11 +5,15 @@ import type { DialectName } from "../synthetic/dialect.ts"
 import { AbortedError } from "../util/abort.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
 import { startLocalServer } from "../util/local-server.ts"
-import { answerChat, type ChatDependencies } from "./chat.ts"
+import { type AnswerDependencies, answerRequest, readJson } from "./answer-request.ts"
+import { type ClientApi, inputTokens } from "./api.ts"
+import { chatApi } from "./chat-request.ts"
 import { GatewayError, toGatewayError } from "./errors.ts"
 import { assertAllowed, type GuardOptions, readBody } from "./guard.ts"
+import { messagesApi } from "./messages-request.ts"
 import { createReply, type Reply } from "./reply.ts"
-import { readRoute } from "./route.ts"
+import { responsesApi } from "./responses-request.ts"
+import { type Route, readRoute } from "./route.ts"
 import { createUpstream } from "./upstream.ts"
 
 /** Options of the gateway. */
@@ -50,35 +54,37 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const guard: GuardOptions = { key, maxBodyBytes: options.maxBodyBytes ?? 64 * 1024 * 1024 }
   const baseURL = readBaseURL(options.upstream)
   const upstream = createUpstream({ baseURL, key: options.upstreamKey, silenceMs, fetch: options.fetch })
-  const dependencies: ChatDependencies = { upstream, policy, dialect, memory: createToolSupport() }
+  const dependencies: AnswerDependencies = { upstream, policy, dialect, memory: createToolSupport() }
   const closing = new AbortController()
 
-  async function serve(incoming: IncomingMessage, reply: Reply, signal: AbortSignal): Promise<void> {
+  async function serve(
+    incoming: IncomingMessage,
+    route: Route | undefined,
+    reply: Reply,
+    signal: AbortSignal,
+  ): Promise<void> {
     assertAllowed(incoming, guard)
+    if (route === undefined) throw notServed(incoming)
     const headers = upstream.headers(incoming.headers, key === undefined)
-    const { method = "", url = "" } = incoming
-    const route = readRoute(method, url)
-    if (route?.name === "chat") {
-      const text = await readBody(incoming, guard)
-      return await answerChat({ text, headers, signal, reply }, dependencies)
-    }
-    if (route?.name === "models") {
+    if (route.name === "models") {
       const models = [baseURL, "models", ...route.model].join("/")
       return await reply.pipe(await upstream.fetchUntil(signal)(models, { headers }))
     }
-    throw new GatewayError(
-      `${method} ${url.split("?", 1)[0]} is not supported. Supported: POST /v1/chat/completions and GET /v1/models. Configure the client for the chat completions API.`,
-      { status: 404, label: "not_found" },
-    )
+    const api = apis[route.name]
+    const text = await readBody(incoming, guard)
+    if (route.name !== "count-tokens")
+      return await answerRequest(api, { text, headers, signal, reply }, dependencies)
+    reply.sendJson(200, { input_tokens: inputTokens(api.read(readJson(text)).call) })
   }
 
   async function handle(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const gone = new AbortController()
     const signal = AbortSignal.any([gone.signal, closing.signal])
     response.once("close", () => gone.abort(new AbortedError("The client disconnected.")))
-    const reply = createReply(response, signal)
+    const route = readRoute(incoming.method ?? "", incoming.url ?? "")
+    const reply = createReply(response, signal, apis[route?.name ?? "models"])
     try {
-      await serve(incoming, reply, signal)
+      await serve(incoming, route, reply, signal)
     } catch (error) {
       if (gone.signal.aborted) return
       const failure = toGatewayError(error)
@@ -102,6 +108,21 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     close: (graceMs = 0) =>
       close(server, graceMs, () => closing.abort(new AbortedError("The gateway is closing."))),
   }
+}
+
+const apis: Record<Route["name"], ClientApi> = {
+  chat: chatApi,
+  models: chatApi,
+  responses: responsesApi,
+  messages: messagesApi,
+  "count-tokens": messagesApi,
+}
+
+function notServed({ method, url = "" }: IncomingMessage): GatewayError {
+  return new GatewayError(
+    `${method} ${url.split("?", 1)[0]} is not supported. Supported: POST /v1/chat/completions, /v1/responses, /v1/messages and /v1/messages/count_tokens, and GET /v1/models.`,
+    { status: 404, label: "not_found" },
+  )
 }
 
 function readBaseURL(text: string): string {

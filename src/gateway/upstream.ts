@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from "node:http"
 import { text } from "node:stream/consumers"
 import { watchStream } from "../model/stream-watch.ts"
 import { TimeoutError } from "../util/abort.ts"
+import { sentKeys } from "./guard.ts"
 
 /** Options of the upstream. */
 interface UpstreamOptions {
@@ -37,7 +38,7 @@ export function createUpstream({ baseURL, key, silenceMs, fetch: ask }: Upstream
         const value = from[name]
         return typeof value === "string" ? [[name, value]] : []
       })
-      const authorization = key === undefined ? (keepKey ? from.authorization : undefined) : `Bearer ${key}`
+      const authorization = key === undefined ? (keepKey ? sentKeys(from)[0] : undefined) : `Bearer ${key}`
       return { ...Object.fromEntries(kept), ...(authorization !== undefined && { authorization }) }
     },
     fetchUntil: (signal) => async (input, init) => {

@@ -213,16 +213,16 @@ test.for(Object.entries(agents))(
   },
 )
 
-test("answers 404 for other APIs and names the one to configure", async () => {
+test("answers 404 for other APIs and names the ones to configure", async () => {
   const { gateway } = await setUp([])
-  for (const path of ["responses", "messages", "completions"]) {
+  for (const path of ["completions", "embeddings", "responses/resp_1", "messages/batches"]) {
     const response = await fetch(`${gateway.url}/${path}`, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: "{}",
     })
     expect(response.status).toBe(404)
-    expect(await response.text()).toContain("chat completions")
+    expect(await response.text()).toContain("/v1/chat/completions, /v1/responses, /v1/messages")
   }
 })
 

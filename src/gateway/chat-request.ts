@@ -1,28 +1,23 @@
 import * as z from "zod"
-import type { ModelCall } from "../model/chat-completions.ts"
-import { isRecord, parseJson } from "../util/json.ts"
-import { GatewayError } from "./errors.ts"
+import {
+  assertChoice,
+  type ClientApi,
+  type ClientRequest,
+  checked,
+  functionTool,
+  readArguments,
+  readFile,
+} from "./api.ts"
+import { createChunkWriter, wholeAnswer } from "./chat-answer.ts"
+import { errorBody } from "./errors.ts"
 
-/** Request fields that every policy needs. Other fields are allowed. */
-const ChatRequest = z.looseObject({
+/** The fields of a request that is passed through. */
+export const ChatRequest = z.looseObject({
   model: z.string().min(1),
   messages: z.array(z.unknown()).min(1),
   tools: z.array(z.unknown()).nullish(),
   stream: z.boolean().nullish(),
 })
-export type ChatRequest = z.infer<typeof ChatRequest>
-
-/** Parses a request body. Throws `GatewayError` with status 400. */
-export function parseChatRequest(text: string): ChatRequest {
-  const parsed = parseJson(text)
-  if (!parsed.ok) throw invalid(`The body is not valid JSON: ${parsed.error}`)
-  return checked(ChatRequest, parsed.value)
-}
-
-/** Returns true if the request offers at least one tool. */
-export function offersTools({ tools }: ChatRequest): boolean {
-  return (tools ?? []).length > 0
-}
 
 const Text = z.object({ type: z.literal("text"), text: z.string() })
 const Refusal = z.object({ type: z.literal("refusal"), refusal: z.string() })
@@ -43,8 +38,7 @@ const Message = z.discriminatedUnion("role", [
   z.object({ role: z.literal("assistant"), content: spoken.nullish(), tool_calls: z.array(Call).nullish() }),
   z.object({ role: z.literal("tool"), tool_call_id: z.string(), content: shown }),
 ])
-/** A message of a request that is converted to text. */
-export type ChatMessage = z.infer<typeof Message>
+type ChatMessage = z.infer<typeof Message>
 /** Content of user and tool messages, which can contain images. */
 type MixedContent = z.infer<typeof shown>
 /** Content of assistant and system messages, which contain only text. */
@@ -73,56 +67,46 @@ const TextRequest = z.looseObject({
   n: z.literal(1, "Must be 1 when the gateway reads calls from the text.").nullish(),
   functions: z.undefined('Deprecated. Send "tools" instead.').optional(),
 })
-export type TextRequest = z.infer<typeof TextRequest>
+type TextRequest = z.infer<typeof TextRequest>
 
-/** Parses all fields that are converted to text. Throws `GatewayError` with status 400. */
-export function parseTextRequest(request: ChatRequest): TextRequest {
-  const parsed = checked(TextRequest, request)
-  const { tools, tool_choice: choice } = parsed
-  const names = (tools ?? []).map((tool) => tool.function.name)
-  if (isRecord(choice) && !names.includes(choice.function.name))
-    throw invalid(`No tool is named ${choice.function.name}.`, "tool_choice")
-  if (choice === "required" && names.length === 0)
-    throw invalid("A call is required, but the request offers no tools.", "tool_choice")
-  return parsed
+/** OpenAI's chat completions API, for requests that are not passed through. */
+export const chatApi: ClientApi = {
+  errorBody,
+  read(body) {
+    const request = checked(TextRequest, body)
+    const call = toModelCall(request)
+    assertChoice(call)
+    const { model } = request
+    const includeUsage = request.stream_options?.include_usage === true
+    return {
+      model,
+      stream: request.stream === true,
+      parallel: request.parallel_tool_calls !== false,
+      call,
+      settings: otherSettings(request),
+      whole: (answer) => wholeAnswer(answer, model),
+      writer: () => createChunkWriter({ model, includeUsage }),
+    }
+  },
 }
 
-function checked<T>(schema: z.ZodType<T>, value: unknown): T {
-  const result = schema.safeParse(value)
-  if (result.success) return result.data
-  const [issue] = result.error.issues
-  const param = issue?.path.join(".")
-  throw invalid(`${param || "The body"}: ${issue?.message ?? "invalid"}`, param || undefined)
-}
+type Call = ClientRequest["call"]
+type Prompt = Call["prompt"]
 
-function invalid(message: string, param?: string): GatewayError {
-  return new GatewayError(message, { status: 400, label: "invalid_request", param })
-}
-
-type Prompt = ModelCall["prompt"]
-type Call = Pick<ModelCall, "prompt" | "tools" | "toolChoice">
-
-/** Converts the request to a model call. Throws `GatewayError` for an image without a valid URL. */
-export function toModelCall(request: TextRequest): Call {
+function toModelCall(request: TextRequest): Call {
   const call: Call = { prompt: toPrompt(request.messages) }
-  const tools = request.tools ?? []
-  if (tools.length === 0) return call
-  call.tools = tools.map(({ function: { name, description, parameters } }) => ({
-    type: "function",
-    name,
-    description: description || undefined,
-    inputSchema: { type: "object", properties: {}, ...parameters },
-  }))
   const choice = request.tool_choice
-  if (choice) {
+  const tools = request.tools ?? []
+  if (tools.length > 0)
+    call.tools = tools.map(({ function: tool }) => functionTool(tool.name, tool.description, tool.parameters))
+  if (choice)
     call.toolChoice =
       typeof choice === "string" ? { type: choice } : { type: "tool", toolName: choice.function.name }
-  }
   return call
 }
 
 /** Returns the fields of the request that the model call does not contain. */
-export function otherSettings(request: TextRequest): Record<string, unknown> {
+function otherSettings(request: TextRequest): Record<string, unknown> {
   const {
     model: _model,
     messages: _messages,
@@ -187,28 +171,6 @@ function textOf(content: TextContent): string {
 function mixedParts(content: MixedContent, where: string) {
   const parts = typeof content === "string" ? [{ type: "text" as const, text: content }] : content
   return parts.map((part) =>
-    part.type === "text"
-      ? { type: "text" as const, text: part.text }
-      : { type: "file" as const, ...readImage(part.image_url.url, where) },
+    part.type === "text" ? { type: "text" as const, text: part.text } : readFile(part.image_url.url, where),
   )
-}
-
-function readImage(url: string, where: string) {
-  const [, mediaType, base64] = /^data:([\w.+-]+\/[\w.+-]+);base64,(.*)$/s.exec(url) ?? []
-  if (mediaType !== undefined && base64 !== undefined)
-    return { mediaType, data: { type: "data" as const, data: base64 } }
-  if (/^https?:/i.test(url) && URL.canParse(url))
-    return { mediaType: "image", data: { type: "url" as const, url: new URL(url) } }
-  throw new GatewayError("The image must be an http(s) URL or a base64 data: URL.", {
-    status: 400,
-    label: "invalid_request",
-    param: where,
-  })
-}
-
-/** Returns the arguments of a call. Text that is not a JSON object becomes the value of `arguments`. */
-function readArguments(text: string): Record<string, unknown> {
-  const parsed = parseJson(text)
-  if (parsed.ok && isRecord(parsed.value)) return parsed.value
-  return text.trim() === "" ? {} : { arguments: text }
 }

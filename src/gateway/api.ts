@@ -1,0 +1,189 @@
+import type * as z from "zod"
+import type { ModelCall } from "../model/chat-completions.ts"
+import { isRecord, parseJson } from "../util/json.ts"
+import type { Answer, AnswerEvent } from "./answer.ts"
+import { GatewayError, type GatewayErrorFields } from "./errors.ts"
+
+/** An API that the gateway serves. Defines how requests are read, and how answers and errors are written. */
+export interface ClientApi {
+  /** Converts the body of a request. Throws `GatewayError` with status 400 that names the invalid field. */
+  read(body: Record<string, unknown>): ClientRequest
+  /** Returns the body of an answer with an error status. */
+  errorBody(error: GatewayErrorFields): object
+}
+
+/** A request of a client, converted from its API. */
+export interface ClientRequest {
+  model: string
+  /** True if the client asks for server-sent events. */
+  stream: boolean
+  /** False if the client accepts at most one call. Further calls are then dropped. */
+  parallel: boolean
+  call: Pick<ModelCall, "prompt" | "tools" | "toolChoice">
+  /** Further fields of the upstream's request body, in the format of chat completions. */
+  settings: Record<string, unknown>
+  /** Returns an answer that is not streamed. */
+  whole(answer: Answer): object
+  /** Creates a writer for a streamed answer. */
+  writer(): AnswerWriter
+}
+
+/** Writes one answer as server-sent events. */
+export interface AnswerWriter {
+  /** Returns the text of the events. It may be empty. */
+  write(event: AnswerEvent): string
+  /** Returns the event that ends an incomplete answer. */
+  fail(error: GatewayError): string
+}
+
+/** Returns a server-sent event with JSON data. */
+export function dataEvent(data: object): string {
+  return `data: ${JSON.stringify(data)}\n\n`
+}
+
+/** Returns a server-sent event with a name, which the data repeats as `type`. */
+export function namedEvent(data: { type: string; [field: string]: unknown }): string {
+  return `event: ${data.type}\n${dataEvent(data)}`
+}
+
+/** Parses a part of a request. `where` is its path in the body. Throws `GatewayError` that names the invalid field. */
+export function checked<T>(schema: z.ZodType<T>, value: unknown, where = ""): T {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  const [issue] = result.error.issues
+  const param = [where, ...(issue?.path ?? [])].filter((key) => key !== "").join(".")
+  throw invalid(`${param || "The body"}: ${issue?.message ?? "invalid"}`, param || undefined)
+}
+
+/** Returns the error for an invalid request. `param` is the path of the field. */
+export function invalid(message: string, param?: string): GatewayError {
+  return new GatewayError(message, { status: 400, label: "invalid_request", param })
+}
+
+/** Returns the error for a part of a request that has no equivalent in chat completions. */
+export function unsupported(what: string, param: string): GatewayError {
+  return invalid(
+    `${param}: The gateway does not support ${what}, because the upstream is a chat completions API.`,
+    param,
+  )
+}
+
+/** Throws `GatewayError` if the choice requires a tool that the request does not offer. */
+export function assertChoice({ tools = [], toolChoice: choice }: ClientRequest["call"]): void {
+  if (choice?.type === "tool" && !tools.some(({ name }) => name === choice.toolName))
+    throw invalid(`No tool is named ${choice.toolName}.`, "tool_choice")
+  if (choice?.type === "required" && tools.length === 0)
+    throw invalid("A call is required, but the request offers no tools.", "tool_choice")
+}
+
+/** Returns an offered tool. Adds what JSON Schema requires of the parameters of a function. */
+export function functionTool(
+  name: string,
+  description: string | null | undefined,
+  parameters: Readonly<Record<string, unknown>> | null | undefined,
+) {
+  return {
+    type: "function" as const,
+    name,
+    description: description || undefined,
+    inputSchema: { type: "object" as const, properties: {}, ...parameters },
+  }
+}
+
+/** Returns the arguments of a call. Text that is not a JSON object becomes the value of `arguments`. */
+export function readArguments(text: string): Record<string, unknown> {
+  const parsed = parseJson(text)
+  if (parsed.ok && isRecord(parsed.value)) return parsed.value
+  return text.trim() === "" ? {} : { arguments: text }
+}
+
+/** Converts the address of an image, or the base64 content of a file. `where` is its path in the request. */
+export function readFile(url: string, where: string) {
+  const [, mediaType, base64] = /^data:([\w.+-]+\/[\w.+-]+);base64,(.*)$/s.exec(url) ?? []
+  if (mediaType !== undefined && base64 !== undefined)
+    return { type: "file" as const, mediaType, data: { type: "data" as const, data: base64 } }
+  if (/^https?:/i.test(url) && URL.canParse(url))
+    return { type: "file" as const, mediaType: "image", data: { type: "url" as const, url: new URL(url) } }
+  throw invalid("The image must be an http(s) URL or a base64 data: URL.", where)
+}
+
+type Message = ModelCall["prompt"][number]
+/** A text or a file that a user message can contain. */
+export type UserPart = Extract<Message, { role: "user" }>["content"][number]
+
+/**
+ * Adds a system prompt. The first ones become one message, and a later one becomes a message of the user, because many
+ * chat templates accept a system prompt only at the beginning.
+ */
+export function addSystem(messages: Message[], text: string): void {
+  const last = messages.at(-1)
+  if (last === undefined) messages.push({ role: "system", content: text })
+  else if (last.role === "system")
+    messages[messages.length - 1] = { ...last, content: `${last.content}\n\n${text}` }
+  else messages.push({ role: "user", content: [{ type: "text", text: `<system>\n${text}\n</system>` }] })
+}
+
+/** A result of a call, as the request contains it. */
+interface GivenResult {
+  toolCallId: string
+  toolName: string
+  content: readonly UserPart[]
+  isError: boolean
+}
+
+/**
+ * Returns the messages for consecutive results. Chat completions accept only text in a result, so files follow in a user
+ * message that names the call.
+ */
+export function resultMessages(results: readonly GivenResult[]): Message[] {
+  if (results.length === 0) return []
+  const following: UserPart[] = []
+  const content = results.map(({ toolCallId, toolName, content, isError }) => {
+    const text = content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n")
+    const files = content.filter((part) => part.type === "file")
+    if (files.length > 0)
+      following.push(
+        { type: "text", text: `Files returned by the ${toolName} call ${toolCallId}:` },
+        ...files,
+      )
+    const value = isError && !/^error\b/i.test(text) ? `Error: ${text}` : text
+    const output = { type: "text" as const, value }
+    return { type: "tool-result" as const, toolCallId, toolName, output }
+  })
+  const messages: Message[] = [{ role: "tool", content }]
+  return following.length > 0 ? [...messages, { role: "user", content: following }] : messages
+}
+
+/** Number of characters counted as a token. */
+const charactersPerToken = 4
+
+/** Number of characters counted for a file. Providers count about 1,500 tokens for an image. */
+const fileCharacters = 6_000
+
+/** Returns the estimated number of input tokens, since chat completions APIs cannot count tokens in advance. */
+export function inputTokens({ prompt, tools = [] }: ClientRequest["call"]): number {
+  let files = 0
+  const text = JSON.stringify([prompt, tools], (_, value: unknown) => {
+    if (!isRecord(value) || value.type !== "file") return value
+    files += 1
+    return undefined
+  })
+  return Math.ceil((text.length + files * fileCharacters) / charactersPerToken)
+}
+
+/**
+ * Returns the token counts of an answer. Estimates what the upstream did not count, because clients decide by these
+ * counts when to shorten their history.
+ */
+export function countTokens({ blocks, usage }: Answer, call: ClientRequest["call"]) {
+  const written = blocks.reduce(
+    (sum, block) => sum + (block.type === "call" ? block.name + block.input : block.text).length,
+    0,
+  )
+  return {
+    input: usage.inputTokens.total ?? inputTokens(call),
+    output: usage.outputTokens.total ?? Math.ceil(written / charactersPerToken),
+    cached: usage.inputTokens.cacheRead ?? 0,
+    reasoning: usage.outputTokens.reasoning ?? 0,
+  }
+}

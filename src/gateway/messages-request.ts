@@ -1,0 +1,268 @@
+import * as z from "zod"
+import {
+  addSystem,
+  assertChoice,
+  type ClientApi,
+  type ClientRequest,
+  checked,
+  functionTool,
+  readFile,
+  resultMessages,
+  type UserPart,
+  unsupported,
+} from "./api.ts"
+import { createMessageWriter, messagesErrorBody, wholeMessage } from "./messages-answer.ts"
+
+/** Anthropic's messages API. */
+export const messagesApi: ClientApi = {
+  errorBody: messagesErrorBody,
+  read(body) {
+    const request = checked(MessagesRequest, body)
+    const call = toModelCall(request)
+    assertChoice(call)
+    const { type = "disabled", display } = request.thinking ?? {}
+    const showsThinking = type !== "disabled" && display !== "omitted"
+    const context = { model: request.model, call, showsThinking }
+    return {
+      model: request.model,
+      stream: request.stream === true,
+      parallel: request.tool_choice?.disable_parallel_tool_use !== true,
+      call,
+      settings: settingsOf(request),
+      whole: (answer) => wholeMessage(answer, context),
+      writer: () => createMessageWriter(context),
+    }
+  },
+}
+
+const Block = z.looseObject({ type: z.string() })
+type Block = z.infer<typeof Block>
+const Content = z.union([z.string(), z.array(Block)])
+
+const Tool = z.looseObject({
+  name: z.string().min(1),
+  description: z.string().nullish(),
+  input_schema: z.record(z.string(), z.unknown()).optional(),
+  defer_loading: z.boolean().nullish(),
+})
+
+const MessagesRequest = z.looseObject({
+  model: z.string().min(1),
+  max_tokens: z.int().positive().optional(),
+  system: Content.optional(),
+  messages: z
+    .array(z.looseObject({ role: z.enum(["user", "assistant", "system"]), content: Content }))
+    .min(1),
+  tools: z.array(Tool).optional(),
+  tool_choice: z
+    .looseObject({
+      type: z.enum(["auto", "any", "tool", "none"]),
+      name: z.string().optional(),
+      disable_parallel_tool_use: z.boolean().optional(),
+    })
+    .nullish(),
+  stream: z.boolean().nullish(),
+  stop_sequences: z.array(z.string()).nullish(),
+  temperature: z.number().nullish(),
+  top_p: z.number().nullish(),
+  top_k: z.number().nullish(),
+  thinking: z.looseObject({ type: z.string(), display: z.string().nullish() }).nullish(),
+  output_config: z
+    .looseObject({ format: z.looseObject({ schema: z.record(z.string(), z.unknown()) }).nullish() })
+    .nullish(),
+})
+/** The fields of a request that the gateway uses. Other fields are accepted and have no effect. */
+type MessagesRequest = z.infer<typeof MessagesRequest>
+
+/** Returns the fields of the request in the format of chat completions. */
+function settingsOf(request: MessagesRequest): Record<string, unknown> {
+  const { max_tokens, stop_sequences: stop, temperature, top_p, top_k, output_config } = request
+  const schema = output_config?.format?.schema
+  return {
+    max_tokens,
+    temperature: temperature ?? undefined,
+    top_p: top_p ?? undefined,
+    top_k: top_k ?? undefined,
+    stop: stop && stop.length > 0 ? stop : undefined,
+    response_format: schema && { type: "json_schema", json_schema: { name: "answer", schema } },
+  }
+}
+
+type Call = ClientRequest["call"]
+type Message = Call["prompt"][number]
+
+function toModelCall(request: MessagesRequest): Call {
+  const call: Call = { prompt: readPrompt(request) }
+  const tools = readTools(request)
+  if (tools.length > 0) call.tools = tools
+  const { type, name = "" } = request.tool_choice ?? {}
+  if (type !== undefined)
+    call.toolChoice =
+      type === "tool" ? { type, toolName: name } : { type: type === "any" ? "required" : type }
+  return call
+}
+
+/**
+ * Returns the tools that the client executes. Leaves out tools that Anthropic's servers execute, and deferred tools
+ * until a result names them.
+ */
+function readTools({ tools = [], messages }: MessagesRequest) {
+  const found = new Set(
+    messages
+      .flatMap(({ content }) => blocksOf(content))
+      .flatMap((block) =>
+        block.type === "tool_result" ? blocksOf(checked(Result, block).content).flatMap(namedBy) : [],
+      ),
+  )
+  return tools.flatMap(({ name, description, input_schema: schema, defer_loading: isDeferred }) =>
+    schema === undefined || (isDeferred && !found.has(name)) ? [] : [functionTool(name, description, schema)],
+  )
+}
+
+function namedBy(block: Block): string[] {
+  return block.type === "tool_reference" ? [checked(Reference, block).tool_name] : []
+}
+
+function blocksOf(content: z.infer<typeof Content> | null | undefined): Block[] {
+  if (!content) return []
+  return typeof content === "string" ? [{ type: "text", text: content }] : content
+}
+
+/** Blocks that only Anthropic's servers can use: thinking, and calls that they executed. */
+const ownBlocks = new Set([
+  "thinking",
+  "redacted_thinking",
+  "server_tool_use",
+  "web_search_tool_result",
+  "web_fetch_tool_result",
+  "code_execution_tool_result",
+  "bash_code_execution_tool_result",
+  "text_editor_code_execution_tool_result",
+  "tool_search_tool_result",
+  "mcp_tool_use",
+  "mcp_tool_result",
+])
+
+const Text = z.looseObject({ text: z.string() })
+const ToolUse = z.looseObject({
+  id: z.string(),
+  name: z.string().min(1),
+  input: z.record(z.string(), z.unknown()),
+})
+const Result = z.looseObject({
+  tool_use_id: z.string(),
+  content: Content.nullish(),
+  is_error: z.boolean().nullish(),
+})
+const Reference = z.looseObject({ tool_name: z.string() })
+const Source = z.looseObject({
+  type: z.string(),
+  media_type: z.string().optional(),
+  data: z.string().optional(),
+  url: z.string().optional(),
+  content: Content.optional(),
+})
+const WithSource = z.looseObject({ source: Source, title: z.string().nullish() })
+const SearchResult = z.looseObject({ source: z.string(), title: z.string(), content: z.array(Text) })
+
+function readPrompt({ system, messages }: MessagesRequest): Message[] {
+  const names = new Map<string, string>()
+  const prompt: Message[] = []
+  if (system !== undefined) addSystem(prompt, textOf(system, "system"))
+  for (const [index, { role, content }] of messages.entries()) {
+    const where = `messages.${index}.content`
+    if (role === "system") addSystem(prompt, textOf(content, where))
+    else if (role === "assistant") prompt.push(...readAssistant(blocksOf(content), where, names))
+    else prompt.push(...readUser(blocksOf(content), where, names))
+  }
+  return prompt
+}
+
+/** Joins the text blocks of a system prompt. */
+function textOf(content: z.infer<typeof Content>, where: string): string {
+  return blocksOf(content)
+    .map((block, index) => {
+      if (block.type !== "text") throw unsupported(`blocks of type ${block.type} here`, `${where}.${index}`)
+      return checked(Text, block, `${where}.${index}`).text
+    })
+    .join("\n\n")
+}
+
+/** Converts the answer of a model. Adds the names of its calls, since a result contains only the id. */
+function readAssistant(blocks: readonly Block[], where: string, names: Map<string, string>): Message[] {
+  const content: Extract<Message, { role: "assistant" }>["content"] = []
+  for (const [index, block] of blocks.entries()) {
+    const at = `${where}.${index}`
+    if (block.type === "text") {
+      const { text } = checked(Text, block, at)
+      if (text !== "") content.push({ type: "text", text })
+    } else if (block.type === "tool_use") {
+      const { id, name, input } = checked(ToolUse, block, at)
+      names.set(id, name)
+      content.push({ type: "tool-call", toolCallId: id, toolName: name, input })
+    } else if (!ownBlocks.has(block.type)) throw unsupported(`blocks of type ${block.type} here`, at)
+  }
+  return content.length > 0 ? [{ role: "assistant", content }] : []
+}
+
+/** Converts a message of the user. Results come first. */
+function readUser(blocks: readonly Block[], where: string, names: ReadonlyMap<string, string>): Message[] {
+  const results: Parameters<typeof resultMessages>[0][number][] = []
+  const content: UserPart[] = []
+  for (const [index, block] of blocks.entries()) {
+    const at = `${where}.${index}`
+    if (block.type === "tool_result") {
+      const { tool_use_id: toolCallId, content: given, is_error: isError } = checked(Result, block, at)
+      const toolName = names.get(toolCallId) ?? "unknown"
+      const parts = blocksOf(given).flatMap((part, inner) => readPart(part, `${at}.content.${inner}`))
+      results.push({ toolCallId, toolName, content: parts, isError: isError === true })
+    } else content.push(...readPart(block, at))
+  }
+  const said: Message[] = content.length > 0 ? [{ role: "user", content }] : []
+  return [...resultMessages(results), ...said]
+}
+
+function readPart(block: Block, where: string): UserPart[] {
+  switch (block.type) {
+    case "text": {
+      const { text } = checked(Text, block, where)
+      return text === "" ? [] : [{ type: "text", text }]
+    }
+    case "image":
+    case "document": {
+      const { source, title } = checked(WithSource, block, where)
+      return readSource(source, title, `${where}.source`)
+    }
+    case "search_result": {
+      const { source, title, content } = checked(SearchResult, block, where)
+      return [{ type: "text", text: [title, source, ...content.map(({ text }) => text)].join("\n") }]
+    }
+    case "tool_reference":
+      return [
+        { type: "text", text: `The tool ${checked(Reference, block, where).tool_name} is now available.` },
+      ]
+    default:
+      if (ownBlocks.has(block.type)) return []
+      throw unsupported(`blocks of type ${block.type} here`, where)
+  }
+}
+
+function readSource(
+  source: z.infer<typeof Source>,
+  title: string | null | undefined,
+  where: string,
+): UserPart[] {
+  const { type, media_type: mediaType = "text/plain", data = "", url = "", content } = source
+  switch (type) {
+    case "base64":
+      return [{ ...readFile(`data:${mediaType};base64,${data}`, where), filename: title ?? undefined }]
+    case "url":
+      return [readFile(url, where)]
+    case "text":
+      return [{ type: "text", text: [title, data].filter(Boolean).join("\n") }]
+    case "content":
+      return blocksOf(content).flatMap((block, index) => readPart(block, `${where}.content.${index}`))
+    default:
+      throw unsupported(`sources of type ${type}`, where)
+  }
+}
