@@ -1,5 +1,14 @@
 import { execFileSync, spawnSync } from "node:child_process"
-import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs"
 import { join } from "node:path"
 import { expect, test } from "vitest"
 import { commandEnvironment, hardenedGitEnvironment } from "../../../src/permission/shell/git-environment.ts"
@@ -18,7 +27,16 @@ interface Repository {
 
 function createRepository(directory = temporaryDirectory()): Repository {
   const git = (...args: string[]) => {
-    const identity = ["-c", "user.name=a", "-c", "user.email=a@b.test", "-c", "advice.addEmbeddedRepo=false"]
+    const identity = [
+      "-c",
+      "user.name=a",
+      "-c",
+      "user.email=a@b.test",
+      "-c",
+      "advice.addEmbeddedRepo=false",
+      "-c",
+      "maintenance.auto=false",
+    ]
     execFileSync("git", [...identity, ...args], {
       cwd: directory,
       env: { ...base, GIT_CONFIG_GLOBAL: "/dev/null" },
@@ -27,6 +45,8 @@ function createRepository(directory = temporaryDirectory()): Repository {
   }
   git("init", "-q")
   writeFileSync(join(directory, "f.x"), "one\n")
+  // Without a different time, git can mistake the two contents for the same file.
+  utimesSync(join(directory, "f.x"), 0, 0)
   git("add", ".")
   git("commit", "-qm", "first")
   writeFileSync(join(directory, "f.x"), "two\n")
