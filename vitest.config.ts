@@ -34,9 +34,17 @@ export default defineConfig({
           include: ["test/**/*.test.ts"],
           exclude: built,
           env: sourceEnvironment,
+          globalSetup: ["test/missing-programs.ts"],
         },
       },
-      { test: { ...shared, name: "command", include: built, globalSetup: ["test/global-setup.ts"] } },
+      {
+        test: {
+          ...shared,
+          name: "command",
+          include: built,
+          globalSetup: ["test/global-setup.ts", "test/missing-programs.ts"],
+        },
+      },
     ],
   },
 })

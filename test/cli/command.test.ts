@@ -2,7 +2,8 @@ import { expect, test } from "vitest"
 import { callsOf, createMachine, endOf, until } from "./run-tackle.ts"
 
 const files = {
-  ".tackle/commands/team/show.md": "---\ndescription: Shows\nagent: plan\n---\nShow $1: !`cat a.txt`\n",
+  ".tackle/commands/team/show.md": "---\ndescription: Shows\nagent: reviewer\n---\nShow $1: !`cat a.txt`\n",
+  ".tackle/agents/reviewer.md": "---\ndescription: Reviews\n---\nYou review changes.\n",
   ".claude/commands/ship.md": "---\nallowed-tools: Bash(touch:*)\nmodel: opus\n---\n!`touch shipped`\n",
   "a.txt": "alpha\n",
 }
@@ -18,7 +19,7 @@ test("runs a command by its name with the agent that it names", async () => {
   expect(endOf(run)).toMatchObject({ exitCode: 0, text: "Done." })
   expect(prompted(machine)).toContain("Show it: alpha")
   expect(callsOf(run)).toEqual([["bash", "completed", expect.stringContaining("alpha")]])
-  expect(JSON.stringify(machine.server.requests[0]?.body.messages[0])).toContain("plan")
+  expect(JSON.stringify(machine.server.requests[0]?.body.messages[0])).toContain("You review changes.")
 })
 
 test("refuses shell lines of a command like any other, whatever its file allows", async () => {
@@ -32,7 +33,7 @@ test("refuses shell lines of a command like any other, whatever its file allows"
 test("names the agent of a command in the first line", async () => {
   const machine = await createMachine({ files, script })
   const run = await machine.run(["run", "--trust", "/team:show it"])
-  expect(run.stderr).toMatch(/^session ses_\w+ · plan · test\/m$/m)
+  expect(run.stderr).toMatch(/^session ses_\w+ · reviewer · test\/m$/m)
 })
 
 test("sends a command of an untrusted project as plain text", async () => {

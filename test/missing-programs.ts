@@ -1,0 +1,21 @@
+import { spawnSync } from "node:child_process"
+
+/** Programs that some tests need, how to find them, and the package of Debian that contains them. */
+const programs = [
+  { name: "bubblewrap", command: ["bwrap", "--version"], tests: "the sandbox", package: "bubblewrap" },
+  { name: "socat", command: ["socat", "-V"], tests: "the network of the sandbox", package: "socat" },
+  { name: "tmux", command: ["tmux", "-V"], tests: "the terminal", package: "tmux" },
+  { name: "Python 3", command: ["python3", "--version"], tests: "tools in Python", package: "python3" },
+] as const
+
+/** Prints once, after all tests, which tests were skipped and how to run them. */
+export default function setUp(): (() => void) | undefined {
+  // Each project of the configuration runs this function.
+  if (process.env.TACKLE_TEST_PROGRAMS) return undefined
+  process.env.TACKLE_TEST_PROGRAMS = "checked"
+  const missing = programs.filter(({ command: [program, ...args] }) => spawnSync(program, args).error)
+  if (missing.length === 0) return undefined
+  const tests = missing.map((each) => `${each.tests} (${each.name} is not installed)`).join(", ")
+  const packages = missing.map((each) => each.package).join(" ")
+  return () => console.log(`Skipped the tests of ${tests}. To run them: apt-get install ${packages}`)
+}
