@@ -71,7 +71,7 @@ export async function prepareCall(call: Call, step: Step): Promise<PreparedCall 
       "unknown-tool",
       invalidCallMessage({
         tool: call.tool,
-        error: "this tool does not exist",
+        error: call.tool === "invalid" ? "the call names no tool" : "this tool does not exist",
         available: [...offered.keys()],
       }),
     )

@@ -13,9 +13,12 @@ import { executeCall } from "./execute.ts"
 import { type InvalidCall, type PreparedCall, prepareCall } from "./prepare.ts"
 import { runOrReplay } from "./replay.ts"
 
+/** Maximum number of calls of one step that run at the same time. */
+const maxParallel = 16
+
 /**
- * Runs the calls of one step in parallel and returns their outcomes in the order of the calls. There are three
- * exceptions. Two calls on one file keep their order if either changes the file. A call that executes programs waits
+ * Runs the calls of one step in parallel, at most 16 at a time, and returns their outcomes in the order of the calls.
+ * There are three exceptions. Two calls on one file keep their order if either changes the file. A call that executes programs waits
  * for earlier changes and delays later ones. A serial tool runs alone. Rejects only if the store cannot write, not if a
  * tool fails.
  */
@@ -31,6 +34,7 @@ export async function runCalls(calls: readonly Call[], step: Step): Promise<Call
     call.kind === "prepared" && calls.length > 1 ? planOf(call, step) : unordered,
   )
   const outcomes: Promise<CallOutcome>[] = []
+  const inSlot = createSlots(maxParallel)
   prepared.forEach((call, index) => {
     const before = outcomes.filter((_, earlier) =>
       mustWait(plans[index] ?? unordered, plans[earlier] ?? unordered),
@@ -42,9 +46,26 @@ export async function runCalls(calls: readonly Call[], step: Step): Promise<Call
       call.kind === "prepared"
         ? runOrReplay(call, step, (step) => executeCall(call, past, step, nestedCalls(call, step)))
         : refuse(call, past, step)
-    outcomes.push(runAfter(before, run))
+    outcomes.push(runAfter(before, () => inSlot(run)))
   })
   return allEnded(outcomes)
+}
+
+/** Returns a function that runs at most `count` functions at the same time, in the order of the requests. */
+function createSlots(count: number): <T>(run: () => Promise<T>) => Promise<T> {
+  let free = count
+  const waiting: (() => void)[] = []
+  return async (run) => {
+    if (free > 0) free -= 1
+    else await new Promise<void>((resolve) => waiting.push(resolve))
+    try {
+      return await run()
+    } finally {
+      const next = waiting.shift()
+      if (next) next()
+      else free += 1
+    }
+  }
 }
 
 /**

@@ -8,6 +8,7 @@ import type {
 } from "@ai-sdk/provider"
 import { newId } from "../util/id.ts"
 import { isRecord, parseJson } from "../util/json.ts"
+import { guardAnswers, withBody } from "./answer-guard.ts"
 import { malformedArguments } from "./convert.ts"
 import type { LanguageModel } from "./model.ts"
 
@@ -41,7 +42,7 @@ export async function openChatModel(options: ChatServerOptions): Promise<Languag
     name: "upstream",
     baseURL: options.baseURL,
     headers: options.headers,
-    fetch: alwaysStreamed(options.fetch),
+    fetch: alwaysStreamed(guardAnswers(options.fetch)),
     includeUsage: true,
     transformRequestBody: (body) => ({ ...options.body, ...defined(body) }),
   })
@@ -198,9 +199,7 @@ export function alwaysStreamed(ask: typeof fetch): typeof fetch {
     const response = await ask(input, init)
     const type = response.headers.get("content-type") ?? ""
     if (!response.ok || !/^application\/json\b/i.test(type) || !asksForStream(init)) return response
-    const { ok, status, statusText, headers, url } = response
-    const body = new Blob([asEvents(await response.text())]).stream()
-    return { ok, status, statusText, headers, url, body } as Response
+    return withBody(response, new Blob([asEvents(await response.text())]).stream())
   }
 }
 
@@ -228,10 +227,14 @@ function asDelta(choice: unknown): unknown {
   return { ...rest, delta: { ...message, ...calls } }
 }
 
-/** Adds the index to a call and converts its arguments to text, since some servers send them as an object. */
+/**
+ * Adds the index to a call and converts its arguments to text, since some servers send them as an object. A call
+ * without a name becomes a call of `invalid`.
+ */
 function asPiece(call: unknown, index: number): unknown {
   if (!isRecord(call) || !isRecord(call.function)) return call
-  const { arguments: given } = call.function
+  const { name, arguments: given } = call.function
   const text = typeof given === "string" ? given : JSON.stringify(given ?? {})
-  return { ...call, index, function: { ...call.function, arguments: text } }
+  const isNamed = typeof name === "string" && name.trim() !== ""
+  return { ...call, index, function: { name: isNamed ? name : "invalid", arguments: text } }
 }

@@ -2,6 +2,7 @@ import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provid
 import type { ModelRef } from "../schema/message.ts"
 import { errorMessage, systemCode, UsageError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
+import { guardAnswers } from "./answer-guard.ts"
 import { isStrictSchema } from "./answer-schema.ts"
 import { marksIntoTexts } from "./cache-marks.ts"
 import { alwaysStreamed, createChatBodyCache } from "./chat-completions.ts"
@@ -72,7 +73,7 @@ export async function openModel(
       headers,
       supportsStructuredOutputs: own(config.models ?? {}, modelID)?.structured_output || undefined,
       ...given,
-      fetch: dependencies.aroundFetch?.(ask) ?? ask,
+      fetch: guardAnswers(dependencies.aroundFetch?.(ask) ?? ask),
     },
     dependencies.importPackage ?? ((name) => import(name)),
   )

@@ -22,10 +22,16 @@ interface Report {
   retryable: boolean | undefined
 }
 
-/** Converts an error of a provider package. The message names the model, the host, the status, and the next step. */
-export function toProviderError(error: unknown, ref: ModelRef): ProviderError {
+/**
+ * Converts an error of a provider package. The message names the model, the host, the status, and the next step. An
+ * unknown error within an answer (`streamed`) is retryable, since the server had accepted the request.
+ */
+export function toProviderError(error: unknown, ref: ModelRef, { streamed = false } = {}): ProviderError {
   if (error instanceof ProviderError) return error
+  const found = error instanceof Error && error.cause instanceof ProviderError ? error.cause : undefined
+  if (found !== undefined) return found
   const report = readReport(error)
+  if (streamed && !refusal.test(report.labels)) report.retryable ??= true
   const kind = kindOf(report)
   const retryAfterMs = readRetryAfter(report.headers, Date.now())
   const sentences = [
@@ -47,11 +53,12 @@ function readReport(error: unknown): Report {
   const fields = typeof error === "object" && error !== null ? (error as Record<string, unknown>) : {}
   const data = isRecord(fields.data) ? fields.data : {}
   const inner = isRecord(data.error) ? data.error : fields
+  const code = [inner.code, inner.status].map(Number).find((value) => value >= 400 && value < 600)
   const message = typeof fields.message === "string" && fields.message !== "" ? fields.message : undefined
   return {
     name: typeof fields.name === "string" ? fields.name : "",
     message: message ?? errorMessage(error),
-    status: typeof fields.statusCode === "number" ? fields.statusCode : undefined,
+    status: typeof fields.statusCode === "number" ? fields.statusCode : code,
     url: typeof fields.url === "string" ? fields.url : undefined,
     headers: isRecord(fields.responseHeaders) ? (fields.responseHeaders as Record<string, string>) : {},
     body: typeof fields.responseBody === "string" ? fields.responseBody.slice(0, maxBodyLength) : "",
@@ -60,6 +67,9 @@ function readReport(error: unknown): Report {
     retryable: typeof fields.isRetryable === "boolean" ? fields.isRetryable : undefined,
   }
 }
+
+/** Matches the labels of errors that a second attempt would repeat. */
+const refusal = /invalid_request|not_found|unsupported|content_(?:policy|filter)|billing|quota|permission/i
 
 /** Returns the first system error code of the error and its causes. */
 function findSystemCode(error: unknown): string | undefined {

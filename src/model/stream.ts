@@ -10,6 +10,7 @@ import type {
 import type { FinishReason, Tokens } from "../schema/part.ts"
 import { orAbort, throwIfAborted } from "../util/abort.ts"
 import { UsageError } from "../util/errors.ts"
+import { tooLong } from "./answer-guard.ts"
 import { type CallRequest, callOptions } from "./call-options.ts"
 import { ProviderError } from "./errors.ts"
 import { modelName } from "./model.ts"
@@ -29,6 +30,12 @@ export const defaultStreamLimits: StreamLimits = { firstByteMs: 300_000, idleMs:
 
 /** Maximum time in ms between the finish part and the end of the stream. */
 const closingMs = 1_000
+
+/** Maximum number of characters of text, reasoning and arguments in one answer. */
+const maxAnswerLength = 8 * 2 ** 20
+
+/** Maximum number of calls in one answer. */
+const maxCalls = 128
 
 /** A request to a model. `info.timeouts` overrides `limits`. */
 export interface StepRequest extends CallRequest {
@@ -77,22 +84,32 @@ export async function* streamStep(request: StepRequest): AsyncGenerator<StepEven
   throwIfAborted(request.signal)
   const watch = watchStream(request.signal, limits.firstByteMs, (ms) => silence(modelName(ref), ms))
   let reader: ReadableStreamDefaultReader<LanguageModelV4StreamPart> | undefined
+  let begun = false
   const cancel = () => void reader?.cancel(watch.stopped).catch(ignoreLateFailure)
   try {
     const result = await open(language, callOptions(request, watch.signal), watch)
     reader = result.stream.getReader()
     watch.signal.addEventListener("abort", cancel, { once: true })
     const blocks = new Map<string, Record<string, unknown>>()
-    let begun = false
     let finish: StepEvent | undefined
+    let length = 0
+    let calls = 0
+    watch.wait()
     for (;;) {
-      watch.wait()
       const { done, value } = await reader.read()
       if (done || watch.stopped !== undefined) break
+      // Empty parts do not prove that the server works on the answer, so the silence continues.
+      if (!isProgress(value)) continue
       watch.answered()
-      if (!begun && value.type !== "stream-start" && value.type !== "error") {
+      if (!begun && value.type !== "error") {
         begun = true
         watch.setLimit(limits.idleMs)
+      }
+      length += "delta" in value ? value.delta.length : value.type === "tool-call" ? value.input.length : 0
+      if (value.type === "tool-call") calls += 1
+      if (length > maxAnswerLength || calls > maxCalls) {
+        const limit = calls > maxCalls ? `${maxCalls} calls` : `${maxAnswerLength / 2 ** 20} MiB of text`
+        throw tooLong(`${modelName(ref)}: the answer has more than ${limit}.`)
       }
       switch (value.type) {
         case "text-delta":
@@ -104,7 +121,8 @@ export async function* streamStep(request: StepRequest): AsyncGenerator<StepEven
           yield { type: "tool-delta", callID: value.id, delta: value.delta }
           break
         case "tool-input-start":
-          if (!value.providerExecuted) yield { type: "tool-start", callID: value.id, tool: value.toolName }
+          if (!value.providerExecuted)
+            yield { type: "tool-start", callID: value.id, tool: value.toolName.trim() || "invalid" }
           break
         case "tool-call":
           if (!value.providerExecuted) yield toolCall(value)
@@ -129,6 +147,7 @@ export async function* streamStep(request: StepRequest): AsyncGenerator<StepEven
         case "error":
           throw begun ? value.error : (wrongFormat(modelName(ref), result) ?? value.error)
       }
+      watch.wait()
     }
     throwIfAborted(request.signal)
     if (finish === undefined) throw watch.stopped ?? incompleteAnswer(modelName(ref))
@@ -136,7 +155,7 @@ export async function* streamStep(request: StepRequest): AsyncGenerator<StepEven
   } catch (error) {
     // Do not report an error in the config as an error of the provider.
     if (watch.stopped === undefined && error instanceof UsageError) throw error
-    throw watch.stopped ?? toProviderError(error, ref)
+    throw watch.stopped ?? toProviderError(error, ref, { streamed: begun })
   } finally {
     watch.end()
     watch.signal.removeEventListener("abort", cancel)
@@ -159,9 +178,26 @@ async function open(
   }
 }
 
+/** Returns true if the part shows that the model works on its answer. */
+function isProgress(part: LanguageModelV4StreamPart): boolean {
+  switch (part.type) {
+    case "text-delta":
+    case "reasoning-delta":
+    case "tool-input-delta":
+      return part.delta !== "" || part.providerMetadata !== undefined
+    case "stream-start":
+    case "response-metadata":
+    case "raw":
+    case "ping":
+      return false
+    default:
+      return true
+  }
+}
+
 function toolCall(part: Extract<LanguageModelV4StreamPart, { type: "tool-call" }>): StepEvent {
-  const { toolCallId: callID, toolName: tool, input, providerMetadata: metadata } = part
-  return { type: "tool-call", callID, tool, input, metadata }
+  const { toolCallId: callID, toolName, input, providerMetadata: metadata } = part
+  return { type: "tool-call", callID, tool: toolName.trim() || "invalid", input, metadata }
 }
 
 function blockEvent(

@@ -52,6 +52,8 @@ export async function runLoop(first: SessionAgent, prompt: UserMessage): Promise
     const processor = startStep(newMessage(active, user), {
       recorder: run.conversation.recorder,
       model: run.model.info,
+      isUsed: (id) =>
+        history.some(({ parts }) => parts.some((part) => part.type === "tool" && part.callID === id)),
       completeText: engine.plugins?.has("text.complete")
         ? (part: TextPart) => hookText(engine.plugins, part, signal)
         : undefined,

@@ -58,9 +58,12 @@ export function startStep(
     recorder,
     model,
     completeText,
+    isUsed = () => false,
   }: {
     recorder: Recorder
     model: ModelInfo
+    /** Returns true if an earlier message has a call with this id. Default: always false. */
+    isUsed?(callID: string): boolean
     /** Returns the replacement for a completed text of the model. Without this function, texts do not change. */
     completeText?(part: TextPart): Promise<string>
   },
@@ -126,7 +129,7 @@ export function startStep(
     note(part, true)
   }
 
-  const step: StepParts = { base, add, note: (part) => note(part), delta: recorder.delta }
+  const step: StepParts = { base, add, note: (part) => note(part), isUsed, delta: recorder.delta }
   const texts = createStreamedTexts(step, completeText)
   const calls = createStreamedCalls(step)
   const startPart = add<StepStartPart>({ ...base(), type: "step-start" })

@@ -98,12 +98,15 @@ export interface StepParts {
   add<P extends Part>(part: P): P
   /** Stores a part in its current state. The given object must not change afterwards. */
   note(part: Part): void
+  /** Returns true if an earlier message has a call with this id. */
+  isUsed(callID: string): boolean
   /** Announces text that was appended to a part. */
   delta(partID: string, field: "text" | "raw", delta: string): void
 }
 
 /**
- * The calls of one step. Each call receives a unique id, because some servers give all calls of an answer the same id.
+ * The calls of one step. Each call receives an id that is unique in the history, because some servers repeat ids within
+ * an answer or in the next one.
  */
 export interface StreamedCalls {
   /** Starts a call. */
@@ -132,7 +135,7 @@ interface StreamedCall {
 }
 
 /** Creates an empty collection for the calls of a step. Each call that is added becomes a part of the message. */
-export function createStreamedCalls({ base, add, note, delta }: StepParts): StreamedCalls {
+export function createStreamedCalls({ base, add, note, delta, isUsed }: StepParts): StreamedCalls {
   const calls = new Map<string, ToolPart>()
   /** Calls by the ids that the provider gave them. */
   const given = new Map<string, StreamedCall[]>()
@@ -148,7 +151,7 @@ export function createStreamedCalls({ base, add, note, delta }: StepParts): Stre
 
   function uniqueID(id: string): string {
     let callID = id
-    for (let count = 2; calls.has(callID); count += 1) callID = `${id}_${count}`
+    for (let count = 2; calls.has(callID) || isUsed(callID); count += 1) callID = `${id}_${count}`
     return callID
   }
 

@@ -1,3 +1,4 @@
+import { isTooDeep, maxDepth, parseJson } from "../util/json.ts"
 import { endsString, lookAhead, opensQuotedObject } from "./scan-json.ts"
 
 /** The result of reading JSON or a Python literal. */
@@ -9,21 +10,22 @@ type LooseValue = { ok: true; value: unknown; exact: boolean } | { ok: false; er
  * content: an unterminated string or a missing value is an error.
  */
 export function readLooseValue(text: string): LooseValue {
+  const exact = parseJson(text)
+  if (exact.ok && isTooDeep(exact.value)) return { ok: false, error: tooDeep }
+  if (exact.ok) return { ...exact, exact: true }
+  const cursor = createCursor(text)
   try {
-    return { ok: true, value: JSON.parse(text), exact: true }
-  } catch {
-    const cursor = createCursor(text)
-    try {
-      const value = readValue(cursor)
-      cursor.space()
-      if (cursor.more()) throw new SyntaxError(`unexpected text at character ${cursor.at + 1}`)
-      return { ok: true, value, exact: false }
-    } catch (error) {
-      if (error instanceof SyntaxError) return { ok: false, error: error.message }
-      throw error
-    }
+    const value = readValue(cursor)
+    cursor.space()
+    if (cursor.more()) throw new SyntaxError(`unexpected text at character ${cursor.at + 1}`)
+    return { ok: true, value, exact: false }
+  } catch (error) {
+    if (error instanceof SyntaxError) return { ok: false, error: error.message }
+    throw error
   }
 }
+
+const tooDeep = `the value is nested more than ${maxDepth} levels deep`
 
 /** A Python call with positional and named arguments. */
 export interface PythonCall {
@@ -171,6 +173,7 @@ function createCursor(text: string) {
     },
     open(bracket: string) {
       if (!this.take(bracket)) return false
+      if (open.length >= maxDepth) throw new SyntaxError(tooDeep)
       open.push(bracket)
       return true
     },

@@ -15,6 +15,19 @@ export function parseJson(text: string): { ok: true; value: unknown } | { ok: fa
   }
 }
 
+/** Maximum depth of values from a model. Deeper values would overflow the stack of recursive code. */
+export const maxDepth = 200
+
+/** Returns true if the value is nested more than {@link maxDepth} levels deep. */
+export function isTooDeep(value: unknown): boolean {
+  let level: unknown[] = [value]
+  for (let depth = 0; depth <= maxDepth; depth++) {
+    level = level.flatMap((item) => (typeof item === "object" && item !== null ? Object.values(item) : []))
+    if (level.length === 0) return false
+  }
+  return true
+}
+
 /** Returns true for a JSON object, that is, not for null or an array. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value)

@@ -1,4 +1,4 @@
-import { isRecord, parseJson } from "./json.ts"
+import { isRecord, isTooDeep, maxDepth, parseJson } from "./json.ts"
 import { nearNames } from "./similarity.ts"
 
 /**
@@ -29,9 +29,16 @@ export type RepairedArguments =
 /**
  * Parses the arguments of a call. Repairs only unambiguous defects: empty text (becomes `{}`), JSON in a JSON string, a
  * code fence, text after the object, trailing commas, raw line breaks in strings. Never guesses content: truncated text
- * and a second object remain errors.
+ * and a second object remain errors. Arguments that are nested more than 200 levels deep are an error.
  */
 export function repairArguments(raw: string): RepairedArguments {
+  const repaired = readArguments(raw)
+  return repaired.ok && isTooDeep(repaired.value)
+    ? { ok: false, error: `The arguments are nested more than ${maxDepth} levels deep.` }
+    : repaired
+}
+
+function readArguments(raw: string): RepairedArguments {
   const direct = parseJson(raw)
   if (direct.ok && isRecord(direct.value)) return { ok: true, value: direct.value }
 

@@ -1,0 +1,196 @@
+import { isRecord, parseJson } from "../util/json.ts"
+import { ProviderError } from "./errors.ts"
+
+/** Limits for the body of an answer. */
+interface AnswerLimits {
+  /** Maximum size of a body in bytes. */
+  bodyBytes: number
+  /** Maximum size of one event or line in bytes. */
+  lineBytes: number
+  /** Maximum silence after the finish reason in milliseconds. The answer then counts as complete. */
+  closingMs: number
+}
+
+/** Default limits. The longest answers of models, one event per token, stay below a quarter of `bodyBytes`. */
+const defaultLimits: AnswerLimits = { bodyBytes: 256 * 2 ** 20, lineBytes: 32 * 2 ** 20, closingMs: 5_000 }
+
+/**
+ * Wraps a `fetch` so that a defective answer cannot exhaust the memory or lose its content:
+ * - A body or line that exceeds its limit fails with `ProviderError`, which is not retryable.
+ * - The last event counts without the blank line after it.
+ * - A stream that is silent after its finish reason ends as if the server had closed it.
+ * - A streamed call without a name becomes a call of `invalid`. The provider packages would drop it.
+ */
+export function guardAnswers(ask: typeof fetch, limits: Partial<AnswerLimits> = {}): typeof fetch {
+  return async (input, init) => {
+    const response = await ask(input, init)
+    if (response.body === null) return response
+    const isEvents = /^text\/event-stream\b/i.test(response.headers.get("content-type") ?? "")
+    return withBody(response, guardBody(response.body, isEvents, { ...defaultLimits, ...limits }))
+  }
+}
+
+/** Returns a response with another body. It has only the properties that provider packages and the gateway read. */
+export function withBody(
+  { url, ok, status, statusText, headers }: Response,
+  body: ReadableStream<Uint8Array>,
+): Response {
+  const text = () => new Response(body).text()
+  const json = async () => JSON.parse(await text()) as unknown
+  return { url, ok, status, statusText, headers, body, text, json } as unknown as Response
+}
+
+function guardBody(
+  body: ReadableStream<Uint8Array>,
+  isEvents: boolean,
+  { bodyBytes, lineBytes, closingMs }: AnswerLimits,
+): ReadableStream<Uint8Array> {
+  const reader = body.getReader()
+  const events = isEvents ? createEventReader() : undefined
+  let size = 0
+
+  /** Reads the next bytes. Reports the end if the server is silent after the finish reason. */
+  async function read(): Promise<Awaited<ReturnType<typeof reader.read>>> {
+    if (!events?.isFinished()) return await reader.read()
+    const { promise: silence, resolve } = Promise.withResolvers<undefined>()
+    const timer = setTimeout(() => resolve(undefined), closingMs)
+    const result = await Promise.race([reader.read(), silence])
+    clearTimeout(timer)
+    if (result !== undefined) return result
+    await reader.cancel()
+    return { done: true, value: undefined }
+  }
+
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        for (;;) {
+          const { done, value } = await read()
+          if (done) {
+            const rest = events?.end()
+            if (rest !== undefined) controller.enqueue(rest)
+            controller.close()
+            return
+          }
+          size += value.length
+          const checked = events === undefined ? value : events.take(value)
+          const isLong = (events?.openBytes() ?? 0) > lineBytes
+          if (isLong || size > bodyBytes) {
+            const [what, limit] = isLong ? ["a line", lineBytes] : ["an answer", bodyBytes]
+            const error = tooLong(`The server sent ${what} of more than ${limit / 2 ** 20} MiB.`)
+            await reader.cancel(error)
+            throw error
+          }
+          if (checked === undefined) continue
+          controller.enqueue(checked)
+          return
+        }
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+/** Returns the error for an answer that exceeds a limit. `reason` is a sentence. */
+export function tooLong(reason: string): ProviderError {
+  return new ProviderError(`${reason} The answer was rejected. Try again, or use another model.`, {
+    kind: "bad-response",
+    retryable: false,
+  })
+}
+
+/** Matches the end of an answer in chat completions, responses and messages. Text of the model is escaped in JSON. */
+const finish =
+  /(?<!\\)"(?:finish_reason"\s*:\s*"[^"]|type"\s*:\s*"(?:message_stop|response\.(?:completed|incomplete))")/
+
+/** Follows the complete lines of an event stream. */
+function createEventReader() {
+  let open: Uint8Array[] = []
+  let openBytes = 0
+  let finished = false
+  const unnamed = createUnnamedCalls()
+
+  /** Inserts the unnamed calls before the line that ends the answer. */
+  function checked(lines: Buffer): Uint8Array {
+    // Latin-1 keeps every byte.
+    const text = lines.toString("latin1")
+    const isFinish = finish.test(text)
+    finished ||= isFinish
+    if (!isFinish && !text.includes('"tool_calls"')) return lines
+    const checked = text.split(/(?<=\n)/).map((line) => {
+      const isData = line.startsWith("data:") && line.includes('"tool_calls"')
+      const kept = isData ? unnamed.read(line) : line
+      return finish.test(line) ? unnamed.take() + kept : kept
+    })
+    return Buffer.from(checked.join(""), "latin1")
+  }
+
+  return {
+    isFinished: () => finished,
+    /** Returns the size of the current incomplete line. */
+    openBytes: () => openBytes,
+    /** Returns the lines that the bytes complete, or undefined if they complete none. */
+    take(bytes: Uint8Array): Uint8Array | undefined {
+      const end = Math.max(bytes.lastIndexOf(10), bytes.lastIndexOf(13)) + 1
+      if (end > 0) {
+        const lines = Buffer.concat([...open, bytes.subarray(0, end)])
+        open = [bytes.subarray(end)]
+        openBytes = bytes.length - end
+        return checked(lines)
+      }
+      open.push(bytes)
+      openBytes += bytes.length
+      return undefined
+    },
+    /** Returns the last event with the blank line that it lacks, or undefined if the event is incomplete. */
+    end(): Uint8Array | undefined {
+      const last = Buffer.concat(open)
+      const data = /^data:(.*)$/.exec(last.toString().trimEnd())?.[1]?.trim()
+      const isWhole = data === undefined ? last.length === 0 : data === "[DONE]" || parseJson(data).ok
+      return isWhole ? checked(Buffer.concat([last, Buffer.from("\n\n")])) : undefined
+    },
+  }
+}
+
+/**
+ * Finds calls without a name in chunks of chat completions. The provider packages reject such a call, or drop it, but
+ * wait for a name that comes later.
+ */
+function createUnnamedCalls() {
+  const named = new Set<unknown>()
+  const unnamed = new Set<unknown>()
+
+  /** Removes a blank name. Returns true if the call has changed. */
+  function check(call: unknown): boolean {
+    if (!isRecord(call) || !isRecord(call.function)) return false
+    const { index = 0, function: called } = call
+    const isBlank = typeof called.name !== "string" || called.name.trim() === ""
+    if (!isBlank) named.add(index)
+    if (!isBlank || named.has(index)) return false
+    unnamed.add(index)
+    delete called.name
+    return true
+  }
+
+  return {
+    /** Reads a line with the JSON of a chunk. Returns the line to pass on. */
+    read(line: string): string {
+      const parsed = parseJson(line.slice(5))
+      const choices = parsed.ok && isRecord(parsed.value) ? parsed.value.choices : undefined
+      const [choice] = Array.isArray(choices) ? choices : []
+      const calls = isRecord(choice) && isRecord(choice.delta) ? choice.delta.tool_calls : undefined
+      const changed = Array.isArray(calls) && calls.map(check).includes(true)
+      return parsed.ok && changed ? `data: ${JSON.stringify(parsed.value)}\n` : line
+    },
+    /** Returns an event that gives the name `invalid` to the calls that have none. */
+    take(): string {
+      const tool_calls = [...unnamed]
+        .filter((index) => !named.has(index))
+        .map((index) => ({ index, type: "function", function: { name: "invalid" } }))
+      unnamed.clear()
+      if (tool_calls.length === 0) return ""
+      return `data: ${JSON.stringify({ choices: [{ index: 0, delta: { tool_calls } }] })}\n\n`
+    },
+  }
+}
