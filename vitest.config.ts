@@ -5,6 +5,8 @@ import { defineConfig } from "vitest/config"
 const shared = {
   testTimeout: 30_000,
   hookTimeout: 30_000,
+  // The default of one second is too short on a busy machine.
+  expect: { poll: { timeout: 15_000 } },
   // Real processes meet real timing. On a busy machine of others one that failed is tried again, and told as such.
   retry: process.env.CI ? 2 : 0,
 }

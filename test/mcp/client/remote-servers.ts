@@ -64,12 +64,14 @@ async function freePort(): Promise<number> {
 /** Resolves when the server prints its port. */
 async function start(kind: string, port: number) {
   const { promise: listening, resolve: listens } = Promise.withResolvers<void>()
+  let output = ""
   const running = await startProcess({
     argv: [program, kind],
     cwd: import.meta.dirname,
     env: { ...process.env, PORT: String(port) },
     onOutput(bytes) {
-      if (/port \d/.test(Buffer.from(bytes).toString())) listens()
+      output += Buffer.from(bytes).toString()
+      if (/port \d/.test(output)) listens()
     },
   })
   await listening
