@@ -2,7 +2,8 @@ import type { Rule } from "../schema/permission.ts"
 import { isDirectory } from "../util/file-system.ts"
 import { resolvePath } from "../util/paths.ts"
 import { wildcardCovers } from "../util/wildcard.ts"
-import { externalChecks, fileChecks, resolveScope } from "./path-checks.ts"
+import { deniedName } from "./hard-links.ts"
+import { externalChecks, fileChecks, type ResolvedScope, resolveScope } from "./path-checks.ts"
 import {
   expandPolicy,
   isStricter,
@@ -33,8 +34,10 @@ export async function checkRequest(
   home: string,
 ): Promise<DetailedVerdict> {
   const policy = expandPolicy(scope.policy(), home)
-  const { checks, commands } = await expand(request, scope, policy, home)
-  const details = distinct(checks).map((check) => {
+  const resolved = resolveScope(scope)
+  const { checks, commands } = await expand(request, { scope, resolved, policy, home })
+  const all = checks.flatMap((check) => [check, ...linkedChecks(check, resolved, policy)])
+  const details = distinct(all).map((check) => {
     const judgement = judgeCheck(check, policy)
     // The user sees the name that the deciding rule has, so that a rule for it answers the request.
     return {
@@ -64,11 +67,8 @@ export async function checkRequest(
 
 async function expand(
   request: PermissionAsk,
-  scope: Scope,
-  policy: Policy,
-  home: string,
+  { scope, resolved, policy, home }: { scope: Scope; resolved: ResolvedScope; policy: Policy; home: string },
 ): Promise<{ checks: Check[]; commands?: BashChecks["commands"] }> {
-  const resolved = resolveScope(scope)
   const locate = (path: string) => resolvePath(path, scope.directory, home)
   const permission = permissionType(request.permission)
   // The pattern `*` keeps a request without patterns from being allowed.
@@ -103,6 +103,14 @@ async function expand(
     .filter((path) => !isDirectory(path))
     .flatMap((path) => fileChecks("read", path, resolved))
   return { checks: [...checks, ...reads, ...outside] }
+}
+
+/** Returns the checks for another name of the file that is read (a hard link), if a rule denies that name. */
+function linkedChecks(check: Check, scope: ResolvedScope, policy: Policy): Check[] {
+  const { permission, resolved, onlyDenies } = check
+  const reads = permission === "read" && resolved !== undefined && !onlyDenies
+  const name = reads && deniedName(resolved, scope, policy)
+  return name ? fileChecks("read", name, scope).filter((each) => each.permission === "read") : []
 }
 
 /**

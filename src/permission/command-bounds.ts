@@ -5,6 +5,7 @@ import type { Rule } from "../schema/permission.ts"
 import { systemCode } from "../util/errors.ts"
 import { isDirectory, isFile } from "../util/file-system.ts"
 import { isInside, realPath } from "../util/paths.ts"
+import { sharedIdentity } from "./hard-links.ts"
 import { expandPolicy, judge, namedRules, type Policy, wildcardProbe } from "./policy.ts"
 import { homeSecrets, namesProtected, protectionOf } from "./protected-files.ts"
 import { concerns } from "./rules.ts"
@@ -82,6 +83,8 @@ export function commandBounds(request: BoundsRequest): Bounds {
   }
   if (deniesSome(policy, "read"))
     hidden.push(...entriesOf(listings).filter((path) => may("read", path) === "deny"))
+  readOnly.push(...otherNames(readOnly, listings))
+  hidden.push(...otherNames(hidden, listings))
   const isFixed = (path: string) => [...readOnly, ...hidden].some((outer) => isInside(path, outer))
   const pinned = [...named.edit, ...named.read]
     .flatMap(({ path }) => directoriesTo(path, worktree))
@@ -194,6 +197,15 @@ function deniedPaths(
       if (isDenied(path) !== (state === "denied")) (state === "denied" ? excepted : denied).push(path)
   }
   return { denied, excepted }
+}
+
+/** Returns the other names (hard links) of the files. */
+function otherNames(files: readonly string[], listings: Listings): string[] {
+  const identities = new Set(files.map(sharedIdentity))
+  identities.delete(undefined)
+  return identities.size === 0
+    ? []
+    : entriesOf(listings).filter((path) => identities.has(sharedIdentity(path)) && !files.includes(path))
 }
 
 function entriesOf(listings: Listings): string[] {

@@ -154,6 +154,13 @@ export function isOffered(policy: Policy, permission: string, alias?: Alias): bo
   )
 }
 
+/** Returns the deny rules for reading or editing. */
+export function deniesOf({ layers, ceiling = [], bound }: Policy, access: "read" | "edit"): Rule[] {
+  const all = [...layers.flatMap((layer) => layer.rules), ...ceiling]
+  const own = all.filter((rule) => rule.action === "deny" && concerns(rule, access))
+  return bound ? [...own, ...deniesOf(bound, access)] : own
+}
+
 function allRules({ layers, ceiling = [], bound }: Policy): Rule[] {
   return [...layers.flatMap((layer) => layer.rules), ...ceiling, ...(bound ? allRules(bound) : [])]
 }

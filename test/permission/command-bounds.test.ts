@@ -1,4 +1,4 @@
-import { mkdir, symlink, writeFile } from "node:fs/promises"
+import { link, mkdir, symlink, writeFile } from "node:fs/promises"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { commandBounds, createTreeScanner, type TreeScanner } from "../../src/permission/command-bounds.ts"
 import type { Layer } from "../../src/permission/policy.ts"
@@ -179,6 +179,14 @@ describe("rules", () => {
     })
     expect(readOnly).toContain(project.path("z/y/x/deep"))
     expect(hidden).toContain(project.path("z/y/x/deep/a"))
+  })
+
+  test("covers other names of a hidden or read-only file", async () => {
+    await link(project.path(".env"), project.path("src/copy"))
+    await link(project.path("src/a.ts"), project.path("sub/b.ts"))
+    const { readOnly, hidden } = bounds({ edit: { "src/*.ts": "deny" } })
+    expect(hidden).toContain(project.path("src/copy"))
+    expect(readOnly).toEqual(expect.arrayContaining([project.path("src/copy"), project.path("sub/b.ts")]))
   })
 
   test("makes an outside directory read-only if a rule denies it", async () => {

@@ -1,11 +1,11 @@
 import { existsSync, statSync } from "node:fs"
-import { basename, normalize, resolve } from "node:path"
+import { basename, join, normalize, relative, resolve } from "node:path"
 import type { Rule } from "../../schema/permission.ts"
+import { deniedName } from "../hard-links.ts"
 import { fileChecks, type ResolvedScope, relativeToWorktree } from "../path-checks.ts"
-import { judge, type Policy } from "../policy.ts"
+import { deniesOf, judge, type Policy } from "../policy.ts"
 import { protectionOf } from "../protected-files.ts"
 import type { Check } from "../request.ts"
-import { concerns } from "../rules.ts"
 import { type CommandScope, expandWord, tableName } from "./command-forms.ts"
 import {
   filesNeedingPermission,
@@ -60,7 +60,8 @@ export async function directoryChecks(
   for (const root of new Set(ownToo ? [...named, ...directories] : named)) {
     const kind = kindOf(root)
     if (kind === "file") continue
-    const found = kind === undefined ? undefined : await filesNeedingPermission(root, reading)
+    const found =
+      kind === undefined ? undefined : await filesNeedingPermission(...throughLinks(root, reading, scope))
     // If a program that reads whole directories finds too many entries, the command asks if a rule denies part of the
     // directory. For other programs, only the rules for the command apply.
     if (!found && (readsAll || kind === undefined)) checks.push(...possibleFilesBelow(root, scope, policy))
@@ -99,11 +100,29 @@ export async function wholeReadChecks(search: {
   for (const root of roots.flatMap((paths) => paths ?? [])) {
     if (!existsSync(root)) checks.push(...possibleFilesBelow(root, scope, policy))
     if (unhidden) reading.unhidden = [...unhidden, ...(await unhiddenAbove(root, scope.realWorktree))]
-    const found = await filesNeedingPermission(root, reading)
+    const found = await filesNeedingPermission(...throughLinks(root, reading, scope))
     if (!found) return undefined
     checks.push(...found.flatMap((path) => fileChecks("read", path, scope)))
   }
   return checks
+}
+
+/**
+ * Returns a directory with links resolved, and a reading that judges each file by its resolved path and by its path as
+ * written.
+ */
+function throughLinks(
+  directory: string,
+  reading: RecursiveReading,
+  scope: ResolvedScope,
+): [string, RecursiveReading] {
+  const followed = scope.follow(directory)
+  const written = resolve(directory)
+  if ("problem" in followed || followed.real === written) return [directory, reading]
+  const { real } = followed
+  const needsPermission = (path: string) =>
+    reading.needsPermission(path) || reading.needsPermission(join(written, relative(real, path)))
+  return [real, { ...reading, needsPermission }]
 }
 
 /** Returns the absolute paths that a word can mean. Returns undefined if too many files match a glob. */
@@ -125,20 +144,16 @@ export function needsReadPermission(scope: ResolvedScope, policy: Policy): (path
     const relative = relativeToWorktree(path, scope)
     return (
       protectionOf(relative, "read") !== undefined ||
-      judge(policy, "read", [relative, path]).action !== "allow"
+      judge(policy, "read", [relative, path]).action !== "allow" ||
+      deniedName(path, scope, policy) !== undefined
     )
   }
 }
 
 function isDenied(scope: ResolvedScope, policy: Policy): (path: string) => boolean {
-  return (path) => judge(policy, "read", [relativeToWorktree(path, scope), path]).action === "deny"
-}
-
-/** Returns the deny rules for reading or editing. */
-export function deniesOf({ layers, ceiling = [], bound }: Policy, access: "read" | "edit"): Rule[] {
-  const all = [...layers.flatMap((layer) => layer.rules), ...ceiling]
-  const own = all.filter((rule) => rule.action === "deny" && concerns(rule, access))
-  return bound ? [...own, ...deniesOf(bound, access)] : own
+  return (path) =>
+    judge(policy, "read", [relativeToWorktree(path, scope), path]).action === "deny" ||
+    deniedName(path, scope, policy) !== undefined
 }
 
 /**
