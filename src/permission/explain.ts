@@ -1,7 +1,7 @@
 import type { Action, Rule } from "../schema/permission.ts"
 import { checkRequest, type DetailedVerdict } from "./check.ts"
 import { isStricter, type Judgement, matchingRules, type Policy } from "./policy.ts"
-import type { JudgedCheck, PermissionAsk, Scope } from "./request.ts"
+import type { Check, JudgedCheck, PermissionAsk, Scope } from "./request.ts"
 import { permissionType } from "./rules.ts"
 
 /** A rule as written in its source. `source` is a file or a name such as `defaults`. `line` starts at 1. */
@@ -97,6 +97,24 @@ function explanation(verdict: Action, commands: ExplainedCommand[], checks: Expl
     checks,
     shadowed: [...new Map(shadowed.map((rule) => [JSON.stringify(rule), rule])).values()],
   }
+}
+
+/**
+ * Returns the rules that decided on the given checks of a verdict, without duplicates. `given` is the policy before its
+ * patterns were expanded. A check that no rule matches is decided by the default, which is to ask.
+ */
+export function decidingRules(
+  { details, policy }: DetailedVerdict,
+  { checks, given }: { checks: readonly Check[]; given: Policy },
+): ExplainedRule[] {
+  const show = ruleWriter(given, policy)
+  const rules = details
+    .filter(({ check }) => checks.includes(check))
+    .map(({ check: { permission }, judgement: { rule, layer } }): ExplainedRule => {
+      if (rule) return show({ rule, layer })
+      return { permission, pattern: "*", action: "ask", source: "defaults" }
+    })
+  return [...new Map(rules.map((rule) => [JSON.stringify(rule), rule])).values()]
 }
 
 type RuleWriter = (match: { rule: Rule; layer?: Judgement["layer"] }) => ExplainedRule

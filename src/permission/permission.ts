@@ -4,7 +4,7 @@ import { abortedError, orAbort, throwIfAborted } from "../util/abort.ts"
 import { newId } from "../util/id.ts"
 import { checkRequest, type DetailedVerdict, rulesThatAllow } from "./check.ts"
 import { PermissionError } from "./errors.ts"
-import { type Explanation, explainRequest } from "./explain.ts"
+import { decidingRules, type Explanation, explainRequest } from "./explain.ts"
 import { invisibleCharacters } from "./invisible.ts"
 import {
   type Answer,
@@ -81,7 +81,8 @@ export function createPermission({
     let opinion: PluginOpinion | undefined
     for (;;) {
       throwIfAborted(signal)
-      const verdict = await checkRequest(request, scope, home)
+      const policy = scope.policy()
+      const verdict = await checkRequest(request, { ...scope, policy: () => policy }, home)
       throwIfDenied(verdict)
       // Plugins are asked once per request. They do not see secrets.
       opinion ??= decide ? await askPlugins(decide, hide(request), verdict, signal) : "none"
@@ -89,7 +90,12 @@ export function createPermission({
       const group = openChecks(verdict, allowed, opinion === "ask")
       if (group.length === 0) return
       await beforeQuestion?.()
-      const question = questionOf(request, group, verdict.policy)
+      const decidedBy =
+        opinion === "ask"
+          ? [{ permission: request.permission, pattern: "*", action: "ask", source: "a plugin" }]
+          : decidingRules(verdict, { checks: group, given: policy })
+      const explained = { ...request, metadata: { ...request.metadata, decidedBy } }
+      const question = questionOf(explained, group, verdict.policy)
       await askUser(request, { question, group, scope, signal, opinion })
       for (const check of group) allowed.add(keyOf(check))
     }

@@ -97,6 +97,21 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     expect((await terminal.broken()).filter((line) => /^[✓✗⊘!·↻]|^done/.test(line))).toEqual([])
   })
 
+  test("names in the request the rule that decided, with file and line, or the default", async () => {
+    const machine = await createMachine({
+      files: { "tackle.json": '{\n  "permission": {\n    "bash": { "git *": "ask" }\n  }\n}\n' },
+      script: ({ body }) => atStep(body, [{ calls: [bash("git push")] }, { calls: [bash("factor 4")] }]),
+    })
+    const terminal = await openTerminal(machine)
+    await terminal.tackle("run", "--trust", "push")
+    const push = await terminal.sees("no, and give a reason")
+    expect(push).toContain('asks because: tackle.json:3 asks for "bash: git *"')
+    await terminal.press("n")
+    await terminal.sees(/factor 4\n[\s\S]*asks because: no rule allows it, and the default is to ask\n/)
+    await terminal.press("n")
+    await terminal.sees("[exit 3]")
+  })
+
   test("shows all text of a slow stream, with nothing drawn over it", async () => {
     const words = Array.from({ length: 40 }, (_, index) => `word${index}`).join(" ")
     const machine = await createMachine({

@@ -1,6 +1,8 @@
 import { showInvisible } from "../../permission/invisible.ts"
 import { partsOf } from "../../permission/pending-requests.ts"
 import type { PermissionRequest } from "../../schema/permission.ts"
+import { isRecord } from "../../util/json.ts"
+import { displayPath } from "../../util/paths.ts"
 import { diffLines } from "./call-body.ts"
 import { style } from "./style.ts"
 
@@ -28,7 +30,7 @@ export function describeRequest(
   ]
   if (typeof metadata.diff === "string")
     lines.push(...diffLines(metadata.diff, whole ? Number.POSITIVE_INFINITY : maxDiffLines))
-  for (const [name, value] of details(request, subject)) {
+  for (const [name, value] of details(request, { subject, worktree })) {
     if (value === worktree) continue
     const [first = "", ...more] = indented(value, "    ")
     lines.push(...[`  ${name}: ${first.trimStart()}`, ...more].map(style.dim))
@@ -66,8 +68,25 @@ function repetition({ permission, metadata: { count, period } }: PermissionReque
     : `the model has requested this call ${count} times in a row`
 }
 
+/** Names the rules that decided to ask, or the default. */
+function decision({ metadata }: PermissionRequest, worktree: string): string {
+  const rules = Array.isArray(metadata.decidedBy) ? metadata.decidedBy.filter(isRecord) : []
+  const sentences = rules.map(({ permission, pattern, action, source, line }) => {
+    if (source === "defaults" && pattern === "*") return "no rule allows it, and the default is to ask"
+    const file = String(source).startsWith("/") ? displayPath(String(source), worktree) : String(source)
+    const where = source === "defaults" ? "a default" : `${file}${typeof line === "number" ? `:${line}` : ""}`
+    if (source === "a plugin") return "a plugin asks"
+    const rule = `"${String(permission)}: ${String(pattern)}"`
+    return action === "deny" ? `${where} denies ${rule}, which could match` : `${where} asks for ${rule}`
+  })
+  return [...new Set(sentences)].join("\n")
+}
+
 /** Returns named details that help to decide, without repeating the subject. */
-function details(request: PermissionRequest, subject: readonly string[]): [name: string, text: string][] {
+function details(
+  request: PermissionRequest,
+  { subject, worktree }: { subject: readonly string[]; worktree: string },
+): [name: string, text: string][] {
   const { patterns, metadata, also = [] } = request
   const named = [...subject, ...also.flatMap((part) => part.patterns)]
   const repeated = (text: string) => named.some((part) => text === part || text.endsWith(`/${part}`))
@@ -77,7 +96,13 @@ function details(request: PermissionRequest, subject: readonly string[]): [name:
     return noted.has(name) && !repeated(text) ? [[name, text]] : []
   })
   const others = also.map((part): [string, string] => [part.permission, part.patterns.join(", ")])
-  const all: [string, string][] = [["asks for", parts], ...others, ["why", repetition(request)], ...notes]
+  const all: [string, string][] = [
+    ["asks for", parts],
+    ...others,
+    ["why", repetition(request)],
+    ["asks because", decision(request, worktree)],
+    ...notes,
+  ]
   return all.filter(([, text]) => text !== "")
 }
 

@@ -77,3 +77,19 @@ test("explains a loop, and permissions whose names do not explain themselves", (
     "? external_directory: use files outside this project\n    /etc/*",
   )
 })
+
+test("names the rules that decided to ask with file and line, or the default", () => {
+  const rule = { permission: "bash", pattern: "git *", action: "ask", source: "/w/tackle.json", line: 4 }
+  const asked = (...rules: unknown[]) =>
+    shown(request({ metadata: { command: "git push", decidedBy: rules } }))
+  expect(asked(rule)).toContain('asks because: tackle.json:4 asks for "bash: git *"')
+  expect(asked({ ...rule, action: "deny", source: "--deny", line: undefined })).toContain(
+    'asks because: --deny denies "bash: git *", which could match',
+  )
+  const none = { permission: "bash", pattern: "*", action: "ask", source: "defaults" }
+  expect(asked(none, none)).toMatch(/asks because: no rule allows it, and the default is to ask$/)
+  expect(asked({ ...none, permission: "read", pattern: "*.env" }, rule)).toContain(
+    'asks because: a default asks for "read: *.env"\n    tackle.json:4 asks for "bash: git *"',
+  )
+  expect(asked({ ...none, source: "a plugin" })).toContain("asks because: a plugin asks")
+})
