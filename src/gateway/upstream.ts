@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from "node:http"
-import { text } from "node:stream/consumers"
+import { withBody } from "../model/answer-guard.ts"
 import { watchStream } from "../model/stream-watch.ts"
 import { TimeoutError } from "../util/abort.ts"
+import { isRecord, parseJson } from "../util/json.ts"
 import { sentKeys } from "./guard.ts"
 
 /** Options of the upstream. */
@@ -10,7 +11,7 @@ interface UpstreamOptions {
   baseURL: string
   /** Key that replaces the client's key. */
   key: string | undefined
-  /** Maximum silence in milliseconds, before and within an answer. */
+  /** Maximum silence in milliseconds, before and within an answer. Comments and empty events count as silence. */
   silenceMs: number
   fetch: typeof fetch
 }
@@ -45,7 +46,7 @@ export function createUpstream({ baseURL, key, silenceMs, fetch: ask }: Upstream
       const watch = watchStream(signal, silenceMs, silence)
       try {
         const response = await ask(input, { ...init, signal: watch.signal })
-        return withBody(response, watchedBody(response.body, watch))
+        return withBody(response, watchedBody(response, watch))
       } catch (error) {
         watch.end()
         throw watch.stopped ?? error
@@ -61,19 +62,24 @@ function silence(limitMs: number): TimeoutError {
   return new TimeoutError(`The upstream was silent for ${limitMs / 1_000} s (--timeout).`, limitMs)
 }
 
+/** Returns the body with its silence limited. Comments and empty events of a stream count as silence. */
 function watchedBody(
-  body: ReadableStream<Uint8Array> | null,
+  { body, headers }: Response,
   watch: ReturnType<typeof watchStream>,
 ): ReadableStream<Uint8Array> {
   const reader = (body ?? new Blob([]).stream()).getReader()
+  const isStream = /^text\/event-stream\b/i.test(headers.get("content-type") ?? "")
+  const showsProgress = isStream ? createProgressReader() : () => true
   watch.answered()
+  let isWaiting = false
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        watch.wait()
+        if (!isWaiting) watch.wait()
         try {
           const { done, value } = await reader.read()
-          watch.answered()
+          isWaiting = !done && !showsProgress(value)
+          if (!isWaiting) watch.answered()
           if (!done) return controller.enqueue(value)
           watch.end()
           controller.close()
@@ -91,20 +97,32 @@ function watchedBody(
   )
 }
 
-/** Returns a response with another body. It has only the properties that the gateway and the provider package read. */
-function withBody(
-  { url, ok, status, statusText, headers }: Response,
-  body: ReadableStream<Uint8Array>,
-): Response {
-  const response = {
-    url,
-    ok,
-    status,
-    statusText,
-    headers,
-    body,
-    text: () => text(body),
-    json: async () => JSON.parse(await text(body)) as unknown,
+/** Returns a function that returns true if the bytes complete an event with content. */
+function createProgressReader(): (bytes: Uint8Array) => boolean {
+  const decoder = new TextDecoder()
+  let open = ""
+  return (bytes) => {
+    const lines = (open + decoder.decode(bytes, { stream: true })).split(/\r\n|\n|\r/)
+    open = lines.pop() ?? ""
+    return lines.some((line) => line.startsWith("data:") && !isEmptyEvent(line.slice(5)))
   }
-  return response as unknown as Response
+}
+
+/** Returns true for a ping and for an event whose deltas are all empty. */
+function isEmptyEvent(data: string): boolean {
+  const parsed = parseJson(data)
+  if (!parsed.ok || !isRecord(parsed.value)) return false
+  const { type, delta, choices, usage } = parsed.value
+  if (type === "ping" || type === "keepalive") return true
+  if (delta !== undefined) return !hasText(delta)
+  if (!Array.isArray(choices) || choices.length === 0 || usage) return false
+  return choices.every((choice) => isRecord(choice) && !choice.finish_reason && !hasText(choice.delta))
+}
+
+/** Returns true if a delta contains text, apart from fixed fields such as the role. */
+function hasText(delta: unknown): boolean {
+  if (!isRecord(delta) && !Array.isArray(delta)) return typeof delta === "string" && delta !== ""
+  return Object.entries(delta).some(
+    ([key, value]) => !["role", "type", "index"].includes(key) && hasText(value),
+  )
 }

@@ -1,4 +1,5 @@
 import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import { describe, expect, onTestFinished, test } from "vitest"
 import { startModelServer } from "../../src/testing/model-server.ts"
 import { called, collect, failure, gatewayFor, messages, setUp, tools } from "./start-gateway.ts"
@@ -27,6 +28,25 @@ describe("gateway: upstream errors", () => {
     )
     expect(error.type).toBe("server_error")
   })
+
+  test.each(["native", "synthetic"] as const)(
+    "by empty events alone (%s): an error after the time that it has",
+    async (policy) => {
+      const server = createServer((_, response) => {
+        response.writeHead(200, { "content-type": "text/event-stream" })
+        const empty = { choices: [{ index: 0, delta: { content: "" }, finish_reason: null }] }
+        const timer = setInterval(() => response.write(`: wait\n\ndata: ${JSON.stringify(empty)}\n\n`), 5)
+        response.on("close", () => clearInterval(timer))
+      })
+      await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening))
+      onTestFinished(() => void server.close())
+      const { port } = server.address() as AddressInfo
+      const { client } = await gatewayFor(`http://127.0.0.1:${port}/v1`, { silenceMs: 200, policy })
+      await expect(collect(client, {})).rejects.toThrow()
+      // The gateway has closed its connection to the upstream.
+      await new Promise((closed) => server.close(closed))
+    },
+  )
 
   test.each([true, false])("by silence, streamed %s: an error after the time that it has", async (stream) => {
     const { client } = await setUp([{ fault: "hang" }], { silenceMs: 50 })

@@ -320,6 +320,28 @@ describe("stream errors", () => {
     await server.abandoned
   })
 
+  test.each([
+    ["comments", ": keep-alive\n\n"],
+    ["empty events", "data: {}\n\n".replace("{}", JSON.stringify({ choices: [] }))],
+    ["empty texts", `data: ${JSON.stringify(chunk({ content: "" }))}\n\n`],
+    ["empty reasoning", `data: ${JSON.stringify(chunk({ reasoning_content: "" }))}\n\n`],
+    ["empty roles", `data: ${JSON.stringify(chunk({ role: "assistant" }))}\n\n`],
+    [
+      "empty arguments",
+      `data: ${JSON.stringify(chunk({ tool_calls: [{ index: 0, id: "c", function: { name: "bash", arguments: "" } }] }))}\n\n`,
+    ],
+  ])("%s do not keep a stream alive", async (_, text) => {
+    const server = await serve((response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" })
+      response.write(`data: ${JSON.stringify(chunk({ content: "Hel" }))}\n\n`)
+      const timer = setInterval(() => response.write(text), 5)
+      response.on("close", () => clearInterval(timer))
+    })
+    const error = await failure(step(server.origin, { limits: { idleMs: 200 } }))
+    expect(error).toMatchObject({ kind: "timeout", retryable: true })
+    await server.abandoned
+  })
+
   test("headers do not count as the first byte", async () => {
     const server = await serve((response) => {
       response.writeHead(200, { "content-type": "text/event-stream" })
