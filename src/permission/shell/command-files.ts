@@ -107,7 +107,7 @@ async function wordsChecks(words: readonly Word[], context: WordContext): Promis
   for (const word of words) {
     if (word.contained) continue
     // Text after the host does not name a local file.
-    if (/^https?:\/\/[\w.:-]+\//.test(word.text)) continue
+    if (!word.splits && /^https?:\/\/[\w.:-]+\//.test(word.text)) continue
     if (word.dynamic)
       checks.push(unknownFile("external_directory", word), unknownRead(word.text), ...knownByName(word))
     else
