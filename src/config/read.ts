@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto"
-import { readFileSync, statSync } from "node:fs"
-import { TackleError } from "../util/errors.ts"
+import { readRegularFile } from "../util/file-system.ts"
 
 /** Maximum size in bytes. A project must not exhaust memory, or block startup with a device or a pipe. */
 const maxBytes = 1024 * 1024
@@ -16,14 +15,6 @@ export interface SmallFile {
  * `TackleError` if the file is too large or not a regular file.
  */
 export function readSmallFile(path: string): SmallFile | undefined {
-  const stats = statSync(path, { throwIfNoEntry: false })
-  if (stats === undefined) return undefined
-  if (!stats.isFile()) {
-    throw new TackleError("not a regular file", { code: "config.file", recoverable: false })
-  }
-  if (stats.size > maxBytes) {
-    throw new TackleError("larger than 1 MB", { code: "config.file", recoverable: false })
-  }
-  const bytes = readFileSync(path)
-  return { text: bytes.toString("utf8"), hash: createHash("sha256").update(bytes).digest("hex") }
+  const bytes = readRegularFile(path, maxBytes)
+  return bytes && { text: bytes.toString("utf8"), hash: createHash("sha256").update(bytes).digest("hex") }
 }

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs"
-import { readFile } from "node:fs/promises"
 import { dirname, join, relative, sep } from "node:path"
 import ignore, { type Ignore } from "ignore"
-import { systemCode } from "../util/errors.ts"
+import { systemCode, TackleError } from "../util/errors.ts"
+import { readRegularFile } from "../util/file-system.ts"
 
 /** The rules of all ignore files that apply in one directory: its own, and those of its parent directories. */
 export interface IgnoreRules {
@@ -37,7 +37,7 @@ export async function rulesAbove(directory: string): Promise<RulesAbove> {
   const layers: Layer[] = []
   let repository = isRepository(directory)
   for (let below = directory; !repository && dirname(below) !== below; below = dirname(below)) {
-    const layer = await readLayer(dirname(below))
+    const layer = readLayer(dirname(below))
     if (layer) layers.push(layer)
     repository = isRepository(dirname(below))
   }
@@ -52,7 +52,7 @@ function createRules(layers: readonly Layer[]): IgnoreRules {
     async enter(directory, names) {
       const above = names.has(".git") ? [] : layers
       const relevant = names.has(".git") || ignoreFiles.some((file) => names.has(file))
-      const layer = relevant ? await readLayer(directory) : undefined
+      const layer = relevant ? readLayer(directory) : undefined
       return createRules(layer ? [layer, ...above] : above)
     },
   }
@@ -68,10 +68,10 @@ function decide(layers: readonly Layer[], path: string, directory: boolean): boo
   return false
 }
 
-async function readLayer(directory: string): Promise<Layer | undefined> {
+function readLayer(directory: string): Layer | undefined {
   const texts: string[] = []
   for (const file of ignoreFiles) {
-    const text = await readIfPresent(join(directory, file))
+    const text = readIfPresent(join(directory, file))
     if (text !== undefined) texts.push(text)
   }
   if (texts.length === 0) return undefined
@@ -83,17 +83,34 @@ function isRepository(directory: string): boolean {
   return existsSync(join(directory, ".git"))
 }
 
-/** Returns the text of a file, or undefined if the file is missing or unreadable. */
-async function readIfPresent(path: string): Promise<string | undefined> {
+/** Maximum size of an ignore file, in bytes. */
+const maxBytes = 1024 * 1024
+
+/**
+ * Returns the lines of an ignore file. Returns undefined if the file is missing, unreadable, too large or not a regular
+ * file.
+ */
+function readIfPresent(path: string): string | undefined {
   // Most of these files are missing, and a synchronous check is faster than the thread pool.
   if (!existsSync(path)) return undefined
   try {
-    return await readFile(path, "utf8")
+    const lines = readRegularFile(path, maxBytes)?.toString("utf8").split("\n")
+    return lines?.filter(isQuickToMatch).join("\n")
   } catch (error) {
-    if (systemCode(error) === undefined) throw error
+    if (!(error instanceof TackleError) && systemCode(error) === undefined) throw error
     return undefined
   }
 }
+
+/**
+ * Returns false for a line with so many wildcards that matching a long name could take minutes. The matcher backtracks.
+ */
+function isQuickToMatch(line: string): boolean {
+  return line.split(/\*+/).length <= maxWildcards + 1
+}
+
+/** Maximum number of groups of stars in a line. Lines of real projects have at most four. */
+const maxWildcards = 5
 
 /**
  * Names of directories that usually contain generated files. `list` and scans skip them even if no ignore file names

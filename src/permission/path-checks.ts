@@ -19,7 +19,16 @@ export interface ResolvedScope {
   realGuarded(): readonly string[]
   /** Resolves a path once per request, so that all checks of the request refer to the same file. */
   follow(path: string): Followed
+  listing: Listing
 }
+
+/** Number of directory entries that the checks of one request can still list. */
+export interface Listing {
+  left: number
+}
+
+/** Maximum number of directory entries that the checks of one request list. Listing them takes about a second. */
+const maxListed = 30_000
 
 type Followed = FollowedPath | { problem: string }
 
@@ -32,6 +41,7 @@ export function resolveScope(scope: Scope): ResolvedScope {
   return {
     worktree: resolve(scope.worktree),
     realWorktree: followPath(scope.worktree, known).real,
+    listing: { left: maxListed },
     realOwn() {
       own ??= scope.own.map((directory) => realPath(directory))
       return own

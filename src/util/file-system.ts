@@ -1,6 +1,15 @@
 import { randomBytes } from "node:crypto"
-import { type Dirent, readdirSync, readFileSync, statSync } from "node:fs"
-import { systemCode } from "./errors.ts"
+import {
+  closeSync,
+  constants,
+  type Dirent,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+} from "node:fs"
+import { systemCode, TackleError } from "./errors.ts"
 
 /** Returns the entries sorted by name. Returns an empty array if the path is not a readable directory. */
 export function directoryEntries(directory: string): Dirent[] {
@@ -29,6 +38,34 @@ function statOf(path: string) {
     return statSync(path, { throwIfNoEntry: false })
   } catch {
     return undefined
+  }
+}
+
+/**
+ * Reads a regular file of at most `maxBytes` bytes. Returns undefined if the file does not exist. Throws system errors,
+ * and throws `TackleError` with the code `file.irregular` if the file is too large or not a regular file. Never waits
+ * for a writer: a named pipe with the name of a project file would otherwise block the process.
+ */
+export function readRegularFile(path: string, maxBytes: number): Buffer | undefined {
+  const refuse = (reason: string) => {
+    throw new TackleError(reason, { code: "file.irregular", recoverable: false })
+  }
+  try {
+    // Opening some devices has effects, so the type is checked before and after.
+    if (!statSync(path).isFile()) refuse("not a regular file")
+    const descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    try {
+      const found = fstatSync(descriptor)
+      if (!found.isFile()) refuse("not a regular file")
+      if (found.size > maxBytes) refuse(`larger than ${maxBytes / 1024 / 1024} MB`)
+      return readFileSync(descriptor)
+    } finally {
+      closeSync(descriptor)
+    }
+  } catch (error) {
+    const code = systemCode(error)
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined
+    throw error
   }
 }
 

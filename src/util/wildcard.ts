@@ -73,11 +73,25 @@ function matchesAt(text: string, at: number, pattern: string, start: number, end
 
 const questionMark = "?".charCodeAt(0)
 
+/** Returns false if the patterns differ before their first star or after their last star. */
+function agree(a: string, b: string): boolean {
+  const same = (left: string | undefined, right: string | undefined) =>
+    left === right || left === "?" || right === "?"
+  const fixed = Math.min(...[a, b].map((text) => (text.includes("*") ? text.indexOf("*") : text.length)))
+  for (let index = 0; index < fixed; index++) if (!same(a[index], b[index])) return false
+  for (let index = 1; a.at(-index) !== "*" && b.at(-index) !== "*"; index++) {
+    if (index > a.length || index > b.length) break
+    if (!same(a.at(-index), b.at(-index))) return false
+  }
+  return true
+}
+
 /**
  * Compares both patterns from their ends. `row[j]` is true if the end of `a` from `i` and the end of `b` from `j`
  * overlap.
  */
 function overlapPieces(a: string, b: string): boolean {
+  if (!agree(a, b)) return false
   if (a.length * b.length > maxOverlapSteps) return true
   let below: boolean[] = []
   for (let i = a.length; i >= 0; i--) {

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest"
 import { createMachine } from "./run-tackle.ts"
+import { hasTmux, openTerminal } from "./terminal.ts"
 
 test("lists the offered tools, with --all every tool with the reason, and prints the schema for models", async () => {
   const machine = await createMachine({
@@ -125,3 +126,17 @@ test("reports a script without execute permission with the command that sets it,
   const doctor = await machine.run(["doctor", "--format", "json"])
   expect(doctor.stdout).toContain("chmod +x")
 })
+
+test.skipIf(!hasTmux)(
+  "makes control characters of an output visible at a terminal (needs tmux)",
+  async () => {
+    const machine = await createMachine({
+      files: { "notes.txt": "a\u001b[2Jb\u001b]0;title\u0007c\u009b1md\n" },
+    })
+    const terminal = await openTerminal(machine)
+    await terminal.tackle("tool", "call", "read", '{"filePath":"notes.txt"}')
+    expect(await terminal.sees("[exit 0]")).toContain("a<U+001B>[2Jb<U+001B>]0;title<U+0007>c<U+009B>1md")
+    const { stdout } = await machine.run(["tool", "call", "read", '{"filePath":"notes.txt"}'])
+    expect(stdout).toContain("a\u001b[2Jb")
+  },
+)

@@ -10,10 +10,10 @@ import { nearNames } from "../../util/similarity.ts"
 import { exitCode, interruptible } from "../process/exit.ts"
 import { warn } from "../process/notice.ts"
 import { atTerminal, canAskHere, clientCanAsk } from "../process/question.ts"
-import { printJson, printLine } from "../process/stdout.ts"
+import { printJson, printLine, stdout } from "../process/stdout.ts"
 import { answerRequests } from "../run/answer.ts"
 import { allowHint } from "../view/allow-hint.ts"
-import { oneLine, wrapped } from "../view/visible.ts"
+import { oneLine, visible, wrapped } from "../view/visible.ts"
 import { openTackle } from "../workspace/engine.ts"
 import type { RuleFlags } from "../workspace/rules.ts"
 import { type FormatFlags, openWorkspace, type WorkspaceFlags } from "../workspace/workspace.ts"
@@ -109,7 +109,7 @@ export async function callTool(id: string, input: string, flags: ToolCallFlags):
       const { state } = await tackle.callTool({ tool: id, input: text, ...scope })
       process.exitCode = stopped.aborted ? exitCode.interrupted : codeOf(state)
       if (flags.format === "json") return printJson({ tool: id, ...state })
-      if (state.status === "completed") return printLine(state.output)
+      if (state.status === "completed") return printLine(stdout.isTTY ? visible(state.output) : state.output)
       warn(state.error)
       const hint = flags.auto || atTerminal() ? undefined : allowHint(asked)
       if (process.exitCode === exitCode.refused && hint !== undefined) warn(hint)

@@ -1,10 +1,14 @@
 import { systemCode } from "../../util/errors.ts"
+import { visibleExceptStyles } from "../view/visible.ts"
 import { outliveStderr } from "./notice.ts"
 import { asTyped } from "./typed-command.ts"
 
-/** Prints a line on stdout. */
+/**
+ * Prints a line on stdout. At a terminal, makes hidden characters visible, because the output of a tool or a file name
+ * could otherwise move the cursor or change settings of the terminal.
+ */
 export function printLine(text: string): void {
-  stdout.write(`${text}\n`)
+  stdout.write(`${stdout.isTTY ? visibleExceptStyles(text) : text}\n`)
 }
 
 /** Prints a line on stdout that names a command to run next. */

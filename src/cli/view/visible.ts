@@ -9,6 +9,17 @@ export function visible(text: string): string {
   })
 }
 
+/** Like {@link visible}, but keeps the sequences that set colors and styles. */
+export function visibleExceptStyles(text: string): string {
+  return text
+    .split(styles)
+    .map((part, index) => (index % 2 === 0 ? visible(part) : part))
+    .join("")
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: terminals expect this character
+const styles = /(\x1b\[[\d;]*m)/
+
 /**
  * Makes hidden characters visible and formats the text on one line. Cuts the text to `width` columns with a mark,
  * between words if possible.

@@ -74,7 +74,9 @@ export function readArguments(words: readonly Word[], program: Program): Argumen
       break
     }
     const given = bundle ? { ...word, text: `-${word.text}` } : word
-    const read = readOption({ word: given, following: words.slice(index + 1), table, style: program, bundle })
+    // Each letter of a bundle takes at most one word.
+    const following = words.slice(index + 1, index + 1 + given.text.length)
+    const read = readOption({ word: given, following, table, style: program, bundle })
     result.options.push(...read.options)
     if (read.unknown) result.unknown ??= word
     index += read.taken ?? 0

@@ -74,16 +74,16 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
       ? { ...command, argv: command.argv.filter((word) => !word.fromInput) }
       : command
     add(await commandFileChecks(named, directories, scope))
-    add(await deniedTrackedFiles(command, directories, scope, policy))
+    add(deniedTrackedFiles(command, directories, scope, policy))
     if (!proof) {
       add(await directoryChecks(command, directories, scope, policy))
       add(await writeChecks(command, directories, scope, policy))
       continue
     }
-    const canRunGit = async () =>
-      (wholeProved || besideOthers) && (await isPlainRepository(directories, { hardened: wholeProved }))
-    if (proof.git && !(await canRunGit())) continue
-    if (proof.showsTracked && (await mayShowProtectedFile(directories, scope, policy))) {
+    const canRunGit = () =>
+      (wholeProved || besideOthers) && isPlainRepository(directories, { hardened: wholeProved })
+    if (proof.git && !canRunGit()) continue
+    if (proof.showsTracked && mayShowProtectedFile(directories, scope, policy)) {
       check.reason = "it may show tracked files that need permission to be read"
       continue
     }

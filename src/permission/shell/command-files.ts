@@ -132,7 +132,7 @@ async function textChecks(text: string, word: Word, context: WordContext): Promi
     possibleFile(text, word, path, scope),
   ])
   for (const directory of isAbsolute(text) ? ["/"] : (directories ?? [])) {
-    const files = await globFiles(text, directory, word)
+    const files = await globFiles(text, directory, { word, listing: scope.listing })
     if (!files) checks.push(unknownFile("read", word))
     for (const file of files ?? []) checks.push(...pathChecks(resolve(directory, file), file, name, scope))
   }

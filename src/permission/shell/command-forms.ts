@@ -83,7 +83,7 @@ export function commandForms(command: PlannedCommand, scope: CommandScope): Comm
     if (risks.length > 0) {
       options.counts = (rule) => coversAll(rule) || risks.every((group) => namesRisk(rule.pattern, group))
     }
-    if (words.some(({ text }) => climbs.test(text))) {
+    if (words.some(({ text }) => climbs(text))) {
       const { counts = () => true } = options
       options.counts = (rule) => counts(rule) && reaches(rule, straightForms)
     }
@@ -110,8 +110,11 @@ function reasonOf(command: {
     : `${name} can run a program or write a file with these options`
 }
 
-/** Matches `..` inside a path, such as `build/../src`. */
-const climbs = /[^/]\/+(?:\.\/+)*\.\.(?:\/|$)/
+/** Returns true for a path with `..` after another segment, such as `build/../src`. */
+function climbs(text: string): boolean {
+  const segments = text.split("/").filter((segment) => segment !== "")
+  return segments.includes("..", 1)
+}
 
 /**
  * Returns true if a rule also matches the command after each `..` is resolved: `rm build/*` does not allow `rm

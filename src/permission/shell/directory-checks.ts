@@ -54,6 +54,7 @@ export async function directoryChecks(
   const reading: RecursiveReading = {
     hidden: true,
     needsPermission,
+    listing: scope.listing,
     ...(follows && followingLinks(needsPermission, scope)),
   }
   const checks: Check[] = []
@@ -91,6 +92,7 @@ export async function wholeReadChecks(search: {
     selects,
     plainNames,
     needsPermission,
+    listing: scope.listing,
     ...(followsLinks && followingLinks(needsPermission, scope)),
   }
   const words = search.words.length > 0 ? search.words : [literalWord(".")]
@@ -99,7 +101,7 @@ export async function wholeReadChecks(search: {
   if (roots.includes(undefined)) return undefined
   for (const root of roots.flatMap((paths) => paths ?? [])) {
     if (!existsSync(root)) checks.push(...possibleFilesBelow(root, scope, policy))
-    if (unhidden) reading.unhidden = [...unhidden, ...(await unhiddenAbove(root, scope.realWorktree))]
+    if (unhidden) reading.unhidden = [...unhidden, ...unhiddenAbove(root, scope.realWorktree)]
     const found = await filesNeedingPermission(...throughLinks(root, reading, scope))
     if (!found) return undefined
     checks.push(...found.flatMap((path) => fileChecks("read", path, scope)))
@@ -133,7 +135,9 @@ async function pathsOf(
 ): Promise<string[] | undefined> {
   const text = expandWord(word, scope.home)
   if (!word.glob) return absolutePaths(text, word, directories) ?? []
-  const found = await Promise.all(directories.map((directory) => globFiles(text, directory, word)))
+  const found = await Promise.all(
+    directories.map((directory) => globFiles(text, directory, { word, listing: scope.listing })),
+  )
   if (found.includes(undefined)) return undefined
   return found.flatMap((files, at) => (files ?? []).map((file) => resolve(directories[at] ?? "/", file)))
 }

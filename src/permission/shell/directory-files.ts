@@ -1,11 +1,11 @@
 import type { Dirent } from "node:fs"
-import { readdir, readFile } from "node:fs/promises"
+import { readdir } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
-import { systemCode } from "../../util/errors.ts"
-import { isDirectory } from "../../util/file-system.ts"
+import { systemCode, TackleError } from "../../util/errors.ts"
+import { isDirectory, readRegularFile } from "../../util/file-system.ts"
 import { isInside, realPath } from "../../util/paths.ts"
 import { wildcardMatch } from "../../util/wildcard.ts"
-import type { ResolvedScope } from "../path-checks.ts"
+import type { Listing, ResolvedScope } from "../path-checks.ts"
 import type { GivenOption } from "./arguments.ts"
 
 /** Maximum number of entries to list in a directory and its subdirectories. */
@@ -32,6 +32,7 @@ export interface RecursiveReading {
   /** Whether the names may contain no blanks, quotes, backslashes or leading dashes. */
   plainNames?: boolean
   needsPermission: (path: string) => boolean
+  listing: Listing
 }
 
 /**
@@ -76,7 +77,7 @@ export function followingLinks(
 
 async function filesBelow(
   directory: string,
-  { hidden, unhidden, followsTo }: RecursiveReading,
+  { hidden, unhidden, followsTo, listing }: RecursiveReading,
 ): Promise<string[] | undefined> {
   const files: string[] = []
   const waiting = [directory]
@@ -85,12 +86,12 @@ async function filesBelow(
   let seen = 0
   while (waiting.length > 0) {
     const directories = waiting.splice(-maxAtOnce).reverse()
-    const listed = await Promise.all(directories.map(directoryEntries))
+    const listed = await Promise.all(directories.map((each) => listDirectory(each, listing)))
     for (const [index, entries] of listed.entries()) {
       const current = directories[index] ?? directory
-      seen += entries.length
-      if (seen > maxEntries) return undefined
-      if (unhidden && !hidden) takenIn.push(...(await takenInBy(current, entries)))
+      seen += entries?.length ?? 0
+      if (!entries || seen > maxEntries) return undefined
+      if (unhidden && !hidden) takenIn.push(...takenInBy(current, entries))
       for (const entry of entries) {
         const path = join(current, entry.name)
         if (!hidden && entry.name.startsWith(".") && !isUnhidden(path, takenIn)) continue
@@ -103,7 +104,7 @@ async function filesBelow(
   return files
 }
 
-async function takenInBy(directory: string, entries: readonly Dirent[]): Promise<string[]> {
+function takenInBy(directory: string, entries: readonly Dirent[]): string[] {
   const names = entries.map(({ name }) => name).filter((name) => ignoreFiles.includes(name))
   return names.length === 0 ? [] : unhiddenIn(directory, names)
 }
@@ -122,9 +123,16 @@ function leadsOn(path: string, followsTo: RecursiveReading["followsTo"], followe
 
 const unlistable: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "EACCES", "EINVAL", "ESRCH"])
 
-async function directoryEntries(directory: string): Promise<Dirent[]> {
+/**
+ * Returns the entries of a directory, or an empty list if it cannot be listed. Returns undefined if the request cannot
+ * list more entries.
+ */
+export async function listDirectory(directory: string, listing: Listing): Promise<Dirent[] | undefined> {
   try {
-    return await readdir(directory, { withFileTypes: true })
+    const entries = listing.left > 0 ? await readdir(directory, { withFileTypes: true }) : []
+    // An empty directory counts too.
+    listing.left -= entries.length + 1
+    return listing.left < 0 ? undefined : entries
   } catch (error) {
     const code = systemCode(error)
     // The command cannot search this directory either. The `/proc` directory of an ended process causes such an error
@@ -152,23 +160,25 @@ const typesWithSecrets = new Set(["sh", "all"])
 export const ignoreFiles: readonly string[] = [".gitignore", ".ignore", ".rgignore"]
 
 /** Returns patterns for the hidden files that the ignore files of a directory re-include. */
-export async function unhiddenIn(
-  directory: string,
-  names: readonly string[] = ignoreFiles,
-): Promise<string[]> {
+export function unhiddenIn(directory: string, names: readonly string[] = ignoreFiles): string[] {
   const found: string[] = []
   for (const name of names) {
-    const text = await readFile(join(directory, name), "utf8").catch(ifUnreadable)
-    for (const [, glob = ""] of text.matchAll(/^!(.+?)\s*$/gm)) found.push(overPaths(glob))
+    const text = readIgnoreFile(join(directory, name))
+    const lines = text.split("\n").filter((line) => line.startsWith("!") && line.trim() !== "!")
+    const globs = lines.length > maxReincluded ? ["*"] : lines.map((line) => line.slice(1).trimEnd())
+    found.push(...globs.map(overPaths))
   }
   return found
 }
 
+/** Maximum number of lines that are compared with each file. A file with more lines re-includes everything. */
+const maxReincluded = 1_000
+
 /** Returns the patterns of {@link unhiddenIn} for all parent directories, up to the root of the worktree. */
-export async function unhiddenAbove(directory: string, worktree: string): Promise<string[]> {
-  const found: string[] = await unhiddenIn(worktree, [".git/info/exclude"])
+export function unhiddenAbove(directory: string, worktree: string): string[] {
+  const found: string[] = unhiddenIn(worktree, [".git/info/exclude"])
   for (let above = dirname(directory); isInside(above, worktree); above = dirname(above))
-    found.push(...(await unhiddenIn(above)))
+    found.push(...unhiddenIn(above))
   return found
 }
 
@@ -182,15 +192,28 @@ export function isUnhidden(path: string, patterns: readonly string[]): boolean {
  * anchored to one.
  */
 function overPaths(glob: string): string {
-  const wide = glob
-    .replace(/\{.*\}/s, "*")
-    .replace(/\[.*\]/s, "*")
-    .replaceAll(/\\(.)/gs, "$1")
-  return `*/${wide.replace(/^\/+/, "").replace(/\/+$/, "").replaceAll("**/", "*").toLowerCase()}`
+  const wide = withoutSpan(withoutSpan(glob, "{", "}"), "[", "]").replaceAll(/\\(.)/gs, "$1")
+  const segments = wide.split("/").filter((segment) => segment !== "")
+  return `*/${segments.join("/").replaceAll("**/", "*").toLowerCase()}`
 }
 
-function ifUnreadable(error: unknown): string {
-  // A missing or unreadable ignore file re-includes nothing.
-  if (systemCode(error) === undefined) throw error
-  return ""
+/** Replaces the text from the first opening bracket to the last closing bracket by `*`. */
+export function withoutSpan(text: string, open: string, close: string): string {
+  const [start, end] = [text.indexOf(open), text.lastIndexOf(close)]
+  return start === -1 || end < start ? text : `${text.slice(0, start)}*${text.slice(end + 1)}`
+}
+
+/** Maximum size of an ignore file, in bytes. */
+const maxIgnoreBytes = 1024 * 1024
+
+function readIgnoreFile(path: string): string {
+  try {
+    return readRegularFile(path, maxIgnoreBytes)?.toString("utf8") ?? ""
+  } catch (error) {
+    // Another program may read different lines from a pipe, so any file may be re-included.
+    if (error instanceof TackleError) return "!*\n"
+    // An unreadable ignore file re-includes nothing.
+    if (systemCode(error) === undefined) throw error
+    return ""
+  }
 }

@@ -14,16 +14,16 @@ import type { Word } from "./words.ts"
  * Returns checks for files that git may show although a rule denies reading them. They make the command ask even if a
  * rule allows it, because it is unknown which files git shows.
  */
-export async function deniedTrackedFiles(
+export function deniedTrackedFiles(
   command: PlannedCommand,
   directories: readonly string[] | undefined,
   scope: CommandScope,
   policy: Policy,
-): Promise<Check[]> {
+): Check[] {
   const [program, ...words] = command.argv
   if (basename(program?.text ?? "") !== "git" || !showsContents(words)) return []
   const checks: Check[] = []
-  for (const { root, paths } of await trackedFiles(directories)) {
+  for (const { root, paths } of trackedFiles(directories)) {
     if (!paths) checks.push(...possibleFilesBelow(root, scope, policy))
     const denied = paths?.find(
       (path) => judge(policy, "read", [relativeToWorktree(path, scope), path]).action === "deny",
@@ -45,26 +45,26 @@ export async function deniedTrackedFiles(
  * Returns true if git tracks a file that needs permission to be read, or if the tracked files are unknown. Does not
  * cover files that only past commits contain.
  */
-export async function mayShowProtectedFile(
+export function mayShowProtectedFile(
   directories: readonly string[] | undefined,
   scope: CommandScope,
   policy: Policy,
-): Promise<boolean> {
+): boolean {
   const needsPermission = needsReadPermission(scope, policy)
-  const repositories = await trackedFiles(directories)
+  const repositories = trackedFiles(directories)
   return repositories.some(({ paths }) => !paths || paths.some(needsPermission))
 }
 
 /** Returns the repositories of the directories. `paths` lists the absolute paths of the tracked files, if known. */
-export async function trackedFiles(
+export function trackedFiles(
   directories: readonly string[] = [],
-): Promise<{ root: string; paths: string[] | undefined }[]> {
+): { root: string; paths: string[] | undefined }[] {
   const found = []
   for (const directory of directories) {
-    const repository = await findRepository(directory)
+    const repository = findRepository(directory)
     if (!repository) continue
     const { root, gitDirectory } = repository
-    const tracked = gitDirectory === undefined ? undefined : await trackedPaths(gitDirectory)
+    const tracked = gitDirectory === undefined ? undefined : trackedPaths(gitDirectory)
     found.push({ root, paths: tracked?.map((path) => join(root, path)) })
   }
   return found
@@ -130,7 +130,7 @@ const valued = new Set([
 
 /** Returns the subcommand and the words after it. */
 function subcommand(words: readonly string[]): readonly string[] {
-  const [first, ...rest] = words
-  if (first === undefined || !first.startsWith("-")) return words
-  return subcommand(valued.has(first) ? rest.slice(1) : rest)
+  let start = 0
+  for (let word = words[0]; word?.startsWith("-"); word = words[start]) start += valued.has(word) ? 2 : 1
+  return words.slice(start)
 }

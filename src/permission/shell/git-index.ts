@@ -1,6 +1,6 @@
-import { readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
-import { systemCode } from "../../util/errors.ts"
+import { systemCode, TackleError } from "../../util/errors.ts"
+import { readRegularFile } from "../../util/file-system.ts"
 
 /** Maximum size of an index, in bytes. An index of this size has about half a million files. */
 const maxBytes = 64 * 1024 * 1024
@@ -26,19 +26,18 @@ export interface GitIndex {
  * Returns the tracked paths of a repository, relative to its root. Returns an empty list if the index does not exist,
  * and undefined if it cannot be read or parsed.
  */
-export async function trackedPaths(gitDirectory: string): Promise<string[] | undefined> {
-  return (await readIndex(gitDirectory))?.paths
+export function trackedPaths(gitDirectory: string): string[] | undefined {
+  return readIndex(gitDirectory)?.paths
 }
 
 /** Reads the index of a repository. Returns undefined if it cannot be read or parsed. */
-export async function readIndex(gitDirectory: string): Promise<GitIndex | undefined> {
-  const file = join(gitDirectory, "index")
+export function readIndex(gitDirectory: string): GitIndex | undefined {
   try {
-    if ((await stat(file)).size > maxBytes) return undefined
-    return parseIndex(await readFile(file))
+    const bytes = readRegularFile(join(gitDirectory, "index"), maxBytes)
+    return bytes ? parseIndex(bytes) : { paths: [], submodules: false }
   } catch (error) {
-    if (systemCode(error) === "ENOENT") return { paths: [], submodules: false }
-    if (error instanceof RangeError || systemCode(error) !== undefined) return undefined
+    const expected = error instanceof RangeError || error instanceof TackleError
+    if (expected || systemCode(error) !== undefined) return undefined
     throw error
   }
 }
@@ -50,6 +49,8 @@ function parseIndex(bytes: Buffer): GitIndex | undefined {
   const paths: string[] = []
   let submodules = false
   let name: Buffer = Buffer.alloc(0)
+  // Version 4 abbreviates names, so a small index can contain very long names.
+  let room = maxBytes
   let position = 12
   for (let left = bytes.readUInt32BE(8); left > 0; left--) {
     const start = position
@@ -64,8 +65,9 @@ function parseIndex(bytes: Buffer): GitIndex | undefined {
       position = strip.next
     }
     const end = bytes.indexOf(0, position)
-    if (end === -1 || kept < 0) return undefined
+    if (end === -1 || kept < 0 || kept + end - position > room) return undefined
     name = Buffer.concat([name.subarray(0, kept), bytes.subarray(position, end)])
+    room -= name.length
     // The check fails for a repository with a different hash length.
     if (name.length === 0 || Math.min(name.length, nameLengths) !== (flags & nameLengths)) return undefined
     paths.push(name.toString("utf8"))

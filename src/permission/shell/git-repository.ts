@@ -1,7 +1,7 @@
-import { type Dirent, type Stats, statSync } from "node:fs"
-import { readdir, readFile } from "node:fs/promises"
+import { type Dirent, readdirSync, type Stats, statSync } from "node:fs"
 import { basename, dirname, join, resolve } from "node:path"
-import { systemCode } from "../../util/errors.ts"
+import { errorMessage, systemCode, TackleError } from "../../util/errors.ts"
+import { readRegularFile } from "../../util/file-system.ts"
 import { isInside, realPath } from "../../util/paths.ts"
 import { readIndex } from "./git-index.ts"
 
@@ -11,19 +11,33 @@ import { readIndex } from "./git-index.ts"
  * are not known to be harmless are a problem too. Reads the files of the repository instead of running git, which could
  * itself run a program. Without the hardened environment, more settings and hooks are a problem.
  */
-export async function repositoryProblem(
+export function repositoryProblem(
   directory: string,
   { hardened }: { hardened: boolean } = { hardened: true },
-): Promise<string | undefined> {
+): string | undefined {
+  try {
+    return problemIn(directory, hardened)
+  } catch (error) {
+    assertReadError(error)
+    return `the repository cannot be read: ${errorMessage(error)}`
+  }
+}
+
+/** Throws the error again unless a file could not be read. */
+function assertReadError(error: unknown): void {
+  if (!(error instanceof TackleError) && systemCode(error) === undefined) throw error
+}
+
+function problemIn(directory: string, hardened: boolean): string | undefined {
   for (let root = resolve(directory); ; root = dirname(root)) {
-    const gitDirectory = await findGitDirectory(root)
+    const gitDirectory = findGitDirectory(root)
     if (gitDirectory === "unclear") return `the .git of ${root} cannot be parsed`
     if (gitDirectory !== undefined) {
       if (entryAt(join(root, ".gitmodules"))) return "the repository has submodules"
       return (
-        (await belongingProblem(root, gitDirectory)) ??
-        (await configurationProblem(gitDirectory, hardened)) ??
-        (await indexProblem(gitDirectory))
+        belongingProblem(root, gitDirectory) ??
+        configurationProblem(gitDirectory, hardened) ??
+        indexProblem(gitDirectory)
       )
     }
     // A bare repository has no `.git`. Git accepts any directory that looks like a bare Git repository.
@@ -36,12 +50,12 @@ export async function repositoryProblem(
 /**
  * Returns true if git runs no other program in any of the directories. Returns false if the directories are unknown.
  */
-export async function isPlainRepository(
+export function isPlainRepository(
   directories: readonly string[] | undefined,
   environment: { hardened: boolean },
-): Promise<boolean> {
+): boolean {
   for (const directory of directories ?? [])
-    if ((await repositoryProblem(directory, environment)) !== undefined) return false
+    if (repositoryProblem(directory, environment) !== undefined) return false
   return directories !== undefined
 }
 
@@ -52,9 +66,9 @@ export interface FoundRepository {
 }
 
 /** Returns the repository that contains a directory. Returns undefined outside a repository. */
-export async function findRepository(directory: string): Promise<FoundRepository | undefined> {
+export function findRepository(directory: string): FoundRepository | undefined {
   for (let root = resolve(directory); ; root = dirname(root)) {
-    const found = await findGitDirectory(root)
+    const found = findGitDirectory(root)
     if (found !== undefined) return { root, gitDirectory: found === "unclear" ? undefined : found }
     if (root === dirname(root)) return undefined
   }
@@ -88,23 +102,23 @@ const harmlessSections = new Set([
 
 /** Keys of harmless sections that name programs or other files and that the hardened environment does not override. */
 const harmfulKeys =
-  /(?:^|\])\s*(?:alternaterefscommand|gitproxy|worktree|vcs|partialclonefilter|promisor|diff|external)\b/im
+  /(?:^|\])[ \t]*(?:alternaterefscommand|gitproxy|worktree|vcs|partialclonefilter|promisor|diff|external)\b/im
 
 /** Keys of harmless sections that name programs or files and that only the hardened environment overrides. */
 const overriddenKeys =
-  /(?:^|\])\s*(?:fsmonitor|hookspath|pager|sshcommand|askpass|editor|attributesfile|excludesfile|program|proxy\w*|ssl\w*)\b/im
+  /(?:^|\])[ \t]*(?:fsmonitor|hookspath|pager|sshcommand|askpass|editor|attributesfile|excludesfile|program|proxy\w*|ssl\w*)\b/im
 
 /** Hooks that commands run although they only read. Git runs the first after it refreshed the index. */
 const readingHooks = ["post-index-change", "fsmonitor-watchman", "reference-transaction"]
 
-async function configurationProblem(gitDirectory: string, hardened: boolean): Promise<string | undefined> {
-  const common = await commonDirectory(gitDirectory)
+function configurationProblem(gitDirectory: string, hardened: boolean): string | undefined {
+  const common = commonDirectory(gitDirectory)
   const hook = hardened ? undefined : readingHooks.find((name) => entryAt(join(common, "hooks", name)))
   if (hook !== undefined) return `the repository has the hook ${hook}`
   const gitDirectories = common === gitDirectory ? [gitDirectory] : [gitDirectory, common]
   for (const root of gitDirectories) {
     for (const name of ["config", "config.worktree"]) {
-      const text = await readIfThere(join(root, name))
+      const text = readIfThere(join(root, name))
       if (text === undefined) continue
       const section = [...text.matchAll(/\[\s*([^\]\s".]*)/g)].map((match) => (match[1] ?? "").toLowerCase())
       const unknown = section.find((entry) => !harmlessSections.has(entry))
@@ -120,15 +134,14 @@ async function configurationProblem(gitDirectory: string, hardened: boolean): Pr
  * Returns why git may show files of another repository. Either the git directory is outside the root and the root is
  * not a linked worktree, or the objects are stored elsewhere.
  */
-async function belongingProblem(root: string, gitDirectory: string): Promise<string | undefined> {
-  const common = await commonDirectory(gitDirectory)
+function belongingProblem(root: string, gitDirectory: string): string | undefined {
+  const common = commonDirectory(gitDirectory)
   const objects = join(common, "objects")
   const within = [gitDirectory, common].every((each) => isInside(realPath(each), realPath(root)))
-  if (!within && !(await isLinkedWorktree(root, gitDirectory, common)))
-    return `the repository is outside ${root}`
+  if (!within && !isLinkedWorktree(root, gitDirectory, common)) return `the repository is outside ${root}`
   if (entryAt(join(objects, "info", "alternates")))
     return "the repository uses the objects of another repository"
-  const entries = [...(await directoryEntries(objects)), ...(await directoryEntries(join(objects, "pack")))]
+  const entries = [...directoryEntries(objects), ...directoryEntries(join(objects, "pack"))]
   const leadsAway =
     realPath(objects) !== join(realPath(common), "objects") || entries.some((entry) => entry.isSymbolicLink())
   return leadsAway ? "the objects of the repository are outside it" : undefined
@@ -138,10 +151,10 @@ async function belongingProblem(root: string, gitDirectory: string): Promise<str
  * Returns true for a worktree that `git worktree add` created. Its git directory in the repository names the `.git`
  * file of the worktree.
  */
-async function isLinkedWorktree(root: string, gitDirectory: string, common: string): Promise<boolean> {
+function isLinkedWorktree(root: string, gitDirectory: string, common: string): boolean {
   const real = realPath(gitDirectory)
   const kept = basename(dirname(real)) === "worktrees" && dirname(dirname(real)) === realPath(common)
-  const back = kept ? await readIfThere(join(real, "gitdir")) : undefined
+  const back = kept ? readIfThere(join(real, "gitdir")) : undefined
   return (
     back !== undefined && realPath(resolve(real, back.replace(/\n$/, ""))) === realPath(join(root, ".git"))
   )
@@ -151,8 +164,8 @@ async function isLinkedWorktree(root: string, gitDirectory: string, common: stri
  * Returns why the index is a problem. The index determines whether git enters a submodule, even without a `.gitmodules`
  * file.
  */
-async function indexProblem(gitDirectory: string): Promise<string | undefined> {
-  const index = await readIndex(gitDirectory)
+function indexProblem(gitDirectory: string): string | undefined {
+  const index = readIndex(gitDirectory)
   if (!index) return "the index of the repository cannot be parsed"
   return index.submodules ? "the repository has submodules" : undefined
 }
@@ -161,25 +174,34 @@ async function indexProblem(gitDirectory: string): Promise<string | undefined> {
  * Returns the git directory: `.git` itself, or the directory that a `.git` file names. Returns undefined if git ignores
  * `.git` and searches the parent directory, and `unclear` if `.git` cannot be parsed.
  */
-async function findGitDirectory(root: string): Promise<string | "unclear" | undefined> {
+function findGitDirectory(root: string): string | "unclear" | undefined {
+  try {
+    return namedGitDirectory(root)
+  } catch (error) {
+    assertReadError(error)
+    return "unclear"
+  }
+}
+
+function namedGitDirectory(root: string): string | "unclear" | undefined {
   const path = join(root, ".git")
   const found = entryAt(path)
   if (!found) return undefined
   if (!found.isDirectory()) {
-    const target = /^gitdir: ([^\r\n\0]+)\n?$/.exec((await readIfThere(path)) ?? "")?.[1]
+    const target = /^gitdir: ([^\r\n\0]+)\n?$/.exec(readIfThere(path) ?? "")?.[1]
     if (target === undefined) return "unclear"
     const named = resolve(root, target)
-    return (await isRepository(named)) ? named : "unclear"
+    return isRepository(named) ? named : "unclear"
   }
   if (!entryAt(join(path, "HEAD"))) return undefined
-  return (await isRepository(path)) ? path : "unclear"
+  return isRepository(path) ? path : "unclear"
 }
 
 /** Returns true for a directory that every version of git accepts as a repository. */
-async function isRepository(directory: string): Promise<boolean> {
-  const head = (await readIfThere(join(directory, "HEAD"))) ?? ""
+function isRepository(directory: string): boolean {
+  const head = readIfThere(join(directory, "HEAD")) ?? ""
   if (!/^(?:ref: refs\/\S+|[0-9a-f]{40}|[0-9a-f]{64})\n?$/.test(head)) return false
-  const common = await commonDirectory(directory)
+  const common = commonDirectory(directory)
   return ["objects", "refs"].every((name) => entryAt(join(common, name))?.isDirectory() === true)
 }
 
@@ -187,16 +209,18 @@ async function isRepository(directory: string): Promise<boolean> {
  * Returns the directory with the configuration and the objects. For a linked worktree, this is the git directory of its
  * main repository.
  */
-async function commonDirectory(gitDirectory: string): Promise<string> {
-  const text = await readIfThere(join(gitDirectory, "commondir"))
+function commonDirectory(gitDirectory: string): string {
+  const text = readIfThere(join(gitDirectory, "commondir"))
   return text === undefined ? gitDirectory : resolve(gitDirectory, text.replace(/[\r\n]+$/, ""))
 }
 
-async function directoryEntries(directory: string): Promise<Dirent[]> {
-  return readdir(directory, { withFileTypes: true }).catch((error: unknown) => {
+function directoryEntries(directory: string): Dirent[] {
+  try {
+    return readdirSync(directory, { withFileTypes: true })
+  } catch (error) {
     ifMissing(error)
     return []
-  })
+  }
 }
 
 /**
@@ -211,9 +235,12 @@ function entryAt(path: string): Stats | undefined {
   }
 }
 
-async function readIfThere(path: string): Promise<string | undefined> {
-  return readFile(path, "utf8").catch(ifMissing)
+function readIfThere(path: string): string | undefined {
+  return readRegularFile(path, maxBytes)?.toString("utf8")
 }
+
+/** Maximum size of a file of the repository, in bytes. */
+const maxBytes = 16 * 1024 * 1024
 
 function ifMissing(error: unknown): undefined {
   const code = systemCode(error)

@@ -40,9 +40,11 @@ function fromRunner(runsAfter: string, words: readonly Word[]): Inner[] {
   if (runsAfter === "") return [{ kind: "among", words }]
   const marks = runsAfter.split("|")
   const operandAfter = (index: number) =>
-    words.slice(index + 1).find(({ text }) => !text.startsWith("-"))?.text
+    words.find(({ text }, at) => at > index && !text.startsWith("-"))?.text
   const at = words.findIndex(({ text }, index) =>
-    marks.some((mark) => mark === text || mark === `${text} ${operandAfter(index)}`),
+    marks.some(
+      (mark) => mark === text || (mark.startsWith(`${text} `) && mark === `${text} ${operandAfter(index)}`),
+    ),
   )
   return at === -1 ? [] : [{ kind: "among", words: words.slice(at + 1) }]
 }

@@ -1,6 +1,10 @@
-import { glob } from "node:fs/promises"
-import { isAbsolute } from "node:path"
+import { existsSync } from "node:fs"
+import { isAbsolute, join, resolve } from "node:path"
+import { isDirectory } from "../../util/file-system.ts"
+import { wildcardMatch } from "../../util/wildcard.ts"
+import type { Listing } from "../path-checks.ts"
 import { expandWord } from "./command-forms.ts"
+import { listDirectory, withoutSpan } from "./directory-files.ts"
 import { findProgram } from "./program-table.ts"
 import type { Word } from "./words.ts"
 
@@ -23,10 +27,7 @@ export function candidates(word: Word, home: string): string[] {
   // In `name=@file`, `from:to` or `type=bind,src=path`, any part between the separators may be a path.
   else if (!text.includes("://") && /[:@,=]/.test(text)) {
     const parts = text.split(/[=:,@]+/)
-    found.push(
-      ...parts.slice(text.startsWith("-") ? 1 : 0),
-      ...parts.slice(1).map((_, at) => tailAfter(text, at)),
-    )
+    found.push(...parts.slice(text.startsWith("-") ? 1 : 0), ...tailsAfterSeparators(text))
   }
   return found
     .filter((part) => part !== "" && isPossibleName(part))
@@ -34,20 +35,23 @@ export function candidates(word: Word, home: string): string[] {
 }
 
 /**
- * Returns the text after the separator with this index. The text may contain other separators, because file names can
- * contain them.
+ * Returns the text after each separator. It may contain other separators, because file names can contain them. Omits
+ * texts that are longer than a path can be.
  */
-function tailAfter(text: string, number: number): string {
-  const mark = [...text.matchAll(/[=:,@]+/g)][number]
-  return mark ? text.slice(mark.index + mark[0].length) : ""
+function tailsAfterSeparators(text: string): string[] {
+  const starts = [...text.matchAll(/[=:,@]+/g)].map(({ index, 0: mark }) => index + mark.length)
+  return starts.filter((start) => text.length - start <= maxPathLength).map((start) => text.slice(start))
 }
+
+/** Maximum length of a path (PATH_MAX on Linux). */
+const maxPathLength = 4_096
 
 /**
  * Returns false for a text that is longer than a path can be (PATH_MAX on Linux) or contains a name longer than
  * NAME_MAX.
  */
 export function isPossibleName(text: string): boolean {
-  return text.length <= 4_096 && text.split("/").every((segment) => Buffer.byteLength(segment) <= 255)
+  return text.length <= maxPathLength && text.split("/").every((segment) => Buffer.byteLength(segment) <= 255)
 }
 
 /** Returns the directory in which a glob starts. Returns undefined if `..` follows the first wildcard. */
@@ -112,18 +116,39 @@ const maxMatches = 300
 
 /**
  * Returns the files in a directory that match the glob `pattern` of a word. The paths are relative unless the glob is
- * absolute. Returns undefined if too many files match, or if the shell would split or expand a matching name. Unlike a
- * shell, includes hidden files.
+ * absolute. Returns undefined if too many files match, if the request cannot list more entries, or if the shell would
+ * split or expand a matching name. A bracket expression matches any text. Like a shell, `*` does not match hidden files.
+ * `**` matches directories at any depth, because some shells expand it.
  */
 export async function globFiles(
   pattern: string,
   directory: string,
-  { unquoted }: Word,
+  { word, listing }: { word: Word; listing: Listing },
 ): Promise<string[] | undefined> {
-  const found: string[] = []
-  for await (const name of glob(pattern, { cwd: directory })) {
-    if (found.length === maxMatches || (unquoted && /[\s*?[\]\\]/.test(name))) return undefined
-    found.push(name)
+  if (pattern.length > maxPathLength) return undefined
+  let found = [isAbsolute(pattern) ? "/" : ""]
+  for (const segment of pattern.split("/").filter((each) => each !== "" && each !== ".")) {
+    if (!/[*?[]/.test(segment)) {
+      found = found.map((path) => join(path, segment))
+      continue
+    }
+    const wide = withoutSpan(segment, "[", "]")
+    const next: string[] = []
+    const waiting = [...found]
+    for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+      const entries = await listDirectory(resolve(directory, path), listing)
+      if (!entries) return undefined
+      for (const entry of entries) {
+        if (entry.name.startsWith(".") && !segment.startsWith(".")) continue
+        if (wide === "**" && entry.isDirectory()) waiting.push(join(path, entry.name))
+        if (wildcardMatch(entry.name, wide)) next.push(join(path, entry.name))
+      }
+    }
+    // `**` also matches no directory at all.
+    found = wide === "**" ? [...found, ...next] : next
   }
-  return found
+  const ends = pattern.endsWith("/") ? isDirectory : existsSync
+  const existing = found.filter((path) => path !== "" && ends(resolve(directory, path)))
+  const expandsAgain = word.unquoted === true && existing.some((path) => /[\s*?[\]\\]/.test(path))
+  return existing.length > maxMatches || expandsAgain ? undefined : existing
 }

@@ -15,24 +15,38 @@ export interface ShellNode {
 /** Maximum depth of the tree. Deeper nodes have the type `too-deep`. */
 const maxDepth = 200
 
-/** Maximum time to parse a text, in ms. */
-const maxParseMs = 2_000
+/** Maximum number of nodes of a tree. A text with more nodes takes seconds to judge. */
+const maxNodes = 30_000
+
+/** The time, in ms, that remains for parsing a text and the texts inside it. */
+export interface ParseTime {
+  left: number
+}
 
 /**
- * Returns the syntax tree of a text in the language of bash, or undefined if the time limit is exceeded. Syntax errors
- * are nodes of the types `ERROR` and `MISSING`. The first call loads the parser.
+ * Returns the syntax tree of a text in the language of bash. Returns undefined if the remaining time is not sufficient
+ * or the tree has too many nodes. Subtracts the time that parsing takes. Syntax errors are nodes of the types `ERROR`
+ * and `MISSING`. The first call loads the parser.
  */
-export async function parseShell(text: string): Promise<ShellNode | undefined> {
+export async function parseShell(text: string, time: ParseTime): Promise<ShellNode | undefined> {
   loaded ??= loadParser()
   const parser = await loaded
-  const deadline = performance.now() + maxParseMs
+  const start = performance.now()
+  try {
+    return parseUntil(parser, text, start + time.left)
+  } finally {
+    time.left -= performance.now() - start
+  }
+}
+
+function parseUntil(parser: TreeSitterParser, text: string, deadline: number): ShellNode | undefined {
   const tree = parser.parse(text, null, { progressCallback: () => performance.now() > deadline })
   if (!tree) {
     parser.reset()
     return undefined
   }
   try {
-    return toPlain(tree.rootNode, 0)
+    return tree.rootNode.descendantCount > maxNodes ? undefined : toPlain(tree.rootNode, 0)
   } finally {
     tree.delete()
   }

@@ -1,6 +1,6 @@
 import { crudeForms } from "./crude-forms.ts"
 import { compose } from "./directories.ts"
-import { joinContinuations, layoutProblem, parseShell, type ShellNode } from "./parse.ts"
+import { joinContinuations, layoutProblem, type ParseTime, parseShell, type ShellNode } from "./parse.ts"
 import type { ShellPlan } from "./shell-plan.ts"
 import { walkCommands } from "./walk.ts"
 
@@ -9,6 +9,9 @@ export const maxCommandLength = 262_144
 
 /** Maximum nesting depth of shell texts. */
 const maxShellDepth = 8
+
+/** Maximum time to parse a text and all texts inside it, in ms. */
+const maxParseMs = 2_000
 
 const tooSlow = "it takes too long to analyze"
 
@@ -31,10 +34,10 @@ const kept = new Map<string, Promise<Readonly<ShellPlan>>>()
  * not modify them.
  */
 export function planCommand(text: string): Promise<Readonly<ShellPlan>> {
-  if (text.length > maxKeptLength) return planAt(text, 0)
+  if (text.length > maxKeptLength) return planAt(text, newTime())
   const known = kept.get(text)
   if (known) return known
-  const plan = planAt(text, 0)
+  const plan = planAt(text, newTime())
   kept.set(text, plan)
   for (const oldest of kept.keys()) {
     if (kept.size <= maxKept) break
@@ -54,12 +57,16 @@ function quoteDashes(text: string): string {
   )
 }
 
-async function planAt(original: string, depth: number): Promise<ShellPlan> {
+function newTime(): ParseTime {
+  return { left: maxParseMs }
+}
+
+async function planAt(original: string, time: ParseTime, depth = 0): Promise<ShellPlan> {
   const plan: ShellPlan = { commands: [], files: [], garbled: false }
   if (original.length > maxCommandLength) return { ...plan, opaque: "it is too long to analyze" }
   if (depth > maxShellDepth) return { ...plan, opaque: "it nests shells too deeply" }
   const text = quoteDashes(joinContinuations(original))
-  const tree: ShellNode | undefined = await parseShell(text)
+  const tree: ShellNode | undefined = await parseShell(text, time)
   if (!tree) return { ...plan, opaque: tooSlow }
 
   const found = walkCommands(tree, text)
@@ -72,7 +79,7 @@ async function planAt(original: string, depth: number): Promise<ShellPlan> {
   plan.garbled = misread !== undefined || found.garbled
 
   for (const inner of found.texts) {
-    const nested = await planAt(inner.text, depth + 1)
+    const nested = await planAt(inner.text, time, depth + 1)
     // The inner text starts in the directories of the outer command.
     const within = <T extends { directories?: readonly string[] }>(entry: T): T => ({
       ...entry,

@@ -208,13 +208,16 @@ function depthOf({ wrapper }: PlannedCommand): number {
 }
 
 /** Returns the working directories of a program that changes its directory first: `git -C here -C there`. */
-function startOf(at: Directories, words: readonly Word[]): Directories {
+function startOf(at: Directories, words: readonly Word[], depth = 0): Directories {
   const index = words.findIndex(({ text }) => text.startsWith("-C"))
   const word = words[index]
   const target = word?.text === "-C" ? words[index + 1] : word && { ...word, text: word.text.slice(2) }
   if (!target || words.slice(0, index).some(({ text }) => !text.startsWith("-"))) return at
-  return startOf(enter(at, [target]), words.slice(index + 2))
+  return depth < maxMoves ? startOf(enter(at, [target]), words.slice(index + 2), depth + 1) : undefined
 }
+
+/** Maximum number of `-C` options to follow. */
+const maxMoves = 8
 
 function innerCommand(
   inner: Extract<Inner, { kind: "argv" }>,

@@ -75,8 +75,8 @@ export function unknownWord(text: string): Word {
 function finish(draft: Draft): Word {
   const { text, mask } = draft
   const expands = /[*?[{~]/.test(mask)
-  const glob = expands && /[*?]|\[.+\]/s.test(mask)
-  const brace = expands && /\{[^}]*(?:,|\.\.).*\}/s.test(mask)
+  const glob = expands && (/[*?]/.test(mask) || hasBracketExpression(mask))
+  const brace = expands && hasBraceExpansion(mask)
   const word: Word = {
     text,
     span: expands || draft.dynamic || text.includes("*") ? spanOf(text, mask) : text,
@@ -98,13 +98,27 @@ function finish(draft: Draft): Word {
   return word
 }
 
+function hasBracketExpression(mask: string): boolean {
+  const start = mask.indexOf("[")
+  return start !== -1 && mask.indexOf("]", start + 2) !== -1
+}
+
+/** Returns true for a `{` that is followed by `,` or `..` and by a `}`. Tests each part once, so long masks are fast. */
+function hasBraceExpansion(mask: string): boolean {
+  return mask
+    .split("}")
+    .slice(0, -1)
+    .some((part) => /,|\.\./.test(part.slice(part.indexOf("{") + 1 || part.length)))
+}
+
 /** Returns the span of a word. A quoted `*` becomes `?`. Anything may follow an unquoted bracket or brace. */
 function spanOf(text: string, mask: string): string {
   let span = ""
+  const lastBracket = mask.lastIndexOf("]")
   for (let index = 0; index < text.length; index++) {
     const [character = "", role = ""] = [text[index], mask[index]]
     if (role === unknown) span = span.endsWith("*") ? span : `${span}*`
-    else if ((role === "[" && mask.includes("]", index)) || role === "{") return `${span}*`
+    else if ((role === "[" && index < lastBracket) || role === "{") return `${span}*`
     else if (role === quoted && character === "*") span += "?"
     else span += character
   }

@@ -75,7 +75,9 @@ async function writtenPaths(
   if (word.derived) return undefined
   if (word.glob) {
     const bases = absolutePaths(text, word, directories)?.map(globBase)
-    const found = await Promise.all((directories ?? []).map((directory) => globFiles(text, directory, word)))
+    const found = await Promise.all(
+      (directories ?? []).map((directory) => globFiles(text, directory, { word, listing: scope.listing })),
+    )
     if (!bases || found.includes(undefined)) return undefined
     const files = found.flatMap((each, at) =>
       (each ?? []).map((file) => resolve(directories?.[at] ?? "/", file)),
@@ -120,7 +122,12 @@ async function belowChecks(directory: string, { scope, policy }: WriteContext): 
   const isDenied = (path: string) =>
     judge(policy, "edit", [relativeToWorktree(path, scope), path]).action === "deny"
   for (const root of new Set([resolve(directory), realPath(directory)])) {
-    const [found] = (await filesNeedingPermission(root, { hidden: true, needsPermission: isDenied })) ?? []
+    const [found] =
+      (await filesNeedingPermission(root, {
+        hidden: true,
+        listing: scope.listing,
+        needsPermission: isDenied,
+      })) ?? []
     if (found !== undefined) return [asking(relativeToWorktree(found, scope))]
     const possible = possibleFilesBelow(root, scope, policy, "edit")
     if (possible.length > 0) return possible
@@ -140,11 +147,11 @@ function wholeCheck(directory: string, scope: CommandScope, policy: Policy): Che
 }
 
 /** Returns a check that asks if git tracks a file that a rule denies, or if the tracked files are unknown. */
-async function trackedChecks({ directories, scope, policy }: WriteContext): Promise<Check[]> {
+function trackedChecks({ directories, scope, policy }: WriteContext): Check[] {
   if (!directories) return [{ ...unknownRead("."), permission: "edit" }]
   const checks: Check[] = []
   for (const directory of directories) {
-    const [repository] = await trackedFiles([directory])
+    const [repository] = trackedFiles([directory])
     if (!repository?.paths) {
       checks.push(...possibleFilesBelow(repository?.root ?? directory, scope, policy, "edit"))
       continue

@@ -17,7 +17,11 @@ function put(path: string): void {
 }
 
 const secrets = (hidden: boolean) =>
-  filesNeedingPermission(root, { hidden, needsPermission: (path) => basename(path) === "secret" })
+  filesNeedingPermission(root, {
+    hidden,
+    needsPermission: (path) => basename(path) === "secret",
+    listing: { left: 100_000 },
+  })
 
 test("finds files at any depth, and hidden ones if asked for", async () => {
   const places = Array.from({ length: 100 }, (_, index) => `d${index}/e`)
@@ -39,7 +43,11 @@ test("judges no file of a directory with too many entries", async () => {
   for (let index = 0; index < 11; index++)
     for (let file = 0; file < 1_000; file++) put(`d${index}/${file === 7 ? "secret" : file}`)
   let judged = 0
-  const found = await filesNeedingPermission(root, { hidden: true, needsPermission: () => ++judged > 0 })
+  const found = await filesNeedingPermission(root, {
+    hidden: true,
+    needsPermission: () => ++judged > 0,
+    listing: { left: 100_000 },
+  })
   expect(found).toBeUndefined()
   expect(judged).toBe(0)
 })
@@ -47,9 +55,17 @@ test("judges no file of a directory with too many entries", async () => {
 test("finds nothing in a file", async () => {
   put("secret")
   expect(
-    await filesNeedingPermission(join(root, "secret"), { hidden: true, needsPermission: () => true }),
+    await filesNeedingPermission(join(root, "secret"), {
+      hidden: true,
+      needsPermission: () => true,
+      listing: { left: 100_000 },
+    }),
   ).toEqual([])
   expect(
-    await filesNeedingPermission(join(root, "none"), { hidden: true, needsPermission: () => true }),
+    await filesNeedingPermission(join(root, "none"), {
+      hidden: true,
+      needsPermission: () => true,
+      listing: { left: 100_000 },
+    }),
   ).toEqual([])
 })

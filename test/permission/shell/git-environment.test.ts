@@ -167,7 +167,7 @@ test.each(hostile)(
 
     const repository = createRepository()
     arrange(repository)
-    const problem = await repositoryProblem(repository.directory)
+    const problem = repositoryProblem(repository.directory)
     if (problem === undefined) expect(runAll(repository, hardenedGitEnvironment())).toBe(false)
   },
 )
@@ -178,12 +178,12 @@ test("finds no problem in a plain repository, below its root and in a linked wor
   git("worktree", "add", "-q", join(directory, "linked"))
   mkdirSync(join(directory, "src"))
   for (const place of [directory, join(directory, "src"), join(directory, "linked")]) {
-    expect(await repositoryProblem(place)).toBeUndefined()
+    expect(repositoryProblem(place)).toBeUndefined()
   }
 })
 
 test("finds no problem outside a repository", async () => {
-  expect(await repositoryProblem(temporaryDirectory())).toBeUndefined()
+  expect(repositoryProblem(temporaryDirectory())).toBeUndefined()
 })
 
 test.each([
@@ -198,7 +198,7 @@ test.each([
 ])("%s is not plain", async (_, arrange) => {
   const directory = temporaryDirectory()
   arrange(directory)
-  expect(await repositoryProblem(directory)).toBeTypeOf("string")
+  expect(repositoryProblem(directory)).toBeTypeOf("string")
 })
 
 /** A repository in which git runs a filter that leaves the marker, whatever the environment. */
@@ -265,7 +265,7 @@ const misleading: [name: string, arrange: (directory: string, marker: string) =>
 test.each(misleading)("finds a problem in %s", async (_, arrange) => {
   const marker = join(temporaryDirectory(), "marker")
   const place = arrange(temporaryDirectory(), marker)
-  expect(await repositoryProblem(place)).toBeTypeOf("string")
+  expect(repositoryProblem(place)).toBeTypeOf("string")
   spawnSync("git", ["status"], { cwd: place, env: { ...base, ...hardenedGitEnvironment() } })
   expect(existsSync(marker)).toBe(true)
 })
@@ -314,7 +314,7 @@ test.each(foreign)(
     const { directory } = createRepository()
     const place = temporaryDirectory()
     arrange(place, join(directory, ".git"))
-    expect(await repositoryProblem(place)).toBeTypeOf("string")
+    expect(repositoryProblem(place)).toBeTypeOf("string")
   },
 )
 

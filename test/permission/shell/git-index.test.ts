@@ -29,30 +29,30 @@ describe("trackedPaths", () => {
   test.each(["2", "4"])("reads an index of version %s", async (version) => {
     const directory = repository(files)
     git(directory, "update-index", "--index-version", version)
-    expect((await trackedPaths(join(directory, ".git")))?.sort()).toEqual([...files].sort())
+    expect(trackedPaths(join(directory, ".git"))?.sort()).toEqual([...files].sort())
   })
 
   test("reads entries with extended flags", async () => {
     const directory = repository(files)
     writeFileSync(join(directory, "later"), "")
     git(directory, "add", "--intent-to-add", "later")
-    expect(await trackedPaths(join(directory, ".git"))).toHaveLength(files.length + 1)
+    expect(trackedPaths(join(directory, ".git"))).toHaveLength(files.length + 1)
   })
 
   test("returns nothing where nothing was added", async () => {
-    expect(await trackedPaths(join(repository([]), ".git"))).toEqual([])
+    expect(trackedPaths(join(repository([]), ".git"))).toEqual([])
   })
 
   test("returns undefined for a split index, another hash, and a file that is not an index", async () => {
     const split = repository(files)
     git(split, "update-index", "--split-index")
-    expect(await trackedPaths(join(split, ".git"))).toBeUndefined()
+    expect(trackedPaths(join(split, ".git"))).toBeUndefined()
     const other = repository(files, "--object-format=sha256")
-    expect(await trackedPaths(join(other, ".git"))).toBeUndefined()
+    expect(trackedPaths(join(other, ".git"))).toBeUndefined()
     const broken = repository(files)
     for (const bytes of ["", "DIRC", "DIRC\0\0\0\u0002\0\0\u00ff\u00ff"]) {
       writeFileSync(join(broken, ".git/index"), bytes)
-      expect(await trackedPaths(join(broken, ".git"))).toBeUndefined()
+      expect(trackedPaths(join(broken, ".git"))).toBeUndefined()
     }
   })
 })

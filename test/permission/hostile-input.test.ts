@@ -1,0 +1,91 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: texts for a shell, not templates
+import { execFileSync, spawnSync } from "node:child_process"
+import { mkdirSync, rmSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { knownPrograms } from "../../src/permission/shell/read-only.ts"
+import { harness, policyOf, scopeOf, temporaryDirectory } from "./support.ts"
+
+const rules = {
+  bash: { "*": "allow", "rm *": "deny", "a*b*c*d*e": "deny" },
+  read: { "secret/**": "deny", "*.key*x": "deny" },
+  edit: { "gen/**": "deny" },
+} as const
+
+const many = 50_000
+const list = (count: number, write: (index: number) => string, separator = " ") =>
+  Array.from({ length: count }, (_, index) => write(index)).join(separator)
+
+/** Texts for which a check takes minutes or hours if its time grows with the square of their length. */
+const slow: Record<string, string> = {
+  "open braces": `echo ${"{a,".repeat(60_000)}`,
+  "open brackets": `echo x${"[".repeat(many)}*`,
+  "dots in a path": `cat a/${"./".repeat(many)}x`,
+  "separators in a word": `x ${"a=".repeat(many)}`,
+  "separators in code": `python3 -c '${"a=b,c:".repeat(many / 3)}'`,
+  "quotes in code": `python3 -c '${'"'.repeat(many)}'`,
+  "quoted words": `python3 -c ${`'"' `.repeat(20_000)}`,
+  options: `git ${list(6_000, (i) => `-c a.b${i}=c`)} log`,
+  "moving options": `git ${"-C a ".repeat(10_000)}log`,
+  wrappers: `${"xargs ".repeat(20_000)}ls`,
+  words: `rm ${list(25_000, (i) => `f${i}`)}`,
+  commands: list(5_000, (i) => `cp a${i} b${i}`, "; "),
+  "nested texts": `${"bash -c '".repeat(200)}ls`,
+  "unclear syntax": `curl ${"|".repeat(many)}`,
+  "globs over the file system": list(60, (i) => `cat /**/x${i}*`, "; "),
+  "repeated directories": `grep -r x ${list(3_000, (i) => `/usr${"/".repeat((i % 9) + 1)}lib`)}`,
+  "wildcards in a name": `cat ${"*a".repeat(120)}b`,
+}
+
+describe("hostile input", () => {
+  test.each(Object.keys(slow))("judges a long text in bounded time: %s", async (name) => {
+    const text = slow[name] ?? ""
+    const worktree = temporaryDirectory()
+    writeFileSync(join(worktree, "a".repeat(250)), "")
+    for (const user of [{}, rules]) {
+      const request = { permission: "bash", patterns: [text] }
+      const verdict = await harness().permission.check(request, scopeOf(policyOf(user), worktree))
+      expect(["allow", "ask", "deny"]).toContain(verdict.action)
+    }
+    await knownPrograms(text)
+  })
+
+  const hasPipes = spawnSync("mkfifo", ["--version"]).status === 0
+  const files = [".git", ".gitignore", ".git/index", ".git/config", ".git/HEAD", ".git/commondir"]
+  test.skipIf(!hasPipes).each([...files, ".git/info/exclude", ".env", ".git/objects/info/alternates"])(
+    "does not wait for a pipe in place of %s (needs mkfifo)",
+    async (name) => {
+      const worktree = temporaryDirectory()
+      if (name !== ".git") execFileSync("git", ["init", "-q"], { cwd: worktree })
+      mkdirSync(dirname(join(worktree, name)), { recursive: true })
+      rmSync(join(worktree, name), { recursive: true, force: true })
+      execFileSync("mkfifo", [join(worktree, name)])
+
+      const { permission } = harness()
+      const judge = (text: string) =>
+        permission.check({ permission: "bash", patterns: [text] }, scopeOf(policyOf({}), worktree))
+      if (name.startsWith(".git/") && !name.includes("info/ex")) {
+        expect((await judge("git status")).action).toBe("ask")
+        expect((await judge("git diff")).action).toBe("ask")
+      }
+      await judge("rg x")
+      await judge("grep -r x .")
+    },
+  )
+
+  test.skipIf(!hasPipes)(
+    "asks for a search that may read secrets because of an unknown ignore file",
+    async () => {
+      const worktree = temporaryDirectory()
+      writeFileSync(join(worktree, ".env"), "KEY=1")
+      const judge = () =>
+        harness().permission.check(
+          { permission: "bash", patterns: ["rg KEY"] },
+          scopeOf(policyOf({}), worktree),
+        )
+      expect((await judge()).action).toBe("allow")
+      execFileSync("mkfifo", [join(worktree, ".ignore")])
+      expect((await judge()).action).toBe("ask")
+    },
+  )
+})
