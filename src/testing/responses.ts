@@ -1,4 +1,4 @@
-import { argumentsText, callID, pieces, type Reply, usageOf } from "./reply.ts"
+import { argumentsText, callID, pieces, type Reply, type ScriptedCall, usageOf } from "./reply.ts"
 import { type Asked, type EventStream, namedEvent, type WireFormat } from "./wire-format.ts"
 
 /** OpenAI's Responses API. A reply becomes a reasoning item, a message, and function calls, in this order. */
@@ -35,7 +35,7 @@ function outputItems(reply: Reply, asked: Asked): Item[] {
   const thoughts = reply.reasoning === undefined ? [] : [reasoning(asked.index, reply.reasoning)]
   const texts = reply.text === undefined ? [] : [message(`msg_${asked.index}`, reply.text)]
   const calls = (reply.calls ?? []).map((call, position) =>
-    functionCall(callID(call, asked.index, position), call.name, argumentsText(call)),
+    functionCall(callID(call, asked.index, position), call),
   )
   return [...thoughts, ...texts, ...calls]
 }
@@ -55,9 +55,18 @@ function message(id: string, text: string) {
   return { type: "message" as const, id, role: "assistant", status: "completed", content }
 }
 
-function functionCall(call_id: string, name: string, text: string) {
-  const id = `fc_${call_id}`
-  return { type: "function_call" as const, id, call_id, name, arguments: text, status: "completed" }
+function functionCall(call_id: string, call: ScriptedCall) {
+  const { name, namespace } = call
+  const type = "function_call" as const
+  return {
+    type,
+    id: `fc_${call_id}`,
+    call_id,
+    name,
+    namespace,
+    arguments: argumentsText(call),
+    status: "completed",
+  }
 }
 
 function emptied({ type }: Item): object {
