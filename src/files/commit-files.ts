@@ -1,4 +1,5 @@
-import { copyFile, link, rename, rm, rmdir } from "node:fs/promises"
+import { lstatSync } from "node:fs"
+import { copyFile, link, mkdir, readdir, readlink, rename, rm, rmdir, symlink } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { temporaryName } from "../util/file-system.ts"
@@ -15,6 +16,10 @@ export interface FileStep {
   exists: boolean
   /** New content. Undefined to delete the file. */
   bytes: Uint8Array | undefined
+  /** True to create a symbolic link whose target is `bytes`. */
+  link?: boolean
+  /** True to replace a directory that contains no file after the deletions of the change. */
+  overDirectory?: boolean
   /** Path of the file whose mode and owner the new file gets. Default: `path`. */
   like?: string
   /** Called directly before the change. If it throws, all files are restored. */
@@ -33,7 +38,8 @@ export class RollbackError extends TackleError {
 /**
  * Makes all changes or none. Writes and syncs all new content to temporary files first, so that a full disk fails
  * early. Then renames these files, and deletes files last. If a change fails, restores earlier files with the same
- * content, mode, times and inodes, and removes new directories. Links inserted meanwhile have no effect. Returns the
+ * content, mode, times and inodes, and removes new directories. A file may replace a directory that contains only files
+ * that the same change deletes, and the reverse. Links inserted meanwhile have no effect. Returns the
  * stamps of the written files by path. Throws `MovedPathError` with nothing changed, system errors, errors of the checks, and {@link
  * RollbackError} if restoring fails.
  */
@@ -46,13 +52,26 @@ export async function commitFiles(
   const undo: Undo[] = []
   const needed = new Set<string>()
   const directories = openDirectories()
+  const early = new Map(
+    steps.flatMap((step) => {
+      const replaced = step.bytes === undefined ? replacementOf(step, steps) : undefined
+      return replaced ? [[step, replaced] as const] : []
+    }),
+  )
   try {
+    for (const [{ path, check }, { path: replacement }] of early) {
+      await check?.()
+      await removeEarly(path, directories.place(replacement, undo), { undo, temporary })
+    }
+    for (const { path, overDirectory } of steps)
+      if (overDirectory) await clearDirectory(directories.place(path, undo), undo)
     for (const step of steps) {
+      if (early.has(step)) continue
       const place = directories.place(step.path, undo)
       if (step.bytes === undefined) continue
       const like = step.like === undefined ? place : directories.place(step.like, undo)
       const beside = temporary.beside(place)
-      staged.set(step, { beside, stamp: await stageFile(beside.now, step.bytes, like.now) })
+      staged.set(step, { beside, stamp: await stage(beside.now, step, step.bytes, like.now) })
     }
     for (const [{ path, exists, check }, { beside }] of staged) {
       const place = directories.place(path, undo)
@@ -60,8 +79,9 @@ export async function commitFiles(
       if (exists) await replace(place, beside, { undo, temporary })
       else await put(place, beside, undo)
     }
-    for (const { path, bytes, check } of steps) {
-      if (bytes !== undefined) continue
+    for (const step of steps) {
+      const { path, bytes, check } = step
+      if (bytes !== undefined || early.has(step)) continue
       await check?.()
       await remove(directories.place(path, undo), { undo, temporary })
     }
@@ -80,6 +100,69 @@ export async function commitFiles(
   }
 }
 
+/**
+ * Returns the step that creates a file at a directory of the deleted file, or a file below the deleted file. The file must
+ * then be deleted first.
+ */
+function replacementOf({ path }: FileStep, steps: readonly FileStep[]): FileStep | undefined {
+  const created = (other: FileStep) => other.bytes !== undefined
+  const below = steps.find((other) => created(other) && other.path.startsWith(`${path}/`))
+  return below
+    ? { ...below, path }
+    : steps.find((other) => created(other) && path.startsWith(`${other.path}/`))
+}
+
+/** Deletes a file whose directory may not survive. The backup is in the directory of `beside`. */
+async function removeEarly(
+  path: string,
+  beside: HeldPath,
+  { undo, temporary }: { undo: Undo[]; temporary: TemporaryFiles },
+): Promise<void> {
+  const backup = temporary.beside(beside, { backupOf: path })
+  const move = async (from: (entry: string) => string, to: (entry: string) => string) => {
+    const parent = openPinnedDirectory(dirname(path), { make: false })
+    try {
+      const entry = parent.entry(basename(path))
+      await rename(from(entry), to(entry))
+    } finally {
+      parent.close()
+    }
+  }
+  await move(
+    (entry) => entry,
+    () => backup.now,
+  )
+  const run = () =>
+    move(
+      () => backup.now,
+      (entry) => entry,
+    )
+  undo.push({ what: showName(path), backup, run })
+}
+
+/** Removes a directory that contains only empty directories. Does nothing for anything else. */
+async function clearDirectory({ named, now }: HeldPath, undo: Undo[]): Promise<void> {
+  const found = lstatSync(now, { throwIfNoEntry: false })
+  if (!found?.isDirectory()) return
+  for (const name of await readdir(now))
+    await clearDirectory({ named: join(named, name), now: join(now, name) }, undo)
+  await rmdir(now)
+  const run = () => mkdir(now, { mode: found.mode & 0o7777 }).then(() => {})
+  undo.push({ what: `the directory ${showName(named)}`, run })
+}
+
+/** Creates the temporary file or link of a step. */
+async function stage(
+  temporary: string,
+  { link: isLink }: FileStep,
+  bytes: Uint8Array,
+  like: string,
+): Promise<FileStamp> {
+  if (!isLink) return stageFile(temporary, bytes, like)
+  await symlink(Buffer.from(bytes).toString(), temporary)
+  return { size: bytes.length, mtimeMs: 0 }
+}
+
 /** A complete temporary file in the same directory as its destination. */
 interface StagedFile {
   beside: HeldPath
@@ -91,10 +174,10 @@ function createTemporaryFiles(trackTemporary: TrackTemporary) {
   const noted: { file: HeldPath; record: TrackedTemporary }[] = []
   return {
     /** Returns a new path in the directory of the given file, and records it as a temporary file. */
-    beside({ named, now }: HeldPath, { backup = false } = {}): HeldPath {
+    beside({ named, now }: HeldPath, { backupOf }: { backupOf?: string } = {}): HeldPath {
       const name = temporaryName()
       const file = { named: join(dirname(named), name), now: join(dirname(now), name) }
-      noted.push({ file, record: trackTemporary({ path: file.named, backupOf: backup ? named : undefined }) })
+      noted.push({ file, record: trackTemporary({ path: file.named, backupOf }) })
       return file
     },
     /**
@@ -144,8 +227,8 @@ function openDirectories() {
   }
 }
 
-/** Removes a directory. Keeps it if it is not empty or has moved. */
-async function removeEmpty(path: string): Promise<void> {
+/** Removes a directory. Keeps it if it is not empty or has moved. Throws other system errors. */
+export async function removeEmpty(path: string): Promise<void> {
   try {
     const parent = openPinnedDirectory(dirname(path), { make: false })
     try {
@@ -165,7 +248,7 @@ async function replace(
   { now: next }: HeldPath,
   { undo, temporary }: { undo: Undo[]; temporary: TemporaryFiles },
 ): Promise<void> {
-  const backup = temporary.beside(place, { backup: true })
+  const backup = temporary.beside(place, { backupOf: place.named })
   await keep(place.now, backup.now)
   undo.push({ what: showName(place.named), backup, run: () => rename(backup.now, place.now) })
   await rename(next, place.now)
@@ -176,6 +259,8 @@ async function replace(
  * support hard links.
  */
 async function keep(path: string, backup: string): Promise<void> {
+  // Some systems would link to the target.
+  if (lstatSync(path).isSymbolicLink()) return symlink(await readlink(path), backup)
   try {
     await link(path, backup)
   } catch (error) {
@@ -194,7 +279,7 @@ async function remove(
   place: HeldPath,
   { undo, temporary }: { undo: Undo[]; temporary: TemporaryFiles },
 ): Promise<void> {
-  const backup = temporary.beside(place, { backup: true })
+  const backup = temporary.beside(place, { backupOf: place.named })
   await rename(place.now, backup.now)
   undo.push({ what: showName(place.named), backup, run: () => rename(backup.now, place.now) })
 }

@@ -1,7 +1,17 @@
-import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, type Stats } from "node:fs"
-import { basename, join } from "node:path"
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  readlinkSync,
+  type Stats,
+} from "node:fs"
+import { basename, dirname, join } from "node:path"
 import type { FileChange, FileVersion } from "../schema/part.ts"
 import { systemCode } from "../util/errors.ts"
+import { realPath } from "../util/paths.ts"
 import { hashOf } from "./content-store.ts"
 import { heavyDirectories } from "./ignore-rules.ts"
 import { walk } from "./walk.ts"
@@ -23,10 +33,14 @@ export const defaultScanLimits: ScanLimits = {
   totalBytes: 32 * 1024 * 1024,
 }
 
-/** State of a regular file at the time of a scan. */
+/** State of a regular file or symbolic link at the time of a scan. */
 export interface ScannedFile {
-  /** Permission bits. */
-  mode: number
+  /** Permission bits. Undefined for a link. */
+  mode?: number
+  /** True for a link. Its target is in `bytes`. */
+  link?: true
+  /** Stays the same if the file is moved. */
+  inode: number
   /** Absent if a limit was exceeded or the file could not be read. */
   bytes?: Uint8Array
   /** Differs if the content changed or the file was replaced. */
@@ -35,9 +49,10 @@ export interface ScannedFile {
   settled: boolean
 }
 
-/** The regular files of a directory tree, by absolute path. */
+/** The regular files and symbolic links of a directory tree, by absolute path. */
 export interface Scan {
   files: ReadonlyMap<string, ScannedFile>
+  directories: ReadonlySet<string>
   /** True if the entry limit was reached. */
   limited: boolean
   /** Absolute paths of the directories and files that could not be inspected. */
@@ -46,13 +61,14 @@ export interface Scan {
 
 /**
  * Scans every file below `root` that the search tools do not ignore. Does not read files that are unchanged since
- * `known`. Skips links, empty directories and the directory `leaveOut`. Throws system errors for the root directory.
+ * `known`. Does not follow links, and skips the directory `leaveOut`. Throws system errors for the root directory.
  */
 export async function scanTree(
   root: string,
   { limits, known, leaveOut }: { limits: ScanLimits; known?: Scan; leaveOut: string },
 ): Promise<Scan> {
   const files = new Map<string, ScannedFile>()
+  const directories = new Set([root])
   const unreadable: string[] = []
   let entries = 0
   let room = limits.totalBytes
@@ -65,17 +81,21 @@ export async function scanTree(
   })
   for await (const { path: below, kind } of entriesBelow) {
     entries += 1
-    if (entries > limits.entries) return { files, limited: true, unreadable }
-    if (kind !== "file") continue
+    if (entries > limits.entries) return { files, directories, limited: true, unreadable }
     const path = join(root, below)
+    if (kind === "directory") directories.add(path)
+    if (kind !== "file" && kind !== "link") continue
     const stats = statOf(path)
     if (stats === "unknown") unreadable.push(path)
-    if (typeof stats === "string" || !stats.isFile()) continue
-    const file = scanFile(path, stats, Math.min(limits.fileBytes, room), known?.files.get(path))
+    if (typeof stats === "string") continue
+    const file = stats.isSymbolicLink()
+      ? scanLink(path, stats)
+      : stats.isFile() && scanFile(path, stats, Math.min(limits.fileBytes, room), known?.files.get(path))
+    if (!file) continue
     room -= file.bytes?.length ?? 0
     files.set(path, file)
   }
-  return { files, limited: false, unreadable }
+  return { files, directories, limited: false, unreadable }
 }
 
 /** Returns the state of a path without following a link at its end. Never throws, whatever a command left there. */
@@ -97,13 +117,28 @@ function statOf(path: string): Stats | "missing" | "unknown" {
 const clockTickMs = 20
 
 function scanFile(path: string, stats: Stats, maxBytes: number, known: ScannedFile | undefined): ScannedFile {
-  const { ino, size, mtimeMs, ctimeMs, mode } = stats
-  const signature = `${ino} ${size} ${mtimeMs} ${ctimeMs}`
+  const { ino: inode, mode, ctimeMs } = stats
+  const signature = signatureOf(stats)
   const settled = Date.now() - ctimeMs > clockTickMs
   const same = known?.settled && known.signature === signature && known.bytes
   const bytes = same || readSmall(path, maxBytes)
-  const file: ScannedFile = { mode: mode & 0o7777, signature, settled }
+  const file: ScannedFile = { mode: mode & 0o7777, inode, signature, settled }
   return bytes && bytes.length <= maxBytes ? { ...file, bytes } : file
+}
+
+function signatureOf({ ino, size, mtimeMs, ctimeMs }: Stats): string {
+  return `${ino} ${size} ${mtimeMs} ${ctimeMs}`
+}
+
+/** Returns undefined if the link was removed in the meantime. */
+function scanLink(path: string, stats: Stats): ScannedFile | undefined {
+  try {
+    const bytes = readlinkSync(path, "buffer")
+    return { link: true, inode: stats.ino, bytes, signature: signatureOf(stats), settled: false }
+  } catch (error) {
+    if (systemCode(error) === undefined) throw error
+    return undefined
+  }
 }
 
 /** Returns the bytes, or undefined if the path is too large, no longer a file, or unreadable. */
@@ -133,8 +168,8 @@ export interface SeenChange {
 export interface ScanDifference {
   changes: SeenChange[]
   /**
-   * Paths of files that appeared but are not new, because they were moved here or previously ignored. Their earlier
-   * state is unknown.
+   * Paths of files that appeared but are not new, because they were previously ignored or moved here from a place that is
+   * not scanned. Their earlier state is unknown.
    */
   appeared: string[]
   /** Paths of known files whose state after the command cannot be determined. */
@@ -143,20 +178,26 @@ export interface ScanDifference {
 
 /**
  * Compares a scan before a command with one after it. `since` is the start of the command, in milliseconds since the
- * epoch.
+ * epoch. Reads moved and new files of up to `keepBytes` bytes that the scans did not keep.
  */
-export function compareScans(before: Scan, after: Scan, since: number): ScanDifference {
+export function compareScans(before: Scan, after: Scan, since: number, keepBytes: number): ScanDifference {
   const changes: SeenChange[] = []
   const appeared: string[] = []
   const unknown: string[] = []
+  const origins = new Map([...before.files].map(([path, { inode }]) => [inode, path]))
+  const moved = new Map<string, string>()
   for (const [path, now] of after.files) {
     const old = before.files.get(path)
+    const origin = origins.get(now.inode)
+    if (origin !== undefined && !after.files.has(origin)) moved.set(origin, path)
     if (old) {
       if (!isSame(old, now)) changes.push(changed(path, old, now))
-    } else if (wasScanned(path, before) && isNew(statOf(path), since)) {
-      const change: FileChange = { path, after: versionOf(now) }
+    } else if (wasScanned(path, before) && (moved.get(origin ?? "") === path || isNew(path, since, origin))) {
+      const bytes = now.bytes ?? readSmall(path, keepBytes)
+      const change: FileChange = { path, after: versionOf({ ...now, bytes }) }
+      change.directory = topmostMissing(path, before)
       // Without the bytes, undo could not check whether the file is still the same.
-      if (!now.bytes) change.fixed = "too-large"
+      if (!bytes) change.fixed = "too-large"
       changes.push({ change, bytes: undefined })
     } else {
       appeared.push(path)
@@ -167,9 +208,30 @@ export function compareScans(before: Scan, after: Scan, since: number): ScanDiff
     if (after.files.has(path)) continue
     const stats = statOf(path)
     if (stats === "unknown") unknown.push(path)
-    else if (stats === "missing" || !stats.isFile()) changes.push(changed(path, old, undefined))
+    // The third condition: a directory of the path was replaced by a link.
+    else if (
+      stats === "missing" ||
+      !(stats.isFile() || stats.isSymbolicLink()) ||
+      realPath(dirname(path)) !== dirname(path)
+    ) {
+      const now = moved.get(path)
+      const bytes = old.bytes ?? (now === undefined ? undefined : readSmall(now, keepBytes))
+      const gone = changed(path, { ...old, bytes }, undefined)
+      gone.change.directory = topmostMissing(path, after)
+      changes.push(gone)
+    }
   }
   return { changes, appeared, unknown }
+}
+
+/** Returns the topmost directory of the path that is not in the scan. */
+function topmostMissing(path: string, { directories }: Scan): string | undefined {
+  let missing: string | undefined
+  for (let directory = dirname(path); !directories.has(directory); directory = dirname(directory)) {
+    if (directory === dirname(directory)) return undefined
+    missing = directory
+  }
+  return missing
 }
 
 /** Returns true if the scan would have found a file at this path. */
@@ -178,7 +240,7 @@ function wasScanned(path: string, { limited, unreadable }: Scan): boolean {
 }
 
 function isSame(a: ScannedFile, b: ScannedFile): boolean {
-  if (a.mode !== b.mode) return false
+  if (a.mode !== b.mode || a.link !== b.link) return false
   if (a.bytes && b.bytes) return a.bytes === b.bytes || Buffer.compare(a.bytes, b.bytes) === 0
   return a.signature === b.signature
 }
@@ -191,14 +253,19 @@ function changed(path: string, old: ScannedFile, now: ScannedFile | undefined): 
 }
 
 /** Returns the version of a scanned file. Without bytes the hash is empty and matches no stored content. */
-function versionOf({ bytes, mode }: ScannedFile): FileVersion {
-  return { hash: bytes ? hashOf(bytes) : "", mode }
+function versionOf({ bytes, mode, link }: Pick<ScannedFile, "bytes" | "mode" | "link">): FileVersion {
+  return { hash: bytes ? hashOf(bytes) : "", mode, link }
 }
 
-/** Returns true if the file was created since `since`. False for a moved file, because it keeps its birth time. */
-function isNew(stats: ReturnType<typeof statOf>, since: number): boolean {
+/**
+ * Returns true if the path was created since `since`: as a new file, or as a second name of the file at `origin`. A file
+ * that was moved here from elsewhere keeps its birth time.
+ */
+function isNew(path: string, since: number, origin: string | undefined): boolean {
+  const stats = statOf(path)
   if (typeof stats === "string") return false
   const { ctimeMs, birthtimeMs } = stats
+  if (ctimeMs <= since - clockTickMs) return false
   // File systems without birth times report 0 or the time of the last change.
-  return ctimeMs > since - clockTickMs && (birthtimeMs === 0 || birthtimeMs > since - clockTickMs)
+  return origin !== undefined || birthtimeMs === 0 || birthtimeMs > since - clockTickMs
 }

@@ -133,7 +133,7 @@ async function remove(
     try {
       const place = directory.entry(basename(path))
       const found = lstatSync(place, { bigint: true, throwIfNoEntry: false })
-      if (!found?.isFile()) return
+      if (!found?.isFile() && !found?.isSymbolicLink()) return
       if (backupOf !== undefined && !isSame(found, backupOf) && !(await isKept(place)))
         throw new OldBytesLeftError(path, backupOf)
       await rm(place, { force: true })

@@ -1,9 +1,11 @@
 import { lstatSync } from "node:fs"
+import { dirname } from "node:path"
 import { planCommand } from "../permission/shell/plan.ts"
 import { proveReadOnly } from "../permission/shell/read-only.ts"
 import type { FileChange, FileVersion } from "../schema/part.ts"
 import { throwIfAborted } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
+import { RollbackError } from "./commit-files.ts"
 import { type ContentStore, hashOf } from "./content-store.ts"
 import { compareScans, type Scan, type ScanLimits, scanTree } from "./scan.ts"
 
@@ -72,7 +74,7 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
       return
     }
     const { before, fixed } = known
-    const next: FileChange = { path: change.path }
+    const next: FileChange = { path: change.path, directory: known.directory ?? change.directory }
     if (before) next.before = before
     if (change.after) next.after = change.after
     const cause = isSameBytes(known.after, change.before) ? (fixed ?? change.fixed) : "mixed"
@@ -142,11 +144,16 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
     after: Scan,
     { since, texts, byTools }: { since: number; texts: readonly string[]; byTools: ReadonlySet<string> },
   ): Promise<boolean> {
-    const { changes, appeared, unknown } = compareScans(before, after, since)
+    const { changes, appeared, unknown } = compareScans(before, after, since, contents.fileBytes)
     for (const { change, bytes } of changes) {
       const known = entries.get(change.path)
       if (known && byTools.has(change.path) && isSameBytes(known.after, change.after)) continue
-      if (bytes && (await contents.put(bytes)) === undefined) change.fixed = "too-large"
+      try {
+        if (bytes && (await contents.put(bytes)) === undefined) change.fixed = "too-large"
+      } catch (error) {
+        change.fixed = "unstored"
+        describe(texts, `the old content of ${change.path} could not be stored (${errorMessage(error)})`)
+      }
       add(change)
     }
     if (before.limited || after.limited)
@@ -189,8 +196,11 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
       try {
         return await work()
       } catch (error) {
+        // After a failed rollback, some of the changes may have been made.
+        if (!(error instanceof RollbackError)) for (const { path } of changes) entries.delete(path)
         for (const entry of previous) entries.set(entry.path, entry)
-        if (previous.length > 0) await store()
+        // The error of the change is more important than an error of the record.
+        await store().catch(() => {})
         throw error
       }
     },
@@ -245,11 +255,19 @@ async function keep(
     if (hash === undefined) change.fixed = "too-large"
   }
   if (next) change.after = { hash: hashOf(next), ...bits }
+  if (!bytes) change.directory = topmostMissing(path)
   return change
 }
 
+/** Returns the topmost directory of the path that does not exist. */
+function topmostMissing(path: string): string | undefined {
+  const directory = dirname(path)
+  if (lstatSync(directory, { throwIfNoEntry: false })) return undefined
+  return topmostMissing(directory) ?? directory
+}
+
 function isSameBytes(a: FileVersion | undefined, b: FileVersion | undefined): boolean {
-  return a?.hash === b?.hash
+  return a?.hash === b?.hash && a?.link === b?.link
 }
 
 function isChange({ before, after, fixed }: FileChange): boolean {

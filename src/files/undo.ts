@@ -1,8 +1,9 @@
-import { chmod, lstat, readFile } from "node:fs/promises"
+import { chmod, lstat, readdir, readFile, readlink } from "node:fs/promises"
+import { dirname, join } from "node:path"
 import type { FileChange, FileVersion } from "../schema/part.ts"
-import { systemCode, TackleError } from "../util/errors.ts"
+import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { realPath } from "../util/paths.ts"
-import { commitFiles, type FileStep } from "./commit-files.ts"
+import { commitFiles, type FileStep, removeEmpty } from "./commit-files.ts"
 import { type ContentStore, hashOf } from "./content-store.ts"
 import type { TrackTemporary } from "./temporary-files.ts"
 
@@ -17,7 +18,7 @@ export interface RestoredFile {
 export interface RefusedFile {
   path: string
   /** `skipped` means that the user asked to skip all files of the turn. */
-  why: "changed" | "mixed" | "too-large" | "not-kept" | "skipped"
+  why: "changed" | "mixed" | "too-large" | "unstored" | "not-kept" | "unreadable" | "skipped"
 }
 
 /** Some files cannot be restored, so no file was changed. */
@@ -49,6 +50,8 @@ const reasons: Record<RefusedFile["why"], string> = {
   changed: "it has changed since",
   mixed: "another program changed it during the turn",
   "too-large": "it was too large to store",
+  unstored: "its old content could not be stored",
+  unreadable: "it cannot be read. Check the permissions of its directories",
   "not-kept": "its old content is no longer stored",
   skipped: "it was skipped as requested",
 }
@@ -95,9 +98,12 @@ export async function putBack(
   }: UndoChoice & { direction: Direction; contents: ContentStore; trackTemporary: TrackTemporary },
 ): Promise<UndoOutcome> {
   const concerned = changes.filter(({ left }) => !left)
+  const leaving = new Set(
+    concerned.flatMap((change) => (targetOf(change, direction).wanted ? [] : [change.path])),
+  )
   const planned = await Promise.all(
     concerned.map((change) =>
-      skip ? { change, why: "skipped" as const } : plan(change, direction, contents),
+      skip ? { change, why: "skipped" as const } : plan(change, { direction, contents, leaving }),
     ),
   )
   const refused = planned.flatMap((entry) =>
@@ -110,17 +116,27 @@ export async function putBack(
   const moves = planned.flatMap((entry) => ("why" in entry || entry.done ? [] : [entry]))
   for (const { now, change } of moves) await storeForReversal(now, change.path, contents)
   for (const { change, now } of moves)
-    if ((await readState(change.path))?.hash !== now?.hash)
+    if (!isSameVersion(presentFile(await readState(change.path, leaving)), now))
       throw new UndoRefusedError(
         direction,
         [...refused, { path: change.path, why: "changed" }],
         planned.length,
       )
-  await commitFiles(
-    moves.flatMap(({ step }) => step ?? []),
-    trackTemporary,
-  )
+  try {
+    await commitFiles(
+      moves.flatMap(({ step }) => step ?? []),
+      trackTemporary,
+    )
+  } catch (error) {
+    if (TackleError.isInstance(error)) throw error
+    throw new TackleError(
+      `Cannot ${direction} the turn: ${errorMessage(error)}. No file was changed. Solve this problem, then try again.`,
+      { code: "session.undo", recoverable: false, cause: error },
+    )
+  }
   for (const { mode, change } of moves) if (mode !== undefined) await chmod(change.path, mode)
+  const left = moves.flatMap(({ wanted, change }) => (wanted ? [] : (change.directory ?? [])))
+  for (const directory of new Set(left)) await removeEmptyDirectories(directory)
   return {
     files: moves.map(({ change, wanted }) => ({ path: change.path, kind: wanted ? "restored" : "removed" })),
     refused,
@@ -149,45 +165,111 @@ interface Move {
   done: boolean
 }
 
-interface FileNow {
-  hash: string
-  mode: number
+/** A file or link as it is now. */
+interface FileNow extends FileVersion {
   bytes: Uint8Array
 }
 
-async function plan(change: FileChange, direction: Direction, contents: ContentStore): Promise<Planned> {
-  const { path, before, after, fixed } = change
+interface Planning {
+  direction: Direction
+  contents: ContentStore
+  /** Paths of the files that the undo deletes. */
+  leaving: ReadonlySet<string>
+}
+
+/** Returns the version to restore, and the one that is expected now. */
+function targetOf({ before, after }: FileChange, direction: Direction) {
   const [wanted, expected] = direction === "undo" ? [before, after] : [after, before]
+  return { wanted, expected }
+}
+
+function isSameVersion(a: FileVersion | undefined, b: FileVersion | undefined): boolean {
+  return a?.hash === b?.hash && a?.link === b?.link
+}
+
+async function plan(change: FileChange, { direction, contents, leaving }: Planning): Promise<Planned> {
+  const { path, fixed } = change
+  const { wanted, expected } = targetOf(change, direction)
   if (fixed !== undefined) return { change, why: fixed }
-  const now = await readState(path)
-  if (now === null) return { change, why: "changed" }
+  const state = await readState(path, leaving)
+  if (state === "unreadable") return { change, why: state }
+  const overDirectory = state === "directory"
+  const replaceable = overDirectory && !expected && (await holdsOnly(path, leaving).catch(() => false))
+  if (typeof state === "string" && state !== "missing" && !replaceable) return { change, why: "changed" }
+  const now = presentFile(state)
   // Revert only a mode that the turn set, not one that the user set later.
   const ours = now !== undefined && expected?.mode === now.mode
   const mode =
     wanted?.mode !== undefined && (ours || !now) && wanted.mode !== now?.mode ? { mode: wanted.mode } : {}
-  if (now?.hash === wanted?.hash) {
-    const onlyMode = expected?.hash === wanted?.hash && "mode" in mode
+  if (isSameVersion(now, wanted) && !overDirectory) {
+    const onlyMode = isSameVersion(expected, wanted) && "mode" in mode
     return onlyMode ? { change, now, wanted, ...mode, done: false } : { change, now, wanted, done: true }
   }
-  if (now?.hash !== expected?.hash) return { change, why: "changed" }
+  if (!isSameVersion(now, expected)) return { change, why: "changed" }
   const bytes = wanted && (await contents.get(wanted.hash))
   if (wanted && !bytes) return { change, why: "not-kept" }
-  return { change, now, wanted, step: { path, exists: now !== undefined, bytes }, ...mode, done: false }
+  const step = { path, exists: now !== undefined, bytes, link: wanted?.link, overDirectory }
+  return { change, now, wanted, step, ...mode, done: false }
 }
 
-/** Returns the regular file at the path. Returns undefined if the path does not exist, and null for anything else. */
-async function readState(path: string): Promise<FileNow | undefined | null> {
-  if (realPath(path) !== path) return null
+type State = FileNow | "missing" | "directory" | "other" | "unreadable"
+
+function presentFile(state: State): FileNow | undefined {
+  return typeof state === "string" ? undefined : state
+}
+
+/**
+ * Returns what is at the path. A path below a file or link that the undo deletes counts as missing. A path whose
+ * directory is now a link counts as `other`.
+ */
+async function readState(path: string, leaving: ReadonlySet<string>): Promise<State> {
   try {
+    if (await isBelow(path, leaving)) return "missing"
+    if (realPath(dirname(path)) !== dirname(path)) return "other"
     const stats = await lstat(path)
-    if (!stats.isFile()) return null
+    if (stats.isDirectory()) return "directory"
+    if (stats.isSymbolicLink()) {
+      const bytes = await readlink(path, "buffer")
+      return { hash: hashOf(bytes), link: true, bytes }
+    }
+    if (!stats.isFile()) return "other"
     const bytes = await readFile(path)
     return { hash: hashOf(bytes), mode: stats.mode & 0o7777, bytes }
   } catch (error) {
     const code = systemCode(error)
-    if (code === "ENOENT") return undefined
-    if (code === "ENOTDIR") return null
-    throw error
+    if (code === undefined) throw error
+    if (code === "ENOENT") return "missing"
+    return code === "ENOTDIR" ? "other" : "unreadable"
+  }
+}
+
+/** Returns true if a parent of the path is one of the paths, and not a directory. */
+async function isBelow(path: string, paths: ReadonlySet<string>): Promise<boolean> {
+  for (let parent = dirname(path); parent !== dirname(parent); parent = dirname(parent)) {
+    if (!paths.has(parent)) continue
+    const found = await lstat(parent).catch(() => undefined)
+    if (found && !found.isDirectory()) return true
+  }
+  return false
+}
+
+/** Returns true if every file below the directory is one of the paths. Throws system errors. */
+async function holdsOnly(directory: string, paths: ReadonlySet<string>): Promise<boolean> {
+  for (const entry of await readdir(directory, { withFileTypes: true })) {
+    const path = join(directory, entry.name)
+    if (!(entry.isDirectory() ? await holdsOnly(path, paths) : paths.has(path))) return false
+  }
+  return true
+}
+
+/** Removes a directory and those below it that are empty. Never rejects: a directory that stays does no harm. */
+async function removeEmptyDirectories(directory: string): Promise<void> {
+  try {
+    for (const entry of await readdir(directory, { withFileTypes: true }))
+      if (entry.isDirectory()) await removeEmptyDirectories(join(directory, entry.name))
+    await removeEmpty(directory)
+  } catch (error) {
+    if (systemCode(error) === undefined) throw error
   }
 }
 
@@ -215,7 +297,7 @@ function withoutLeft({ left: _, ...change }: FileChange): FileChange {
 /** Records the current mode of a removed file, so that the file is restored with this mode. */
 function withMode({ change, now, wanted }: Move, direction: Direction): FileChange {
   if (!now || wanted) return change
-  const version = { hash: now.hash, mode: now.mode }
+  const version = { hash: now.hash, mode: now.mode, link: now.link }
   if (direction === "undo") return change.after?.hash === now.hash ? { ...change, after: version } : change
   return change.before?.hash === now.hash ? { ...change, before: version } : change
 }

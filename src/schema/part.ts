@@ -93,8 +93,15 @@ export const RetryPart = z.object({
 })
 export type RetryPart = z.infer<typeof RetryPart>
 
-/** The content of a regular file: the SHA-256 of its bytes in hex, and its permission bits if known. */
-export const FileVersion = z.object({ hash: z.string(), mode: z.number().optional() })
+/**
+ * The content of a regular file: the SHA-256 of its bytes in hex, and its permission bits if known. With `link`, the file
+ * is a symbolic link, and the bytes are its target.
+ */
+export const FileVersion = z.object({
+  hash: z.string(),
+  mode: z.number().optional(),
+  link: z.literal(true).optional(),
+})
 export type FileVersion = z.infer<typeof FileVersion>
 
 /**
@@ -107,9 +114,11 @@ export const FileChange = z.object({
   after: FileVersion.optional(),
   /**
    * Reason why the change cannot be undone. `mixed` means that another program changed the file between two changes of
-   * the turn.
+   * the turn, and `unstored` that the old content could not be stored, such as on a full disk.
    */
-  fixed: z.enum(["too-large", "mixed"]).optional(),
+  fixed: z.enum(["too-large", "mixed", "unstored"]).optional(),
+  /** Topmost directory that the turn created for the file or removed with it. */
+  directory: z.string().optional(),
   /** True if undo skipped this file. Redo then skips it too. */
   left: z.boolean().optional(),
 })

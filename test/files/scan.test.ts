@@ -4,7 +4,7 @@ import { expect, test } from "vitest"
 import { defaultScanLimits, scanTree } from "../../src/files/scan.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 
-test("scans regular files that are not ignored, and holds the bytes of small ones", async () => {
+test("scans files and links that are not ignored, and holds the bytes of small ones", async () => {
   const project = await temporaryProject({
     ".gitignore": "*.log\n",
     "a.log": "ignored",
@@ -25,6 +25,7 @@ test("scans regular files that are not ignored, and holds the bytes of small one
     [".gitignore", undefined],
     ["a.txt", "A"],
     ["large.bin", undefined],
+    ["link", "a.txt"],
   ])
   expect(scan).toMatchObject({ limited: false, unreadable: [] })
   await project.remove()

@@ -1,6 +1,6 @@
 import { chmodSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { expect, test } from "vitest"
-import { createContentStore } from "../../src/files/content-store.ts"
+import { createContentStore, hashOf } from "../../src/files/content-store.ts"
 import { defaultScanLimits, type ScanLimits } from "../../src/files/scan.ts"
 import { untracked } from "../../src/files/temporary-files.ts"
 import { createTurnChanges, type TurnRecord } from "../../src/files/turn-changes.ts"
@@ -151,6 +151,48 @@ test("describes what is beyond the limits, and does not restore a file that was 
     putBack(files, { direction: "undo", contents: large.contents, trackTemporary: untracked }),
   ).rejects.toThrow("too large")
   await large.project.remove()
+})
+
+test("names the full disk, not the user, if an old content could not be stored", async () => {
+  const { project, records, contents, changes } = await startTurn(["a", "b"])
+  const put = contents.put
+  contents.put = async (bytes) => {
+    if (bytes.toString() === "0")
+      throw Object.assign(new Error("ENOSPC: no space left on device"), { code: "ENOSPC" })
+    return put(bytes)
+  }
+  const work = async () => {
+    writeFileSync(project.path("a"), "1")
+    return "done"
+  }
+  expect(await changes.command("make", signal, work)).toBe("done")
+  const { files = [], unseen } = records.at(-1) ?? {}
+  expect(unseen).toEqual([
+    expect.stringMatching(/^make: the old content of .*a could not be stored \(ENOSPC/),
+  ])
+  const undone = putBack(files, { direction: "undo", contents, trackTemporary: untracked })
+  await expect(undone).rejects.toThrow(/a: its old content could not be stored/)
+  await project.remove()
+})
+
+test("forgets a change that a tool could not make", async () => {
+  const { project, records, changes } = await startTurn(["a"])
+  const path = project.path("a")
+  const step = (before: string, after: string) => ({
+    before: [{ path, bytes: Buffer.from(before) }],
+    after: [{ path, bytes: Buffer.from(after) }],
+  })
+  await changes.files(step("0", "1"), async () => writeFileSync(path, "1"))
+  const failing = changes.files(step("1", "2"), () => Promise.reject(new Error("ENOSPC")))
+  await expect(failing).rejects.toThrow("ENOSPC")
+  expect(records.at(-1)?.files).toMatchObject([{ path, after: { hash: hashOf(Buffer.from("1")) } }])
+  const created = {
+    before: [{ path: project.path("new"), bytes: undefined }],
+    after: [{ path: project.path("new"), bytes: Buffer.from("n") }],
+  }
+  await expect(changes.files(created, () => Promise.reject(new Error("ENOSPC")))).rejects.toThrow("ENOSPC")
+  expect(records.at(-1)?.files.map(({ path }) => path)).toEqual([path])
+  await project.remove()
 })
 
 test("records a tool's change before it is made", async () => {
