@@ -33,7 +33,7 @@ export function protectionOf(path: string, access: "read" | "edit"): Protection 
     const directory = directories.find((entry) => joined.includes(`/${entry}/`))
     const file = files.find((entry) => wildcardMatch(name, entry))
     if (directory !== undefined) return { reason, marker: directory }
-    if (file !== undefined) return { reason, marker: file.replace(/^\*/, "").replace(/\*.*$/, "") }
+    if (file !== undefined) return { reason, marker: file.replace(/^\*/, "").replace(/\.?\*.*$/, "") }
   }
   return undefined
 }
@@ -77,38 +77,47 @@ const protectedNames: readonly {
     reason: configures,
     directories: words(`
       .tackle .config/tackle .opencode .config/opencode .claude .agents .cursor .codex .gemini .windsurf .roo .continue
-      .kiro .junie .amazonq .qwen .crush`),
+      .kiro .junie .amazonq .qwen .crush .kilocode .kilo .augment .trae .goose .github/agents .github/chatmodes
+      .github/hooks .github/skills`),
     files: words(`
       tackle.json tackle.jsonc tackle.toml opencode.json opencode.jsonc .mcp.json crush.json .crush.json .roomodes
-      .aider.conf.yml`),
+      .kilocodemodes .aider.conf.yml`),
   },
   {
     reason: "it instructs agents",
     directories: words(".clinerules .github/instructions .github/prompts"),
     files: words(`
       agents.md claude.md claude.local.md gemini.md .cursorrules .windsurfrules copilot-instructions.md agent.md
-      agents.override.md qwen.md warp.md .clinerules .goosehints .rules`),
+      agents.override.md qwen.md warp.md .clinerules .roorules .kilocoderules .goosehints .rules`),
   },
   {
     reason: "an editor or a hook runs its content",
-    directories: words(".vscode .idea .zed .devcontainer .husky .fleet"),
+    directories: words(`
+      .vscode .idea .zed .devcontainer .husky .fleet .githooks .git-hooks .lefthook .helix .nvim .vim .config/nvim
+      .config/helix .emacs.d .mise .config/mise`),
     files: words(`
-      .envrc .pre-commit-config.yaml lefthook.y* .devcontainer.json *.code-workspace .replit .lintstagedrc* .mise.toml
-      mise.toml`),
+      .envrc .pre-commit-config.* lefthook.* lefthook-local.* .lefthook.* .lefthook-local.* .simple-git-hooks.*
+      .overcommit.yml .devcontainer.json *.code-workspace *.sublime-project .replit .lintstagedrc* .mise.* mise.toml
+      mise.*.toml .nvim.lua .exrc.lua .lvimrc .nanorc .emacs.el .sdkmanrc`),
   },
   {
     reason: "it configures a package manager",
-    directories: words(".cargo .bundle .yarn/releases .yarn/plugins"),
+    directories: words(".cargo .bundle .yarn/releases .yarn/plugins .mvn gradle/wrapper"),
     files: words(`
-      .npmrc .yarnrc* .pnp.* .pnpmfile.* pnpmfile.js .bazelrc bunfig.toml pip.conf pip.ini .pypirc .condarc .gemrc`),
+      .npmrc .yarnrc* .pnp.* .pnpmfile.* pnpmfile.* pnpm-workspace.yaml .bazelrc bunfig.toml pip.conf pip.ini .pypirc
+      .condarc .gemrc rust-toolchain rust-toolchain.toml .mavenrc`),
   },
   {
     reason: "programs run it at startup",
-    directories: words(".ssh .config/fish node_modules/.bin .venv/bin venv/bin"),
+    directories: words(`
+      .ssh .config/fish .config/autostart .config/systemd .ipython node_modules/.bin .venv/bin venv/bin .local/bin
+      library/launchagents`),
     files: words(`
-      .bashrc .bash_profile .bash_login .bash_logout .profile .inputrc .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc
+      .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .bash_completion .profile .xprofile .xinitrc
+      .xsession .xsessionrc .login .logout .screenrc .inputrc .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc
       .cshrc .tcshrc .curlrc .gdbinit .lldbinit .vimrc .exrc .nvimrc .tmux.conf .dir-locals.el .emacs pyvenv.cfg *.pth
-      .wgetrc conftest.py build.rs sitecustomize.py usercustomize.py`),
+      .wgetrc .rprofile .renviron .pryrc .irbrc .pdbrc .ghci .octaverc .sqliterc .psqlrc .ackrc .perldb .rspec
+      conftest.py build.rs sitecustomize.py usercustomize.py`),
   },
 ]
 

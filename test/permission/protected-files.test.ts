@@ -36,6 +36,23 @@ describe("protectionOf", () => {
     "node_modules/.bin/x",
     ".venv/bin/python",
     ".cargo/config.toml",
+    ".githooks/pre-commit",
+    ".lefthook.yml",
+    "lefthook-local.yml",
+    "pnpm-workspace.yaml",
+    "rust-toolchain.toml",
+    "rust-toolchain",
+    ".mvn/extensions.xml",
+    ".mvn/wrapper/maven-wrapper.properties",
+    "gradle/wrapper/gradle-wrapper.properties",
+    ".Rprofile",
+    "sub/.pryrc",
+    ".pdbrc",
+    ".helix/languages.toml",
+    ".nvim.lua",
+    ".github/agents/reviewer.md",
+    ".kilocode/mcp.json",
+    ".simple-git-hooks.cjs",
   ])("protects %s against changes", (path) => {
     expect(protectionOf(path, "edit")?.reason).toBeTypeOf("string")
   })
@@ -65,6 +82,11 @@ describe("protectionOf", () => {
     "package.json",
     "git/config",
     "src/agents.ts",
+    "src/rust-toolchain.ts",
+    ".github/dependabot.yml",
+    "gradle/libs.versions.toml",
+    "lefthook/a.ts",
+    "agents/x.md",
   ])("does not protect %s against changes", (path) => {
     expect(protectionOf(path, "edit")?.reason).toBeUndefined()
   })
@@ -89,6 +111,10 @@ describe("protectionOf", () => {
     [".env.local", "*.env.*", true],
     [".env", "*", false],
     ["AGENTS.md", "agents.md", true],
+    [".github/agents/a.md", ".github/agents/*", true],
+    [".github/agents/a.md", ".github/**", false],
+    [".lefthook.yml", ".lefthook.yml", true],
+    ["pnpm-workspace.yaml", "*.yaml", false],
   ])("%s is named by the pattern %s: %s", (path, pattern, expected) => {
     const protection = protectionOf(path, "edit")
     expect(protection && namesProtected(pattern, protection)).toBe(expected)

@@ -147,6 +147,7 @@ function makeTable(program: Program): OptionTable {
   addMissing(program.into, "into", "required")
   addMissing(program.rewrites, "starts", "none")
   addMissing(program.spreads?.with, "starts", "none")
+  addMissing(program.spreads?.anywhere, "starts", "none")
   addMissing(program.spreads?.unless, "stops", "none")
   addMissing(program.dryRun, "stops", "none")
   for (const name of namesIn(program.valued)) {

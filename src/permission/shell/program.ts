@@ -127,6 +127,8 @@ export interface Spreading {
   unlessPaths?: true
   /** Whether it writes only files that git tracks. */
   tracked?: true
+  /** Options with which it may write files at any absolute path. */
+  anywhere?: string
 }
 
 /** When a program writes a file with the name in a URL operand. */

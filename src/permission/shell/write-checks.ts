@@ -1,6 +1,6 @@
 import { basename, join, resolve } from "node:path"
 import { realPath } from "../../util/paths.ts"
-import { fileChecks, relativeToWorktree } from "../path-checks.ts"
+import { externalChecks, fileChecks, relativeToWorktree } from "../path-checks.ts"
 import { deniesOf, judge, type Policy, wildcardProbe } from "../policy.ts"
 import type { Check } from "../request.ts"
 import { namesInCode, unknownRead } from "./command-files.ts"
@@ -50,7 +50,8 @@ async function wordChecks(each: WrittenWord, context: WriteContext): Promise<Che
   const { word, below, unlessExist } = each
   if (unlessExist?.some((other) => exists(other, context))) return []
   if (below === "tracked") return denies ? trackedChecks(context) : []
-  const paths = word.dynamic ? undefined : await writtenPaths(each, context)
+  const roots = each.fromRoot ? [scope.worktree] : context.directories
+  const paths = word.dynamic ? undefined : await writtenPaths(each, { ...context, directories: roots })
   if (!paths) return denies ? [{ ...unknownRead(word.text), permission: "edit" }] : []
   const checks: Check[] = []
   for (const path of paths) {
@@ -61,6 +62,7 @@ async function wordChecks(each: WrittenWord, context: WriteContext): Promise<Che
       ),
     )
     if (denies && changesBelow(path, each, context)) checks.push(...(await belowChecks(path, context)))
+    if (below) checks.push(...externalChecks(path, scope))
   }
   return checks
 }
@@ -92,7 +94,7 @@ async function writtenPaths(
   // With a trailing slash, some programs copy the contents of the source into the directory.
   const isContents = /\/\.?$/.test(from.text)
   return paths?.flatMap((path) => {
-    if (kindOf(path) !== "directory") return [path]
+    if (kindOf(path) !== "directory" && !text.endsWith("/")) return [path]
     return isContents ? [path, join(path, nameWithin(from))] : [join(path, nameWithin(from))]
   })
 }

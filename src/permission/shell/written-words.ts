@@ -16,6 +16,8 @@ export interface WrittenWord {
   unlessExist?: readonly Word[]
   /** Whether it is unknown if the command writes the word. */
   uncertain?: true
+  /** Whether the word is relative to the root of the repository. */
+  fromRoot?: true
 }
 
 /**
@@ -42,7 +44,7 @@ const unlisted: Program = {
 function writtenBy(program: Program, words: readonly Word[]): WrittenWord[] {
   let given = readArguments(words, program)
   const found = program.subcommands && findSubcommand(program, given.operands)
-  if (found) return writtenBy(found.program, given.operands.slice(found.words))
+  if (found) return writtenBy(found.program, given.operands.slice(found.words)).flatMap(withoutMagic)
   const action = program.actions && findSubcommand({ subcommands: program.actions }, given.operands)
   const entry = action ? withAction(program, action.program) : program
   if (action) {
@@ -85,6 +87,8 @@ function writtenWith(program: Program, given: Arguments, words: readonly Word[])
       below: program.spreads?.tracked ? "tracked" : "any",
       unlessExist: program.spreads?.unlessPaths && operands,
     })
+  if (spreads && findOption(given, program.spreads?.anywhere))
+    written.push({ word: literalWord("/"), below: "any" })
   const inPlace = options.some(({ role }) => role === "inPlace")
   if (inPlace || rewrites) {
     const changed = operands.slice(givesScript(program, given) ? 0 : 1)
@@ -148,7 +152,7 @@ function downloads({ downloads: when }: Program, given: Arguments): boolean {
 function downloaded(url: Word, place: Word): WrittenWord[] {
   const path = url.text.replace(/^[a-z][\w+.-]*:\/\//i, "").replace(/[?#].*$/s, "")
   const name = path.includes("/") ? path.slice(path.lastIndexOf("/") + 1) || "index.html" : "index.html"
-  if (url.dynamic || url.glob || /[{}[\]]/.test(name)) return [{ word: place, below: "any" }]
+  if (url.dynamic || /[{}[\]]/.test(name)) return [{ word: place, below: "any" }]
   return [...new Set([name, decoded(name)])].map((each) => ({ word: within(place, each) }))
 }
 
@@ -172,6 +176,18 @@ function within(directory: Word, name: string): Word {
 function nameOfRepository(url: string): string {
   const path = url.replace(/\/+$/, "").replace(/\/?\.git$/, "")
   return path.split(/[/:]/).at(-1) || "."
+}
+
+/** Removes the magic of a git pathspec, such as `:/` or `:(top)`. Omits a pathspec that excludes files. */
+function withoutMagic(written: WrittenWord): WrittenWord[] {
+  const [whole, magic = ""] =
+    /^:(?:\(([^)]*)\)|([!^/]*):?)/.exec(written.word.text)?.map((part) => part ?? "") ?? []
+  if (whole === undefined) return [written]
+  const short = whole.startsWith(":(") ? "" : whole
+  if (/[!^]/.test(short) || magic.split(",").includes("exclude")) return []
+  const text = written.word.text.slice(whole.length) || "."
+  const fromRoot = short.includes("/") || magic.split(",").includes("top") ? (true as const) : undefined
+  return [{ ...written, fromRoot, word: { ...written.word, text } }]
 }
 
 /** Returns the name that a copied file has in the destination directory. */

@@ -155,14 +155,14 @@ export const filePrograms: ProgramTable = [
     {
       writes: "--index-file --volno-file -g|--listed-incremental",
       risks:
-        "--checkpoint-action --to-command -I|--use-compress-program --rsh-command --rmt-command -F|--info-script|--new-volume-script -T|--files-from",
+        "-P|--absolute-names|--absolute-paths --checkpoint-action --to-command -I|--use-compress-program --rsh-command --rmt-command -F|--info-script|--new-volume-script -T|--files-from",
       valued: "-X -b -H -L -N -V -K -I -F -g -T",
       leadingBundle: true,
       remember: "exact",
       directories: { follows: /^(?:-?[A-Za-z]*[hL]|--deref)/ },
       targets: "-f|--file",
       into: "-C|--directory",
-      spreads: { with: "-x|--extract|--get" },
+      spreads: { with: "-x|--extract|--get", anywhere: "-P|--absolute-names|--absolute-paths" },
       dryRun: "-t|--list -d|--diff|--compare",
     },
   ],
@@ -187,7 +187,7 @@ export const filePrograms: ProgramTable = [
       operands: "first",
     },
   ],
-  ["unzip", { into: "-d", spreads: {}, dryRun: "-l -p -t -v -z -Z -c" }],
+  ["unzip", { risks: "-:", into: "-d", spreads: { anywhere: "-:" }, dryRun: "-l -p -t -v -z -Z -c" }],
   [
     "7z 7za 7zz",
     {

@@ -251,6 +251,12 @@ export const gitPrograms: ProgramTable = [
         stash: { repository: true, shows: "when interactive", spreads: { tracked: true } },
         "stash clear": { operands: "text" },
         "stash drop": { operands: "text" },
+        "stash push": {
+          shows: "when interactive",
+          operands: "changes",
+          valued: "-m",
+          spreads: { tracked: true, unlessOperands: true },
+        },
         "submodule add": { operands: "clones", valued: "-b" },
         "submodule update": { spreads: {} },
         subtree: { spreads: { tracked: true } },
