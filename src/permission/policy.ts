@@ -111,8 +111,10 @@ function judgeAlone(
 ): Judgement {
   const judgement = judgeForms(policy, permission, forms, options)
   if (judgement.action === "deny") return judgement
-  for (const form of options.denyForms ?? []) {
-    if (forms.includes(form)) continue
+  const denyForms = options.denyForms ?? []
+  const denies = denyForms.length === 0 ? [] : deniesOf(policy, permission)
+  for (const form of denyForms) {
+    if (forms.includes(form) || !denies.some(({ pattern }) => wildcardMatch(form, pattern))) continue
     const denied = judgeForms(policy, permission, [form], {})
     // A deny that also matches `forms` was judged above, together with the rules after it.
     const isJudged = denied.rule !== undefined && matches(denied.rule, permission, forms)
@@ -154,11 +156,9 @@ export function isOffered(policy: Policy, permission: string, alias?: Alias): bo
   )
 }
 
-/** Returns the deny rules for reading or editing. */
-export function deniesOf({ layers, ceiling = [], bound }: Policy, access: "read" | "edit"): Rule[] {
-  const all = [...layers.flatMap((layer) => layer.rules), ...ceiling]
-  const own = all.filter((rule) => rule.action === "deny" && concerns(rule, access))
-  return bound ? [...own, ...deniesOf(bound, access)] : own
+/** Returns the deny rules for a permission. */
+export function deniesOf(policy: Policy, permission: string): Rule[] {
+  return allRules(policy).filter((rule) => rule.action === "deny" && concerns(rule, permission))
 }
 
 function allRules({ layers, ceiling = [], bound }: Policy): Rule[] {

@@ -36,8 +36,8 @@ export interface Arguments {
   operands: Word[]
   /** The first option that is not in the table. The arguments after it are still read. */
   unknown?: Word
-  /** Whether the remaining arguments belong to another program. */
-  stopped: boolean
+  /** The option after which the arguments belong to a module, and these arguments. */
+  stopped?: readonly Word[]
 }
 
 /**
@@ -46,7 +46,7 @@ export interface Arguments {
  */
 export function readArguments(words: readonly Word[], program: Program): Arguments {
   const table = tableOf(program)
-  const result: Arguments = { options: [], operands: [], stopped: false }
+  const result: Arguments = { options: [], operands: [] }
   for (let index = 0; index < words.length; index++) {
     const word = words[index]
     if (!word) break
@@ -68,9 +68,9 @@ export function readArguments(words: readonly Word[], program: Program): Argumen
       result.operands.push(word)
       continue
     }
-    if (program.stopsAfter !== undefined && word.text.startsWith(program.stopsAfter)) {
+    if (program.stopsAt?.test(word.text)) {
       result.unknown ??= word
-      result.stopped = true
+      result.stopped = words.slice(index)
       break
     }
     const given = bundle ? { ...word, text: `-${word.text}` } : word

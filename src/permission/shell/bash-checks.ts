@@ -2,6 +2,7 @@ import { isAbsolute, join } from "node:path"
 import type { ResolvedScope } from "../path-checks.ts"
 import { judge, type Policy } from "../policy.ts"
 import type { Check, Scope } from "../request.ts"
+import { codeChecks } from "./code-checks.ts"
 import { commandFileChecks, plannedFileChecks } from "./command-files.ts"
 import { type CommandForms, commandForms, commandScope, coversAll } from "./command-forms.ts"
 import { crudeForms } from "./crude-forms.ts"
@@ -74,6 +75,7 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
       ? { ...command, argv: command.argv.filter((word) => !word.fromInput) }
       : command
     add(await commandFileChecks(named, directories, scope))
+    add(codeChecks(command, directories, scope, policy))
     add(deniedTrackedFiles(command, directories, scope, policy))
     if (!proof) {
       add(await directoryChecks(command, directories, scope, policy))

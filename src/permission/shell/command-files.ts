@@ -1,4 +1,4 @@
-import { basename, isAbsolute, join, resolve } from "node:path"
+import { isAbsolute, join, resolve } from "node:path"
 import { externalChecks, fileChecks, isWithinScope, pathExists, relativeToWorktree } from "../path-checks.ts"
 import { namesProtected, protectionOf } from "../protected-files.ts"
 import type { Check } from "../request.ts"
@@ -9,12 +9,10 @@ import {
   candidates,
   globDirectory,
   globFiles,
-  isPossibleName,
   looksLikePath,
   withoutTextWords,
 } from "./named-paths.ts"
 import { fileOperands, harmlessDevice, isReader, isWriter, readsNames, takesText } from "./operands.ts"
-import { risksOf } from "./risks.ts"
 import type { PlannedCommand, PlannedFile } from "./shell-plan.ts"
 import { literalWord, type Word } from "./words.ts"
 
@@ -41,7 +39,7 @@ export async function commandFileChecks(
   const considered = wraps ? [] : texts
   const found = await wordsChecks(considered, { name, directories, scope })
   const checks = readsNames(name) ? found.map(onlyDenied) : found
-  return [...somewhere, ...checks, ...scriptChecks(basename(name), words, directories, scope)]
+  return [...somewhere, ...checks]
 }
 
 /** Returns a check that only a deny refuses: showing the name of a file does not show its contents. */
@@ -50,35 +48,6 @@ function onlyDenied(check: Check): Check {
   const { protection: _, reason: __, ...rest } = check
   return { ...rest, onlyDenies: true, options: { ...check.options, counts: undefined } }
 }
-
-/**
- * Returns `read` checks for the file names in inline code. The list may be incomplete, because code can also build
- * names.
- */
-function scriptChecks(
-  name: string,
-  words: readonly Word[],
-  directories: readonly string[] | undefined,
-  scope: CommandScope,
-): Check[] {
-  return namesInCode(name, words)
-    .flatMap((each) => absolutePaths(each, literalWord(each), directories) ?? [])
-    .flatMap((path) => fileChecks("read", path, scope).filter((check) => check.permission === "read"))
-}
-
-/** Returns the file names in inline code. The list may be incomplete. */
-export function namesInCode(name: string, words: readonly Word[]): string[] {
-  if (risksOf(name, words).length === 0) return []
-  const texts = words.filter(({ text }) => /[\s()'"{}]/.test(text) || /^\d*[rR]/.test(text))
-  const names = texts.flatMap(
-    ({ text }) => text.replaceAll(/(?<=^|[;{\s])\d*[rRwW](?=\S*\/)/g, " ").match(/[\w.~/-]+/g) ?? [],
-  )
-  const mentioned = names.filter((each) => looksLikePath(each) || protectionOf(each, "read") !== undefined)
-  return [...new Set(mentioned)].slice(0, maxMentioned).filter(isPossibleName)
-}
-
-/** Maximum number of names to check in inline code. */
-const maxMentioned = 50
 
 /** Returns checks for a file that the shell itself opens, or for a value of a loop. */
 export async function plannedFileChecks(

@@ -5,8 +5,8 @@ import { isInside } from "../../util/paths.ts"
 import { wildcardCovers, wildcardMatch } from "../../util/wildcard.ts"
 import type { ResolvedScope } from "../path-checks.ts"
 import type { JudgeOptions } from "../policy.ts"
-import { crudeForms } from "./crude-forms.ts"
-import { findProgram, gnuName } from "./program-table.ts"
+import { codeForms } from "./crude-forms.ts"
+import { findProgram, gnuName, namesWithoutVersion } from "./program-table.ts"
 import { namesRisk, risksOf } from "./risks.ts"
 import type { PlannedCommand } from "./shell-plan.ts"
 import type { Word } from "./words.ts"
@@ -70,10 +70,21 @@ export function commandForms(command: PlannedCommand, scope: CommandScope): Comm
   }
   const others = otherSpellings(name, words)
   const risks = [...assignments.map((text) => [text.split(/\+?=/, 1)[0] ?? text]), ...risksOf(name, words)]
-  const within = risks.length > 0 ? words.flatMap((word) => commandsWithin(word.text)) : []
+  if (command.runsInput && (risks.length === 0 || command.inputUse === "fed")) risks.push(["-"])
+  // `python3` without a script is the same command as `python3 -`.
+  if (command.runsInput && !words.some(({ text }) => text === "-"))
+    forms.push(...forms.map((form) => `${form} -`))
+  const texts =
+    risks.length > 0 ? words.map(({ text }) => text).filter((text) => /[\s=!:'"+,]/.test(text)) : []
+  const within = [...texts, command.code ?? ""].map(codeForms)
   const straight = words.map((word) => straighten(expandWord(word, scope.home))).join(" ")
   const straightForms = [path, name].map((first) => [first, straight].join(" "))
-  options.denyForms = [...(options.denyForms ?? []), ...others, ...within, ...straightForms]
+  options.denyForms = [
+    ...(options.denyForms ?? []),
+    ...others,
+    ...within.flatMap((each) => each ?? []),
+    ...straightForms,
+  ]
   const unknown = argv.some((word) => word.dynamic || word.glob)
   const changesShell = assignments.length > 0 || (findProgram(name)?.builtin === "named" && risks.length > 0)
   if (opaque !== undefined) {
@@ -91,6 +102,8 @@ export function commandForms(command: PlannedCommand, scope: CommandScope): Comm
       options.span = "*"
       options.namesSpan = ({ pattern }) => risks.every((group) => namesRisk(pattern, group))
     } else if (unknown) options.span = argv.map((word) => word.span).join(" ")
+    // The search was not complete.
+    if (within.includes(undefined)) options.span = "*"
   }
   const reason = opaque ?? reasonOf({ name, assignments, risks })
   return { forms: [...new Set(forms)], options, genuine, reason }
@@ -107,7 +120,9 @@ function reasonOf(command: {
   if (risks.length === 0) return undefined
   return findProgram(name)?.builtin === "named"
     ? `${name} changes the meaning of later commands`
-    : `${name} can run a program or write a file with these options`
+    : risks.every((group) => group.includes("-"))
+      ? `${name} runs code from its input`
+      : `${name} can run a program or write a file with these options`
 }
 
 /** Returns true for a path with `..` after another segment, such as `build/../src`. */
@@ -145,9 +160,13 @@ export function expandWord(word: Word, home: string): string {
  * options take values, and use other names of the program.
  */
 function otherSpellings(name: string, words: readonly Word[]): string[] {
-  const plain = gnuName(name.replace(/^=/, "").replace(/\.exe$/i, ""))
+  const named = gnuName(name.replace(/^=/, "").replace(/\.exe$/i, ""))
+  const others = namesWithoutVersion(named.toLowerCase())
+  const plain = others[0] ?? named
   const texts = words.map((word) => word.text)
-  const spellings = plain === name ? [] : [[plain, ...texts].join(" ")]
+  const spellings = [named, ...others]
+    .filter((each) => each !== name)
+    .map((each) => [each, ...texts].join(" "))
   const subcommand = /^git-(.+)$/.exec(plain)?.[1]
   if (subcommand !== undefined) spellings.push(["git", subcommand, ...texts].join(" "))
   for (let at = 0; at < texts.length && at < maxLeadingOptions; at++) {
@@ -172,11 +191,6 @@ export function tableName(program: Word, scope: CommandScope): string {
   const written = expandWord(program, scope.home)
   const path = shadowingPath(written, scope) ?? written
   return isGenuine(path) ? basename(path) : path
-}
-
-/** Returns the commands that a word may contain if it is code or the name of a program. */
-function commandsWithin(text: string): string[] {
-  return /[\s=!:'"+,]/.test(text) ? crudeForms(text.replaceAll(/[=!:"'+,[\]]/g, "\n")) : []
 }
 
 function isGenuine(path: string): boolean {

@@ -1,7 +1,7 @@
 import { basename } from "node:path"
 
 /** Maximum number of possible commands per text. */
-const maxForms = 2_000
+const maxForms = 8_000
 
 /** Maximum number of words per segment at which a command may start. */
 const maxWords = 24
@@ -26,4 +26,34 @@ export function crudeForms(text: string): string[] {
     }
   }
   return [...forms]
+}
+
+/**
+ * Returns every possible command in a text that may be code in any language. Also finds the words of a list
+ * (`["git", "push"]`), joined strings (`"cu" + "rl"`) and the contents of `data:` URLs. Only deny rules match the results.
+ * Returns undefined if the text is too long to be searched completely.
+ */
+export function codeForms(text: string): string[] | undefined {
+  if (text.length > maxCodeLength) return undefined
+  const separate = (code: string) => code.replaceAll(/[=!:"'+,[\]]/g, "\n")
+  const forms = decodings(text).flatMap((code) => {
+    const lists = code.replaceAll(/["']\s{0,9},\s{0,9}["']/g, " ")
+    const joined = code.replaceAll(/["']\s{0,9}(?:[+.]|\.\.)?\s{0,9}["']/g, "")
+    return [...new Set([code, separate(code), separate(lists), separate(joined)])].map(crudeForms)
+  })
+  return forms.some(({ length }) => length >= maxForms) ? undefined : [...new Set(forms.flat())]
+}
+
+/** Maximum length of code that is searched, in characters. */
+const maxCodeLength = 32_768
+
+/** Returns a text, and the text with `%20` and base64 decoded if it contains a `data:` URL. */
+export function decodings(text: string): string[] {
+  if (!/data:/i.test(text)) return [text]
+  const plain = text.replaceAll(/(?:%[0-9a-f]{2})+/gi, (escapes) =>
+    Buffer.from(escapes.replaceAll("%", ""), "hex").toString(),
+  )
+  const base64 = /;base64,([\w+/=-]+)/gi
+  const decoded = [...plain.matchAll(base64)].map(([, data = ""]) => Buffer.from(data, "base64").toString())
+  return [text, plain, decoded.join("\n")]
 }

@@ -1,6 +1,7 @@
 import { readArguments } from "./arguments.ts"
 import type { Program, Wrapping } from "./program.ts"
-import { findProgram, gnuName } from "./program-table.ts"
+import { findProgram, findVersioned, gnuName } from "./program-table.ts"
+import { inputName } from "./risks.ts"
 import { literalWord, unknownWord, type Word } from "./words.ts"
 
 /**
@@ -14,13 +15,13 @@ import { literalWord, unknownWord, type Word } from "./words.ts"
 export type Inner =
   | { kind: "argv"; argv: Word[]; moved: boolean; assignments: Word[] }
   | { kind: "shell"; text: string }
-  | { kind: "uncertain"; reason: string; fromInput?: true }
+  | { kind: "uncertain"; reason: string }
   | { kind: "among"; words: readonly Word[] }
 
 /** Returns the commands that a command runs according to its arguments. Most programs run no other commands. */
 export function innerCommands(called: string, words: readonly Word[]): Inner[] {
   const name = gnuName(called)
-  const { wraps, runsAfter } = findProgram(name.startsWith("ld-") ? "ld.so" : name) ?? {}
+  const { wraps, runsAfter } = findVersioned(name.startsWith("ld-") ? "ld.so" : name) ?? {}
   if (wraps === "unknown") return [uncertainty(`the arguments of ${name} do not name the command it runs`)]
   if (wraps === "shell") return fromShell(name, words)
   if (wraps === "find") return fromFind(words)
@@ -122,10 +123,11 @@ function fromShell(name: string, words: readonly Word[]): Inner[] {
     if (!/^[-+]/.test(text)) break
     if (text === "-o" && words[index + 1]?.text === "pipefail") index += 1
     else if (/^-[euxflc]+$/.test(text)) command ||= text.includes("c")
-    else return [{ ...uncertainty(`the option ${text} of ${name} is unknown`), fromInput: true }]
+    else return [uncertainty(`the option ${text} of ${name} is unknown`)]
   }
   const operand = words[index]
-  if (!operand) return [{ ...uncertainty(`${name} runs its input as commands`), fromInput: true }]
+  if (!operand || (!command && inputName.test(operand.text)))
+    return [uncertainty(`${name} runs its input as commands`)]
   if (operand.dynamic || operand.glob || operand.base !== undefined) {
     return [uncertainty(`the command that ${name} runs is known only at run time`)]
   }

@@ -1,8 +1,10 @@
-import { crudeForms } from "./crude-forms.ts"
+import { basename } from "node:path"
 import { compose } from "./directories.ts"
 import { joinContinuations, layoutProblem, type ParseTime, parseShell, type ShellNode } from "./parse.ts"
+import { findVersioned } from "./program-table.ts"
 import type { ShellPlan } from "./shell-plan.ts"
 import { walkCommands } from "./walk.ts"
+import { writtenWords } from "./written-words.ts"
 
 /** Maximum length of an analyzed text, in characters. */
 export const maxCommandLength = 262_144
@@ -70,8 +72,10 @@ async function planAt(original: string, time: ParseTime, depth = 0): Promise<She
   if (!tree) return { ...plan, opaque: tooSlow }
 
   const found = walkCommands(tree, text)
-  for (const command of found.commands) if (command.runsInput) command.denyForms.push(...crudeForms(text))
   plan.commands.push(...found.commands)
+  for (const { argv, inputUse, inputs = [], directories } of found.commands)
+    if (inputUse === "runs" && isShell(basename(argv[0]?.text ?? "")))
+      found.texts.push(...inputs.map((input) => ({ text: input, directories })))
   plan.files.push(...found.files)
   const misread = layoutProblem(tree, text)
   const problem = misread ?? found.problem
@@ -85,6 +89,10 @@ async function planAt(original: string, time: ParseTime, depth = 0): Promise<She
       ...entry,
       directories: compose(inner.directories, entry.directories),
     })
+    for (const command of nested.commands) {
+      command.fed ??= inner.fed
+      command.inputs = [...(command.inputs ?? []), ...(inner.inputs ?? [])]
+    }
     plan.commands.push(...nested.commands.map(within))
     plan.files.push(...nested.files.map(within))
     // This reason has priority over others, because it depends on the machine.
@@ -92,5 +100,41 @@ async function planAt(original: string, time: ParseTime, depth = 0): Promise<She
     else if (nested.opaque !== undefined) plan.opaque ??= nested.opaque
     plan.garbled ||= nested.garbled
   }
+  findCode(plan, text, found.redirectsInput)
   return plan
+}
+
+/**
+ * Sets the code in the input of each command. The input of a command that runs it can come from any part of the text, for
+ * example through a pipeline or a file. It is searched once.
+ */
+function findCode(plan: ShellPlan, text: string, redirectsInput?: boolean): void {
+  const written = writtenFiles(plan)
+  let searched = false
+  for (const command of plan.commands) {
+    const { argv, inputUse, inputs = [] } = command
+    if (redirectsInput) command.fed = true
+    if (inputUse === "runs" || (inputUse === "fed" && command.fed)) command.runsInput = true
+    const runsWrittenFile = inputUse !== undefined && argv.some(({ text }) => written.has(basename(text)))
+    const anywhere: boolean = !searched && (command.runsInput === true || runsWrittenFile)
+    searched ||= anywhere
+    const attached = inputUse === undefined || inputUse === "script" ? [] : inputs
+    const code = [command.code ?? "", ...attached, anywhere ? text : ""].filter(Boolean)
+    if (code.length > 0) command.code = code.join("\n")
+  }
+}
+
+function isShell(name: string): boolean {
+  return findVersioned(name)?.wraps === "shell"
+}
+
+/** Returns the names of the files that a text writes, without their directories. */
+function writtenFiles({ files, commands }: ShellPlan): ReadonlySet<string> {
+  const redirected = files.flatMap(({ kind, target }) => (kind === "write" ? [target] : []))
+  const others = commands.flatMap(({ argv: [program, ...words] }) =>
+    writtenWords(basename(program?.text ?? ""), words).flatMap(({ word, uncertain }) =>
+      uncertain ? [] : [word],
+    ),
+  )
+  return new Set([...redirected, ...others].map(({ text }) => basename(text)))
 }

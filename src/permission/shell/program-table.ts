@@ -15,6 +15,33 @@ export function findProgram(name: string): Program | undefined {
   return programs.get(name) ?? programs.get(gnuName(name))
 }
 
+/**
+ * Returns the entry of a program that may have a version in its name, such as `python3.11`. Use it only to make a verdict
+ * stricter, because another program can have a similar name.
+ */
+export function findVersioned(name: string): Program | undefined {
+  return findProgram(name) ?? findProgram(namesWithoutVersion(name)[0] ?? "")
+}
+
+/**
+ * Returns the names in the table that a name without an entry means if its version is omitted: `python3` and `python` for
+ * `python3.11`.
+ */
+export function namesWithoutVersion(name: string): string[] {
+  const names: string[] = []
+  for (let rest = name; !findProgram(rest) || names.length > 0; ) {
+    const shorter = rest.replace(versionSuffix, "")
+    if (shorter === rest || shorter === "") break
+    rest = shorter
+    if (findProgram(rest)) names.push(rest)
+  }
+  return names
+}
+
+/** Matches the last part of a version, a variant of a build or an architecture in the name of a program. */
+const versionSuffix =
+  /(?:[-._]?(?:alpha|beta|rc|v)?\d+[a-z]{0,2}|[-._](?:exe|static|dbg|debug|preview|stable|nightly|basic|tiny|nox|gtk3?|athena|cli|(?:x86_64|amd64|aarch64|arm64|i[3-6]86)[\w-]*))$/i
+
 /** Returns true for a program that builds, tests or installs the project and so may run its code anyway. */
 export function isBuildTool(name: string): boolean {
   return buildToolNames.has(name)

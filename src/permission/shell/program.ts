@@ -58,11 +58,10 @@ export interface Program extends WordStyle {
    * `plain` is a risk.
    */
   script?: { plain: ScriptTest; options: string }
-  /**
-   * For a program that runs its standard input if it has no operand or the operand `-`. A rule must contain `-` to
-   * allow this. With one of the listed options, the program does not run its input.
-   */
-  fromInput?: string
+  /** When the program runs its standard input as code. A rule must contain `-` to allow this. */
+  input?: CodeInput
+  /** Modules after `stopsAt` that run code from their arguments or from standard input. A rule must name them. */
+  modules?: string
 
   /** Subcommands by name, which consists of one or two words. */
   subcommands?: Readonly<Record<string, Program>>
@@ -179,8 +178,23 @@ export interface WordStyle {
   leadingBundle?: boolean
   /** Whether the arguments after the first operand belong to the script or command that the operand names. */
   stopsAtOperand?: boolean
-  /** Prefix of a word after which the arguments belong to another program. */
-  stopsAfter?: string
+  /** Matches an option after which the arguments belong to a module, which the option or the next word names. */
+  stopsAt?: RegExp
+}
+
+/**
+ * When a program runs its standard input as code: if it has no operand, the operand `-`, or an operand that names the
+ * input, such as `/dev/stdin`.
+ */
+export interface CodeInput {
+  /** Options with which the program does not run its input. */
+  unless?: string
+  /** Options with which the program runs its input even if an operand names a script. */
+  with?: string
+  /** Whether operands name data, such as a database, so that the program runs any input that it gets. */
+  always?: boolean
+  /** Subcommands, separated by blanks, that an operand for the script follows. */
+  after?: string
 }
 
 /** The conditions under which a command of a program is read-only. */

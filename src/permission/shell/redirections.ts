@@ -24,6 +24,7 @@ export function readRedirection(walk: Walk, node: ShellNode, at: Directories): S
   if (operator.startsWith("&") && !endsCommand.test(walk.between(target.end, Number.POSITIVE_INFINITY))) {
     walk.problem("shells interpret one of its redirections differently")
   }
+  if (operator.startsWith("<")) walk.found.inputs.push(operator === "<<<" ? word.text : "")
   if (operator === "<<<") return extra
   // These paths are not files: bash opens a connection to a host.
   if (/^\/dev\/(?:tcp|udp)\//.test(word.text)) walk.problem("a redirection opens a connection")
@@ -37,20 +38,27 @@ export function readRedirection(walk: Walk, node: ShellNode, at: Directories): S
   return extra
 }
 
+/** A statement after the delimiter of a here-document. `piped` means that it gets the output of the command before it. */
+interface LaterStatement {
+  statement: ShellNode
+  piped: boolean
+}
+
 /**
  * Returns the statements that follow the delimiter of a here-document on the same line. In the tree, they are children
  * of the here-document.
  */
-export function statementsAfterMark(node: ShellNode): ShellNode[] {
+export function statementsAfterMark(node: ShellNode): LaterStatement[] {
   if (node.type !== "heredoc_redirect") return []
   const start = node.children.findIndex((child) => child.type === "heredoc_start")
   const body = node.children.findIndex((child) => child.type === "heredoc_body")
   return node.children
     .slice(start + 1, body)
     .filter((child) => child.named && !redirectTypes.has(child.type) && !wordTypes.has(child.type))
-    .flatMap((child) => {
+    .flatMap((child): LaterStatement[] => {
       const tail = child.type === "pipeline" && !child.children[0]?.named
-      return tail ? child.children.filter((part) => part.named) : [child]
+      if (!tail) return [{ statement: child, piped: false }]
+      return child.children.filter((part) => part.named).map((statement) => ({ statement, piped: true }))
     })
 }
 
@@ -70,6 +78,7 @@ function readHereDocument(walk: Walk, node: ShellNode, at: Directories): ShellNo
   const name = markName(mark)
   const after = walk.between(start.end, end.start)
   const content = after.slice(after.indexOf("\n") + 1)
+  walk.found.inputs.push(content)
   const lines = content.split("\n").slice(0, -1)
   const endsEarlier = lines.some((line) => line.replace(/^\t+/, "") === name)
   if (name === undefined || walk.source(end).trim() !== name || endsEarlier) {

@@ -1,8 +1,9 @@
+import { basename } from "node:path"
 import { type Arguments, readArguments } from "./arguments.ts"
 import { harmlessDevice } from "./operands.ts"
 import type { ScriptTest } from "./plain-scripts.ts"
-import type { Program } from "./program.ts"
-import { findProgram, findSubcommand } from "./program-table.ts"
+import type { CodeInput, Program } from "./program.ts"
+import { findProgram, findSubcommand, findVersioned } from "./program-table.ts"
 import type { Word } from "./words.ts"
 
 /**
@@ -19,7 +20,12 @@ export function risksOf(name: string, words: readonly Word[]): string[][] {
     return risksIn(program, words)
   if (program?.operands === "text") return []
   const known = words.filter((word) => !word.dynamic && !word.glob)
-  return [...risksIn(unlisted, known), ...(program ? risksIn(program, known) : [])]
+  const versioned = program ? undefined : findVersioned(name)
+  return [
+    ...risksIn(unlisted, known),
+    ...(program ? risksIn(program, known) : []),
+    ...(versioned ? risksIn(versioned, words) : []),
+  ]
 }
 
 /** Returns true if the pattern of a rule contains a name of the group, as a separate word. */
@@ -38,7 +44,7 @@ const unlisted: Program = {
 function risksIn(program: Program, words: readonly Word[]): string[][] {
   const given = readArguments(words, program)
   const risks = optionRisks(program, given)
-  if (given.stopped) return risks
+  if (given.stopped) return [...risks, ...moduleRisks(program, given.stopped)]
   const [first] = given.operands
   if (program.subcommands && first) {
     if (program.riskySubcommands?.split(" ").includes(first.text)) risks.push([first.text])
@@ -55,7 +61,7 @@ function risksIn(program: Program, words: readonly Word[]): string[][] {
     risks.push([first.text])
   for (const [index, word] of given.operands.entries())
     if ((operand && !operand.test(word.text)) || index >= maxOperands) risks.push([word.text])
-  if (risks.length === 0 && takesInput(program, words, first)) risks.push(["-"])
+  if (risks.length === 0 && takesInput(program, words, given)) risks.push(["-"])
   return risks
 }
 
@@ -103,12 +109,85 @@ function insideOf(program: Program, subcommand: Program = nothing): Program {
   return joined
 }
 
-const inputs: ReadonlySet<string> = new Set("- /dev/stdin /dev/fd/0 /proc/self/fd/0".split(" "))
+/** Returns the modules that run code from their arguments or their input. */
+function moduleRisks({ modules = "", stopsAt }: Program, words: readonly Word[]): string[][] {
+  const known = modules.split(" ")
+  return words.flatMap(({ text }, index) => {
+    const name = stopsAt?.test(text) ? text.replace(stopsAt, "") || words[index + 1]?.text : undefined
+    return name !== undefined && known.includes(name) ? [[name]] : []
+  })
+}
+
+/** Matches the standard input or another open file as the name of a script. */
+export const inputName = /^-$|(?:^|\/)(?:stdin|fd\/\d+)$/
 
 /** Returns true if the program runs code from its standard input. Such code is as unknown as code after `-c`. */
-function takesInput({ fromInput }: Program, words: readonly Word[], file: Word | undefined): boolean {
-  if (fromInput === undefined) return false
-  if (file) return inputs.has(file.text)
-  const others = fromInput.split(" ")
-  return !words.some(({ text }) => others.includes(text.split("=", 1)[0] ?? text))
+function takesInput({ input }: Program, words: readonly Word[], { operands }: Arguments): boolean {
+  if (!input) return false
+  const [first] = operands
+  if (hasOption(first ? words.slice(0, words.indexOf(first)) : words, input.with)) return true
+  if (first) return inputName.test(scriptIn(input, operands)?.text ?? "")
+  return !input.always && !hasOption(words, input.unless)
+}
+
+/** Returns the operand that names the script. */
+function scriptIn({ after = "" }: CodeInput, operands: readonly Word[]): Word | undefined {
+  const [first] = operands
+  if (!first || !after.split(" ").includes(first.text)) return first
+  return operands.slice(1).find(({ text }) => text === "-" || !text.startsWith("-"))
+}
+
+function hasOption(words: readonly Word[], options = ""): boolean {
+  const names = options.split(" ").filter(Boolean)
+  return words.some(({ text }) =>
+    names.some((name) =>
+      /^-\w$/.test(name) ? new RegExp(`^-\\w*${name[1]}`).test(text) : text.split("=", 1)[0] === name,
+    ),
+  )
+}
+
+/**
+ * How a command uses its standard input as code.
+ *
+ * - `runs`: it runs the input. `fed`: it runs the input if the text gives it one.
+ * - `script`: it runs a file, and the input is data.
+ * - `unknown`: it is not in the table, so the input may be code.
+ */
+export type InputUse = "runs" | "fed" | "script" | "unknown"
+
+/** Returns how a command uses its standard input as code. Undefined if it runs no code. */
+export function inputUse(name: string, words: readonly Word[]): InputUse | undefined {
+  const program = findVersioned(name)
+  if (!program) return "unknown"
+  if (program.wraps === "shell") return "script"
+  if (program.wraps === "unknown" || program.builtin === "evaluates") return "runs"
+  return inputUseIn(program, words)
+}
+
+/** Returns how a command that starts at one of the words uses its standard input. */
+export function innerInputUse(words: readonly Word[]): InputUse {
+  const runs = words.some(({ text }, index) => {
+    const program = findVersioned(basename(text))
+    const rest = words.slice(index + 1)
+    if (!program || program.builtin) return false
+    if (program.wraps === "shell") return rest.every((word) => /^-[a-z]*$/.test(word.text))
+    return (program.input || program.wraps === "unknown") && inputUse(basename(text), rest) === "runs"
+  })
+  return runs ? "runs" : "unknown"
+}
+
+function inputUseIn(program: Program, words: readonly Word[]): InputUse | undefined {
+  const given = readArguments(words, program)
+  const { options, operands, stopped } = given
+  const found = program.subcommands && findSubcommand(program, operands)
+  if (found) return inputUseIn(found.program, operands.slice(found.words))
+  if (stopped) return moduleRisks(program, stopped).length > 0 ? "runs" : "script"
+  const code = options.filter(({ role }) => role === "risk" || role === "script")
+  const files = [...words, ...code.flatMap(({ value }) => value ?? [])]
+  if (code.length > 0 && files.some(({ text }) => inputName.test(text))) return "runs"
+  if (!program.input) return code.length > 0 ? "script" : undefined
+  const isUnclear =
+    options.some(({ role }) => role === "uncertain") || scriptIn(program.input, operands)?.dynamic
+  if (isUnclear || takesInput(program, words, given)) return "runs"
+  return program.input.always && !hasOption(words, program.input.unless) ? "fed" : "script"
 }

@@ -1,3 +1,4 @@
+import type { InputUse } from "./risks.ts"
 import type { Word } from "./words.ts"
 
 /** One command that a text runs, at any nesting depth. */
@@ -12,8 +13,16 @@ export interface PlannedCommand {
   opaque?: string
   /** Commands that this command may run. Only deny rules match them. */
   denyForms: string[]
-  /** Whether the command may run its standard input, which can come from any part of the text. */
+  /** How the command uses its standard input as code. */
+  inputUse?: InputUse
+  /** Whether the text gives the command an input: a redirection or the output of a command. */
+  fed?: true
+  /** Here-documents and here-strings that the command gets as input. */
+  inputs?: readonly string[]
+  /** Whether the command runs its standard input. A rule must name the input. */
   runsInput?: true
+  /** Text of the command's input that may be code. It is searched for what a rule denies. */
+  code?: string
   /**
    * Directories in which the command may run: relative to the initial directory, absolute, or below `~`. Undefined if
    * they are unknown.

@@ -12,6 +12,7 @@ import { type Directories, enter } from "./directories.ts"
 import { type Inner, innerCommands, isTransparent } from "./inner-commands.ts"
 import type { ShellNode } from "./parse.ts"
 import { readRedirection } from "./redirections.ts"
+import { innerInputUse, inputUse } from "./risks.ts"
 import type { PlannedCommand } from "./shell-plan.ts"
 import { type Exit, exitAt, redirectTypes, type Walk, wordTypes } from "./walk-context.ts"
 import { literalWord, type Word, wordOf } from "./words.ts"
@@ -24,6 +25,7 @@ export function readSimpleCommand(
   at: Directories,
 ): Exit {
   const parts: ShellNode[] = []
+  const since = walk.position()
   let assigns = false
   const assignments: string[] = []
   let reason: string | undefined
@@ -52,14 +54,11 @@ export function readSimpleCommand(
     walk.found.garbled = true
   }
   const source = node ? walk.source(node) : walk.between(parts[0]?.start ?? 0, parts.at(-1)?.end ?? 0)
-  return addCommand(walk, {
-    argv: parts.map((part) => walk.readWord(part, at)),
-    source,
-    at,
-    assigns,
-    assignments,
-    reason,
-  })
+  const argv = parts.map((part) => walk.readWord(part, at))
+  const exit = addCommand(walk, { argv, source, at, assigns, assignments, reason })
+  if (argv[0]?.text === "exec" && walk.found.inputs.length > 0) walk.found.redirectsInput = true
+  walk.feed(since)
+  return exit
 }
 
 /** Returns why an assignment without a command may change the effect of later commands. */
@@ -187,13 +186,17 @@ function addCommand(walk: Walk, command: Found): Exit {
       const exit = addCommand(walk, { ...innerCommand(inner, at), source, wrapper: planned })
       moved ||= !inner.moved && exit.success !== at
     } else if (inner.kind === "shell") walk.found.texts.push({ text: inner.text, directories: at })
-    else if (inner.kind === "among") planned.denyForms.push(...possibleCommands(inner.words))
-    else {
+    else if (inner.kind === "among") {
+      planned.denyForms.push(...possibleCommands(inner.words))
+      const own = inputUse(name, words)
+      planned.inputUse = own === "runs" ? own : innerInputUse(inner.words)
+    } else {
       planned.opaque ??= inner.kind === "uncertain" ? inner.reason : "it has too many nested wrappers"
       planned.denyForms.push(...possibleCommands(words))
-      if (inner.kind === "uncertain" && inner.fromInput) planned.runsInput = true
+      planned.inputUse = "runs"
     }
   }
+  planned.inputUse ??= inputUse(name, words)
   const isUnderstood = planned.opaque === undefined && inners.length > 0
   // Variables would also be set for the inner command.
   const isPlain = isUnderstood && assignments.length === 0 && isTransparent(name, words)

@@ -10,11 +10,24 @@ import { type Binding, type Bindings, bindingOf, type Word, wordOf } from "./wor
 export interface Walked {
   commands: PlannedCommand[]
   files: PlannedFile[]
-  texts: { text: string; directories: Directories }[]
+  texts: FoundText[]
+  /** The inputs that redirections open, until they are assigned to commands. Files are empty texts. */
+  inputs: string[]
+  /** Whether `exec` redirects the input of later commands. */
+  redirectsInput?: true
   problem?: string
   /** Whether command boundaries are uncertain, so that commands may be missing. */
   garbled: boolean
 }
+
+/** A command text that another shell runs, with the input of that shell. */
+export interface FoundText extends Pick<PlannedCommand, "fed" | "inputs"> {
+  text: string
+  directories: Directories
+}
+
+/** Numbers of commands, texts and inputs that were found until a point of the walk. */
+export type Position = Readonly<Record<"commands" | "texts" | "inputs", number>>
 
 /** Possible directories of the shell after a statement, by success or failure of the statement. */
 export interface Exit {
@@ -33,6 +46,10 @@ export interface Walk {
   between(start: number, end: number): string
   /** Records why the text could not be analyzed. Keeps only the first reason. */
   problem(reason: string): void
+  /** Returns the current position. */
+  position(): Position
+  /** Assigns the inputs that were found after a position to the commands and texts after it. */
+  feed(since: Position, piped?: boolean): void
   /** Analyzes a statement that starts in these directories. */
   visit(node: ShellNode, at: Directories): Exit
   /** Returns the word of a node. Also analyzes the commands in the word. */
@@ -53,7 +70,7 @@ export function createWalk(
   text: string,
   parts: Pick<Walk, "visit"> & { statements(node: ShellNode, at: Directories, walk: Walk): void },
 ): Walk {
-  const found: Walked = { commands: [], files: [], texts: [], garbled: false }
+  const found: Walked = { commands: [], files: [], texts: [], inputs: [], garbled: false }
 
   function substitute(node: ShellNode, at: Directories): void {
     const written = walk.source(node).trimStart()
@@ -69,6 +86,19 @@ export function createWalk(
     between: (start, end) => text.slice(start, end),
     problem(reason) {
       found.problem ??= reason
+    },
+    position: () => ({
+      commands: found.commands.length,
+      texts: found.texts.length,
+      inputs: found.inputs.length,
+    }),
+    feed({ commands, texts, inputs }, piped = false) {
+      const own = found.inputs.splice(inputs)
+      if (own.length === 0 && !piped) return
+      for (const each of [...found.commands.slice(commands), ...found.texts.slice(texts)]) {
+        each.fed = true
+        each.inputs = [...(each.inputs ?? []), ...own.filter(Boolean)]
+      }
     },
     visit: parts.visit,
     readWord(node, at) {

@@ -107,9 +107,11 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
     const { commands } = walk.found
     let directories = at
     let input: PlannedCommand | undefined
-    for (const child of statementsOf(node.children)) {
+    for (const [index, child] of statementsOf(node.children).entries()) {
+      const since = walk.position()
       const first = commands.length
       const { success, failure } = visit(child, at)
+      walk.feed(since, index > 0)
       directories = union(at, union(success, failure))
       const command = commands[first]
       if (command && input && printsOnlyOutput(walk, child)) command.input = input
@@ -216,6 +218,7 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
     const redirections = node.children.filter((child) => redirectTypes.has(child.type))
     const body = statementsOf(node.children).find((child) => !redirectTypes.has(child.type))
     if (body && endsInCommand.has(body.type)) return visit(moveToLast(body, node), at)
+    const since = walk.position()
     const extra = redirections.flatMap((child) => readRedirection(walk, child, at))
     let exit = exitAt(at)
     if (!body || body.type === "command") {
@@ -224,8 +227,11 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
       if (extra.length > 0) walk.problem("words after a redirection cannot be parsed")
       exit = visit(body, at)
     }
-    for (const statement of redirections.flatMap(statementsAfterMark)) {
+    walk.feed(since)
+    for (const { statement, piped } of redirections.flatMap(statementsAfterMark)) {
+      const later = walk.position()
       const { success, failure } = visit(statement, union(exit.success, exit.failure))
+      walk.feed(later, piped)
       exit = { success: union(exit.success, success), failure: union(exit.failure, failure) }
     }
     return exit

@@ -3,7 +3,8 @@ import { realPath } from "../../util/paths.ts"
 import { externalChecks, fileChecks, relativeToWorktree } from "../path-checks.ts"
 import { deniesOf, judge, type Policy, wildcardProbe } from "../policy.ts"
 import type { Check } from "../request.ts"
-import { namesInCode, unknownRead } from "./command-files.ts"
+import { pathsInCode } from "./code-checks.ts"
+import { unknownRead } from "./command-files.ts"
 import { type CommandScope, expandWord, tableName } from "./command-forms.ts"
 import { kindOf, possibleFilesBelow } from "./directory-checks.ts"
 import { filesNeedingPermission } from "./directory-files.ts"
@@ -34,7 +35,7 @@ export async function writeChecks(
     if (each.uncertain) checks.push(...mentionChecks(candidates(each.word, scope.home), context))
     else checks.push(...(await wordChecks(each, context)))
   }
-  return [...checks, ...mentionChecks(namesInCode(name, words), context)]
+  return [...checks, ...mentionChecks(pathsInCode(command, directories, scope), context)]
 }
 
 interface WriteContext {

@@ -29,7 +29,7 @@ export function writtenWords(name: string, words: readonly Word[]): WrittenWord[
   if (!program) return [...writtenBy(unlisted, words), ...uncertainWords(words)]
   const written = writtenBy(program, words)
   if (program.runsAfter !== undefined && !program.subcommands) written.push(...byInner(name, program, words))
-  if (program.stopsAfter === "-m") written.push(...byModule(words))
+  if (program.stopsAt) written.push(...byModule(words, program.stopsAt))
   if (!isModelled(name, program)) written.push(...uncertainWords(argumentsOf(program, words)))
   return written
 }
@@ -212,9 +212,9 @@ function byInner(name: string, { stopsAtOperand }: Program, words: readonly Word
 }
 
 /** Returns what the module that `python -m` runs writes. */
-function byModule(words: readonly Word[]): WrittenWord[] {
-  const at = words.findIndex(({ text }) => text.startsWith("-m"))
-  const attached = words[at]?.text.slice(2)
+function byModule(words: readonly Word[], option: RegExp): WrittenWord[] {
+  const at = words.findIndex(({ text }) => option.test(text))
+  const attached = words[at]?.text.replace(option, "")
   if (at === -1) return []
   return byTool([...(attached ? [literalWord(attached)] : []), ...words.slice(at + 1)], true)
 }

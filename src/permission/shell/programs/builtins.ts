@@ -43,7 +43,7 @@ export const builtins: ProgramTable = [
   ["builtin", { wraps: { options: "" } }],
   ["exec", { wraps: { options: "-c -l -a:" }, remember: "exact" }],
   ["export", { builtin: "named", operands: "text", remember: "exact" }],
-  ["source .", { builtin: "named", operands: "reads", remember: "exact" }],
+  ["source .", { builtin: "named", operands: "reads", input: {}, remember: "exact" }],
   ["eval", { remember: "exact", builtin: "evaluates" }],
   ["trap fc mapfile readarray compgen", { builtin: "evaluates" }],
   ["set", { operands: "text", readOnly: "-e -u -x -o", builtin: setWord }],

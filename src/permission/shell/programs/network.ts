@@ -65,7 +65,16 @@ export const networkPrograms: ProgramTable = [
       operands: "copies",
     },
   ],
-  ["sftp", { risks: "-o -F -E -I -S -D -b", valued: "-c -i -J -l -P -X -B -R", remember: "exact" }],
+  [
+    "sftp",
+    {
+      risks: "-o -F -E -I -S -D -b",
+      valued: "-c -i -J -l -P -X -B -R",
+      input: { always: true },
+      remember: "exact",
+    },
+  ],
+  ["lftp ftp tnftp telnet smbclient", { risks: "-c -e -f", input: { always: true }, remember: "exact" }],
   ["ssh-keygen ssh-add", { risks: "-D -f -s -S -w -e", valued: "-t -N -C -b -a -I" }],
   [
     "rsync",

@@ -23,5 +23,6 @@ export const systemPrograms: ProgramTable = [
   ["uptime", { operands: "text", readOnly: { options: "-p -s --pretty --since", maxOperands: 0 } }],
   // `sleep` only waits, and the time limit of the call applies.
   ["sleep", { operands: "text", readOnly: { options: "", operand: /^\d+(?:\.\d+)?[smhd]?$/ } }],
-  ["kill pkill killall crontab mount", { remember: "exact" }],
+  ["kill pkill killall mount", { remember: "exact" }],
+  ["crontab", { input: { unless: "-l -r -e -V" }, remember: "exact" }],
 ]

@@ -67,7 +67,10 @@ export const wrappers: ProgramTable = [
   ["sh bash dash", { transparent: "always", wraps: "shell", remember: "exact" }],
   // These shells interpret some words in other ways than bash.
   ["zsh ksh fish", { wraps: "shell", remember: "exact" }],
-  ["mksh ash rbash", { wraps: "shell" }],
+  [
+    "mksh ash rbash hush yash posh lksh oksh loksh pdksh mrsh brush osh bosh rksh rzsh",
+    { wraps: "shell", remember: "exact" },
+  ],
   [
     "su runuser sg newgrp watch script parallel unshare nsenter chroot chrt prlimit setarch linux32 linux64 i386 i686 x86_64 uname26 strace ltrace gdb lldb flock setpriv capsh runcon firejail bwrap proot fakeroot fakechroot eatmydata faketime entr systemd-run systemd-inhibit rlwrap unbuffer expect pkexec at batch repeat start-stop-daemon daemonize daemon dbus-run-session dbus-launch ssh-agent gpg-agent xvfb-run screen tmux abduco dtach zellij ttyd numactl choom cgexec softlimit chpst envdir setlock setuidgid s6-setuidgid envuidgid gosu su-exec tini dumb-init catchsegv torsocks torify tsocks proxychains proxychains4 trickle ip run-parts run-one cpulimit jobs chronic ifne pee mispipe lckdo sshpass retry tsp nq sem machinectl distrobox toolbox flatpak flatpak-spawn xterm kitty alacritty foot wezterm konsole gnome-terminal x-terminal-emulator memusage heaptrack uftrace csh tcsh rc es nu xonsh elvish pwsh powershell cmd command.com ed red ex tclsh wish",
     { wraps: "unknown" },
