@@ -75,6 +75,8 @@ export interface RunningProcess {
   readonly exited: Promise<Exit>
   /** Resolves when the output has ended, because no process holds it open or the tree was killed. */
   readonly closed: Promise<void>
+  /** Resolves when standard output has ended. Standard error may still be open. */
+  readonly outputEnded: Promise<void>
   /** Returns true while a process of the group runs or holds the output open. */
   running(): boolean
   /** Removes the records of the tree. Call it when no process of the tree is left. */
@@ -126,8 +128,9 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
   const tree = { group: child.pid, mark: line }
   const identity = identifyTree(tree)
   records.add(identity)
+  const standardOutput = readOutput(pipes.output.read, options.onOutput)
   const output = joinOutputs([
-    readOutput(pipes.output.read, options.onOutput),
+    standardOutput,
     ...(pipes.errors && options.onErrorOutput ? [readOutput(pipes.errors.read, options.onErrorOutput)] : []),
   ])
   const input = pipes.input && writeInput(pipes.input.write)
@@ -140,6 +143,7 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
     input: input && { write: input.write, end: input.end },
     exited,
     closed: output.closed,
+    outputEnded: standardOutput.closed,
     running: () => output.open() || (!options.holdsOutput && isGroupAlive(tree.group)),
     removeRecords: records.remove,
     async kill() {

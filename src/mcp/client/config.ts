@@ -10,6 +10,15 @@ const common = () => ({
     .describe(
       "Time limit for starting the server and for listing its tools, in milliseconds (default 30000)",
     ),
+  callTimeout: z
+    .number()
+    .int()
+    .positive()
+    .max(2 ** 31 - 1)
+    .optional()
+    .describe(
+      "Time limit for a call of a tool, in milliseconds, without the time spent waiting for the user (default 3600000)",
+    ),
 })
 
 /** Settings of a server that runs as a local program. */

@@ -8,8 +8,12 @@ import {
   type ReadResourceResult,
   type Resource,
   type ResourceTemplateType,
+  SdkError,
+  SdkErrorCode,
+  specTypeSchemas,
   type Tool,
 } from "@modelcontextprotocol/client"
+import * as z from "zod"
 import { abortedError } from "../../util/abort.ts"
 import { findProgram, type ProgramLocations, programDirectories } from "../../util/find-program.ts"
 import { isRecord, parseJson } from "../../util/json.ts"
@@ -37,6 +41,8 @@ export interface ConnectOptions {
   record: RecordTree
   tokens: TokenStore
   onToolsChanged(): void
+  /** Called for each tool that cannot be used. */
+  onProblem(error: unknown): void
   /** Called when the server reports a change of a watched resource. */
   onResourceChanged(uri: string): void
   /** Cancels the connection attempt. */
@@ -85,7 +91,7 @@ export async function connectServer(options: ConnectOptions): Promise<McpConnect
   const { server, worktree, signal } = options
   const { id, settings } = server
   const timeout = settings.timeout ?? defaultStartMs
-  const calls = createPendingCalls(id)
+  const calls = createPendingCalls(id, settings.callTimeout)
   const { client, transport } = await connectFirst(transportsFor(options), options, timeout, (created) =>
     answerRequests(created, { worktree, answers: calls.answers }),
   )
@@ -115,7 +121,9 @@ export async function connectServer(options: ConnectOptions): Promise<McpConnect
     async tools() {
       if (!tools) return []
       try {
-        return (await client.listTools(undefined, { timeout, signal })).tools
+        return await listTools(client, { timeout, signal }, (problem) =>
+          options.onProblem(new McpServerError(id, problem)),
+        )
       } catch (error) {
         lost ||= transport.isLost(error)
         if (signal.aborted) throw abortedError(signal)
@@ -155,7 +163,11 @@ export async function connectServer(options: ConnectOptions): Promise<McpConnect
       ),
     alive: () => !lost,
     callsDone: calls.done,
-    end: () => client.close(),
+    async end() {
+      await client.close()
+      // After the connection was lost, the client no longer knows the transport.
+      await transport.close()
+    },
   }
 }
 
@@ -188,6 +200,53 @@ async function connectFirst(
     }
   }
   throw problem
+}
+
+/** Lists all tools. If a tool does not follow the protocol, reports it and returns the others. */
+async function listTools(
+  client: Client,
+  limits: { timeout: number; signal: AbortSignal },
+  report: (problem: string) => void,
+): Promise<Tool[]> {
+  try {
+    return (await client.listTools(undefined, limits)).tools
+  } catch (error) {
+    if (!(error instanceof SdkError && error.code === SdkErrorCode.InvalidResult)) throw error
+  }
+  const tools: Tool[] = []
+  let cursor: string | undefined
+  for (let page = 0; page < maxPages; page += 1) {
+    const listed = await client.request({ method: "tools/list", params: { cursor } }, ToolPage, limits)
+    for (const entry of listed.tools) {
+      const checked = await specTypeSchemas.Tool["~standard"].validate(entry)
+      if (checked.issues) report(describeOddTool(entry, checked.issues))
+      else tools.push(checked.value)
+    }
+    cursor = listed.nextCursor
+    if (cursor === undefined) break
+  }
+  return tools
+}
+
+/** Maximum number of pages of tools, as in the SDK. */
+const maxPages = 64
+
+/** A page of tools that are not checked yet. */
+const ToolPage = z.object({ tools: z.array(z.unknown()), nextCursor: z.string().optional() })
+
+function describeOddTool(tool: unknown, issues: readonly Parameters<typeof describeIssue>[0][]): string {
+  const name = isRecord(tool) && typeof tool.name === "string" ? `its tool ${tool.name}` : "one of its tools"
+  return `${name} was left out, because its definition does not follow the protocol (${issues.slice(0, 3).map(describeIssue).join("; ")}). Its other tools work.`
+}
+
+function describeIssue({
+  path = [],
+  message,
+}: {
+  path?: readonly unknown[] | undefined
+  message: string
+}): string {
+  return `${path.join(".")}: ${message}`
 }
 
 /** Calls the tool. Each progress report restarts the idle timeout. */
@@ -243,7 +302,9 @@ function readable(why: string): string {
   const issues = parsed.value
     .filter(isRecord)
     .slice(0, 3)
-    .map(({ path, message }) => `${Array.isArray(path) ? path.join(".") : ""}: ${String(message)}`)
+    .map(({ path, message }) =>
+      describeIssue({ path: Array.isArray(path) ? path : [], message: String(message) }),
+    )
   return `its answer to ${method} does not follow the protocol (${issues.join("; ")}). This is an error in the server.`
 }
 

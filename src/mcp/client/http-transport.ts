@@ -1,5 +1,6 @@
 import {
   InsufficientScopeError,
+  type JSONRPCErrorResponse,
   ProtocolError,
   SdkError,
   SdkErrorCode,
@@ -8,11 +9,14 @@ import {
   StreamableHTTPClientTransport,
   type Transport,
 } from "@modelcontextprotocol/client"
+import { createLineSplitter } from "../../files/line-splitter.ts"
 import { within } from "../../util/abort.ts"
 import { errorMessage } from "../../util/errors.ts"
+import { isRecord, parseJson } from "../../util/json.ts"
 import type { RemoteServer } from "./config.ts"
 import { McpSignInError } from "./errors.ts"
 import type { Authorizer } from "./oauth/authorizer.ts"
+import { createOpenRequests, maxMessageLength, type OpenRequests } from "./open-requests.ts"
 import type { ServerTransport } from "./transport.ts"
 
 /** Time limit for the request that ends the session, in milliseconds. */
@@ -29,13 +33,25 @@ export function createHttpTransport(
   { url, headers = {} }: RemoteServer,
   authorizer?: Authorizer,
 ): ServerTransport {
+  const requests = createOpenRequests()
   const transport = new StreamableHTTPClientTransport(new URL(url), {
     requestInit: { headers },
+    fetch: watchingEvents(requests, {
+      onReply: (reply) => transport.onmessage?.(reply),
+      onEnd({ request, resumes }) {
+        if (request === undefined || resumes) return
+        const reply = requests.fail(
+          request,
+          "it ended its answer without a reply. The call may have taken effect.",
+        )
+        if (reply) transport.onmessage?.(reply)
+      },
+    }),
     onInsufficientScope: "throw",
     authProvider: authorizer,
   })
   const close = transport.close.bind(transport)
-  return Object.assign(withErrors(transport, authorizer), {
+  return Object.assign(withErrors(transport, requests, authorizer), {
     async close() {
       if (transport.sessionId !== undefined)
         await within(
@@ -52,16 +68,99 @@ export function createSseTransport(
   { url, headers = {} }: RemoteServer,
   authorizer?: Authorizer,
 ): ServerTransport {
+  const requests = createOpenRequests()
   const transport = new SSEClientTransport(new URL(url), {
     requestInit: { headers },
+    fetch: watchingEvents(requests, {
+      onReply: (reply) => transport.onmessage?.(reply),
+      // The server keeps no session without the stream, so that running calls cannot be answered any more.
+      onEnd: () => void transport.close(),
+    }),
     authProvider: authorizer,
   })
-  return withErrors(transport, authorizer)
+  return withErrors(transport, requests, authorizer)
 }
 
-function withErrors<T extends Transport>(transport: T, authorizer?: Authorizer): T & ServerTransport {
+/** The end of an event stream. */
+interface StreamEnd {
+  /** Id of the request that the stream answers. */
+  request: unknown
+  /** True if the client can continue the stream in a new request. */
+  resumes: boolean
+}
+
+/** Creates a `fetch` that watches event streams for malformed replies, which the SDK drops, and for their end. */
+function watchingEvents(
+  requests: OpenRequests,
+  { onReply, onEnd }: { onReply(reply: JSONRPCErrorResponse): void; onEnd(end: StreamEnd): void },
+): typeof fetch {
+  return async (input, init) => {
+    const response = await fetch(input, init)
+    const type = response.headers.get("content-type") ?? ""
+    const end: StreamEnd = { request: requestIn(init?.body), resumes: false }
+    // The SDK reads the reply in a JSON body, and rejects a malformed one.
+    if (/^application\/json\b/i.test(type)) requests.fail(end.request, "")
+    if (!response.body || !response.ok || !/^text\/event-stream\b/i.test(type)) return response
+    let data: string[] = []
+    const lines = createLineSplitter(maxMessageLength, (line, length) => {
+      const [, field, value = ""] = /^(data|id): ?(.*)$/s.exec(line) ?? []
+      if (field === "id" && value !== "") end.resumes = true
+      if (field === "data" && length === line.length) data.push(value)
+      if (line !== "" || data.length === 0) return
+      const text = data.join("\n")
+      data = []
+      const reply = requests.read(text) ? undefined : requests.reject(text)
+      if (reply) onReply(reply)
+    })
+    const decoder = new TextDecoder()
+    const body = watchedStream(response.body, {
+      onChunk: (chunk) => lines.push(decoder.decode(chunk, { stream: true })),
+      onEnd: () => onEnd(end),
+    })
+    const { status, statusText, headers } = response
+    return new Response(body, { status, statusText, headers })
+  }
+}
+
+function requestIn(body: unknown): unknown {
+  const parsed = typeof body === "string" ? parseJson(body) : undefined
+  return parsed?.ok && isRecord(parsed.value) && "method" in parsed.value ? parsed.value.id : undefined
+}
+
+/** Passes a stream through. Calls `onEnd` when the stream ends or fails, but not when it is canceled. */
+function watchedStream(
+  stream: ReadableStream<Uint8Array<ArrayBuffer>>,
+  { onChunk, onEnd }: { onChunk(chunk: Uint8Array): void; onEnd(): void },
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  const reader = stream.getReader()
+  return new ReadableStream({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read()
+        if (done) {
+          onEnd()
+          controller.close()
+        } else {
+          onChunk(value)
+          controller.enqueue(value)
+        }
+      } catch (error) {
+        onEnd()
+        controller.error(error)
+      }
+    },
+    cancel: (reason) => reader.cancel(reason),
+  })
+}
+
+function withErrors<T extends Transport>(
+  transport: T,
+  requests: OpenRequests,
+  authorizer?: Authorizer,
+): T & ServerTransport {
   const plain = transport.send.bind(transport)
   const send: Transport["send"] = async (message, options) => {
+    requests.sent(message)
     try {
       await plain(message, options)
     } catch (error) {

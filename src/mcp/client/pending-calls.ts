@@ -30,12 +30,15 @@ export interface PendingCalls {
 /** Time in milliseconds after which a call without progress fails. */
 export const idleTimeoutMs = 10 * 60_000
 
+/** Default time in milliseconds after which a call fails, even if it reports progress. */
+const defaultCallMs = 60 * 60_000
+
 /**
  * Creates an empty tracker. The protocol does not say which call a server request belongs to. If all running calls
  * belong to one session, the newest call answers, because they share their rules and user. All idle timeouts pause
- * while it answers.
+ * while it answers. `callMs` is the time limit of a call in milliseconds.
  */
-export function createPendingCalls(server: string): PendingCalls {
+export function createPendingCalls(server: string, callMs: number = defaultCallMs): PendingCalls {
   const calls = new Map<McpCall, IdleTimeout>()
   const waiting: (() => void)[] = []
 
@@ -45,8 +48,14 @@ export function createPendingCalls(server: string): PendingCalls {
 
   return {
     async run(call, work) {
-      const message = `The MCP server ${server} reported no progress on ${call.name} for ${idleTimeoutMs / 60_000} minutes.`
-      const timeout = createIdleTimeout(call.signal, idleTimeoutMs, message)
+      const timeout = createIdleTimeout(call.signal, {
+        ms: idleTimeoutMs,
+        message: `The MCP server ${server} reported no progress on ${call.name} for ${idleTimeoutMs / 60_000} minutes.`,
+        total: {
+          ms: callMs,
+          message: `The MCP server ${server} did not finish ${call.name} within ${callMs / 1000} seconds ("callTimeout" in the configuration).`,
+        },
+      })
       calls.set(call, timeout)
       try {
         return await work(timeout)
@@ -74,32 +83,61 @@ export function createPendingCalls(server: string): PendingCalls {
 
 /** A timeout that restarts on activity. */
 export interface IdleTimeout {
-  /** Fires when the given signal fires, and with a `TimeoutError` after the idle time. */
+  /** Fires when the given signal fires, and with a `TimeoutError` after the idle time or the total time. */
   signal: AbortSignal
-  /** Restarts the idle time. */
+  /** Restarts the idle time. The total time continues. */
   restart(): void
   /** Pauses the timeout while `work` runs, for example while the user answers a question. */
   pause<T>(work: () => Promise<T>): Promise<T>
   end(): void
 }
 
-/** Starts the timeout. `ms` is at most 2^31 - 1. */
-export function createIdleTimeout(signal: AbortSignal, ms: number, message: string): IdleTimeout {
+/** A time limit in milliseconds, at most 2^31 - 1, and the error message when it expires. */
+export interface TimeLimitOptions {
+  ms: number
+  message: string
+}
+
+/** Starts the timeout. `total` limits the time that the timeout is not paused. */
+export function createIdleTimeout(
+  signal: AbortSignal,
+  { total, ...idle }: TimeLimitOptions & { total?: TimeLimitOptions },
+): IdleTimeout {
   const own = new AbortController()
   let timer: NodeJS.Timeout | undefined
+  let totalTimer: NodeJS.Timeout | undefined
+  let left = total?.ms ?? 0
+  let since = 0
   let paused = 0
   let ended = false
 
+  function start(limit: TimeLimitOptions, ms = limit.ms): NodeJS.Timeout {
+    return setTimeout(() => own.abort(new TimeoutError(limit.message, limit.ms)), ms)
+  }
+
   function restart(): void {
     clearTimeout(timer)
-    if (paused === 0 && !ended) timer = setTimeout(() => own.abort(new TimeoutError(message, ms)), ms)
+    if (paused === 0 && !ended) timer = start(idle)
+  }
+
+  function startTotal(): void {
+    if (!total || paused > 0 || ended) return
+    since = performance.now()
+    totalTimer = start(total, left)
+  }
+
+  function pauseTotal(): void {
+    if (paused === 0) left = Math.max(0, left - (performance.now() - since))
+    clearTimeout(totalTimer)
   }
 
   restart()
+  startTotal()
   return {
     signal: AbortSignal.any([signal, own.signal]),
     restart,
     async pause(work) {
+      pauseTotal()
       paused += 1
       restart()
       try {
@@ -107,11 +145,13 @@ export function createIdleTimeout(signal: AbortSignal, ms: number, message: stri
       } finally {
         paused -= 1
         restart()
+        startTotal()
       }
     },
     end() {
       ended = true
       clearTimeout(timer)
+      clearTimeout(totalTimer)
     },
   }
 }

@@ -1,7 +1,10 @@
-import { type JSONRPCMessage, ReadBuffer, serializeMessage } from "@modelcontextprotocol/client"
+import { StringDecoder } from "node:string_decoder"
+import { type JSONRPCMessage, serializeMessage } from "@modelcontextprotocol/client"
+import { createLineSplitter } from "../../files/line-splitter.ts"
 import { within } from "../../util/abort.ts"
 import { errorMessage } from "../../util/errors.ts"
 import { type RecordTree, type RunningProcess, startProcess } from "../../util/process.ts"
+import { createOpenRequests, maxMessageLength } from "./open-requests.ts"
 import type { ServerTransport } from "./transport.ts"
 
 /** A program that speaks the protocol on stdin and stdout. */
@@ -20,39 +23,20 @@ const shownErrors = 1_000
 
 /**
  * Creates a transport that runs the program in its own process group. Closing the transport ends the whole group. Skips
- * output that is not a message, because many servers print a welcome line to stdout. `start` throws `SpawnError` or
- * `PipeError`.
+ * output that is not a message, because many servers print a welcome line to stdout. A message that is too long fails
+ * only its request. `start` throws `SpawnError` or `PipeError`.
  */
 export function createProcessTransport(options: ProgramOptions): ServerTransport {
-  const buffer = new ReadBuffer()
+  const decoder = new StringDecoder()
+  const requests = createOpenRequests()
+  const lines = createLineSplitter(maxMessageLength, (line, length) => {
+    const message = requests.read(line) ?? requests.reject(line, length)
+    if (message) transport.onmessage?.(message)
+  })
   let child: RunningProcess | undefined
   let errors = ""
   let ended: string | undefined
   let ending: Promise<void> | undefined
-
-  function readMessages(): void {
-    for (;;) {
-      try {
-        const message = buffer.readMessage()
-        if (message === null) return
-        transport.onmessage?.(message)
-      } catch (error) {
-        transport.onerror?.(error instanceof Error ? error : new Error(String(error)))
-      }
-    }
-  }
-
-  function receive(bytes: Uint8Array): void {
-    try {
-      buffer.append(Buffer.from(bytes))
-    } catch (error) {
-      // The line exceeds the maximum length of a message.
-      transport.onerror?.(error instanceof Error ? error : new Error(String(error)))
-      void transport.close()
-      return
-    }
-    readMessages()
-  }
 
   function stop(why: string): void {
     if (ended !== undefined) return
@@ -75,13 +59,18 @@ export function createProcessTransport(options: ProgramOptions): ServerTransport
         env: options.env,
         input: true,
         record: options.record,
-        onOutput: receive,
+        onOutput: (bytes) => lines.push(decoder.write(bytes)),
         onErrorOutput(bytes) {
           errors = (errors + Buffer.from(bytes).toString()).slice(-shownErrors)
         },
       })
       child = running
-      // Neither `exited` nor `closed` rejects.
+      // A server that closes its output cannot answer any more, even if it still runs. None of these promises rejects.
+      void running.outputEnded.then(async () => {
+        if (await within(running.exited, shutdownMs)) return
+        stop("it closed its output")
+        await transport.close()
+      })
       void running.exited.then(async ({ code, signal }) => {
         await within(running.closed, shutdownMs)
         if (ending === undefined) await running.kill()
@@ -91,6 +80,7 @@ export function createProcessTransport(options: ProgramOptions): ServerTransport
     },
     async send(message: JSONRPCMessage) {
       if (ended !== undefined || !child?.input) throw new Error(`the server is not running: ${ended ?? ""}`)
+      requests.sent(message)
       await child.input.write(serializeMessage(message))
     },
     async close() {

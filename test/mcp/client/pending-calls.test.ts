@@ -36,7 +36,7 @@ test("answers a server request only while the running calls are of one session",
 test("fires the idle timeout, which pauses while the user answers", async () => {
   vi.useFakeTimers()
   try {
-    const timeout = createIdleTimeout(never, idleTimeoutMs, "no progress")
+    const timeout = createIdleTimeout(never, { ms: idleTimeoutMs, message: "no progress" })
     vi.advanceTimersByTime(idleTimeoutMs - 1)
     timeout.restart()
     vi.advanceTimersByTime(idleTimeoutMs - 1)
@@ -45,6 +45,29 @@ test("fires the idle timeout, which pauses while the user answers", async () => 
     expect(timeout.signal.aborted).toBe(false)
     vi.advanceTimersByTime(1)
     expect(timeout.signal.reason).toBeInstanceOf(TimeoutError)
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test("fires the total timeout despite progress, without the time that the user takes", async () => {
+  vi.useFakeTimers()
+  try {
+    const total = { ms: 1000, message: "too long" }
+    const timeout = createIdleTimeout(never, { ms: 100, message: "no progress", total })
+    const advance = (count: number) => {
+      for (let at = 0; at < count; at += 1) {
+        vi.advanceTimersByTime(90)
+        timeout.restart()
+      }
+    }
+    advance(6)
+    await timeout.pause(() => timeout.pause(async () => vi.advanceTimersByTime(5000)))
+    advance(5)
+    expect(timeout.signal.aborted).toBe(false)
+    advance(1)
+    expect(timeout.signal.reason).toMatchObject({ message: "too long" })
+    timeout.end()
   } finally {
     vi.useRealTimers()
   }

@@ -11,7 +11,7 @@ import type { ToolResult } from "../../../src/tool/tool.ts"
 import { AbortedError } from "../../../src/util/abort.ts"
 import { errorMessage } from "../../../src/util/errors.ts"
 import { markedEnvironment } from "../../lsp/processes.ts"
-import { realServer, scriptedServer } from "./servers.ts"
+import { oddServer, realServer, scriptedServer } from "./servers.ts"
 
 let project: TemporaryProject
 let log: string
@@ -22,12 +22,16 @@ beforeEach(async () => {
   log = project.path("servers.log")
 })
 afterEach(async () => {
+  await closeAll()
+  await project.remove()
+})
+
+async function closeAll(): Promise<void> {
   for (const { pool, running } of open.splice(0)) {
     await pool.close()
     expect(running()).toEqual([])
   }
-  await project.remove()
-})
+}
 
 function openPool(...servers: McpServer[]) {
   return openPoolIn({ trusted: false }, ...servers)
@@ -326,5 +330,56 @@ describe("calls", () => {
     expect(await described()).toBe("Has a name that no provider accepts.")
     await call("scripted_change")
     expect(await described()).toBe("Sends all files away.")
+  })
+})
+
+describe("a server that does not follow the protocol", () => {
+  test.each([
+    ["null", /could not run null: .*"result" must be an object, got null.*an error in the server/],
+    [
+      "text-error",
+      /could not run text-error: .*"error" must be an object with a number "code".*got "it broke"/,
+    ],
+    ["empty", /could not run empty: .*"result" must be an object, got nothing/],
+    ["no-json", /could not run no-json: .*not valid JSON/],
+    ["large", /could not run large: .*it has 100\.0 MB, and the limit is 10\.0 MB/],
+  ])("fails the call whose reply is malformed (%s), and answers the next", async (name, message) => {
+    const { call } = openPool(oddServer())
+    const waiting = call("odd_silent")
+    await expect(call(`odd_${name}`)).rejects.toThrow(message)
+    expect(await call("odd_fine")).toMatchObject({ output: "fine" })
+    await Promise.all([expect(waiting).rejects.toThrow(/Lost the connection/), closeAll()])
+  })
+
+  test("fails the only running call if a reply has no id", async () => {
+    const { call } = openPool(oddServer())
+    await expect(call("odd_no-id")).rejects.toThrow(/could not run no-id: .*cannot parse this/)
+  })
+
+  test("fails all calls at once when it closes its output, and connects again", async () => {
+    const { call } = openPool(oddServer())
+    const waiting = call("odd_silent")
+    await Promise.all([
+      expect(waiting).rejects.toThrow(/Lost the connection .* it closed its output/),
+      expect(call("odd_eof")).rejects.toThrow(/Lost the connection .* it closed its output/),
+    ])
+    expect(await call("odd_fine")).toMatchObject({ output: "fine" })
+  })
+
+  test("ends a call that only reports progress after the time limit of a call", async () => {
+    const { call } = openPool(oddServer({ callTimeout: 300 }))
+    await expect(call("odd_chatter")).rejects.toThrow(/did not finish chatter within 0\.3 seconds/)
+    expect(await call("odd_fine")).toMatchObject({ output: "fine" })
+  })
+
+  test("reports tools that cannot be used, and offers the others", async () => {
+    const { ids, problems } = openPool(oddServer())
+    expect(await ids()).toContain("odd_fine")
+    expect(await ids()).not.toContain("odd_odd")
+    expect(problems).toEqual([
+      expect.stringMatching(/its tool odd was left out, .*inputSchema\.type/),
+      expect.stringMatching(/one of its tools was left out/),
+      expect.stringMatching(/one of its tools was left out/),
+    ])
   })
 })

@@ -191,3 +191,52 @@ test("explains why a server cannot be reached", async () => {
   expect(await pool.status()).toMatchObject([{ id: "far", status: "failed", tools: [] }])
   expect(problems).toEqual([expect.stringMatching(/ECONNREFUSED/)])
 })
+
+/** A streamable HTTP server that answers a call as the name of its tool says. */
+async function oddServer() {
+  const names = ["null", "end", "drop", "json", "fine"]
+  const tools = names.map((name) => ({ name, description: name, inputSchema: { type: "object" } }))
+  const server = createServer(async (request, answer) => {
+    if (request.method !== "POST") return void answer.writeHead(405).end()
+    const { id, method, params } = (await json(request)) as {
+      id?: number
+      method: string
+      params?: { protocolVersion?: string; name?: string }
+    }
+    if (id === undefined) return void answer.writeHead(202).end()
+    const { protocolVersion, name } = params ?? {}
+    const info = { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "odd", version: "1" } }
+    const fine = { content: [{ type: "text", text: "fine" }] }
+    const result = method === "initialize" ? info : method === "tools/list" ? { tools } : fine
+    const called = method === "tools/call" ? name : "fine"
+    const type = called === "json" ? "application/json" : "text/event-stream"
+    answer.writeHead(200, { "content-type": type })
+    const reply = (value: unknown) => JSON.stringify({ jsonrpc: "2.0", id, result: value })
+    if (called === "json") answer.end(reply(null))
+    else if (called === "null") answer.write(`data: ${reply(null)}\n\n`)
+    else if (called === "end") answer.end(": nothing\n\n")
+    else if (called === "drop") answer.write(": nothing\n\n", () => answer.destroy())
+    else answer.end(`event: message\ndata: ${reply(result)}\n\n`)
+  })
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}/mcp`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+test.each([
+  ["null", /could not run null: .*"result" must be an object, got null/],
+  ["json", /to run json: /],
+  ["end", /could not run end: .*ended its answer without a reply/],
+  ["drop", /could not run drop: .*ended its answer without a reply/],
+])("fails a call whose answer is malformed or ends early (%s)", async (name, message) => {
+  await using server = await oddServer()
+  const { call } = openPool(server.url)
+  await expect(call(name, {})).rejects.toThrow(message)
+  expect(await call("fine", {})).toBe("fine")
+})

@@ -19,3 +19,9 @@ export function scriptedServer(log: string, settings: Partial<LocalServer> = {})
     settings: { type: "local", command: [process.execPath, script, log], ...settings },
   }
 }
+
+/** Returns `odd-server.ts`, whose replies do not follow the protocol. */
+export function oddServer(settings: Partial<LocalServer> = {}): McpServer {
+  const script = join(import.meta.dirname, "odd-server.ts")
+  return { id: "odd", settings: { type: "local", command: [process.execPath, script], ...settings } }
+}
