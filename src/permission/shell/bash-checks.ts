@@ -82,6 +82,9 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
       add(await writeChecks(command, directories, scope, policy))
       continue
     }
+    // Other commands could create files whose names are split into several words.
+    const splits = proof.fromInput || command.argv.some((word) => word.unquoted)
+    if (splits && !wholeProved) continue
     const canRunGit = () =>
       (wholeProved || besideOthers) && isPlainRepository(directories, { hardened: wholeProved })
     if (proof.git && !canRunGit()) continue

@@ -49,7 +49,7 @@ export async function filesNeedingPermission(
   const found: string[] = []
   for (const path of files) {
     if (reading.selects?.(basename(path)) === false) continue
-    if (reading.plainNames && /[\s'"\\]|\/-/.test(path.slice(directory.length))) return undefined
+    if (reading.plainNames && !path.slice(directory.length).split("/").every(isPlainName)) return undefined
     if (reading.needsPermission(path)) found.push(path)
     if (found.length === maxFound) break
   }
@@ -75,9 +75,14 @@ export function followingLinks(
   }
 }
 
+/** Returns true for a name that `xargs` passes on unchanged, and that is not an option. */
+function isPlainName(name: string): boolean {
+  return !/^-|[\s'"\\]/.test(name)
+}
+
 async function filesBelow(
   directory: string,
-  { hidden, unhidden, followsTo, listing }: RecursiveReading,
+  { hidden, unhidden, followsTo, selects, plainNames, listing }: RecursiveReading,
 ): Promise<string[] | undefined> {
   const files: string[] = []
   const waiting = [directory]
@@ -95,6 +100,9 @@ async function filesBelow(
       for (const entry of entries) {
         const path = join(current, entry.name)
         if (!hidden && entry.name.startsWith(".") && !isUnhidden(path, takenIn)) continue
+        // Programs such as `find` also print the names of directories.
+        if (plainNames && entry.isDirectory() && selects?.(entry.name) !== false && !isPlainName(entry.name))
+          return undefined
         if (entry.isDirectory() || (entry.isSymbolicLink() && leadsOn(path, followsTo, followed)))
           waiting.push(path)
         else files.push(path)

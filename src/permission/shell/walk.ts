@@ -143,7 +143,11 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
     const body = rest.pop()
     if (body?.type !== "do_group") return notUnderstood(node, at)
     const exit = eachValue({ body, name, values: loopValues(walk, rest), at })
-    if (exit) return exit
+    if (exit) {
+      // Adds the commands that print the values.
+      for (const value of rest) walk.readWord(value, at)
+      return exit
+    }
     for (const value of rest) {
       const word = walk.readWord(value, at)
       if (word.problem !== undefined) walk.problem(word.problem)
@@ -276,11 +280,13 @@ function loopValues(walk: Walk, words: readonly ShellNode[]): Binding[] | undefi
 function valuesOf(walk: Walk, node: ShellNode): Binding[] | undefined {
   const source = walk.source(node)
   const [, first, last] =
-    /^\{(\d{1,4})\.\.(\d{1,4})\}$/.exec(source) ?? /^\$\(seq (?:(\d{1,4}) )?(\d{1,4})\)$/.exec(source) ?? []
+    /^\{(\d+)\.\.(\d+)\}$/.exec(source) ?? /^\$\(seq (?:(\d+) )?(\d+)\)$/.exec(source) ?? []
   if (last === undefined) {
     const binding = walk.binding(node)
     return binding && [binding]
   }
+  // Numbers with leading zeros keep them in some shells.
+  if (![first ?? "1", last].every((text) => /^(?:0|[1-9]\d{0,3})$/.test(text))) return undefined
   const [from, to] = [Number(first ?? 1), Number(last)]
   if (from > to || to - from >= maxValues) return undefined
   return Array.from({ length: to - from + 1 }, (_, index) => {
@@ -293,8 +299,14 @@ function changesVariables({ opaque, argv: [program] }: PlannedCommand): boolean 
   return opaque !== undefined || typeof findProgram(program?.text ?? "")?.builtin === "string"
 }
 
-function keyOf({ argv, directories, wrapper }: PlannedCommand): string {
-  return JSON.stringify([argv.map(({ text, span }) => [text, span]), directories, wrapper && keyOf(wrapper)])
+function keyOf({ argv, directories, assignments, input, wrapper }: PlannedCommand): string {
+  return JSON.stringify([
+    argv.map(({ text, span }) => [text, span]),
+    directories,
+    assignments,
+    input && keyOf(input),
+    wrapper && keyOf(wrapper),
+  ])
 }
 
 /**

@@ -51,7 +51,8 @@ export function wordOf(node: ShellNode, text: string, bindings?: Bindings): Word
 export function bindingOf(node: ShellNode, text: string): Binding | undefined {
   const draft = draftOf(node, text)
   const { dynamic, base, problem } = finish(draft)
-  if (dynamic || base !== undefined || problem !== undefined) return undefined
+  // In zsh, `=name` is the path of a program.
+  if (dynamic || base !== undefined || problem !== undefined || draft.text.startsWith("=")) return undefined
   return { text: draft.text, mask: draft.mask.replaceAll(/[^*?[\]]/g, quoted) }
 }
 
@@ -181,7 +182,7 @@ function read(node: ShellNode, text: string, draft: Draft, inQuotes: boolean): v
     case "simple_expansion":
     case "expansion":
       draft.problem ??= expansionProblem(node, text)
-      addExpansion(draft, node, source.trimStart(), inQuotes)
+      addExpansion(draft, { node, source: source.trimStart(), next: text[node.end], inQuotes })
       break
     case "number":
       if (node.children.length === 0) addUnquoted(draft, source)
@@ -270,7 +271,10 @@ function addUnknown(draft: Draft, node: ShellNode, source: string, inQuotes: boo
   if (!inQuotes) draft.splits = true
 }
 
-function addExpansion(draft: Draft, node: ShellNode, source: string, inQuotes: boolean): void {
+function addExpansion(
+  draft: Draft,
+  { node, source, next, inQuotes }: { node: ShellNode; source: string; next?: string; inQuotes: boolean },
+): void {
   const known = /^\$\{?(HOME|PWD)\}?$/.exec(source)?.[1]
   if (known !== undefined && draft.text === "" && draft.base === undefined) {
     draft.base = known === "HOME" ? "home" : "directory"
@@ -284,7 +288,9 @@ function addExpansion(draft: Draft, node: ShellNode, source: string, inQuotes: b
     return
   }
   const bound = draft.bindings?.get(/^\$\{?(\w+)\}?$/.exec(source)?.[1] ?? "")
-  if (bound && (inQuotes || isOneWord(bound))) {
+  // In zsh, `$name[1]` and `$name:h` are other values.
+  const isWhole = next !== "[" && next !== ":"
+  if (bound && isWhole && (inQuotes || isOneWord(bound))) {
     draft.text += bound.text
     draft.mask += bound.mask
     draft.bound ??= bound.text

@@ -51,6 +51,14 @@ describe("a loop over known values", () => {
     ["reuses the variable", 'for f in README.md; do for f in .env; do cat "$f"; done; done'],
     ["uses the variable after the loop", 'for f in README.md; do true; done; f=.env; cat "$f"'],
     ["runs the value as a program", "for c in rm; do $c -rf src; done"],
+    ["means part of the value in zsh", 'for f in .envx; do cat "$f[1,4]"; done'],
+    ["means the directory of the value in zsh", 'for f in src/a.ts; do cat "$f:h"; done'],
+    ["has values with leading zeros", "for i in {08..11}; do cat file$i; done"],
+    ["may create a name that is split", "touch 'src/a .env b.ts'; for f in src/*.ts; do cat $f; done"],
+    [
+      "hides a list behind an equal command",
+      "for i in 1; do ./list | xargs cat; find src -name '*.ts' | xargs cat; done",
+    ],
     ["has too many values", "for i in {1..17}; do cat file$i; done"],
     ["runs an unknown text in a shell", 'for f in src/*.ts; do bash -c "cat $f"; done'],
   ])("asks if it %s", async (_, command) => {
@@ -61,6 +69,12 @@ describe("a loop over known values", () => {
     const rules = { bash: { "npm *": "allow", "npm run deploy *": "deny" } } as const
     expect(await actionOf("for s in build deploy; do npm run $s; done", rules)).toBe("deny")
     expect(await actionOf("for s in build lint; do npm run $s; done", rules)).toBe("allow")
+  })
+
+  it("applies a deny to the command that prints the values", async () => {
+    expect(await actionOf("for i in $(seq 1 3); do echo $i; done", { bash: { "seq *": "deny" } })).toBe(
+      "deny",
+    )
   })
 
   it("applies a deny for edits to a file that is created from a matching name", async () => {
@@ -100,6 +114,8 @@ describe("files that xargs reads from a list", () => {
     ["contain a secret that is not excluded", "find . ! -name '*.ts' | xargs cat"],
     ["are links to other files", "find links -name '*.txt' | xargs cat"],
     ["have names with blanks", "find odd -name '*.ts' | xargs cat"],
+    ["are in a directory whose name has blanks", "mkdir 'x .env'; find . -name 'x*' | xargs cat"],
+    ["may be created by another command", "touch 'src/x .env y.ts'; find src -name '*.ts' | xargs cat"],
     ["are outside the worktree", "find /etc -name passwd | xargs cat"],
     ["are changed", "find src -name '*.ts' | xargs rm"],
     ["are changed by an option", "find src -name '*.ts' | xargs sed -i s/a/b/"],
@@ -116,6 +132,14 @@ describe("files that xargs reads from a list", () => {
     ["are run", "find src -name '*.ts' | xargs -n1 node"],
   ])("ask if they %s", async (_, command) => {
     expect(await actionOf(command)).toBe("ask")
+  })
+
+  it("ask if a directory has an unusual name", async () => {
+    const worktree = project()
+    mkdirSync(join(worktree, "x .env"))
+    const actionFor = async (command: string) => (await verdictOf({}, "bash", command, { worktree })).action
+    expect(await actionFor("find . -name 'x*' | xargs cat")).toBe("ask")
+    expect(await actionFor("find . -name '*.md' | xargs cat")).toBe("allow")
   })
 
   it("are denied by a rule for reading", async () => {
