@@ -50,10 +50,10 @@ export async function answerRequest(
   dependencies: AnswerDependencies,
 ): Promise<void> {
   const body = readJson(exchange.text)
-  const offersTools = Array.isArray(body.tools) && body.tools.length > 0
-  if (dependencies.policy === "reject" && offersTools) throw rejection()
-  if (api === chatApi && (await passThrough(body, offersTools, exchange, dependencies))) return
-  await answerConverted(api.read(body), exchange, dependencies)
+  if (api === chatApi && (await passThrough(body, exchange, dependencies))) return
+  const request = api.read(body)
+  if (dependencies.policy === "reject" && request.call.tools !== undefined) throw rejection()
+  await answerConverted(request, exchange, dependencies)
 }
 
 /** Parses a request body. Throws `GatewayError` with status 400. */
@@ -66,11 +66,12 @@ export function readJson(text: string): Record<string, unknown> {
 /** Passes the request and the answer through. Returns false if the upstream must not or does not accept the tools. */
 async function passThrough(
   body: Record<string, unknown>,
-  offersTools: boolean,
   { text, headers, signal, reply }: Exchange,
   { upstream, policy, memory }: AnswerDependencies,
 ): Promise<boolean> {
-  const { model } = checked(ChatRequest, body)
+  const { model, tools } = checked(ChatRequest, body)
+  const offersTools = (tools ?? []).length > 0
+  if (policy === "reject" && offersTools) throw rejection()
   if (policy === "synthetic" || policy === "ignore") return false
   if (policy === "auto" && memory.refused(upstreamName(model)) !== undefined) return false
   const response = await upstream.fetchUntil(signal)(`${upstream.baseURL}/chat/completions`, {

@@ -1,11 +1,11 @@
 import { newId } from "../util/id.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 import type { Answer, AnswerBlock, AnswerEvent } from "./answer.ts"
-import { type AnswerWriter, type ClientRequest, countTokens, namedEvent } from "./api.ts"
+import { type AnswerWriter, type ClientRequest, countTokens, namedEvent, readArguments } from "./api.ts"
 
 /** A tool of a request. `name` is unique. `ownName` and `namespace` are the client's names. */
 export interface ClientTool {
-  kind: "function" | "custom"
+  kind: "function" | "custom" | "search"
   name: string
   ownName: string
   namespace: string | undefined
@@ -62,7 +62,7 @@ export function createResponseWriter(context: ResponseContext): AnswerWriter {
       }
       case "delta": {
         const { delta } = given
-        if (item.type === "custom_tool_call") return ""
+        if (item.type === "custom_tool_call" || item.type === "tool_search_call") return ""
         return event(`response.${deltaName(item)}.delta`, { ...place, ...position(item), delta })
       }
       case "end": {
@@ -118,6 +118,8 @@ function partEvents(
         event("response.custom_tool_call_input.done", { input })
       )
     }
+    case "tool_search_call":
+      return ""
     default:
       return isDone
         ? event("response.function_call_arguments.done", { name: item.name, arguments: item.arguments })
@@ -145,6 +147,8 @@ function begun(item: Item): Item {
       return { ...item, summary: [] }
     case "custom_tool_call":
       return { ...item, status: "in_progress", input: "" }
+    case "tool_search_call":
+      return { ...item, status: "in_progress" }
     default:
       return { ...item, status: "in_progress", arguments: "" }
   }
@@ -167,9 +171,14 @@ function itemOf(block: AnswerBlock, id: string, { tools }: ResponseContext): Ite
         ...(tool?.namespace !== undefined && { namespace: tool.namespace }),
         status: "completed",
       }
-      return tool?.kind === "custom"
-        ? { type: "custom_tool_call", ...call, input: customInput(block.input) }
-        : { type: "function_call", ...call, arguments: block.input || "{}" }
+      if (tool?.kind === "custom")
+        return { type: "custom_tool_call", ...call, input: customInput(block.input) }
+      if (tool?.kind === "search") {
+        const { call_id, status } = call
+        const given = readArguments(block.input)
+        return { type: "tool_search_call", id, call_id, execution: "client", status, arguments: given }
+      }
+      return { type: "function_call", ...call, arguments: block.input || "{}" }
     }
   }
 }
@@ -190,9 +199,11 @@ function newItemId(block: AnswerBlock, { tools }: ResponseContext): string {
     case "reasoning":
       return id.replace(/^msg/, "rs")
     case "call":
-      return id.replace(/^msg/, tools.get(block.name)?.kind === "custom" ? "ctc" : "fc")
+      return id.replace(/^msg/, itemPrefixes[tools.get(block.name)?.kind ?? "function"])
   }
 }
+
+const itemPrefixes = { function: "fc", custom: "ctc", search: "tsc" }
 
 /** Returns the fields that are the same in all states of a response. */
 function newHead({ request }: ResponseContext): Json {

@@ -22,7 +22,7 @@ export const responsesApi: ClientApi = {
   read(body) {
     const request = checked(ResponsesRequest, body)
     assertStateless(request)
-    const tools = readTools(request.tools ?? [])
+    const tools = readTools(request)
     const call = toModelCall(request, tools)
     assertChoice(call)
     const context = { request, call, tools: new Map(tools.map((tool) => [tool.name, tool])) }
@@ -106,20 +106,38 @@ const CustomTool = z.looseObject({
   description: z.string().nullish(),
   format: z.looseObject({ syntax: z.string().optional(), definition: z.string().optional() }).nullish(),
 })
+const SearchTool = FunctionTool.omit({ name: true }).extend({ execution: z.string().nullish() })
+/** Name of the function that searches for deferred tools. Its tool has no name. */
+const searchName = "tool_search"
+const WithTools = z.looseObject({ tools: z.array(z.looseObject({ type: z.string() })) })
 const Namespace = z.looseObject({
   name: z.string().min(1),
   tools: z.array(z.looseObject({ type: z.string() })),
 })
 
-/** Returns the tools that the client executes. Tools that OpenAI's servers execute, such as `web_search`, are left out. */
-function readTools(given: NonNullable<ResponsesRequest["tools"]>): ClientTool[] {
-  const tools = given.flatMap((tool, index) => readTool(tool, `tools.${index}`))
-  const names = Map.groupBy(tools, ({ name }) => name)
-  return tools.map((tool) =>
+/**
+ * Returns the tools that the client executes, also those that an item adds. Tools that OpenAI's servers execute, such as
+ * `web_search`, are left out.
+ */
+function readTools({ tools: given, input }: ResponsesRequest): ClientTool[] {
+  const added = (typeof input === "string" ? [] : input).flatMap((item, index) =>
+    item.type === "additional_tools" || item.type === "tool_search_output"
+      ? toolsIn(checked(WithTools, item, `input.${index}`).tools, `input.${index}.tools`)
+      : [],
+  )
+  const tools = new Map<string, ClientTool>()
+  for (const tool of [...toolsIn(given ?? [], "tools"), ...added])
+    tools.set(`${tool.namespace ?? ""} ${tool.ownName}`, tool)
+  const names = Map.groupBy(tools.values(), ({ name }) => name)
+  return [...tools.values()].map((tool) =>
     tool.namespace !== undefined && (names.get(tool.name)?.length ?? 0) > 1
       ? { ...tool, name: `${tool.namespace}__${tool.name}` }
       : tool,
   )
+}
+
+function toolsIn(tools: readonly { type: string }[], where: string, namespace?: string): ClientTool[] {
+  return tools.flatMap((tool, index) => readTool(tool, `${where}.${index}`, namespace))
 }
 
 function readTool(tool: { type: string }, where: string, namespace?: string): ClientTool[] {
@@ -145,7 +163,12 @@ function readTool(tool: { type: string }, where: string, namespace?: string): Cl
     }
     case "namespace": {
       const { name, tools } = checked(Namespace, tool, where)
-      return tools.flatMap((inner, index) => readTool(inner, `${where}.tools.${index}`, name))
+      return toolsIn(tools, `${where}.tools`, name)
+    }
+    case "tool_search": {
+      const { execution, description, parameters } = checked(SearchTool, tool, where)
+      if (execution !== "client") return []
+      return [{ kind: "search", name: searchName, ownName: searchName, namespace, description, parameters }]
     }
     default:
       return []
@@ -197,6 +220,11 @@ const CallItem = z.looseObject({
   arguments: z.string(),
 })
 const CustomCallItem = CallItem.omit({ arguments: true }).extend({ input: z.string() })
+const SearchCallItem = z.looseObject({
+  call_id: z.string(),
+  arguments: z.record(z.string(), z.unknown()),
+})
+const SearchResultItem = WithTools.extend({ call_id: z.string() })
 const ResultItem = z.looseObject({
   call_id: z.string(),
   output: z.union([z.string(), z.array(z.looseObject({ type: z.string() }))]),
@@ -270,6 +298,21 @@ function readPrompt({ input, instructions }: ResponsesRequest, tools: readonly C
         results.push({ toolCallId, toolName: names.get(toolCallId) ?? "unknown", content, isError: false })
         break
       }
+      case "tool_search_call": {
+        const { call_id: toolCallId, arguments: given } = checked(SearchCallItem, item, where)
+        addAssistant({ type: "tool-call", toolCallId, toolName: searchName, input: given })
+        break
+      }
+      case "tool_search_output": {
+        const { call_id: toolCallId, tools: found } = checked(SearchResultItem, item, where)
+        const names = toolsIn(found, `${where}.tools`).map(({ ownName }) => ownName)
+        const text =
+          names.length > 0 ? `These tools are now available: ${names.join(", ")}` : "No tool was found."
+        results.push({ toolCallId, toolName: searchName, content: [{ type: "text", text }], isError: false })
+        break
+      }
+      case "additional_tools":
+        break
       case "item_reference":
         throw invalid(`${where}: The gateway stores no items. Send the item itself.`, where)
       default:

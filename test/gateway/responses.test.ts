@@ -134,6 +134,58 @@ describe("gateway: responses", () => {
     expect(JSON.stringify(lastBody(upstream).messages)).not.toContain("web_search")
   })
 
+  test("offers the tools that an item adds", async () => {
+    const { ask, upstream } = await start([{ text: called("a") }])
+    const added = [{ type: "namespace", name: "functions", tools: [read, patch] }]
+    const input = [
+      { type: "additional_tools", role: "developer", tools: added },
+      { role: "user", content: "Go." },
+    ]
+    const { body } = await ask({ input })
+    expect(body.output).toMatchObject([{ type: "function_call", name: "read", namespace: "functions" }])
+    expect(JSON.stringify(lastBody(upstream).messages)).toMatch(/Reads\..*Patches\./s)
+  })
+
+  test("lets the client search for deferred tools, and offers what it finds", async () => {
+    const search = { name: "tool_search", arguments: { query: "read" } }
+    const { client, upstream } = await start([
+      { text: `<tool_call>\n${JSON.stringify(search)}\n</tool_call>`, pieceSize: 4 },
+      { text: called("a") },
+    ])
+    const tool = {
+      type: "tool_search" as const,
+      execution: "client" as const,
+      description: "Searches for tools.",
+      parameters: { type: "object", properties: { query: { type: "string" } } },
+    }
+    const items: OpenAI.Responses.ResponseOutputItem[] = []
+    const request = { model: "m", input: "Go.", tools: [tool], stream: true as const }
+    for await (const event of await client.responses.create(request))
+      if (event.type === "response.output_item.done") items.push(event.item)
+    expect(items).toMatchObject([
+      { type: "tool_search_call", execution: "client", arguments: { query: "read" }, status: "completed" },
+    ])
+    const [call] = items
+    if (call?.type !== "tool_search_call") throw new Error("No search.")
+    const found = {
+      type: "tool_search_output" as const,
+      call_id: call.call_id,
+      execution: "client" as const,
+      tools: [{ type: "namespace" as const, name: "mcp", description: "Files.", tools: [read] }],
+    }
+    const { output } = await client.responses.create({ model: "m", input: [call, found], tools: [tool] })
+    expect(output).toMatchObject([{ type: "function_call", name: "read", namespace: "mcp" }])
+    expect(JSON.stringify(lastBody(upstream).messages)).toMatch(/Reads\..*now available: read/s)
+  })
+
+  test("refuses tools that an item adds with the policy reject", async () => {
+    const { client, upstream } = await setUp([], { policy: "reject" })
+    const input = [{ type: "additional_tools" as const, role: "developer" as const, tools: [read] }]
+    const error = await failure(client.responses.create({ model: "m", input }))
+    expect(error).toMatchObject({ status: 400, code: "tools_not_supported" })
+    expect(upstream.requests).toHaveLength(0)
+  })
+
   test("offers only allowed tools", async () => {
     const { ask, upstream } = await start([{ text: called("a") }])
     const tool_choice = {
