@@ -70,7 +70,7 @@ export function openCommandSandbox(
             ...shared,
             policy: scope.policy(),
             worktree: scope.worktree,
-            programs: await knownPrograms(text),
+            programs: await knownPrograms(text, command.cwd),
             scanner: scannerOf(scope.worktree),
           })
           return sandbox.wrap(command, bounds)

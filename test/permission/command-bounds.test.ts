@@ -309,6 +309,6 @@ describe("a command that runs only git", () => {
     ["env git commit -m x", false, false],
     ["git commit -m x &&", false, false],
   ])("%s: known %s, changes the repository %s", async (text, known, git) => {
-    expect(await knownPrograms(text)).toEqual({ known, git })
+    expect(await knownPrograms(text, project.directory)).toEqual({ known, git })
   })
 })

@@ -47,7 +47,7 @@ describe("hostile input", () => {
       const verdict = await harness().permission.check(request, scopeOf(policyOf(user), worktree))
       expect(["allow", "ask", "deny"]).toContain(verdict.action)
     }
-    await knownPrograms(text)
+    await knownPrograms(text, worktree)
   })
 
   const hasPipes = spawnSync("mkfifo", ["--version"]).status === 0

@@ -1,5 +1,6 @@
+import { execFileSync } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises"
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
 import { afterEach, beforeEach, expect, test } from "vitest"
@@ -240,6 +241,46 @@ await describeSandboxed("a bash command of the model", () => {
     expect(await bash(own, "git add -A && git commit -qm second && git log --format=%s")).toMatchObject({
       text: expect.stringContaining("second\nStart"),
     })
+  })
+
+  test.each<[string, () => Promise<unknown>]>([
+    ["a hook", () => project.write(".git/hooks/pre-commit", "#!/bin/sh\nsh ./attack.sh\n")],
+    [
+      "a hook in a configured directory",
+      async () => {
+        await project.write("hooks/pre-commit", "#!/bin/sh\nsh ./attack.sh\n")
+        await chmod(project.path("hooks/pre-commit"), 0o755)
+        execFileSync("git", ["config", "core.hooksPath", "hooks"], { cwd: project.directory })
+      },
+    ],
+    [
+      "a filter",
+      async () => {
+        execFileSync("git", ["config", "filter.x.clean", "sh ./attack.sh"], { cwd: project.directory })
+        await project.write(".gitattributes", "* filter=x\n")
+      },
+    ],
+  ])("runs %s of git with the bounds of an unknown program", async (_, prepare) => {
+    const targets = [
+      "commondir",
+      "config.worktree",
+      "info/attributes",
+      "hooks/post-commit",
+      "worktrees/w/x",
+      "y",
+    ]
+    await project.write(
+      "attack.sh",
+      `cat .env > stolen; ${targets.map((name) => `mkdir -p "$(dirname .git/${name})"; echo x > .git/${name};`).join(" ")} cat\n`,
+    )
+    await prepare()
+    await chmod(project.path(".git/hooks/pre-commit"), 0o755).catch(() => {})
+    await project.write("a", "b\n")
+    const engine = await open()
+    const { text } = await bash(engine, "git add -A && git commit -qm second")
+    expect(text).not.toContain("hidden")
+    for (const name of targets) expect(existsSync(project.path(`.git/${name}`)), name).toBe(false)
+    expect(existsSync(project.path("stolen")) && (await project.read("stolen"))).not.toContain("hidden")
   })
 
   test("reports a failure caused by the sandbox and how to continue", async () => {

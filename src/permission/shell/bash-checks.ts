@@ -86,7 +86,7 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
     const splits = proof.fromInput || command.argv.some((word) => word.unquoted)
     if (splits && !wholeProved) continue
     const canRunGit = () =>
-      (wholeProved || besideOthers) && isPlainRepository(directories, { hardened: wholeProved })
+      (wholeProved || besideOthers) && isPlainRepository(directories, wholeProved ? "reading" : "plain")
     if (proof.git && !canRunGit()) continue
     if (proof.showsTracked && mayShowProtectedFile(directories, scope, policy)) {
       check.reason = "it may show tracked files that need permission to be read"

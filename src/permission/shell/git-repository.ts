@@ -2,21 +2,23 @@ import { type Dirent, readdirSync, type Stats, statSync } from "node:fs"
 import { basename, dirname, join, resolve } from "node:path"
 import { errorMessage, systemCode, TackleError } from "../../util/errors.ts"
 import { readRegularFile } from "../../util/file-system.ts"
-import { isInside, realPath } from "../../util/paths.ts"
+import { homeDirectory, isInside, realPath, resolvePath } from "../../util/paths.ts"
 import { readIndex } from "./git-index.ts"
 
 /**
- * Returns why git in this directory could run a program even in the hardened environment, or could show files of
- * another repository. Submodules are a problem, because they have their own configuration. Configuration sections that
- * are not known to be harmless are a problem too. Reads the files of the repository instead of running git, which could
- * itself run a program. Without the hardened environment, more settings and hooks are a problem.
+ * How git runs in a repository. `reading`: commands that only read, in the hardened environment. `plain`: such commands
+ * without the hardened environment. `writing`: commands that change the repository, and run all hooks and filters.
  */
-export function repositoryProblem(
-  directory: string,
-  { hardened }: { hardened: boolean } = { hardened: true },
-): string | undefined {
+type GitUse = "reading" | "plain" | "writing"
+
+/**
+ * Returns why git in this directory could run a program, or could show files of another repository. Submodules are a
+ * problem, because they have their own configuration. Configuration sections that are not known to be harmless are a
+ * problem too. Reads the files of the repository instead of running git, which could itself run a program.
+ */
+export function repositoryProblem(directory: string, use: GitUse = "reading"): string | undefined {
   try {
-    return problemIn(directory, hardened)
+    return problemIn(directory, use)
   } catch (error) {
     assertReadError(error)
     return `the repository cannot be read: ${errorMessage(error)}`
@@ -28,7 +30,7 @@ function assertReadError(error: unknown): void {
   if (!(error instanceof TackleError) && systemCode(error) === undefined) throw error
 }
 
-function problemIn(directory: string, hardened: boolean): string | undefined {
+function problemIn(directory: string, use: GitUse): string | undefined {
   for (let root = resolve(directory); ; root = dirname(root)) {
     const gitDirectory = findGitDirectory(root)
     if (gitDirectory === "unclear") return `the .git of ${root} cannot be parsed`
@@ -36,7 +38,7 @@ function problemIn(directory: string, hardened: boolean): string | undefined {
       if (entryAt(join(root, ".gitmodules"))) return "the repository has submodules"
       return (
         belongingProblem(root, gitDirectory) ??
-        configurationProblem(gitDirectory, hardened) ??
+        configurationProblem(gitDirectory, use) ??
         indexProblem(gitDirectory)
       )
     }
@@ -50,13 +52,41 @@ function problemIn(directory: string, hardened: boolean): string | undefined {
 /**
  * Returns true if git runs no other program in any of the directories. Returns false if the directories are unknown.
  */
-export function isPlainRepository(
-  directories: readonly string[] | undefined,
-  environment: { hardened: boolean },
-): boolean {
-  for (const directory of directories ?? [])
-    if (repositoryProblem(directory, environment) !== undefined) return false
-  return directories !== undefined
+export function isPlainRepository(directories: readonly string[] | undefined, use: GitUse): boolean {
+  return directories?.every((directory) => repositoryProblem(directory, use) === undefined) === true
+}
+
+/**
+ * Returns true if the configuration of the user or the system sets a directory for hooks, which run in every
+ * repository. Follows included files.
+ */
+export function userHooks(): boolean {
+  const home = homeDirectory()
+  const files = [
+    process.env.GIT_CONFIG_GLOBAL || join(home, ".gitconfig"),
+    join(process.env.XDG_CONFIG_HOME || join(home, ".config"), "git/config"),
+    "/etc/gitconfig",
+  ]
+  return files.some((file) => setsHooks(file, home, maxIncludes))
+}
+
+/** Maximum nesting depth of included files, as in git. */
+const maxIncludes = 10
+
+function setsHooks(file: string, home: string, depth: number): boolean {
+  let text: string | undefined
+  try {
+    text = readIfThere(file)
+  } catch (error) {
+    assertReadError(error)
+    return true
+  }
+  if (text === undefined) return false
+  if (depth === 0 || /hookspath/i.test(text)) return true
+  const included = [...text.matchAll(/^[ \t]*path[ \t]*=[ \t]*"?([^"\r\n]+)/gim)].map(([, path = ""]) =>
+    path.trim(),
+  )
+  return included.some((path) => setsHooks(resolvePath(path, dirname(file), home), home, depth - 1))
 }
 
 /** The root of a repository, and its git directory if it can be determined. */
@@ -77,6 +107,8 @@ export function findRepository(directory: string): FoundRepository | undefined {
 /** Configuration sections that name no programs, or only programs that the hardened environment overrides. */
 const harmlessSections = new Set([
   "advice",
+  // Git ignores an alias that has the name of one of its own commands, and only those are proved.
+  "alias",
   "apply",
   "branch",
   "color",
@@ -108,12 +140,19 @@ const harmfulKeys =
 const overriddenKeys =
   /(?:^|\])[ \t]*(?:fsmonitor|hookspath|pager|sshcommand|askpass|editor|attributesfile|excludesfile|program|proxy\w*|ssl\w*)\b/im
 
+/** Keys of harmless sections that name programs for transfers, and addresses that are commands. */
+const transferKeys =
+  /(?:^|\])[ \t]*(?:uploadpack|receivepack)\b|\b(?:ext|fd)::|\bcustomtransfer\b|"extension\./im
+
 /** Hooks that commands run although they only read. Git runs the first after it refreshed the index. */
 const readingHooks = ["post-index-change", "fsmonitor-watchman", "reference-transaction"]
 
-function configurationProblem(gitDirectory: string, hardened: boolean): string | undefined {
+function configurationProblem(gitDirectory: string, use: GitUse): string | undefined {
   const common = commonDirectory(gitDirectory)
-  const hook = hardened ? undefined : readingHooks.find((name) => entryAt(join(common, "hooks", name)))
+  const hooks = join(common, "hooks")
+  const names = use === "writing" ? directoryEntries(hooks).map(({ name }) => name) : readingHooks
+  const runs = (name: string) => !name.endsWith(".sample") && entryAt(join(hooks, name)) !== undefined
+  const hook = use === "reading" ? undefined : names.find(runs)
   if (hook !== undefined) return `the repository has the hook ${hook}`
   const gitDirectories = common === gitDirectory ? [gitDirectory] : [gitDirectory, common]
   for (const root of gitDirectories) {
@@ -121,9 +160,17 @@ function configurationProblem(gitDirectory: string, hardened: boolean): string |
       const text = readIfThere(join(root, name))
       if (text === undefined) continue
       const section = [...text.matchAll(/\[\s*([^\]\s".]*)/g)].map((match) => (match[1] ?? "").toLowerCase())
-      const unknown = section.find((entry) => !harmlessSections.has(entry))
+      // Commands that only read do not merge.
+      const unknown = section.find(
+        (entry) => !harmlessSections.has(entry) && (use !== "reading" || entry !== "merge"),
+      )
       if (unknown !== undefined) return `the repository's configuration has a section [${unknown}]`
-      const key = (harmfulKeys.exec(text) ?? (hardened ? null : overriddenKeys.exec(text)))?.[0].trim()
+      const keys = [
+        harmfulKeys,
+        ...(use === "reading" ? [] : [overriddenKeys]),
+        ...(use === "writing" ? [transferKeys] : []),
+      ]
+      const key = keys.map((each) => each.exec(text)?.[0].trim()).find((found) => found !== undefined)
       if (key !== undefined) return `the repository's configuration sets ${key}`
     }
   }

@@ -1,7 +1,9 @@
+import { resolve } from "node:path"
 import { protectionOf } from "../protected-files.ts"
 import { readArguments } from "./arguments.ts"
 import { printedNames } from "./find-names.ts"
 import { showsContents } from "./git-contents.ts"
+import { isPlainRepository, userHooks } from "./git-repository.ts"
 import {
   givesPattern,
   isKnown,
@@ -211,16 +213,39 @@ export interface KnownPrograms {
 
 /**
  * Checks whether a text consists of git and of commands that are proved to only read, such as `git add -A && git commit
- * -m …`. Excludes git subcommands whose arguments can run programs, and commands that set options or variables.
+ * -m …`. Excludes git subcommands whose arguments can run programs, commands that set options or variables, and git in a
+ * repository whose hooks or configuration run programs. `directory` is the initial working directory.
  */
-export async function knownPrograms(text: string): Promise<KnownPrograms> {
+export async function knownPrograms(text: string, directory: string): Promise<KnownPrograms> {
   const plan = await planCommand(text)
   const clear = plan.opaque === undefined && !plan.garbled && plan.commands.length > 0
   const known =
     clear &&
     plan.files.every(({ kind }) => kind !== "write") &&
     plan.commands.every((each) => isPlainGit(each) || proveReadOnly(each) !== undefined)
+  if (known && startsOtherPrograms(plan, directory)) return { known: false, git: false }
   return { known, git: known && plan.commands.some(isPlainGit) }
+}
+
+/**
+ * Returns true if git may start another program in one of its directories, such as a hook. That program needs the
+ * bounds of an unknown program, and it runs in the same sandbox as git.
+ */
+function startsOtherPrograms(plan: ShellPlan, directory: string): boolean {
+  const use = needsHardenedGit(plan) ? "reading" : "writing"
+  if (use === "writing" && plan.commands.some(isPlainGit) && userHooks()) return true
+  return plan.commands
+    .filter(({ argv }) => argv[0]?.text === "git")
+    .some(({ directories }) => {
+      const known = directories?.every((each) => !each.startsWith("~"))
+      return (
+        !known ||
+        !isPlainRepository(
+          directories?.map((each) => resolve(directory, each)),
+          use,
+        )
+      )
+    })
 }
 
 const git = findProgram("git")
@@ -233,7 +258,8 @@ export function isPlainGit({ argv, opaque, assigns, wrapper }: PlannedCommand): 
   if (program?.text !== "git" || !subcommand || subcommand.dynamic) return false
   if (opaque !== undefined || assigns || wrapper || !git?.subcommands?.[subcommand.text]?.repository)
     return false
-  return !words.some(({ text }) => runsProgram.test(text))
+  const fetches = subcommand.text === "fetch" || subcommand.text === "pull"
+  return !words.some(({ text }) => runsProgram.test(text) || (fetches && text.includes("::")))
 }
 
 /** Matches options that name a program, including their abbreviations. */
