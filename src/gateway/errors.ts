@@ -1,3 +1,4 @@
+import { toProviderError } from "../model/provider-error.ts"
 import { AbortedError, TimeoutError } from "../util/abort.ts"
 import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { isRecord, parseJson } from "../util/json.ts"
@@ -58,7 +59,7 @@ export function toGatewayError(error: unknown): GatewayError {
     const message = typeof responseBody === "string" ? ownWords(responseBody) : undefined
     return new GatewayError(message ?? `The upstream answered with status ${statusCode}.`, {
       status: statusCode,
-      label: "upstream_error",
+      label: isTooLong(error) ? tooLong : "upstream_error",
       headers: retryAfter(fields.responseHeaders),
       cause: error,
     })
@@ -79,6 +80,13 @@ export function toGatewayError(error: unknown): GatewayError {
     label: "upstream_bad_answer",
     cause: error,
   })
+}
+
+/** OpenAI's code for a request that exceeds the context of the model. Clients shorten their history when they see it. */
+export const tooLong = "context_length_exceeded"
+
+function isTooLong(error: unknown): boolean {
+  return toProviderError(error, { providerID: "", modelID: "" }).kind === "context-overflow"
 }
 
 /** Returns the error message in the upstream's answer. */

@@ -2,7 +2,7 @@ import { newId } from "../util/id.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 import { type Answer, type AnswerBlock, malformedCall } from "./answer.ts"
 import { type AnswerWriter, type ClientRequest, countTokens, inputTokens, namedEvent } from "./api.ts"
-import type { GatewayErrorFields } from "./errors.ts"
+import { type GatewayErrorFields, tooLong } from "./errors.ts"
 
 /** The parts of a request that its answer depends on. */
 interface MessageContext {
@@ -14,9 +14,10 @@ interface MessageContext {
 
 type Json = Record<string, unknown>
 
-/** Returns the error in the format of Anthropic's API. */
-export function messagesErrorBody({ message, status }: GatewayErrorFields) {
-  return { type: "error", error: { type: errorType(status), message } }
+/** Returns the error in the format of Anthropic's API. It has no codes, so clients recognize a long prompt by the words. */
+export function messagesErrorBody({ message, status, label }: GatewayErrorFields) {
+  const text = label === tooLong ? `prompt is too long: ${message}` : message
+  return { type: "error", error: { type: errorType(status), message: text } }
 }
 
 function errorType(status: number): string {

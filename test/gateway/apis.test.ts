@@ -263,6 +263,14 @@ describe.each(ways)("gateway: $name, $way", ({ name, create, ask }) => {
     })
   })
 
+  test("names a request that is too long in the words that clients of the API recognize", async () => {
+    const text = "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens."
+    const { model } = await start(create, [{ status: 400, text }])
+    const error: unknown = await ask(model, { prompt, tools }).catch((thrown: unknown) => thrown)
+    const words = name === "messages" ? "prompt is too long: This model" : '"code":"context_length_exceeded"'
+    expect(error).toMatchObject({ statusCode: 400, responseBody: expect.stringContaining(words) })
+  })
+
   test.each(["cut", "no-finish", "garbage"] as const)(
     "fails if the upstream's answer is %s",
     async (fault) => {
