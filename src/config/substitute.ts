@@ -1,5 +1,6 @@
 import { dirname, join, resolve } from "node:path"
 import { errorMessage } from "../util/errors.ts"
+import { own } from "../util/json.ts"
 import { describeProblem, type Position, type Problem } from "./errors.ts"
 import type { ConfigNode } from "./node.ts"
 import { readSmallFile, type SmallFile } from "./read.ts"
@@ -62,7 +63,7 @@ function variable(
   { environment }: SubstitutionContext,
   { warn }: Listener,
 ): string {
-  const value = environment[name]
+  const value = own(environment, name)
   if (value === undefined) {
     warn(
       describeProblem({

@@ -6,7 +6,7 @@ import type { Skill } from "../skill/skill.ts"
 import { loadSkills, type SkillFile } from "../skill/skill.ts"
 import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
 import { type Beginning, followFiles } from "../util/follow-files.ts"
-import { canonicalJson } from "../util/json.ts"
+import { canonicalJson, own } from "../util/json.ts"
 
 /** The agents of an engine, by name. */
 export interface Agents {
@@ -149,7 +149,7 @@ type AgentConfigs = NonNullable<AgentOptions["agents"]>
 /** Returns the agents that plugins added, changed or removed. Removed agents are marked as disabled. */
 function changesOf(given: AgentConfigs = {}, changed: AgentConfigs = {}): AgentConfigs {
   const others = Object.entries(changed).filter(
-    ([name, agent]) => canonicalJson(agent) !== canonicalJson(given[name] ?? {}),
+    ([name, agent]) => canonicalJson(agent) !== canonicalJson(own(given, name) ?? {}),
   )
   const gone = Object.keys(given).filter((name) => !Object.hasOwn(changed, name))
   return {

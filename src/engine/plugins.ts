@@ -11,7 +11,7 @@ import { openPlugins, type Plugins } from "../plugin/plugins.ts"
 import type { Store } from "../store/store.ts"
 import { describeIssues } from "../tool/validate.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
-import { canonicalJson, isRecord } from "../util/json.ts"
+import { canonicalJson, isRecord, own } from "../util/json.ts"
 import { pluginAliases, toolAliases } from "./module-aliases.ts"
 import type { TackleOptions } from "./options.ts"
 
@@ -126,8 +126,8 @@ function applyConfig(
 ): TackleOptions {
   let result = options
   for (const [key, value] of Object.entries(after)) {
-    if (value === undefined || same(before[key], value)) continue
-    const change = changeable[key]
+    if (value === undefined || same(own(before, key), value)) continue
+    const change = own(changeable, key)
     if (!change) {
       report(`its config hook changed "${key}", which plugins cannot change.`)
       continue

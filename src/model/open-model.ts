@@ -1,21 +1,14 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider"
 import type { ModelRef } from "../schema/message.ts"
 import { errorMessage, systemCode, UsageError } from "../util/errors.ts"
-import { isRecord } from "../util/json.ts"
+import { isRecord, own } from "../util/json.ts"
 import { guardAnswers } from "./answer-guard.ts"
 import { isStrictSchema } from "./answer-schema.ts"
 import { marksIntoTexts } from "./cache-marks.ts"
 import { alwaysStreamed, createChatBodyCache } from "./chat-completions.ts"
 import type { Credentials } from "./credentials.ts"
 import type { ModelConfig, ProviderConfig } from "./model.ts"
-import {
-  defaultPackage,
-  keyRemedy,
-  openaiPackage,
-  optionsKeyOf,
-  own,
-  type Provider,
-} from "./provider-table.ts"
+import { defaultPackage, keyRemedy, openaiPackage, optionsKeyOf, type Provider } from "./provider-table.ts"
 
 /** Dependencies for opening a model. */
 export interface OpeningDependencies {

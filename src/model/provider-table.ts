@@ -1,3 +1,4 @@
+import { own } from "../util/json.ts"
 import type {
   LanguageModel,
   ModelConfig,
@@ -82,7 +83,7 @@ export function familyOf(npm: string): ProviderFamily {
     "@ai-sdk/google": "google",
     [defaultPackage]: "openai-compatible",
   }
-  return families[npm] ?? "other"
+  return own(families, npm) ?? "other"
 }
 
 /**
@@ -119,11 +120,6 @@ export function findConfigured(
   const written = own(config, id)
   if (row === undefined && written === undefined) return undefined
   return { id, row, config: written ?? {}, npm: written?.npm ?? row?.npm ?? defaultPackage }
-}
-
-/** Returns an own property. Keys come from users, so `constructor` must not match. */
-export function own<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
-  return Object.hasOwn(record, key) ? record[key] : undefined
 }
 
 /**

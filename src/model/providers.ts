@@ -1,10 +1,11 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider"
 import type { ModelRef } from "../schema/message.ts"
+import { own } from "../util/json.ts"
 import { ModelNotFoundError } from "./errors.ts"
 import { type Model, type ModelInfo, modelName, type ProviderConfig } from "./model.ts"
 import { createOfflineModel, offlineInfo } from "./offline.ts"
 import { type OpeningDependencies, openModel } from "./open-model.ts"
-import { describeModel, findConfigured, own, providerTable, toolPolicyOf } from "./provider-table.ts"
+import { describeModel, findConfigured, providerTable, toolPolicyOf } from "./provider-table.ts"
 import { withToolPolicy } from "./tool-policy.ts"
 import { createToolSupport, type ToolSupport } from "./tool-support.ts"
 

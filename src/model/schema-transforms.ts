@@ -1,4 +1,4 @@
-import { canonicalJson, isRecord } from "../util/json.ts"
+import { canonicalJson, isRecord, own } from "../util/json.ts"
 import type { JsonSchema } from "../util/json-schema.ts"
 
 /** Returns a transformed schema. Does not change the given schema. */
@@ -109,12 +109,12 @@ export const singleTypes = everywhere((schema) => {
   const nullable = kinds.length < type.length ? { nullable: true } : {}
   if (kinds.length === 1) return { ...rest, type: kinds[0], ...nullable }
   const entries = Object.entries(rest)
-  const general = entries.filter(([key]) => keywordTypes[key] === undefined)
+  const general = entries.filter(([key]) => own(keywordTypes, key) === undefined)
   return {
     ...Object.fromEntries(general),
     anyOf: kinds.map((kind) => ({
       type: kind,
-      ...Object.fromEntries(entries.filter(([key]) => keywordTypes[key] === kind)),
+      ...Object.fromEntries(entries.filter(([key]) => own(keywordTypes, key) === kind)),
     })),
     ...nullable,
   }

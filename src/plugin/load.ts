@@ -1,6 +1,6 @@
 import { within } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
-import { isRecord } from "../util/json.ts"
+import { isRecord, own } from "../util/json.ts"
 import { loadModule, type ModuleAliases } from "../util/load-module.ts"
 import { readAuthHook } from "./auth.ts"
 import type { Hooks } from "./hooks.ts"
@@ -144,7 +144,7 @@ function readHooks(returned: Record<string, unknown>): { hooks: Hooks; unused: s
   const unused: string[] = []
   for (const [written, value] of Object.entries(returned)) {
     if (value === undefined || value === null) continue
-    const name = otherNames[written] ?? written
+    const name = own(otherNames, written) ?? written
     if (!known.has(name)) {
       unused.push(written)
       continue

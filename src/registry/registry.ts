@@ -2,6 +2,7 @@ import { type Alias, effectiveRules, isOffered } from "../permission/policy.ts"
 import { permissionType } from "../permission/rules.ts"
 import type { Info } from "../tool/tool.ts"
 import { errorMessage } from "../util/errors.ts"
+import { own } from "../util/json.ts"
 import type { JsonSchema } from "../util/json-schema.ts"
 import type { LiveToolFiles, LoadedTools } from "./live-tool-files.ts"
 import { type OfferedTool, prepareTool } from "./offered-tool.ts"
@@ -274,7 +275,7 @@ function createOfferRules(disabled: ReadonlySet<string>, aliasOf: Registry["alia
     const alias = aliasOf(id)
     if (disabled.has(id) || (alias && disabled.has(alias.name)))
       return "disabled in the configuration (tools)"
-    const unavailable = scope.unavailable?.[id]
+    const unavailable = own(scope.unavailable, id)
     if (unavailable !== undefined) return unavailable
     if (!isOffered(scope.policy, permissionOf(id), alias))
       return `no permission rule allows it for the agent ${scope.agent}`

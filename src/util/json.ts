@@ -58,3 +58,8 @@ function sorted(value: unknown): unknown {
   for (const key of Object.keys(value).sort()) copy[key] = sorted(value[key])
   return copy
 }
+
+/** Returns an own property of a record whose keys come from outside. An inherited property, such as `toString`, is none. */
+export function own<T>(record: Readonly<Record<string, T>> | undefined, key: string): T | undefined {
+  return record !== undefined && Object.hasOwn(record, key) ? record[key] : undefined
+}

@@ -3,6 +3,7 @@ import { createRequire, type LoadHookSync, type ResolveHookSync, registerHooks }
 import { dirname, extname, join } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import { systemCode } from "./errors.ts"
+import { own } from "./json.ts"
 import { type PinnedFiles, readPinned, UnpinnedFileError } from "./pinned-files.ts"
 
 /** A user's module and the files that it imports by path, now or later. */
@@ -69,7 +70,7 @@ const resolve: ResolveHookSync = (specifier, context, next) => {
   const mark = inUrl ?? marksOfPaths.get(pathOf(parentURL) ?? "")
   const graph = graphs.get(mark ?? "")
   if (mark === undefined || !graph) return next(specifier, context)
-  const alias = graph.aliases[specifier]
+  const alias = own(graph.aliases, specifier)
   if (alias !== undefined) return { url: alias, shortCircuit: true }
   const resolved = resolveImport(
     { specifier, importer: pathOf(parentURL) },

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest"
 import { startEngine } from "../session/engine.ts"
+import { resultsOf, run, tool } from "../session/run.ts"
 
 test.each([
   ["by the rules", { permission: { bash: "deny" as const } }, /used only with bash/],
@@ -31,3 +32,16 @@ test("makes subagents unavailable only to calls without a session", async () => 
   expect(engine.server.requests).toHaveLength(1)
   expect(engine.server.requests[0]?.body.tools?.map((tool) => tool.function.name)).toContain("task")
 })
+
+test.each(["toString", "constructor", "valueOf", "__proto__"])(
+  "offers and runs a tool with the id %s",
+  async (id) => {
+    await using engine = await startEngine([{ calls: [{ name: id, arguments: {} }] }, { text: "Done." }], {
+      tools: [tool(id, async () => ({ title: "", output: "ran" }))],
+      permission: { [id]: "allow" },
+    })
+    expect((await engine.tackle.tools()).find((each) => each.id === id)).toMatchObject({ offered: true })
+    const { session } = await run(engine)
+    expect(await resultsOf(session)).toEqual(["ran"])
+  },
+)

@@ -1,7 +1,7 @@
 import { showInvisible } from "../../permission/invisible.ts"
 import { partsOf } from "../../permission/pending-requests.ts"
 import type { PermissionRequest } from "../../schema/permission.ts"
-import { isRecord } from "../../util/json.ts"
+import { isRecord, own } from "../../util/json.ts"
 import { displayPath } from "../../util/paths.ts"
 import { diffLines } from "./call-body.ts"
 import { style } from "./style.ts"
@@ -48,7 +48,7 @@ export function describeRequest(
 
 /** Returns the permission as rules name it, with an explanation if the name does not explain itself. */
 function titleOf(permission: string): string {
-  const meaning = meanings[permission]
+  const meaning = own(meanings, permission)
   return meaning === undefined ? permission : `${permission}: ${meaning}`
 }
 

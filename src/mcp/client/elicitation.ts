@@ -6,6 +6,7 @@ import type {
 import * as z from "zod"
 import type { Question } from "../../schema/question.ts"
 import type { AskUser, FormAnswer, ToolContext } from "../../tool/context.ts"
+import { own } from "../../util/json.ts"
 
 /** Maximum number of times the user is asked for valid answers. */
 const maxAttempts = 3
@@ -246,7 +247,7 @@ function textKind(schema: TextSchema): FieldKind {
     minLength = 0,
     maxLength = Number.POSITIVE_INFINITY,
   } = "format" in schema || "minLength" in schema || "maxLength" in schema ? schema : {}
-  const known = format === undefined ? undefined : formats[format]
+  const known = format === undefined ? undefined : own(formats, format)
   return {
     hint: known?.name,
     read([answer = ""]) {

@@ -15,6 +15,7 @@ import { commandPieces } from "../../session/command.ts"
 import { findMentions, type Mention } from "../../session/mentions.ts"
 import { pieceCall, shownOutput } from "../../session/run-command.ts"
 import { directoryEntries, isDirectory } from "../../util/file-system.ts"
+import { own } from "../../util/json.ts"
 import { isInside, realPath } from "../../util/paths.ts"
 import type { ClientCalls } from "./client-calls.ts"
 import { blockOf } from "./content.ts"
@@ -151,10 +152,10 @@ export function lineOf(known: readonly PromptArgument[], given: Readonly<Record<
   const names = known.map(({ name }) => name)
   const unknown = Object.keys(given).find((name) => !names.includes(name))
   if (unknown !== undefined) throw invalid(`Unknown argument "${unknown}". Known: ${names.join(", ")}.`)
-  const missing = known.find(({ name, required }) => required && given[name] === undefined)
+  const missing = known.find(({ name, required }) => required && own(given, name) === undefined)
   if (missing) throw invalid(`The argument "${missing.name}" is missing.`)
-  const last = known.findLastIndex(({ name }) => given[name] !== undefined)
-  const values = known.slice(0, last + 1).map(({ name }) => given[name] ?? "")
+  const last = known.findLastIndex(({ name }) => own(given, name) !== undefined)
+  const values = known.slice(0, last + 1).map(({ name }) => own(given, name) ?? "")
   // The last argument takes the remaining text of the line, so quotes would become part of its value.
   return values.map((value, index) => (index === known.length - 1 ? value : quoted(value))).join(" ")
 }

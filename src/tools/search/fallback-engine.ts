@@ -6,6 +6,7 @@ import { type OpenFile, openFile, readChunks, readStart } from "../../files/open
 import { walk } from "../../files/walk.ts"
 import { throwIfAborted } from "../../util/abort.ts"
 import { errorMessage, systemCode, TackleError } from "../../util/errors.ts"
+import { own } from "../../util/json.ts"
 import { realPath } from "../../util/paths.ts"
 import {
   assertSingleLine,
@@ -160,7 +161,7 @@ function compile(pattern: string): RegExp {
   assertSingleLine(pattern)
   const [, inline = "", rest = ""] = /^(?:\(\?([ims]+)\))?(.*)$/s.exec(pattern) ?? []
   const flags = [...new Set(inline)].join("")
-  const source = rest.replace(/\[:(\w+):\]/g, (whole, name: string) => namedClasses[name] ?? whole)
+  const source = rest.replace(/\[:(\w+):\]/g, (whole, name: string) => own(namedClasses, name) ?? whole)
   try {
     return tried(new RegExp(source, `${flags}u`))
   } catch {
