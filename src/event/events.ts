@@ -21,7 +21,7 @@ export interface Refusal {
   callID: string
   permission: string
   patterns: string[]
-  by: "user" | "rule" | "plugin" | "no-terminal" | "auto"
+  by: "user" | "rule" | "plugin" | "no-terminal" | "client" | "auto"
   /** Rules that would allow the call, as for `--allow`. Empty or undefined if no rule can allow it. */
   rules?: string[]
   reason: string

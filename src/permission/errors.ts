@@ -10,7 +10,7 @@ export interface Denial {
   kind: "denied" | "rejected" | "unanswered"
   permission: string
   patterns: readonly string[]
-  by: "rule" | "user" | "plugin" | "no-terminal" | "auto"
+  by: "rule" | "user" | "plugin" | "no-terminal" | "client" | "auto"
   rule?: Rule
   /** The agent whose ceiling contains the rule, as its source. Undefined for other rules. */
   ceiling?: string
@@ -62,6 +62,8 @@ function describe({ permission, patterns, by, rule, ceiling, feedback }: Denial)
       return `Not allowed: a plugin refused ${what}. ${next} tell the user what you need.`
     case "auto":
       return `Refused: ${what} needs the user's approval and is not approved automatically. Continue without it, or tell the user it is needed.`
+    case "client":
+      return `Refused: ${what} needs the user's approval, and the client or its user refused it without an answer. Continue without it, or tell the user which rule would allow it.`
     case "no-terminal":
       return `Refused: ${what} needs the user's approval, but no user can be asked here. Continue without it, or tell the user which rule would allow it.`
   }

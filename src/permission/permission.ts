@@ -255,7 +255,7 @@ function refusal(
   { permission, patterns, rules }: PermissionRequest,
   { reply, source }: Answer,
 ): PermissionError {
-  if (source === "no-terminal" || source === "auto")
+  if (source === "no-terminal" || source === "client" || source === "auto")
     return new PermissionError({ kind: "unanswered", permission, patterns, by: source, rules })
   const feedback = reply.reply === "reject" ? reply.message : undefined
   return new PermissionError({ kind: "rejected", permission, patterns, by: "user", feedback })

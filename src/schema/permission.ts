@@ -77,7 +77,7 @@ export const PermissionReply = z.lazy(() =>
 export type PermissionReply = z.infer<typeof PermissionReply>
 
 /** The source of a reply to a permission request. */
-export type ReplySource = "user" | "auto" | "no-terminal" | "grant" | "abort"
+export type ReplySource = "user" | "auto" | "no-terminal" | "client" | "grant" | "abort"
 
 /** A rule that the user granted. Applies to a session or to a worktree. */
 export const Grant = z.lazy(() =>

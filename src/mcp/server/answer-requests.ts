@@ -23,7 +23,9 @@ export async function answerPermission(
   const result = await unlessSettled(show(permissionForm(request, describe(request))), () =>
     tackle.pendingRequests(request.sessionID).some(({ id }) => id === request.id),
   )
-  if (result) await tackle.reply(request.id, replyOf(request, result), "user")
+  // Many clients answer `cancel` themselves, for example without a terminal.
+  const source = result?.action === "cancel" ? "client" : "user"
+  if (result) await tackle.reply(request.id, replyOf(request, result), source)
 }
 
 /** Returns undefined for a withdrawn form, whose failure at the client is expected. */

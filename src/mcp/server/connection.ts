@@ -110,7 +110,7 @@ export function openConnection(options: ConnectionOptions): Connection {
       answerPermission(request, { tackle, show, describe }).catch(async (error: unknown) => {
         onProblem("a permission request could not be shown", error)
         calls.noteUnanswered(messageID)
-        await tackle.reply(request.id, { reply: "reject" }, "no-terminal")
+        await tackle.reply(request.id, { reply: "reject" }, "client")
       })
     }),
     tackle.on("question.asked", (request) => {

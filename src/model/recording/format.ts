@@ -129,7 +129,7 @@ export const MentionsLine = z.strictObject({
       patterns: z.array(z.string()),
       // Older recordings contain another name for the user.
       by: z
-        .enum(["user", "person", "rule", "plugin", "no-terminal", "auto"])
+        .enum(["user", "person", "rule", "plugin", "no-terminal", "client", "auto"])
         .transform((by) => (by === "person" ? "user" : by)),
       reason: z.string(),
     }),
