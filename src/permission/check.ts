@@ -34,7 +34,7 @@ export async function checkRequest(
   home: string,
 ): Promise<DetailedVerdict> {
   const policy = expandPolicy(scope.policy(), home)
-  const resolved = resolveScope(scope)
+  const resolved = resolveScope(scope, home)
   const { checks, commands } = await expand(request, { scope, resolved, policy, home })
   const all = checks.flatMap((check) => [check, ...linkedChecks(check, resolved, policy)])
   const details = distinct(all).map((check) => {

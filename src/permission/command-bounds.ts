@@ -97,7 +97,7 @@ export function commandBounds(request: BoundsRequest): Bounds {
   const closed = namedRoots(policy, "read").filter(
     (path) => may("read", join(path, wildcardProbe)) === "deny",
   )
-  const secrets = homeSecrets(home).filter((path) => !namedAndAllowed(policy, path))
+  const secrets = homeSecrets(home).flatMap((each) => (namedAndAllowed(policy, each) ? [] : [each.path]))
   const engine = existing(secret)
   const config = configDirectories.map((path) => realPath(path))
   const absent = [
@@ -226,9 +226,11 @@ function rulesOf({ layers, ceiling = [], bound }: Policy): Rule[] {
 }
 
 /** Returns true if a rule names the secret and allows it. A wildcard match does not count. */
-function namedAndAllowed(policy: Policy, path: string): boolean {
-  const name = path.split("/").at(-1) ?? path
-  const counts = (rule: Rule) => rule.pattern.includes(name)
+function namedAndAllowed(
+  policy: Policy,
+  { path, protection }: ReturnType<typeof homeSecrets>[number],
+): boolean {
+  const counts = (rule: Rule) => namesProtected(rule.pattern, protection)
   return judge(policy, "read", [path, join(path, wildcardProbe)], { counts }).action === "allow"
 }
 

@@ -3,7 +3,13 @@ import { dirname, join, normalize, relative, resolve } from "node:path"
 import { errorMessage } from "../util/errors.ts"
 import { directoryEntries, isDirectory, isFile, isTemporaryName } from "../util/file-system.ts"
 import { type FollowedPath, followPath, isInside, realPath } from "../util/paths.ts"
-import { namesProtected, type Protection, protectionIn, protectionOf } from "./protected-files.ts"
+import {
+  namesProtected,
+  type Protection,
+  protectionIn,
+  protectionInHome,
+  protectionOf,
+} from "./protected-files.ts"
 import type { Check, Scope } from "./request.ts"
 
 /** A scope with resolved paths, for one request. */
@@ -20,6 +26,8 @@ export interface ResolvedScope {
   /** Resolves a path once per request, so that all checks of the request refer to the same file. */
   follow(path: string): Followed
   listing: Listing
+  /** The home directory as given, and with links resolved. */
+  homes: readonly string[]
 }
 
 /** Number of directory entries that the checks of one request can still list. */
@@ -33,7 +41,7 @@ const maxListed = 30_000
 type Followed = FollowedPath | { problem: string }
 
 /** Resolves the paths of a scope. Throws the system error if the worktree cannot be resolved. */
-export function resolveScope(scope: Scope): ResolvedScope {
+export function resolveScope(scope: Scope, home: string): ResolvedScope {
   const known = new Map<string, FollowedPath>()
   const results = new Map<string, Followed>()
   let own: readonly string[] | undefined
@@ -42,6 +50,7 @@ export function resolveScope(scope: Scope): ResolvedScope {
     worktree: resolve(scope.worktree),
     realWorktree: followPath(scope.worktree, known).real,
     listing: { left: maxListed },
+    homes: unique([home, followPath(home, known).real]),
     realOwn() {
       own ??= scope.own.map((directory) => realPath(directory))
       return own
@@ -204,6 +213,8 @@ function protectionAt(
   return (
     protectionOf(relativeToWorktree(real, scope), access) ??
     protectionOf(relativeToWorktree(written, scope), access) ??
+    protectionInHome(real, scope.homes) ??
+    protectionInHome(written, scope.homes) ??
     (access === "edit" ? protectionIn(scope.realGuarded(), real) : undefined) ??
     linkedProtection(access, real, scope)
   )

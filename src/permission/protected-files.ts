@@ -1,4 +1,4 @@
-import { join } from "node:path"
+import { join, relative } from "node:path"
 import { isInside } from "../util/paths.ts"
 import { wildcardMatch } from "../util/wildcard.ts"
 
@@ -139,7 +139,7 @@ function mayBeProtected(segments: readonly string[], name: string): boolean {
 
 /** Common names of files with private keys or stored passwords, in lower case. */
 const keyFiles = words(`
-  id_rsa id_dsa id_ecdsa id_ed25519 *.pem *.key *.p12 *.pfx *.jks .netrc .pgpass .git-credentials .htpasswd`)
+  id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk *.pem *.key *.p12 *.pfx *.jks .netrc .pgpass .git-credentials .htpasswd`)
 
 function isSecret(name: string): boolean {
   if (name.endsWith(".env.example")) return false
@@ -162,19 +162,48 @@ function foldSegment(segment: string): string {
 }
 
 /** Returns the usual locations of keys, tokens and histories in a home directory. Most of them do not exist. */
-export function homeSecrets(home: string): string[] {
-  return homeSecretNames.map((name) => join(home, name))
+export function homeSecrets(home: string): { path: string; protection: Protection }[] {
+  return homeSecretNames.map((name) => ({ path: join(home, name), protection: homeProtection(name) }))
 }
 
+/**
+ * Returns the protection of a file that is one of the {@link homeSecrets}, or is inside one. The path is absolute.
+ * `homes` lists the spellings of the home directory.
+ */
+export function protectionInHome(path: string, homes: readonly string[]): Protection | undefined {
+  const home = homes.find((each) => isInside(path, each))
+  if (home === undefined) return undefined
+  const folded = `${relative(home, path).split("/").map(foldSegment).join("/")}/`
+  const name = homeSecretNames.find((each) => folded.startsWith(`${each.toLowerCase()}/`))
+  return name === undefined ? undefined : homeProtection(name)
+}
+
+function homeProtection(name: string): Protection {
+  return { reason: "it usually contains keys, tokens or private data", marker: name.toLowerCase() }
+}
+
+/** The sandbox hides these files, and `read` asks for them unless a rule names them. */
 const homeSecretNames = [
   ...words(`
-    .ssh .gnupg .aws .azure .kube .docker/config.json .netrc .npmrc .yarnrc.yml .pypirc .gem/credentials
-    .cargo/credentials .cargo/credentials.toml .git-credentials .config/git/credentials .config/gh .config/glab-cli
-    .config/hub .config/gcloud .config/op .config/rclone .terraform.d/credentials.tfrc.json .vault-token .pgpass .my.cnf
-    .password-store .local/share/keyrings .mozilla .config/google-chrome .config/chromium Library/Keychains
-    .bash_history .zsh_history .python_history .node_repl_history .psql_history`),
+    .ssh .gnupg .aws .azure .kube .oci .s3cfg .boto .databrickscfg .snowflake .docker/config.json
+    .config/containers/auth.json .netrc .npmrc .yarnrc.yml .pypirc .gem/credentials .cargo/credentials
+    .cargo/credentials.toml .composer/auth.json .config/composer/auth.json .m2/settings-security.xml .git-credentials
+    .config/git/credentials .config/gh .config/glab-cli .config/hub .config/github-copilot .config/gcloud .config/doctl
+    .config/op .config/rclone .config/sops .config/age .config/ngrok .fly .kaggle .huggingface/token
+    .cache/huggingface/token .terraform.d/credentials.tfrc.json .vault-token .pgpass .my.cnf .mylogin.cnf .password-store
+    .local/share/keyrings .local/share/kwalletd .config/keepassxc .config/Bitwarden .claude/.credentials.json
+    .codex/auth.json .gemini/oauth_creds.json .local/share/opencode/auth.json .local/share/opencode/mcp-auth.json .mozilla
+    .thunderbird snap/firefox .var/app/org.mozilla.firefox .config/google-chrome .config/google-chrome-beta
+    .config/chromium snap/chromium .config/BraveSoftware .config/microsoft-edge .config/vivaldi .config/opera
+    .config/Signal .config/Slack .config/discord Library/Keychains Library/Cookies Library/Safari Library/Messages
+    Library/Mail .bash_history .zsh_history .local/share/fish/fish_history .python_history .node_repl_history
+    .psql_history .mysql_history .sqlite_history .rediscli_history .irb_history .Xauthority .ICEauthority`),
   "Library/Application Support/Google/Chrome",
+  "Library/Application Support/Chromium",
+  "Library/Application Support/BraveSoftware",
+  "Library/Application Support/Microsoft Edge",
   "Library/Application Support/Firefox",
+  "Library/Application Support/Arc",
 ]
 
 function words(text: string): string[] {

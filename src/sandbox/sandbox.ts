@@ -217,7 +217,7 @@ const socketVariables: ReadonlySet<string> = new Set(
 )
 
 const credential =
-  /(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|APIKEY|API_KEY|ACCESS_KEY|PRIVATE_KEY|SECRET_KEY|CREDENTIALS?)$/i
+  /(?:(?:^|_)(?:TOKEN|SECRET|PASS|PASSWD|PASSPHRASE|APIKEY|KEY|CREDENTIALS?|DSN|CONNECTION_STRING|MYSQL_PWD)|PASSWORD|(?:^|_)(?:DATABASE|DB|POSTGRES|POSTGRESQL|PG|MYSQL|MARIADB|MONGO|MONGODB|REDIS|AMQP|RABBITMQ)_UR[IL])$/i
 
 /**
  * Returns the environment variables that point programs to the proxy, in lowercase and uppercase. Connections to the

@@ -1,6 +1,7 @@
 import { linkSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
+import { homeSecrets } from "../../src/permission/protected-files.ts"
 import type { PermissionAsk, Scope } from "../../src/permission/request.ts"
 import type { PermissionConfig } from "../../src/permission/rules.ts"
 import { harness, policyOf, scopeOf, temporaryDirectory, verdictOf } from "./support.ts"
@@ -277,5 +278,53 @@ describe("verdict", () => {
     )
     const beside = await verdictOf({ bash: { "npm *": "allow" } }, "bash", "git status && npm test")
     expect(beside).toMatchObject({ action: "allow", needsHardenedGit: false })
+  })
+})
+
+describe("secrets of the home directory", () => {
+  const open = { external_directory: { "~/*": "allow" }, bash: { "*": "allow" } } as const
+  const names = [
+    ".aws/credentials",
+    ".ssh/id",
+    ".ssh/id_ed25519_sk",
+    ".config/gh/hosts.yml",
+    ".claude/.credentials.json",
+    ".codex/auth.json",
+    ".local/share/opencode/auth.json",
+    ".local/share/fish/fish_history",
+    ".config/BraveSoftware/Brave-Browser/Default/Cookies",
+    ".config/microsoft-edge/Default/Login Data",
+    ".config/google-chrome/Default/Cookies",
+    ".mozilla/firefox/x/logins.json",
+    ".AWS/credentials",
+  ]
+
+  test.each(names)("asks for ~/%s although its directory is allowed", async (name) => {
+    const layout = layOut()
+    const path = join(layout.home, name)
+    expect(await verdict(layout, open, { patterns: [path] })).toBe("ask")
+    expect(await verdict(layout, open, { patterns: [`~/${name}`] })).toBe("ask")
+    expect(await verdict(layout, open, { permission: "edit", patterns: [path] })).toBe("ask")
+    expect(await verdict(layout, open, { permission: "bash", patterns: [`cat '${path}'`] })).toBe("ask")
+    // The home directory is the worktree.
+    expect(await verdict({ ...layout, worktree: layout.home }, {}, { patterns: [name] })).toBe("ask")
+    const named = { ...open, read: { [`~/${name.toLowerCase()}`]: "allow", [path]: "allow" } } as const
+    expect(await verdict(layout, named, { patterns: [path] })).toBe("allow")
+  })
+
+  test("asks for the names that the sandbox hides", async () => {
+    const layout = layOut()
+    for (const { path } of homeSecrets(layout.home))
+      expect(await verdict(layout, open, { patterns: [path] }), path).toBe("ask")
+  })
+
+  test("asks for a search or a link that reaches them, but not for other files", async () => {
+    const layout = layOut()
+    symlinkSync(join(layout.home, ".ssh"), join(layout.worktree, "keys"))
+    const judge = (text: string) => verdict(layout, open, { permission: "bash", patterns: [text] })
+    expect(await judge("cat keys/id")).toBe("ask")
+    expect(await judge(`grep -r x ${layout.home}`)).toBe("ask")
+    expect(await judge(`cat ${layout.home}/.bashrc`)).toBe("allow")
+    expect(await verdict(layout, open, { patterns: ["~/.config/other/file"] })).toBe("allow")
   })
 })

@@ -81,6 +81,11 @@ await describeSandboxed("a command in the sandbox", () => {
     const env = {
       GITHUB_TOKEN: "1",
       AWS_SECRET_ACCESS_KEY: "2",
+      PGPASSWORD: "secret",
+      MYSQL_PWD: "secret",
+      SMTP_PASS: "secret",
+      SIGNING_KEY: "secret",
+      DATABASE_URL: "secret",
       SSH_AUTH_SOCK: "/x",
       MONKEY: "4",
       TOKENS_MAX: "5",
@@ -89,7 +94,7 @@ await describeSandboxed("a command in the sandbox", () => {
     expect(
       output
         .split("\n")
-        .filter((line) => /TOKEN|KEY|SOCK/.test(line))
+        .filter((line) => /TOKEN|KEY|SOCK|secret/.test(line))
         .sort(),
     ).toEqual(["MONKEY=4", "TOKENS_MAX=5"])
   })

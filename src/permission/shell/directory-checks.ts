@@ -4,7 +4,7 @@ import type { Rule } from "../../schema/permission.ts"
 import { deniedName } from "../hard-links.ts"
 import { fileChecks, type ResolvedScope, relativeToWorktree } from "../path-checks.ts"
 import { deniesOf, judge, type Policy } from "../policy.ts"
-import { protectionOf } from "../protected-files.ts"
+import { protectionInHome, protectionOf } from "../protected-files.ts"
 import type { Check } from "../request.ts"
 import { type CommandScope, expandWord, tableName } from "./command-forms.ts"
 import {
@@ -148,6 +148,7 @@ export function needsReadPermission(scope: ResolvedScope, policy: Policy): (path
     const relative = relativeToWorktree(path, scope)
     return (
       protectionOf(relative, "read") !== undefined ||
+      protectionInHome(path, scope.homes) !== undefined ||
       judge(policy, "read", [relative, path]).action !== "allow" ||
       deniedName(path, scope, policy) !== undefined
     )
