@@ -129,10 +129,11 @@ function readListed(
   if (proof.git || !proof.files.every((word) => word.fromInput)) return undefined
   if (proof.files.length === 0 || entry?.operands === "names")
     return { files: [], git: false, fromInput: true }
-  const isRecursive = proof.recursive !== undefined
+  if (!proof.recursive) return { files: words, recursive: reading, git: false, fromInput: true }
+  // For an empty list, `xargs` runs the command without files. It then reads its working directory.
   return {
-    files: words,
-    recursive: isRecursive ? { ...reading, hidden: true, selects: undefined } : reading,
+    files: [...words, literalWord(".")],
+    recursive: { ...reading, hidden: true, selects: undefined },
     git: false,
     fromInput: true,
   }

@@ -94,8 +94,10 @@ function finish(draft: Draft): Word {
     word.tail = text.slice(draft.baseLength ?? 0)
   }
   if (draft.problem !== undefined) word.problem = draft.problem
-  if (glob && draft.unquoted) word.unquoted = true
   if (glob && draft.bound !== undefined && draft.bound !== text) word.derived = true
+  // The names of the files are known only for a word that consists of the variable.
+  if (glob && draft.unquoted && word.derived) Object.assign(word, { dynamic: true, splits: true, span: "*" })
+  else if (glob && draft.unquoted) word.unquoted = true
   return word
 }
 
