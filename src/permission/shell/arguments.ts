@@ -2,7 +2,7 @@ import type { Program, WordStyle } from "./program.ts"
 import type { Word } from "./words.ts"
 
 /**
- * The effect of an option. `starts` and `stops` mean that the option determines whether the program writes files.
+ * The effect of an option. The value of a `checked` option determines whether it is harmless. `starts` and `stops` mean that the option determines whether the program writes files.
  * `uncertain` means that the word is known only at run time and may be any option.
  */
 export type OptionRole =
@@ -10,6 +10,7 @@ export type OptionRole =
   | "writes"
   | "target"
   | "into"
+  | "checked"
   | "starts"
   | "stops"
   | "inPlace"
@@ -145,6 +146,7 @@ function makeTable(program: Program): OptionTable {
   }
   add(program.targets, "target", "required")
   addMissing(program.into, "into", "required")
+  for (const { options } of program.values ?? []) addMissing(options, "checked", "required")
   addMissing(program.rewrites, "starts", "none")
   addMissing(program.spreads?.with, "starts", "none")
   addMissing(program.spreads?.anywhere, "starts", "none")
@@ -271,7 +273,12 @@ function readBundle({ word, following, table, bundle }: OptionWords): ReadOption
 }
 
 /** Returns the first given option of a list of the table. */
-export function findOption({ options }: Arguments, list: string | undefined): GivenOption | undefined {
+export function findOption(given: Arguments, list: string | undefined): GivenOption | undefined {
+  return findOptions(given, list)[0]
+}
+
+/** Returns the given options of a list of the table. */
+export function findOptions({ options }: Arguments, list: string | undefined): GivenOption[] {
   const wanted = namesIn(list).flatMap((token) => token.split("|"))
-  return options.find(({ names }) => names.some((name) => wanted.includes(name)))
+  return options.filter(({ names }) => names.some((name) => wanted.includes(name)))
 }

@@ -12,7 +12,15 @@ import {
   looksLikePath,
   withoutTextWords,
 } from "./named-paths.ts"
-import { fileOperands, harmlessDevice, isReader, isWriter, readsNames, takesText } from "./operands.ts"
+import {
+  fileOperands,
+  filesInValues,
+  harmlessDevice,
+  isReader,
+  isWriter,
+  readsNames,
+  takesText,
+} from "./operands.ts"
 import type { PlannedCommand, PlannedFile } from "./shell-plan.ts"
 import { literalWord, type Word } from "./words.ts"
 
@@ -36,7 +44,7 @@ export async function commandFileChecks(
   const operands = fileOperands(name, words)
   // If all options are known, the operands do not include the script.
   const texts = operands === words ? withoutTextWords(name, words) : operands
-  const considered = wraps ? [] : texts
+  const considered = wraps ? [] : [...texts, ...filesInValues(name, words)]
   const found = await wordsChecks(considered, { name, directories, scope })
   const checks = readsNames(name) ? found.map(onlyDenied) : found
   return [...somewhere, ...checks]

@@ -7,7 +7,7 @@ import type { ResolvedScope } from "../path-checks.ts"
 import type { JudgeOptions } from "../policy.ts"
 import { codeForms } from "./crude-forms.ts"
 import { findProgram, gnuName, namesWithoutVersion } from "./program-table.ts"
-import { namesRisk, risksOf } from "./risks.ts"
+import { namesRisk, risksOf, riskValues } from "./risks.ts"
 import type { PlannedCommand } from "./shell-plan.ts"
 import type { Word } from "./words.ts"
 
@@ -74,14 +74,16 @@ export function commandForms(command: PlannedCommand, scope: CommandScope): Comm
   // `python3` without a script is the same command as `python3 -`.
   if (command.runsInput && !words.some(({ text }) => text === "-"))
     forms.push(...forms.map((form) => `${form} -`))
-  const texts =
-    risks.length > 0 ? words.map(({ text }) => text).filter((text) => /[\s=!:'"+,]/.test(text)) : []
+  const values = riskValues(name, words)
+  const code = [...words.map(({ text }) => text), ...values].filter((text) => /[\s=!:'"+,]/.test(text))
+  const texts = risks.length > 0 ? code : []
   const within = [...texts, command.code ?? ""].map(codeForms)
   const straight = words.map((word) => straighten(expandWord(word, scope.home))).join(" ")
   const straightForms = [path, name].map((first) => [first, straight].join(" "))
   options.denyForms = [
     ...(options.denyForms ?? []),
     ...others,
+    ...values.flatMap((value) => [value, basename(value)]),
     ...within.flatMap((each) => each ?? []),
     ...straightForms,
   ]

@@ -1,9 +1,9 @@
 import { wildcardMatch } from "../../util/wildcard.ts"
-import { type Arguments, type GivenOption, readArguments } from "./arguments.ts"
+import { type Arguments, findOptions, type GivenOption, readArguments } from "./arguments.ts"
 import { unhiddenByOptions } from "./directory-files.ts"
 import type { OperandRole, Program } from "./program.ts"
 import { findProgram } from "./program-table.ts"
-import type { Word } from "./words.ts"
+import { literalWord, type Word } from "./words.ts"
 
 /** How a command reads directories. The fields correspond to {@link RecursiveReading}. */
 export interface WholeReading {
@@ -49,6 +49,32 @@ export function fileOperands(name: string, words: readonly Word[]): readonly Wor
   const neutral = (typeof program.readOnly === "object" && program.readOnly.neutral) || []
   const operands = given.operands.filter(({ text }) => !neutral.includes(text))
   return program.operands === "pattern" && !givesPattern(given) ? operands.slice(1) : operands
+}
+
+/**
+ * Returns the files that a command names in the values of options, other than the whole value of a separate word: after
+ * bundled options, and as a part of the value.
+ */
+export function filesInValues(name: string, words: readonly Word[]): Word[] {
+  const program = findProgram(name)
+  if (!program) return []
+  const given = readArguments(words, program)
+  const texts = program.texts?.split(" ") ?? []
+  const attached = given.options.flatMap(({ name, value, word }) =>
+    value && !texts.includes(name) && word.text.endsWith(value.text) && !words.includes(value) ? [value] : [],
+  )
+  return [...attached, ...valueFiles(program, given, "reads")]
+}
+
+/** Returns the files that the values of options name as a part of the value. */
+export function valueFiles({ values = [] }: Program, given: Arguments, access: "reads" | "writes"): Word[] {
+  return values.flatMap((each) => {
+    const pattern = each[access]
+    const found = pattern ? findOptions(given, each.options) : []
+    return found.flatMap(({ value }) =>
+      [...(value?.text.matchAll(pattern ?? /$^/g) ?? [])].map(([, text = ""]) => literalWord(text)),
+    )
+  })
 }
 
 /** Devices that contain no data. */

@@ -39,6 +39,8 @@ export interface Program extends WordStyle {
    * name these options.
    */
   risks?: string
+  /** Options whose values need a closer look. */
+  values?: readonly OptionValue[]
   /** Options whose value is prose, never a path. */
   texts?: string
   /** Other options that take a value. */
@@ -109,6 +111,17 @@ export interface Program extends WordStyle {
   remember?: number | "exact"
   /** Subcommands for which "always" remembers one more word. */
   longer?: string
+}
+
+/** Possible contents of the value of an option. */
+export interface OptionValue {
+  options: string
+  /** A value that does not match is a risk. Default: every value is harmless. */
+  harmless?: ScriptTest
+  /** Matches each file that a value names as the first group, with the flag `g`. */
+  reads?: RegExp
+  /** Like `reads`, for files that the program writes. */
+  writes?: RegExp
 }
 
 /** The fields of a program that determine which files it writes. */

@@ -1,5 +1,5 @@
 import { basename } from "node:path"
-import { type Arguments, readArguments } from "./arguments.ts"
+import { type Arguments, findOptions, readArguments } from "./arguments.ts"
 import { harmlessDevice } from "./operands.ts"
 import type { ScriptTest } from "./plain-scripts.ts"
 import type { CodeInput, Program } from "./program.ts"
@@ -28,6 +28,27 @@ export function risksOf(name: string, words: readonly Word[]): string[][] {
   ]
 }
 
+/**
+ * Returns the values of the options that a rule must name, attached or as the next word. Each of them may be a command.
+ */
+export function riskValues(name: string, words: readonly Word[]): string[] {
+  const program = findProgram(name)
+  return program ? valuesIn(program, words) : []
+}
+
+function valuesIn(program: Program, words: readonly Word[]): string[] {
+  const given = readArguments(words, program)
+  const values = given.options.flatMap(({ role, value, word }) => {
+    if (role !== "risk" && role !== "inPlace") return []
+    const at = words.indexOf(word)
+    const found = value ?? (at === -1 ? undefined : words[at + 1])
+    return found ? [found.text] : []
+  })
+  const found = program.subcommands && findSubcommand(program, given.operands)
+  if (!found) return values
+  return [...values, ...valuesIn(insideOf(program, found.program), given.operands.slice(found.words))]
+}
+
 /** Returns true if the pattern of a rule contains a name of the group, as a separate word. */
 export function namesRisk(pattern: string, group: readonly string[]): boolean {
   const words = pattern.split(/[\s*?=]+/)
@@ -43,7 +64,7 @@ const unlisted: Program = {
 
 function risksIn(program: Program, words: readonly Word[]): string[][] {
   const given = readArguments(words, program)
-  const risks = optionRisks(program, given)
+  const risks = [...optionRisks(program, given), ...valueRisks(program, given)]
   if (given.stopped) return [...risks, ...moduleRisks(program, given.stopped)]
   const [first] = given.operands
   if (program.subcommands && first) {
@@ -72,6 +93,14 @@ function optionRisks({ script }: Program, { options }: Arguments): string[][] {
     if (role === "writes" && value && !value.dynamic && harmlessDevice.test(value.text)) return []
     return role === "risk" || role === "writes" || role === "inPlace" ? [[...names, word.text]] : []
   })
+}
+
+function valueRisks({ values = [] }: Program, given: Arguments): string[][] {
+  return values.flatMap(({ options, harmless }) =>
+    findOptions(given, options).flatMap(({ value }) =>
+      !harmless || (value && isPlain(value, harmless)) ? [] : [value ? [value.text] : []],
+    ),
+  )
 }
 
 function isPlain(word: Word, plain: ScriptTest): boolean {

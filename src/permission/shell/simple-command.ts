@@ -267,8 +267,18 @@ function testWords(node: ShellNode): ShellNode[] | undefined {
 
 /** Returns every command that may start at one of the words or be contained in one. */
 function possibleCommands(words: readonly Word[]): string[] {
-  return [...tails(words), ...words.flatMap(({ text }) => (/[\s;&|]/.test(text) ? crudeForms(text) : []))]
+  return [...tails(words), ...words.flatMap(({ text }) => withoutLetters(text).flatMap(crudeForms))]
 }
+
+/** Returns a text that may contain a command, and the possible values of short options at its start. */
+function withoutLetters(text: string): string[] {
+  if (!/[\s;&|]/.test(text)) return []
+  const letters = /^-[A-Za-z]+/.exec(text)?.[0].length ?? 0
+  return [text, ...Array.from({ length: Math.min(letters, maxLetters) }, (_, at) => text.slice(at + 2))]
+}
+
+/** Maximum number of letters of short options before a command. */
+const maxLetters = 8
 
 /** Returns every suffix of the words. An unknown wrapper runs one of them as a command. */
 function tails(words: readonly Word[]): string[] {

@@ -1,6 +1,7 @@
 import { basename } from "node:path"
 import { type Arguments, findOption, readArguments } from "./arguments.ts"
 import { innerCommands } from "./inner-commands.ts"
+import { valueFiles } from "./operands.ts"
 import type { Program } from "./program.ts"
 import { findProgram, findSubcommand, isBuildTool, isFormatter } from "./program-table.ts"
 import { literalWord, type Word } from "./words.ts"
@@ -71,6 +72,7 @@ function writtenWith(program: Program, given: Arguments, words: readonly Word[])
   const named = (role: "writes" | "target") =>
     options.flatMap((option) => (option.role === role && option.value ? [option.value] : []))
   const written: WrittenWord[] = named("writes").map((word) => ({ word }))
+  written.push(...valueFiles(program, given, "writes").map((word) => ({ word })))
   const rewrites = findOption(given, program.rewrites) !== undefined
   if (!rewrites && findOption(given, program.dryRun)) return written
 

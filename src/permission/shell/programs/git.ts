@@ -19,6 +19,7 @@ export const gitPrograms: ProgramTable = [
       riskySubcommands:
         "config difftool mergetool filter-branch bisect submodule daemon send-email instaweb credential hook maintenance p4 svn cvsserver remote-ext remote-fd fast-import merge-index merge-one-file web--browse shell http-backend upload-pack receive-pack upload-archive for-each-repo bugreport diagnose credential-store credential-cache mailsplit column checkout-index",
       subcommands: {
+        difftool: { risks: "-x|--extcmd -t|--tool" },
         clone: {
           writes: "--separate-git-dir",
           risks:

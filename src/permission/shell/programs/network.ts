@@ -7,8 +7,20 @@ export const networkPrograms: ProgramTable = [
     {
       writes:
         "-o|--output -D|--dump-header -c|--cookie-jar --trace --trace-ascii --stderr --output-dir --libcurl --etag-save --hsts --alt-svc --dump-ca-embed --ssl-sessions",
-      risks: "-O|--remote-name|--remote-name-all -K|--config --engine -J|--remote-header-name",
-      valued: "-H -d -X -u -A -e -F -T -x -b -m -w -r -E -C -y -Y -z -t -U -Q -P",
+      risks: "-O|--remote-name|--remote-name-all -K|--config --engine -J|--remote-header-name --expand-*",
+      valued: "-H -d -X -u -A -e -x -b -m -r -E -C -y -Y -z -t -U -Q -P",
+      values: [
+        {
+          options: "-w|--write-out",
+          harmless: /^(?!@)(?!.*%output\{)/is,
+          writes: /%output\{(?:>>)?([^}]*)/gi,
+        },
+        // `curl` expands braces and brackets in the name of the file.
+        { options: "-T|--upload-file", harmless: /^[^{}[\]]*$/, reads: /(?:^|[{,])([^{},[]+)/g },
+        { options: "-F|--form", reads: /[=;,](?:headers=)?[@<]?"?([^=@<>";,]+)/g },
+        // `%NAME` and `name@file` copy a variable of the environment or a file into the request.
+        { options: "--variable", harmless: /^\w+=/ },
+      ],
       downloads: { with: "-O|--remote-name|--remote-name-all" },
       into: "--output-dir",
       spreads: { with: "-J|--remote-header-name" },
