@@ -97,14 +97,26 @@ export function readArguments(text: string): Record<string, unknown> {
   return text.trim() === "" ? {} : { arguments: text }
 }
 
-/** Converts the address of an image, or the base64 content of a file. `where` is its path in the request. */
-export function readFile(url: string, where: string) {
-  const [, mediaType, base64] = /^data:([\w.+-]+\/[\w.+-]+);base64,(.*)$/s.exec(url) ?? []
-  if (mediaType !== undefined && base64 !== undefined)
-    return { type: "file" as const, mediaType, data: { type: "data" as const, data: base64 } }
+/** Converts the URL of an image. `where` is its path in the request. */
+export function readImage(url: string, where: string) {
   if (/^https?:/i.test(url) && URL.canParse(url))
     return { type: "file" as const, mediaType: "image", data: { type: "url" as const, url: new URL(url) } }
-  throw invalid("The image must be an http(s) URL or a base64 data: URL.", where)
+  const image = readDataUrl(url)
+  if (image === undefined) throw invalid("The image must be an http(s) URL or a base64 data: URL.", where)
+  return image
+}
+
+/** Converts the base64 `data:` URL of a file. `where` is its path in the request. */
+export function readFile(url: string, where: string) {
+  const file = readDataUrl(url)
+  if (file === undefined) throw invalid("The content of the file must be a base64 data: URL.", where)
+  return file
+}
+
+function readDataUrl(url: string) {
+  const [, mediaType, data] = /^data:([\w.+-]+\/[\w.+-]+);base64,(.*)$/s.exec(url) ?? []
+  if (mediaType === undefined || data === undefined) return undefined
+  return { type: "file" as const, mediaType, data: { type: "data" as const, data } }
 }
 
 type Message = ModelCall["prompt"][number]

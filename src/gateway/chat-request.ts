@@ -6,7 +6,7 @@ import {
   checked,
   functionTool,
   readArguments,
-  readFile,
+  readImage,
 } from "./api.ts"
 import { createChunkWriter, wholeAnswer } from "./chat-answer.ts"
 import { errorBody } from "./errors.ts"
@@ -171,6 +171,6 @@ function textOf(content: TextContent): string {
 function mixedParts(content: MixedContent, where: string) {
   const parts = typeof content === "string" ? [{ type: "text" as const, text: content }] : content
   return parts.map((part) =>
-    part.type === "text" ? { type: "text" as const, text: part.text } : readFile(part.image_url.url, where),
+    part.type === "text" ? { type: "text" as const, text: part.text } : readImage(part.image_url.url, where),
   )
 }

@@ -54,6 +54,12 @@ export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof AbortedError)
     return new GatewayError("The gateway is closing.", { status: 503, label: "closing", cause: error })
   const fields = isRecord(error) ? error : {}
+  if (fields.name === "AI_UnsupportedFunctionalityError")
+    return new GatewayError(`Chat completions cannot express the request: ${errorMessage(error)}`, {
+      status: 400,
+      label: "unsupported_content",
+      cause: error,
+    })
   const { statusCode, responseBody } = fields
   if (typeof statusCode === "number" && statusCode >= 400) {
     const message = typeof responseBody === "string" ? ownWords(responseBody) : undefined

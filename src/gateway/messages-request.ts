@@ -7,6 +7,7 @@ import {
   checked,
   functionTool,
   readFile,
+  readImage,
   resultMessages,
   type UserPart,
   unsupported,
@@ -231,7 +232,7 @@ function readPart(block: Block, where: string): UserPart[] {
     case "image":
     case "document": {
       const { source, title } = checked(WithSource, block, where)
-      return readSource(source, title, `${where}.source`)
+      return readSource(block.type, source, title, `${where}.source`)
     }
     case "search_result": {
       const { source, title, content } = checked(SearchResult, block, where)
@@ -248,6 +249,7 @@ function readPart(block: Block, where: string): UserPart[] {
 }
 
 function readSource(
+  kind: "image" | "document",
   source: z.infer<typeof Source>,
   title: string | null | undefined,
   where: string,
@@ -257,7 +259,8 @@ function readSource(
     case "base64":
       return [{ ...readFile(`data:${mediaType};base64,${data}`, where), filename: title ?? undefined }]
     case "url":
-      return [readFile(url, where)]
+      if (kind === "document") throw unsupported("documents by URL", where)
+      return [readImage(url, where)]
     case "text":
       return [{ type: "text", text: [title, data].filter(Boolean).join("\n") }]
     case "content":

@@ -9,6 +9,7 @@ import {
   invalid,
   readArguments,
   readFile,
+  readImage,
   resultMessages,
   type UserPart,
   unsupported,
@@ -350,7 +351,7 @@ function readPart(part: { type: string }, where: string): UserPart {
     case "refusal":
       return { type: "text", text: checked(Refusal, part, where).refusal }
     case "input_image":
-      return readFile(checked(Image, part, where).image_url, `${where}.image_url`)
+      return readImage(checked(Image, part, where).image_url, `${where}.image_url`)
     case "input_file": {
       const { file_data: data, filename } = checked(File, part, where)
       return { ...readFile(data, `${where}.file_data`), filename: filename ?? undefined }

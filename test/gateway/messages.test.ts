@@ -242,6 +242,34 @@ describe("gateway: messages", () => {
     })
   })
 
+  test.each([
+    [
+      { type: "base64", media_type: "application/pdf", data: "JVBERi0=" },
+      "data:application/pdf;base64,JVBERi0=",
+    ],
+    [{ type: "base64", media_type: "text/plain", data: "UGx1bS4=" }, "Plum."],
+    [{ type: "content", content: [{ type: "text", text: "Plum." }] }, "Plum."],
+  ])("sends the document %j", async (source, sent) => {
+    const { ask, upstream } = await start([{ text: "Read." }])
+    const content = [{ type: "document", source }]
+    expect((await ask({ messages: [{ role: "user", content }] })).status).toBe(200)
+    expect(JSON.stringify(lastBody(upstream).messages)).toContain(sent)
+  })
+
+  test.each([
+    [{ type: "base64", media_type: "application/zip", data: "AAAA" }, "application/zip"],
+    [{ type: "url", url: "https://example.com/a.pdf" }, "documents by URL"],
+    [{ type: "file", file_id: "f" }, "sources of type file"],
+  ])("refuses the document %j", async (source, words) => {
+    const { ask, upstream } = await start([])
+    const content = [{ type: "document", source }]
+    expect(await ask({ messages: [{ role: "user", content }] })).toMatchObject({
+      status: 400,
+      body: { error: { type: "invalid_request_error", message: expect.stringContaining(words) } },
+    })
+    expect(upstream.requests).toHaveLength(0)
+  })
+
   test("writes errors before the request is read like Anthropic's API", async () => {
     const { ask, gateway } = await start([], { key: "sesame" })
     expect(await ask({})).toMatchObject({ status: 401, body: { error: { type: "authentication_error" } } })
