@@ -64,7 +64,7 @@ export async function askForThirdParty(
   if (tool.source.kind === "builtin") return
   const named = tool.definition.ask
     ? namedPatterns(tool.id, tool.definition.ask(args))
-    : { patterns: [canonicalJson(state.input)] }
+    : { patterns: [canonicalJson(state.input)], always: ["*"] }
   const alias = step.active.run.engine.registry.aliasOf(tool.id)
   const metadata = { tool: tool.id, input: state.input }
   await ask({ permission: tool.id, alias, ...named, metadata }, prepared, step, options)

@@ -74,11 +74,10 @@ async function expand(
   // The pattern `*` keeps a request without patterns from being allowed.
   const patterns = request.patterns.length > 0 ? request.patterns : ["*"]
   const outside = (request.paths ?? []).flatMap((path) => externalChecks(locate(path), resolved))
-  const remember = request.always ?? []
 
   if (permission === "read" || permission === "edit") {
     const checks = patterns.flatMap((path) => fileChecks(permission, locate(path), resolved))
-    return { checks: [...checks.map((check) => withRemembered(check, remember)), ...outside] }
+    return { checks: [...checks.map((check) => withRemembered(check, request)), ...outside] }
   }
   if (permission === "bash" || permission === "sandbox_escape") {
     const workdir = request.metadata?.workdir
@@ -94,7 +93,7 @@ async function expand(
   const checks = patterns.map((pattern) =>
     withRemembered(
       { permission, pattern, forms: [pattern], options: { ...namedRules(permission), alias: request.alias } },
-      remember,
+      request,
     ),
   )
   // A search in a file shows its lines, so it needs `read`. A search in a directory skips secrets.
@@ -134,10 +133,16 @@ function escapeChecks(check: Check, policy: Policy): Check[] {
   return bothAsk ? [outside] : [check, outside]
 }
 
-/** Adds the patterns that "always" remembers. Protected files are never remembered, so they ask every time. */
-function withRemembered(check: Check, patterns: readonly string[]): Check {
-  const own = check.permission !== "external_directory" && check.protection === undefined
-  return own && patterns.length > 0 ? { ...check, remember: patterns } : check
+/**
+ * Adds the patterns that "always" remembers: those of the request, or the pattern of the check if the request has none.
+ * Protected files and repeated calls are never remembered, so they ask every time.
+ */
+function withRemembered(check: Check, { always }: PermissionAsk): Check {
+  const { permission, pattern, protection } = check
+  if (permission === "external_directory" || permission === "doom_loop" || protection !== undefined)
+    return check
+  const patterns = always ?? (/[*?]/.test(pattern) && pattern !== "*" ? [] : [pattern])
+  return patterns.length > 0 ? { ...check, remember: patterns } : check
 }
 
 function judgeCheck(check: Check, policy: Policy): Judgement {

@@ -151,7 +151,8 @@ export function createPermission({
     ]
     if (isDeepStrictEqual(patterns(hidden), patterns(question))) return hidden
     const also = hidden.also?.map((part) => ({ ...part, always: [] }))
-    return { ...hidden, always: [], also, rules: [] }
+    const metadata = { ...hidden.metadata, onlyOnce: ["it contains a secret"] }
+    return { ...hidden, always: [], also, rules: [], metadata }
   }
 
   return {
@@ -227,6 +228,7 @@ function questionOf(request: SessionAsk, group: readonly Check[], policy: Policy
 
   // "always" must cover every check of the question. Otherwise the next call would ask again.
   const remembered = !hidden && group.every((check) => check.remember !== undefined)
+  if (!remembered) metadata.onlyOnce = [...new Set(group.flatMap(reasonsForOnce))]
   const own = permissionType(request.permission)
   const permissions = [...new Set(group.map(({ permission }) => permission))].sort(
     (a, b) => Number(b === own) - Number(a === own),
@@ -249,6 +251,18 @@ function questionOf(request: SessionAsk, group: readonly Check[], policy: Policy
     metadata,
     tool: request.tool,
   }
+}
+
+/** Returns why "always" is not available for a check. Empty if it is. */
+function reasonsForOnce({ permission, pattern, protection, remember, onlyOnce, options }: Check): string[] {
+  if (invisibleCharacters(pattern)) return ["it contains invisible characters"]
+  if (remember !== undefined) return []
+  if (onlyOnce !== undefined) return [onlyOnce]
+  if (protection !== undefined) return [`${pattern} is protected`]
+  if (permission === "doom_loop") return ["each repetition is a new decision"]
+  if (options.counts !== undefined || options.span !== undefined)
+    return [`only the rule "${permission}: *" can allow ${pattern}`]
+  return [`no rule can describe only ${pattern}`]
 }
 
 function refusal(

@@ -61,6 +61,8 @@ export interface Check {
   resolved?: string
   /** The patterns that "always" remembers. Undefined if "always" is not available. */
   remember?: readonly string[]
+  /** Why "always" is not available. */
+  onlyOnce?: string
 }
 
 /** A check and its verdict. */

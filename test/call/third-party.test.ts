@@ -36,7 +36,7 @@ async function call(
 test("asks for a tool without its own ask by its canonical arguments", async () => {
   const { asked, runs } = await call({ access: "read" })
   expect(asked).toMatchObject([
-    { permission: "mine", patterns: ['{"a":"x","b":1}'], metadata: { tool: "mine" } },
+    { permission: "mine", patterns: ['{"a":"x","b":1}'], always: ["*"], metadata: { tool: "mine" } },
   ])
   expect(runs).toBe(1)
 })
@@ -54,6 +54,11 @@ test("rejects an ask that returns anything but patterns", async () => {
   const ask = () => ({ permission: "glob", paths: [], patterns: ["src"], metadata: { tool: "glob" } })
   const { asked } = await call({ ask })
   expect(asked).toMatchObject([{ permission: "mine", patterns: ["src"], metadata: { tool: "mine" } }])
+})
+
+test("offers always for the patterns of an ask that proposes no rule", async () => {
+  const { asked } = await call({ ask: () => ({ patterns: ["users/5"] }) })
+  expect(asked).toMatchObject([{ permission: "mine", always: ["users/5"] }])
 })
 
 test("treats an empty ask as a request for everything", async () => {

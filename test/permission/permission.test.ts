@@ -430,3 +430,55 @@ describe("createPermission", () => {
     expect(kept).toEqual([])
   })
 })
+
+describe("an always reply", () => {
+  test.each([
+    "npm test",
+    "uv run pytest -x",
+    "cross-env A=b npm test",
+    "git config user.name x",
+    "python3 x.py",
+    "sed -i s/a/b/ f",
+    "sort -o out in",
+    "export A=1 && npm test",
+    "source .venv/bin/activate && pytest",
+    "A=b npm test",
+    "git commit -m 'a b'",
+    "echo x > out.txt",
+    "cd src && npm test",
+    "cat /etc/hosts",
+    "timeout 60 npm test",
+    "docker compose up -d",
+  ])("is offered for %s and answers the next request", async (text) => {
+    const { permission, asked, scope } = answering(() => ({ reply: "always", scope: "session" }))
+    await permission.ask(bash(text), scope, never)
+    await permission.ask(bash(text), scope, never)
+    expect(asked).toHaveLength(1)
+    expect(asked[0]?.metadata.onlyOnce).toBeUndefined()
+  })
+
+  test.each([
+    ["bash", "python3 - <<'E'\nprint(1)\nE", "a rule would allow any code on its input"],
+    ["bash", "$X y", "only the rule * can allow this command"],
+    ["bash", "npm run $X", "parts of it are known only at run time"],
+    ["bash", "rm a*b", "* and ? in a rule would also match other commands"],
+    ["bash", "rm 'a b'", "a rule cannot tell its quoted words apart"],
+    ["bash", "npm te\u200bst", "it contains invisible characters"],
+    ["edit", ".git/config", ".git/config is protected"],
+    ["doom_loop", "read", "each repetition is a new decision"],
+    ["mine", "a*", "no rule can describe only a*"],
+  ])("is not offered for %s %s, with a reason", async (kind, pattern, reason) => {
+    const { permission, asked, scope } = answering(() => ({ reply: "once" }))
+    await permission.ask({ sessionID: "ses_1", permission: kind, patterns: [pattern] }, scope, never)
+    expect(asked[0]?.always).toEqual([])
+    expect(asked[0]?.metadata.onlyOnce).toContain(reason)
+  })
+
+  test("remembers the pattern of a request that proposes none", async () => {
+    const { permission, asked, scope } = answering(() => ({ reply: "always", scope: "session" }))
+    const request = { sessionID: "ses_1", permission: "mine", patterns: ["a"] }
+    await permission.ask(request, scope, never)
+    await permission.ask(request, scope, never)
+    expect(asked).toMatchObject([{ always: ["a"] }])
+  })
+})

@@ -42,7 +42,8 @@ export function describeRequest(
       part.always.map((pattern) => `${part.permission}: ${showInvisible(pattern)}`),
     )
     lines.push(style.dim(`  always allows ${rules.join(", ")}`))
-  }
+  } else if (Array.isArray(metadata.onlyOnce))
+    lines.push(style.dim(`  always is not available: ${showInvisible(metadata.onlyOnce.join("; "))}`))
   return lines.join("\n")
 }
 

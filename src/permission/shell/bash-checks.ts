@@ -1,4 +1,4 @@
-import { isAbsolute, join } from "node:path"
+import { basename, isAbsolute, join } from "node:path"
 import type { ResolvedScope } from "../path-checks.ts"
 import { judge, type Policy } from "../policy.ts"
 import type { Check, Scope } from "../request.ts"
@@ -15,7 +15,7 @@ import { isBuildTool } from "./program-table.ts"
 import { isPlainGit, type Proof, proveReadOnly } from "./read-only.ts"
 import { risksOf } from "./risks.ts"
 import type { PlannedCommand, ShellPlan } from "./shell-plan.ts"
-import { rememberedPattern } from "./suggest.ts"
+import { suggestPattern } from "./suggest.ts"
 import { writeChecks } from "./write-checks.ts"
 
 /** The checks of a command text. `commands` contains each command with its `bash` check. */
@@ -128,16 +128,21 @@ function isUnderstood({ opaque, garbled }: ShellPlan): boolean {
 }
 
 function commandCheck(command: PlannedCommand, { forms, options, reason }: CommandForms): Check {
-  const remember = isRememberable(command, reason) ? rememberedPattern(command) : undefined
-  return {
+  const check: Check = {
     permission: "bash",
     pattern: command.pattern,
     forms,
     options,
     covered: command.transparent,
     reason,
-    remember: remember === undefined ? undefined : [remember],
   }
+  const isRisky = risksOf(basename(command.argv[0]?.text ?? ""), command.argv.slice(1)).length > 0
+  const suggestion = suggestPattern(command, isRisky)
+  if ("reason" in suggestion) return { ...check, onlyOnce: suggestion.reason }
+  const { pattern } = suggestion
+  return options.counts?.({ permission: "bash", pattern, action: "allow" }) === false
+    ? { ...check, onlyOnce: "no rule can describe only this command" }
+    : { ...check, remember: [pattern] }
 }
 
 /** A rule that allows a command also allows it to read ordinary files. */
@@ -156,15 +161,6 @@ function withRemember(check: Check): Check {
     : check
 }
 
-/** Returns whether "always" can be offered. A rule for a command with assignments names the variables. */
-function isRememberable(
-  { opaque, assignments, argv: [program, ...words] }: PlannedCommand,
-  reason?: string,
-): boolean {
-  if (reason === undefined) return true
-  return opaque === undefined && assignments !== undefined && risksOf(program?.text ?? "", words).length === 0
-}
-
 /** Returns one check for the whole text if it cannot be parsed completely or contains no command. */
 function wholeChecks(plan: ShellPlan, text: string): Check[] {
   const check: Check = { permission: "bash", pattern: text, forms: [text], options: {} }
@@ -173,6 +169,7 @@ function wholeChecks(plan: ShellPlan, text: string): Check[] {
   check.options.span = "*"
   if (plan.garbled) check.options.denyForms = crudeForms(text)
   check.reason = plan.opaque ?? "its command boundaries are uncertain"
+  check.onlyOnce = "only the rule * can allow this command"
   return [check]
 }
 

@@ -42,6 +42,15 @@ export function namesWithoutVersion(name: string): string[] {
 const versionSuffix =
   /(?:[-._]?(?:alpha|beta|rc|v)?\d+[a-z]{0,2}|[-._](?:exe|static|dbg|debug|preview|stable|nightly|basic|tiny|nox|gtk3?|athena|cli|(?:x86_64|amd64|aarch64|arm64|i[3-6]86)[\w-]*))$/i
 
+/**
+ * Subcommands of any program whose whole command "always" remembers: they usually write settings or run a command or code.
+ */
+export const usuallyExact: ReadonlySet<string> = new Set(
+  "alias auth config configure console credential credentials dlx eval exec extension extensions plugin plugins repl settings shell tool trust".split(
+    " ",
+  ),
+)
+
 /** Returns true for a program that builds, tests or installs the project and so may run its code anyway. */
 export function isBuildTool(name: string): boolean {
   return buildToolNames.has(name)

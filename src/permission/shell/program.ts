@@ -109,6 +109,8 @@ export interface Program extends WordStyle {
 
   /** The number of words that "always" remembers, or `exact` for the whole command. Default: 1. */
   remember?: number | "exact"
+  /** Subcommands for which "always" remembers the whole command, because they write settings or run a command. */
+  exact?: string
   /** Subcommands for which "always" remembers one more word. */
   longer?: string
 }

@@ -1,32 +1,86 @@
 import { basename } from "node:path"
 import { invisibleCharacters } from "../invisible.ts"
-import { findProgram } from "./program-table.ts"
+import { innerCommands } from "./inner-commands.ts"
+import type { Program } from "./program.ts"
+import { findVersioned, isBuildTool, usuallyExact } from "./program-table.ts"
 import type { PlannedCommand } from "./shell-plan.ts"
+import type { Word } from "./words.ts"
+
+/** The pattern that "always" remembers, or the reason why "always" is not available. */
+export type Suggestion = { pattern: string } | { reason: string }
 
 /**
  * Returns the pattern that "always" remembers for a command: the program and the words that identify its action, such
- * as `git push *` or `npm run build *`. Returns the whole command for a program that runs or removes its operands.
- * Returns undefined if no pattern covers only this command: it could not be analyzed, has parts known only at run time,
- * or contains `*` or `?`, which would become wildcards.
+ * as `git push *` or `npm run build *`. Returns the whole command for a program that runs or removes its operands, runs
+ * another command or writes settings. `isRisky` means that a rule must name some of the words. Returns a reason if no
+ * pattern covers only this command.
  */
-export function rememberedPattern(command: PlannedCommand): string | undefined {
-  const { argv, pattern, opaque, assignments = [] } = command
-  if (opaque !== undefined || invisibleCharacters([...assignments, pattern].join(" "))) return undefined
-  const program = argv[0]?.text ?? ""
-  const texts = argv.map((word) => word.text)
-  const isExact = program.includes("/") || findProgram(basename(program))?.remember === "exact"
-  const prefix = texts.slice(0, isExact ? texts.length : prefixLength(texts))
-  const whole = isExact || prefix.slice(1).some((word) => !/^[\w:@.][\w:@./+-]*$/.test(word))
-  const remembered = whole ? argv : argv.slice(0, prefix.length)
+export function suggestPattern(command: PlannedCommand, isRisky = false): Suggestion {
+  const { argv, pattern, opaque, assignments = [], runsInput } = command
+  if (opaque !== undefined) return { reason: "only the rule * can allow this command" }
+  if (runsInput) return { reason: "a rule would allow any code on its input" }
+  if (invisibleCharacters([...assignments, pattern].join(" ")))
+    return { reason: "it contains invisible characters" }
+  const prefix = isRisky ? undefined : commandPrefix(argv)
+  const remembered = prefix ?? argv
+  if (remembered.some((word) => word.dynamic)) return { reason: "parts of it are known only at run time" }
+  if (remembered.some((word) => word.glob || /[*?]/.test(word.text)) || assignments.some(hasWildcard))
+    return { reason: "* and ? in a rule would also match other commands" }
   // Without quotes, the pattern would also match other words.
-  if (remembered.some((word) => word.dynamic || word.glob || /[*?\s]/.test(word.text))) return undefined
-  const words = [...assignments, ...remembered.map((word) => word.text), ...(whole ? [] : ["*"])]
-  return assignments.some((text) => /[*?\s'"$`\\]/.test(text)) ? undefined : words.join(" ")
+  if (remembered.some(({ text }) => /\s/.test(text)) || assignments.some((text) => /[\s'"$`\\]/.test(text)))
+    return { reason: "a rule cannot tell its quoted words apart" }
+  const words = [...assignments, ...remembered.map(({ text }) => text), ...(prefix ? ["*"] : [])]
+  return { pattern: words.join(" ") }
+}
+
+function hasWildcard(text: string): boolean {
+  return /[*?]/.test(text)
+}
+
+/** Returns the words that identify the action of a command. Undefined if only the whole command does. */
+function commandPrefix(argv: readonly Word[]): readonly Word[] | undefined {
+  const [program, ...words] = argv
+  const name = program?.text ?? ""
+  const entry = findVersioned(name)
+  if (!program || name.includes("/") || isExact(entry, words)) return undefined
+  const prefix = argv.slice(0, prefixLength(entry, words[0]?.text))
+  const isPlain = prefix.slice(1).every((word) => /^[\w:@.][\w:@./+-]*$/.test(word.text))
+  if (!isPlain) return undefined
+  const inner = innerCommands(name, words)
+  if (inner.length === 0) return prefix
+  // Only a prefix that ends with the inner command identifies the action.
+  const [runs] = inner
+  const isNamed = runs?.kind === "among" && runs.words[0] !== undefined && runs.words[0] === prefix.at(-1)
+  return isNamed && !startsCommand(runs.words) ? prefix : undefined
+}
+
+/** Returns true if "always" remembers the whole command because of the program or its subcommand. */
+function isExact(entry: Program | undefined, words: readonly Word[]): boolean {
+  // A program without an entry may run a command that starts at one of its words.
+  const named = words.filter(({ text }) => !text.startsWith("-")).map(({ text }) => text)
+  if (!entry)
+    return (
+      usuallyExact.has(named[0] ?? "") ||
+      words.some(({ text }, index) => text === "--" || isBuildTool(text) || startsCommand(words.slice(index)))
+    )
+  if (entry.remember === "exact" || (entry.input && entry.remember === undefined)) return true
+  const [subcommand] = named
+  if (subcommand === undefined) return false
+  const exact = `${entry.exact ?? ""} ${entry.riskySubcommands ?? ""}`.split(" ")
+  const usual = usuallyExact.has(subcommand) && !entry.longer?.split(" ").includes(subcommand)
+  return usual || exact.includes(subcommand)
+}
+
+/** Returns true if the words start with a program that runs code or another command. */
+function startsCommand([program, ...words]: readonly Word[]): boolean {
+  const name = basename(program?.text ?? "")
+  const entry = findVersioned(name)
+  if (!entry || entry.builtin) return false
+  return Boolean(entry.input || entry.wraps) || innerCommands(name, words).length > 0
 }
 
 /** Returns the number of words that identify the action of a command. */
-function prefixLength([program = "", subcommand = ""]: readonly string[]): number {
-  const { remember, longer } = findProgram(program) ?? {}
+function prefixLength({ remember, longer }: Program = {}, subcommand = ""): number {
   const length = typeof remember === "number" ? remember : 1
   return longer?.split(" ").includes(subcommand) ? length + 1 : length
 }

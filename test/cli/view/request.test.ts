@@ -93,3 +93,9 @@ test("names the rules that decided to ask with file and line, or the default", (
   )
   expect(asked({ ...none, source: "a plugin" })).toContain("asks because: a plugin asks")
 })
+
+test('says why "always" is not offered', () => {
+  const onlyOnce = ["a rule would allow any code on its input"]
+  const text = shown(request({ patterns: ["python3 -"], metadata: { onlyOnce } }))
+  expect(text).toContain("always is not available: a rule would allow any code on its input")
+})

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
 import { planCommand } from "../../../src/permission/shell/plan.ts"
-import { rememberedPattern } from "../../../src/permission/shell/suggest.ts"
+import { suggestPattern } from "../../../src/permission/shell/suggest.ts"
 
 test.each([
   ["git push origin main", "git push *"],
@@ -23,7 +23,41 @@ test.each([
   ["A=b npm test", "A=b npm test *"],
   ["A='b c' npm test", undefined],
   ["npm te\u200bst", undefined],
+  ["python3 - <<E\nprint(1)\nE", undefined],
+  ["cross-env A=b npm test", "cross-env A=b npm test"],
+  ["dotenv -- node x.js", "dotenv -- node x.js"],
+  ["doppler run -- npm test", "doppler run -- npm test"],
+  ["concurrently a b", "concurrently a b"],
+  ["watchexec make", "watchexec make"],
+  ["mise exec -- node x", "mise exec -- node x"],
+  ["mise run build -x", "mise run build *"],
+  ["direnv exec . make", "direnv exec . make"],
+  ["conda run -n x python y.py", "conda run -n x python y.py"],
+  ["pipenv run pytest -x", "pipenv run pytest *"],
+  ["pipenv run python x.py", "pipenv run python x.py"],
+  ["uvx ruff check", "uvx ruff check"],
+  ["pipx run black .", "pipx run black ."],
+  ["pnpm dlx create-x", "pnpm dlx create-x"],
+  ["bun x foo", "bun x foo"],
+  ["tsx x.ts", "tsx x.ts"],
+  ["deno run x.ts", "deno run x.ts"],
+  ["deno test", "deno test *"],
+  ["go run ./cmd", "go run ./cmd"],
+  ["go test ./...", "go test *"],
+  ["uv run pytest -x", "uv run pytest *"],
+  ["uv run python x.py", "uv run python x.py"],
+  ["python3.11 x.py", "python3.11 x.py"],
+  ["git config user.name x", "git config user.name x"],
+  ["git submodule update", "git submodule update"],
+  ["git bisect start", "git bisect start"],
+  ["npm config set x y", "npm config set x y"],
+  ["gh alias set a b", "gh alias set a b"],
+  ["mytool config set a b", "mytool config set a b"],
+  ["mywrap npm test", "mywrap npm test"],
+  ["mywrap -- a", "mywrap -- a"],
+  ["docker compose exec web ls", "docker compose exec web ls"],
 ])("%s is remembered as %s", async (text, expected) => {
   const [command] = (await planCommand(text)).commands
-  expect(command && rememberedPattern(command)).toBe(expected)
+  const suggestion = command && suggestPattern(command)
+  expect(suggestion && "pattern" in suggestion ? suggestion.pattern : undefined).toBe(expected)
 })

@@ -26,7 +26,8 @@ const npm: Program = {
   harmless: "--global --config --shell-emulator",
   runsAfter: "exec|x|dlx",
   remember: 2,
-  longer: "run exec",
+  longer: "run",
+  exact: "c set create init innit link ln pkg",
 }
 
 /** Programs that build, test, install, or run project scripts. */
@@ -62,6 +63,7 @@ export const buildTools: ProgramTable = [
       singleDash: true,
       actions: { fmt: { spreads: {}, dryRun: "-n" }, fix: { spreads: {} } },
       remember: 2,
+      exact: "run env generate",
       longer: "mod",
     },
   ],
@@ -151,13 +153,34 @@ export const buildTools: ProgramTable = [
     },
   ],
   ["uv poetry", { runsAfter: "run", remember: 2, longer: "run" }],
-  ["pipenv conda rustup", { runsAfter: "run", remember: 2 }],
+  ["pipenv", { runsAfter: "run", remember: 2, longer: "run" }],
+  ["conda", { runsAfter: "run", remember: 2 }],
+  ["rustup", { runsAfter: "run", remember: 2, exact: "default override set toolchain" }],
   ["nix", { runsAfter: "-c|--command|--run|run", remember: 2 }],
   ["bundle", { runsAfter: "exec|run", remember: 2, longer: "exec" }],
-  ["just brew apt apt-get dnf systemctl rails sbt stack cabal nvm corepack turbo nx", { remember: 2 }],
-  ["dotnet", { actions: { format: { spreads: {}, dryRun: "--verify-no-changes" } }, remember: 2 }],
-  ["mix", { actions: { format: { ...formatsAll, dryRun: "--check-formatted --dry-run" } }, remember: 2 }],
-  ["swift", { actions: { format: { rewrites: "-i|--in-place" } }, remember: 2 }],
+  ["just apt apt-get dnf sbt turbo nx", { remember: 2 }],
+  ["brew", { remember: 2, exact: "tap services" }],
+  ["systemctl", { remember: 2, exact: "edit enable link set-environment" }],
+  ["rails", { remember: 2, exact: "runner r c dbconsole db" }],
+  ["stack cabal", { remember: 2, exact: "runghc runhaskell ghci ghc user-config" }],
+  ["nvm corepack", { remember: 2, exact: "enable use run" }],
+  [
+    "dotnet",
+    {
+      actions: { format: { spreads: {}, dryRun: "--verify-no-changes" } },
+      remember: 2,
+      exact: "run nuget fsi",
+    },
+  ],
+  [
+    "mix",
+    {
+      actions: { format: { ...formatsAll, dryRun: "--check-formatted --dry-run" } },
+      remember: 2,
+      exact: "run",
+    },
+  ],
+  ["swift", { actions: { format: { rewrites: "-i|--in-place" } }, remember: 2, exact: "run" }],
   [
     "dart flutter zig",
     {
@@ -167,7 +190,8 @@ export const buildTools: ProgramTable = [
         fix: { spreads: { with: "--apply" } },
       },
       remember: 2,
+      exact: "run pub",
     },
   ],
-  ["composer", { remember: 2, longer: "run" }],
+  ["composer", { remember: 2, longer: "run", exact: "global" }],
 ]

@@ -60,6 +60,7 @@ export const interpreters: ProgramTable = [
       riskySubcommands: "eval repl",
       input: { unless: "-V --version -h --help", after: "run serve test bench" },
       remember: 2,
+      exact: "run serve install",
       longer: "task",
     },
   ],
@@ -192,6 +193,7 @@ export const interpreters: ProgramTable = [
   [
     "java",
     {
+      remember: "exact",
       risks: "-javaagent -agentlib -agentpath -XX -Xlog -Xbootclasspath",
       singleDash: true,
       operand: /^(?!@)/,

@@ -121,6 +121,7 @@ export const networkPrograms: ProgramTable = [
       actions: { cp: { operands: "copies" }, "container cp": { operands: "copies" } },
       remember: 2,
       longer: "compose image container",
+      exact: "context",
       directories: { when: /^(?:build|run|cp|create)$/ },
     },
   ],
@@ -145,6 +146,7 @@ export const networkPrograms: ProgramTable = [
       actions: { cp: { operands: "copies" } },
       runsAfter: "exec|run",
       remember: 2,
+      exact: "debug edit proxy",
     },
   ],
   [
@@ -156,6 +158,7 @@ export const networkPrograms: ProgramTable = [
       valued: "-n",
       subcommands: {},
       remember: 2,
+      exact: "repo registry",
     },
   ],
   [

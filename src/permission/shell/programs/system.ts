@@ -23,6 +23,9 @@ export const systemPrograms: ProgramTable = [
   ["uptime", { operands: "text", readOnly: { options: "-p -s --pretty --since", maxOperands: 0 } }],
   // `sleep` only waits, and the time limit of the call applies.
   ["sleep", { operands: "text", readOnly: { options: "", operand: /^\d+(?:\.\d+)?[smhd]?$/ } }],
-  ["kill pkill killall mount", { remember: "exact" }],
+  [
+    "kill pkill killall mount defaults gsettings dconf launchctl chsh update-alternatives sysctl networksetup scutil",
+    { remember: "exact" },
+  ],
   ["crontab", { input: { unless: "-l -r -e -V" }, remember: "exact" }],
 ]

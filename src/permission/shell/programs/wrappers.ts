@@ -77,11 +77,11 @@ export const wrappers: ProgramTable = [
   ],
   ["npx pnpx bunx", { runsAfter: "", remember: "exact" }],
   [
-    "uvx pipx hyperfine watchexec nodemon concurrently dotenv dotenvx dotenv-cli cross-env cross-env-shell env-cmd valgrind perf mosh rust-parallel direnv doppler chamber wine",
+    "uvx pipx infisical teller envchain sops pm2 forever ts-node-dev tsnd onchange chokidar npm-run-all run-s run-p start-server-and-test dotenv-run dotenvy hyperfine watchexec nodemon concurrently dotenv dotenvx dotenv-cli cross-env cross-env-shell env-cmd valgrind perf mosh rust-parallel direnv doppler chamber wine",
     { runsAfter: "" },
   ],
-  ["pdm hatch rye mamba micromamba op", { runsAfter: "run" }],
+  ["pdm hatch rye pixi devbox mamba micromamba op", { runsAfter: "run" }],
   ["asdf aws-vault lxc", { runsAfter: "exec|run" }],
-  ["mise rtx", { runsAfter: "exec|x" }],
+  ["mise rtx", { runsAfter: "exec|x", remember: 2, longer: "run", exact: "set use" }],
   ["nix-shell", { runsAfter: "-c|--command|--run|run" }],
 ]
