@@ -1,4 +1,6 @@
 /** The library, imported with `import { createTackle, Tool } from "tackle"`. */
+import "./util/require-node.ts"
+
 export type { Agent, AgentConfig } from "./agent/agent.ts"
 export { type AiToolOutput, type AiToolSource, toAiTools } from "./call/ai-tools.ts"
 export type { CallOutcome } from "./call/call.ts"
@@ -45,7 +47,7 @@ export { SessionHeldError } from "./session/lease.ts"
 export type { PruneChoice } from "./session/prune.ts"
 export type { ModelStats, ToolStats, UsageStats } from "./session/stats.ts"
 export type { UndoResult } from "./session/undo.ts"
-export type { Change, MessagePage, SessionFilter, Store } from "./store/store.ts"
+export type { Change, LeaseHolder, MessagePage, SessionFilter, Store } from "./store/store.ts"
 export { StoreError } from "./store/store.ts"
 export type { AskRequest, MetadataUpdate, ToolContext } from "./tool/context.ts"
 export { Tool } from "./tool/index.ts"

@@ -1,7 +1,16 @@
-import { execFile } from "node:child_process"
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs"
+import { execFile, spawnSync } from "node:child_process"
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs"
 import { tmpdir } from "node:os"
-import { dirname, join, resolve } from "node:path"
+import { delimiter, dirname, join, resolve } from "node:path"
 import { promisify } from "node:util"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { createMachine } from "./cli/run-tackle.ts"
@@ -79,19 +88,39 @@ describe("the packed package", () => {
     }
   })
 
-  test("has types for a consumer with a strict compiler", async () => {
+  test("has types for a strict compiler that checks all declarations, without the optional packages", async () => {
     cpSync(join(root, "examples/library/main.ts"), join(project, "main.mts"))
-    // The declarations of `toAiTools` name the optional peer. Without it, consumers need skipLibCheck.
-    for (const name of ["@types/node", ...Object.keys(manifest().peerDependencies)]) linkModule(name)
+    const entries = Object.keys(manifest().exports).filter((key) => !key.endsWith(".json"))
+    const imports = entries.map((key, index) => `export * as entry${index} from "${join("tackle", key)}"\n`)
+    writeFileSync(join(project, "entries.mts"), imports.join(""))
+    linkModule("@types/node")
     const tsc = join(root, "node_modules/typescript/bin/tsc")
-    const flags = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2024", "--types", "node"]
-    const compiled = run(process.execPath, [tsc, ...flags, "main.mts"], { cwd: project })
-    const output = await compiled.then(
-      () => "",
-      (error: { stdout: string }) => error.stdout,
-    )
-    // Ignores errors in other packages' declarations.
-    expect(output.split("\n").filter((line) => /^(main|node_modules\/tackle)/.test(line))).toEqual([])
+    const flags = ["--noEmit", "--strict", "--skipLibCheck", "false", "--target", "es2024", "--types", "node"]
+    for (const mode of [
+      ["--module", "nodenext"],
+      ["--module", "esnext", "--moduleResolution", "bundler"],
+    ]) {
+      const args = [tsc, ...flags, ...mode, "main.mts", "entries.mts"]
+      const compiled = run(process.execPath, args, { cwd: project })
+      const output = await compiled.then(
+        () => "",
+        (error: { stdout: string }) => error.stdout,
+      )
+      expect(output).toBe("")
+    }
+  })
+
+  const oldNode = findOldNode()
+
+  test.skipIf(oldNode === undefined)("names the required version in an older Node (needs one)", async () => {
+    const names = Object.keys(manifest().exports).map((key) => join("tackle", key))
+    for (const name of names.filter((each) => !each.endsWith(".json"))) {
+      const args = ["--input-type=module", "-e", `import ${JSON.stringify(name)}`]
+      const error = await run(oldNode ?? "", args, { cwd: project }).catch(
+        (failed: { stderr: string }) => failed,
+      )
+      expect(error.stderr).toMatch(/Error: Tackle requires Node\.js 24\.15 or newer\. This is v\d/)
+    }
   })
 
   test("has a command that works and prints its version", async () => {
@@ -171,4 +200,14 @@ function filesBelow(directory: string): string[] {
   return readdirSync(directory, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(directory.length + 1))
+}
+
+/** Returns a Node on the PATH that is too old but has module support, if there is one. */
+function findOldNode(): string | undefined {
+  const nodes = (process.env.PATH ?? "").split(delimiter).map((directory) => join(directory, "node"))
+  return nodes.find((path) => {
+    const { stdout = "" } = spawnSync(path, ["--version"], { encoding: "utf8" })
+    const major = Number(/^v(\d+)/.exec(stdout ?? "")?.[1])
+    return major >= 18 && major < 24
+  })
 }

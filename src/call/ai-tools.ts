@@ -1,3 +1,5 @@
+// biome-ignore lint/suspicious/noTsIgnore: the declaration must also compile where the optional package is missing
+/** @ts-ignore */
 import type { ToolSet } from "ai"
 import { readDataUrl } from "../model/convert-file.ts"
 import type { ToolListing } from "../registry/registry.ts"

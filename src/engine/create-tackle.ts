@@ -43,13 +43,13 @@ import { guardedDataPaths } from "./data-directory.ts"
 import { openDefinitions } from "./definitions.ts"
 import { createWorktreeGrants } from "./grants.ts"
 import { startHousekeeping } from "./housekeeping.ts"
-import { createListeners } from "./listeners.ts"
+import { createListeners, refuseUnheard } from "./listeners.ts"
 import { locationOf } from "./location.ts"
 import { createMcpAnswers, openMcp } from "./mcp.ts"
 import { createModelChoice, openModels } from "./models.ts"
 import { openPlugins } from "./open-plugins.ts"
 import { createOpenSessions } from "./open-sessions.ts"
-import type { TackleOptions } from "./options.ts"
+import { checkOptions, type TackleOptions } from "./options.ts"
 import { configuredLayers, createPlanFiles, createPolicies } from "./policies.ts"
 import { readCommand } from "./prompt-command.ts"
 import { defaultRetentionLimits } from "./retention.ts"
@@ -61,8 +61,12 @@ import type { Tackle } from "./tackle.ts"
 import { openRegistry } from "./tools.ts"
 import { createUnavailableTools, onlyForManyTools } from "./unavailable-tools.ts"
 
-/** Opens an engine. The caller must close it. Until then the engine holds the store and watches for escaped errors. */
+/**
+ * Opens an engine. The caller must close it. Until then the engine holds the store and watches for escaped errors. Throws
+ * `UsageError` for an unknown option and for a directory that does not exist.
+ */
 export async function createTackle(given: TackleOptions): Promise<Tackle> {
+  checkOptions(given)
   // Resources close in reverse order, with the engine or as soon as a later resource fails to open.
   await using opening = new AsyncDisposableStack()
   opening.defer(holdProcess())
@@ -160,6 +164,11 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     hide,
   })
   const listeners = createListeners(bus, permission, questions)
+  refuseUnheard(bus, {
+    answered: () => options.approvals ?? listeners.hearsRequests(),
+    reply: permission.reply,
+    onProblem,
+  })
   const plans = features.experimental.has("plan_mode")
   const planFile = createPlanFiles(plans ? data.plans : undefined)
   const policies = createPolicies({

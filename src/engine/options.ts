@@ -22,6 +22,8 @@ import type { FoundInstructions } from "../tool/context.ts"
 import type { SecretMask } from "../tool/secrets.ts"
 import type { Info, OutputLimits } from "../tool/tool.ts"
 import type { SearchConfig } from "../tools/web/choose-search.ts"
+import { UsageError } from "../util/errors.ts"
+import { nearNames } from "../util/similarity.ts"
 import type { AgentOptions, DefinitionSource } from "./definitions.ts"
 import type { RetentionLimits } from "./retention.ts"
 
@@ -95,6 +97,11 @@ export interface TackleOptions extends AgentOptions {
    * change requires permission, because files in these directories may run without a question.
    */
   configDirectories?: readonly string[]
+  /**
+   * True if the host answers permission requests. If false, they are refused with a warning. Default: true while a
+   * listener for `permission.asked` is registered.
+   */
+  approvals?: boolean
   /**
    * True if the host answers the model's questions. If false, the `question` tool is not offered. Default: true while a
    * listener for `question.asked` is registered.
@@ -177,4 +184,64 @@ export interface TackleOptions extends AgentOptions {
   onProblem?: (message: string, error: unknown) => void
   /** Receives log entries of plugins. Default: ignores them. */
   onPluginLog?: (entry: { plugin: string; level: string; message: string; extra?: unknown }) => void
+}
+
+const optionNames: Record<keyof TackleOptions, true> = {
+  directory: true,
+  worktree: true,
+  model: true,
+  providers: true,
+  tools: true,
+  toolFiles: true,
+  plugins: true,
+  skillFiles: true,
+  definitions: true,
+  override: true,
+  toolSearch: true,
+  disabledTools: true,
+  permission: true,
+  layers: true,
+  commands: true,
+  defaultAgent: true,
+  shell: true,
+  secrets: true,
+  passEnvironment: true,
+  sandbox: true,
+  configFiles: true,
+  configDirectories: true,
+  approvals: true,
+  questions: true,
+  search: true,
+  lsp: true,
+  formatter: true,
+  mcp: true,
+  trusted: true,
+  experimental: true,
+  instructions: true,
+  instructionsNear: true,
+  store: true,
+  dataDirectory: true,
+  environment: true,
+  limits: true,
+  fetch: true,
+  aroundFetch: true,
+  recorded: true,
+  mask: true,
+  attach: true,
+  openMcp: true,
+  onProblem: true,
+  onPluginLog: true,
+  agents: true,
+  agentRules: true,
+  projectAgentRules: true,
+  environmentAgentRules: true,
+}
+
+/** Throws `UsageError` for an option that does not exist. Programs in JavaScript have no compiler that finds it. */
+export function checkOptions(given: TackleOptions): void {
+  const unknown = Object.keys(given).find((name) => !Object.hasOwn(optionNames, name))
+  if (unknown === undefined) return
+  const [near] = nearNames(unknown, Object.keys(optionNames), 1)
+  const hint = near === undefined ? "" : ` Did you mean ${near}?`
+  throw new UsageError(`createTackle has no option ${JSON.stringify(unknown)}.${hint} See docs/library.md.`)
 }

@@ -13,13 +13,14 @@ import type { AskForm, Sample, TodoCapability } from "../tool/context.ts"
 import type { Info } from "../tool/tool.ts"
 import { AbortedError, abortedError, orAbort } from "../util/abort.ts"
 import { newId } from "../util/id.ts"
+import { keepAlive } from "../util/keep-alive.ts"
 import { noUser, onlyInSessions, type UnavailableTools } from "./unavailable-tools.ts"
 
 /** A call without a model or a stored session. */
 export interface StandaloneCall {
   tool: string
-  /** Arguments as JSON text. */
-  input: string
+  /** Arguments: an object, or JSON text. */
+  input: string | Readonly<Record<string, unknown>>
   /** Name of the agent. Default: the engine's default agent. */
   agent?: string
   /** Values that the tool receives as `ctx.extra`. */
@@ -30,8 +31,8 @@ export interface StandaloneCall {
 /** A call that is made through a {@link Caller}. */
 export interface CallerCall {
   tool: string
-  /** Arguments as JSON text. */
-  input: string
+  /** Arguments: an object, or JSON text. */
+  input: string | Readonly<Record<string, unknown>>
   /** Identifies the call in requests, as `tool.messageID`. Nested calls have the same id. */
   messageID: string
   /** Values that the tool receives as `ctx.extra`. */
@@ -140,7 +141,11 @@ export function createStandaloneCalls(engine: SessionEngine, options: Standalone
     const ended = signal ? AbortSignal.any([options.signal, signal]) : options.signal
     const { form, sample, extra } = given
     const active = await activate(state, agent, { form, sample, extra, signal: ended })
-    const made: Call = { callID: newId("prt"), tool, raw: input }
+    const made: Call = {
+      callID: newId("prt"),
+      tool,
+      raw: typeof input === "string" ? input : JSON.stringify(input),
+    }
     const turn = newTurn()
     const registered = await orAbort(engine.registry.tools(active.toolScope), ended).catch(
       (error: unknown) => {
@@ -172,7 +177,7 @@ export function createStandaloneCalls(engine: SessionEngine, options: Standalone
     const promise = work()
     running.add(promise)
     try {
-      return await promise
+      return await keepAlive(promise)
     } finally {
       running.delete(promise)
     }

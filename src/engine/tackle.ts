@@ -187,7 +187,8 @@ export interface Tackle {
    */
   callTool(call: {
     tool: string
-    input: string
+    /** Arguments: an object, or JSON text. */
+    input: string | Readonly<Record<string, unknown>>
     agent?: string
     /** Values that the tool receives as `ctx.extra`. */
     extra?: Readonly<Record<string, unknown>>

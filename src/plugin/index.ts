@@ -2,6 +2,7 @@
  * The module `tackle/plugin`, which plugin files import. In plugins and tool files, `@opencode-ai/plugin` also resolves
  * to this module.
  */
+import "../util/require-node.ts"
 import * as z from "zod"
 import type { ToolContext } from "../tool/context.ts"
 import type { ToolResult } from "../tool/tool.ts"

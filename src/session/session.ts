@@ -3,6 +3,7 @@ import type { Bus } from "../event/bus.ts"
 import type { TackleEvent } from "../event/events.ts"
 import type { Direction, UndoChoice } from "../files/undo.ts"
 import type { Session } from "../schema/session.ts"
+import { keepAlive } from "../util/keep-alive.ts"
 import { compactConversation } from "./compact.ts"
 import { openConversation } from "./conversation.ts"
 import { concludeBroken } from "./ending.ts"
@@ -37,7 +38,7 @@ export function openSession(initial: Session, engine: SessionEngine): SessionHan
     const signal = given ? AbortSignal.any([stopped, given]) : stopped
     const events = eventStream(bus, sessionID, stop)
     const { workMs, end } = watchTime(bus, sessionID)
-    const completed = whileHeld(() => runPrompt(conversation, { text, options, signal, workMs }))
+    const completed = keepAlive(whileHeld(() => runPrompt(conversation, { text, options, signal, workMs })))
       .catch((error: unknown) => {
         // The next prompt continues from the stored state and closes open calls.
         conversation.forget()

@@ -1,9 +1,12 @@
 import { createHash } from "node:crypto"
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
-import { DatabaseSync } from "node:sqlite"
+import type { DatabaseSync } from "node:sqlite"
 import { setTimeout as delay } from "node:timers/promises"
 import { errorMessage, TackleError } from "../util/errors.ts"
+
+/** Not imported, so that an older Node can load this module and report its version. */
+const sqlite = process.getBuiltinModule("node:sqlite")
 
 /** Maximum wait for a file lock, in milliseconds. The holder of the lock reads and writes one small file. */
 const fileTimeoutMs = 10_000
@@ -16,7 +19,7 @@ const fileTimeoutMs = 10_000
 export function withFileLock<T>(path: string, code: string, work: () => T): T {
   let lock: DatabaseSync | undefined
   try {
-    lock = new DatabaseSync(`${path}.lock`, { timeout: fileTimeoutMs })
+    lock = new sqlite.DatabaseSync(`${path}.lock`, { timeout: fileTimeoutMs })
     // Nothing is written. The transaction only acquires SQLite's lock on the file.
     lock.exec("BEGIN IMMEDIATE")
   } catch (error) {
@@ -57,7 +60,7 @@ export function createSharedLocks(directory: string, onProblem: (error: unknown)
   function open(file: string): DatabaseSync | undefined {
     try {
       mkdirSync(directory, { recursive: true, mode: 0o700 })
-      return usable ? new DatabaseSync(file) : undefined
+      return usable ? new sqlite.DatabaseSync(file) : undefined
     } catch (error) {
       return fail(error)
     }

@@ -1,3 +1,4 @@
+import "../util/require-node.ts"
 import type { Message } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
 import type { Grant } from "../schema/permission.ts"

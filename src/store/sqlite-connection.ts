@@ -1,9 +1,12 @@
 import { closeSync, mkdirSync, openSync } from "node:fs"
 import { dirname } from "node:path"
-import { DatabaseSync } from "node:sqlite"
+import type { DatabaseSync } from "node:sqlite"
 import { errorMessage, systemCode } from "../util/errors.ts"
 import { migrate, migrations, readVersion } from "./migrations.ts"
 import { StoreError } from "./store.ts"
+
+/** Not imported, so that an older Node can load this module and report its version. */
+const sqlite = process.getBuiltinModule("node:sqlite")
 
 /** An open database of the newest version. All methods are synchronous and throw {@link StoreError}. */
 export interface SqliteConnection {
@@ -29,7 +32,7 @@ export function openConnection(path: string, busyMs: number): SqliteConnection {
   createFile(path)
   const database = guarded(
     path,
-    () => new DatabaseSync(path, { timeout: busyMs, enableForeignKeyConstraints: true }),
+    () => new sqlite.DatabaseSync(path, { timeout: busyMs, enableForeignKeyConstraints: true }),
   )
   try {
     return guarded(path, () => {

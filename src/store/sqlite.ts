@@ -1,3 +1,4 @@
+import "../util/require-node.ts"
 import type { DatabaseSync } from "node:sqlite"
 import { createChangeWriter } from "./sqlite-changes.ts"
 import { openConnection, type SqliteConnection } from "./sqlite-connection.ts"

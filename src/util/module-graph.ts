@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs"
-import { createRequire, type LoadHookSync, type ResolveHookSync, registerHooks } from "node:module"
+import nodeModule, { createRequire, type LoadHookSync, type ResolveHookSync } from "node:module"
 import { dirname, extname, join } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import { systemCode } from "./errors.ts"
@@ -34,7 +34,7 @@ let installed = false
 
 /** Returns the URL that imports `path` as the root of a graph. The mark must be unique. */
 export function openModuleGraph(path: string, mark: string, graph: ModuleGraph): string {
-  if (!installed) registerHooks({ resolve, load })
+  if (!installed) nodeModule.registerHooks({ resolve, load })
   installed = true
   graphs.set(mark, graph)
   const url = pathToFileURL(path)

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
-import { type LoadHookSync, registerHooks } from "node:module"
+import nodeModule, { type LoadHookSync } from "node:module"
 import { basename, dirname } from "node:path"
 import { fileURLToPath } from "node:url"
 import { errorMessage, TackleError } from "./errors.ts"
@@ -55,7 +55,7 @@ let installed = false
 export function pinPackages(packages: PinnedPackages): void {
   for (const root of packages.roots) roots.add(root)
   for (const [path, hash] of packages.files) files.set(path, hash)
-  if (!installed && roots.size > 0) registerHooks({ load })
+  if (!installed && roots.size > 0) nodeModule.registerHooks({ load })
   installed ||= roots.size > 0
 }
 

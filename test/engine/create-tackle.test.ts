@@ -1,8 +1,9 @@
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawnSync } from "node:child_process"
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { resolve } from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
 import { isDeepStrictEqual } from "node:util"
-import { expect, test } from "vitest"
+import { expect, onTestFinished, test } from "vitest"
 import { createTackle } from "../../src/engine/create-tackle.ts"
 import { defaultDataDirectory } from "../../src/engine/data-directory.ts"
 import type { TackleEvent } from "../../src/event/events.ts"
@@ -228,10 +229,8 @@ test('continues a standalone call after "always"', async () => {
 })
 
 test("lists waiting requests and accepts one answer", async () => {
-  await using engine = await startEngine([
-    { calls: [{ name: "bash", arguments: { command: "touch mark" } }] },
-    { text: "Done." },
-  ])
+  const script = [{ calls: [{ name: "bash", arguments: { command: "touch mark" } }] }, { text: "Done." }]
+  await using engine = await startEngine(script, { approvals: true })
   const session = await engine.tackle.sessions.create()
   const completed = session.prompt("go").completed
   await expect.poll(() => engine.tackle.pendingRequests(session.id).length).toBe(1)
@@ -281,4 +280,60 @@ test("registry names all tools, and lists those of an agent and a provider", asy
   expect(await ids({ provider: "other" })).not.toContain("counter")
   expect(await ids({ agent: "build" })).toContain("edit")
   expect(await ids({ agent: "explore" })).not.toContain("edit")
+})
+
+test("refuses a request that no code answers, and says once how to answer or allow it", async () => {
+  const problems: string[] = []
+  const bash = (command: string) => ({ name: "bash", arguments: { command } })
+  await using engine = await startEngine(
+    [{ calls: [bash("touch one")] }, { calls: [bash("touch two")] }, { text: "Done." }],
+    { onProblem: (message, error) => problems.push(`${message}: ${String(error)}`) },
+  )
+  const session = await engine.tackle.sessions.create()
+  const { exitCode, refused } = await session.prompt("go").completed
+  expect(exitCode).toBe(3)
+  expect(refused.map(({ by }) => by)).toEqual(["no-terminal", "no-terminal"])
+  expect(problems).toHaveLength(1)
+  expect(problems[0]).toContain('tackle.on("permission.asked", (request) => request.reply("once"))')
+  expect(problems[0]).toMatch(
+    /or allow the call with createTackle\(\{ permission: \{ "bash": \{ "touch one": "allow" \} \} \}\)/,
+  )
+
+  const stop = engine.tackle.on("permission.asked", (request) => void request.reply("once"))
+  const call = { tool: "bash", input: { command: "touch three" } }
+  expect((await engine.tackle.callTool(call)).state.status).toBe("completed")
+  stop()
+  stop()
+  expect((await engine.tackle.callTool(call)).state.status).toBe("error")
+})
+
+test("rejects an unknown option and a directory that does not exist", async () => {
+  const here = import.meta.dirname
+  const misspelt = { directory: here, permissions: "allow" } as Parameters<typeof createTackle>[0]
+  await expect(createTackle(misspelt)).rejects.toThrow('no option "permissions". Did you mean permission?')
+  await expect(createTackle({ directory: `${here}/none` })).rejects.toThrow(
+    `${here}/none is not a directory (option directory of createTackle)`,
+  )
+  await expect(createTackle({ directory: import.meta.filename })).rejects.toThrow("is not a directory")
+  await expect(createTackle({ directory: here, worktree: `${here}/none` })).rejects.toThrow("option worktree")
+  await expect(createTackle({} as { directory: string })).rejects.toThrow("must be the path of a directory")
+})
+
+test("keeps the process alive while a request waits, and honors the signal of the prompt", async () => {
+  const project = await temporaryProject({})
+  onTestFinished(() => project.remove())
+  const script = `
+    import { createTackle } from ${JSON.stringify(resolve(import.meta.dirname, "../../src/index.ts"))}
+    const options = { directory: ".", dataDirectory: "data", model: "tackle/offline", approvals: true }
+    const tackle = await createTackle({ ...options, permission: { "*": "ask" } })
+    const session = await tackle.sessions.create()
+    const { status } = await session.prompt("list the files", { signal: AbortSignal.timeout(500) }).completed
+    console.log(status)
+    await tackle.close()
+  `
+  const ended = spawnSync(process.execPath, ["--input-type=module", "-e", script], {
+    cwd: project.directory,
+    encoding: "utf8",
+  })
+  expect(ended).toMatchObject({ status: 0, stdout: "interrupted\n" })
 })

@@ -246,10 +246,8 @@ test("deletes a session with its children while one runs", async () => {
 })
 
 test("ignores the answer to a request of a deleted session", async () => {
-  await using engine = await startEngine([
-    { calls: [{ name: "bash", arguments: { command: "touch made" } }] },
-    { text: "Done." },
-  ])
+  const script = [{ calls: [{ name: "bash", arguments: { command: "touch made" } }] }, { text: "Done." }]
+  await using engine = await startEngine(script, { approvals: true })
   const session = await engine.tackle.sessions.create()
   const started = session.prompt("go")
   await expect.poll(() => engine.tackle.pendingRequests().length).toBe(1)

@@ -1,5 +1,6 @@
 import { AbortedError } from "../../util/abort.ts"
 import { errorMessage, TackleError, UsageError } from "../../util/errors.ts"
+import { keepAlive } from "../../util/keep-alive.ts"
 import { requestWatchdog } from "../../util/main-thread.ts"
 import { warn } from "./notice.ts"
 import { type RunningWatchdog, startWatchdog } from "./watchdog.ts"
@@ -29,7 +30,6 @@ export function reportError(error: unknown, options: { verbose: boolean }): void
  * never settles. If other code ends the process first, the exit code is not 0.
  */
 export async function untilSettled<T>(work: () => Promise<T>): Promise<T> {
-  const alive = setInterval(() => {}, longestIntervalMs)
   const onExit = (code: number) => {
     if (code !== exitCode.finished) return
     process.exitCode = exitCode.failed
@@ -37,15 +37,11 @@ export async function untilSettled<T>(work: () => Promise<T>): Promise<T> {
   }
   process.once("exit", onExit)
   try {
-    return await work()
+    return await keepAlive(work())
   } finally {
-    clearInterval(alive)
     process.off("exit", onExit)
   }
 }
-
-/** Node fires longer timers at once. */
-const longestIntervalMs = 2 ** 31 - 1
 
 /** The real exit. While an engine is open, `process.exit` throws in the code of tools and plugins. */
 const exitProcess = process.exit.bind(process)

@@ -1,0 +1,9 @@
+/**
+ * Throws an error if this Node is too old. Import this module first in each entry of the package: the modules of the
+ * package load in an older Node, so that the error names the version.
+ */
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
+if (major < 24 || (major === 24 && minor < 15))
+  throw new Error(
+    `Tackle requires Node.js 24.15 or newer. This is ${process.version}. Run your program with a newer Node.`,
+  )
