@@ -329,7 +329,13 @@ function createOutput() {
         if (isStreaming) return
         held ??= { text: "", events: [] }
         held.text += text
-        held.events.push(...own)
+        // A malformed call that is not announced yet can be repeated under a new id.
+        const ended = own.map((_, index) =>
+          own.slice(index).find(({ type }) => /^(call|malformed)$/.test(type)),
+        )
+        held.events.push(
+          ...own.filter(({ type }, index) => type === "malformed" || ended[index]?.type !== "malformed"),
+        )
       },
     }
   }

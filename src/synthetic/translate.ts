@@ -5,6 +5,7 @@ import type {
   LanguageModelV4Usage,
 } from "@ai-sdk/provider"
 import { newId } from "../util/id.ts"
+import { type ArgumentWriter, createArgumentWriter } from "./argument-writer.ts"
 import type { DialectName, MalformedCall, ReadCall, SyntheticTool } from "./dialect.ts"
 import { type CallParser, createCallParser, type ParserEvent } from "./parser.ts"
 import type { AnswerOutcome } from "./prompt.ts"
@@ -24,7 +25,13 @@ interface Translator {
 }
 
 interface OpenCall extends MalformedCall {
-  id?: string
+  announced?: AnnouncedCall | undefined
+}
+
+/** A call whose start is sent. */
+interface AnnouncedCall {
+  id: string
+  arguments: ArgumentWriter
 }
 
 /** Creates a translator for one request. After the first attempt, drops text next to a call as a repetition. */
@@ -47,7 +54,7 @@ export function createTranslator(options: {
   let usage: LanguageModelV4Usage | undefined
   let textID: string | undefined
   let textMetadata: Extract<Part, { type: "text-start" }>["providerMetadata"]
-  let current: { id: string; isNew: boolean } | undefined
+  let current: (AnnouncedCall & { isNew: boolean }) | undefined
   let malformed: OpenCall[] = []
   /** Calls that earlier attempts announced and that no attempt has repaired yet. */
   const unrepaired: OpenCall[] = []
@@ -62,24 +69,27 @@ export function createTranslator(options: {
         heldText += event.text
         return []
       case "call-start": {
-        const before = unrepaired.findIndex(({ id, tool }) => id !== undefined && tool === event.tool)
-        const id = unrepaired.splice(before, before < 0 ? 0 : 1)[0]?.id
-        current = { id: id ?? newId("call"), isNew: id === undefined }
+        const before = unrepaired.findIndex(({ announced, tool }) => announced && tool === event.tool)
+        const announced = unrepaired.splice(before, before < 0 ? 0 : 1)[0]?.announced
+        const call = announced ?? { id: newId("call"), arguments: createArgumentWriter() }
+        current = { ...call, isNew: announced === undefined }
         return [...endText(), ...(current.isNew ? [inputStart(current.id, event.tool)] : [])]
       }
       case "call-delta":
         // Do not stream a repeated call, since its deltas would follow those of the malformed call.
-        return current?.isNew ? [{ type: "tool-input-delta", id: current.id, delta: event.delta }] : []
+        return current?.isNew ? inputDelta(current.id, current.arguments.push(event.delta)) : []
       case "call": {
-        const id = current?.id ?? newId("call")
+        const { id, arguments: sent } = current ?? { id: newId("call"), arguments: createArgumentWriter() }
         current = undefined
         calls += 1
-        return callParts(id, event.tool, event.input, event.repaired)
+        // If the sent arguments do not fit, the receiver must see the difference.
+        const { rest, whole } = sent.end(event.input) ?? { rest: "", whole: event.input }
+        return [...inputDelta(id, rest), ...callParts(id, event.tool, whole, event.repaired)]
       }
       case "malformed": {
         const { type: _, ...call } = event
         if (call.unknown && options.choice?.type !== "tool") return unknownCall(call.unknown)
-        malformed.push({ ...call, id: current?.id })
+        malformed.push({ ...call, announced: current })
         current = undefined
         return []
       }
@@ -127,13 +137,13 @@ export function createTranslator(options: {
           return []
         case "text-delta":
           written += part.delta
-          return parser.push(part.delta).flatMap(takeEvent)
+          return joined(parser.push(part.delta).flatMap(takeEvent))
         case "text-end":
           return []
         case "finish":
           finish = part
           usage = usage === undefined ? part.usage : sum(usage, part.usage)
-          return parser.end({ cut: part.finishReason.unified === "length" }).flatMap(takeEvent)
+          return joined(parser.end({ cut: part.finishReason.unified === "length" }).flatMap(takeEvent))
         case "stream-start":
         case "response-metadata":
           return attempt === 0 ? [part] : []
@@ -154,7 +164,7 @@ export function createTranslator(options: {
     again() {
       attempt += 1
       parser = createCallParser(options)
-      unrepaired.push(...malformed.filter(({ id }) => id !== undefined))
+      unrepaired.push(...malformed.filter(({ announced }) => announced))
       malformed = []
       written = ""
       heldText = ""
@@ -163,14 +173,14 @@ export function createTranslator(options: {
     end() {
       if (finish === undefined || usage === undefined) return []
       const parts: Part[] = calls === 0 ? emitHeldText() : []
-      for (const { id, tool, text } of [...unrepaired, ...malformed]) {
+      for (const { announced, tool, text } of [...unrepaired, ...malformed]) {
         if (tool === undefined) {
           parts.push(...emitText(text))
           continue
         }
         calls += 1
-        const callID = id ?? newId("call")
-        parts.push(...endText(), ...(id === undefined ? [inputStart(callID, tool)] : []))
+        const callID = announced?.id ?? newId("call")
+        parts.push(...endText(), ...(announced === undefined ? [inputStart(callID, tool)] : []))
         parts.push(...callParts(callID, tool, text))
       }
       parts.push(...endText())
@@ -187,6 +197,22 @@ export function createTranslator(options: {
 
 function inputStart(id: string, toolName: string): Part {
   return { type: "tool-input-start", id, toolName }
+}
+
+/** Joins consecutive pieces of the arguments of one call. */
+function joined(parts: Part[]): Part[] {
+  const result: Part[] = []
+  for (const part of parts) {
+    const last = result.at(-1)
+    if (part.type === "tool-input-delta" && last?.type === "tool-input-delta" && last.id === part.id)
+      result[result.length - 1] = { ...last, delta: last.delta + part.delta }
+    else result.push(part)
+  }
+  return result
+}
+
+function inputDelta(id: string, delta: string): Part[] {
+  return delta === "" ? [] : [{ type: "tool-input-delta", id, delta }]
 }
 
 function callParts(id: string, toolName: string, input: string, repaired?: string): Part[] {

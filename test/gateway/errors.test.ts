@@ -66,10 +66,52 @@ describe("gateway: upstream errors", () => {
   })
 })
 
-test("ends the stream with an error if a partly sent call is malformed", async () => {
-  const broken = '<tool_call>\n{"name": "read", "arguments": {"path": "a", "b": [}'
-  const { client } = await setUp([{ text: broken, pieceSize: 5 }, { text: called("a") }])
-  expect(await failure(collect(client, {}))).toMatchObject({ code: "malformed_call" })
+describe("gateway: a streamed call that needs repair", () => {
+  const long = "word ".repeat(500)
+  const write = (content: string, rest: string) =>
+    `<tool_call>\n{"name": "write", "arguments": {"path": "a", "content": "${content}${rest}\n</tool_call>`
+
+  test.each([
+    ["words of Python", write(long, '", "all": True}}'), { content: long, all: true }],
+    [
+      "quotes that are not escaped",
+      write(long, 'say "hi" now", "b": 1}}'),
+      { content: `${long}say "hi" now`, b: 1 },
+    ],
+    ["a raw line break", write(long, 'one\ntwo"}}'), { content: `${long}one\ntwo` }],
+    ["a missing bracket", write(long, '", "b": [1]'), { content: long, b: [1] }],
+    ["a comma too many", write(long, '",},}'), { content: long }],
+    ["quotes of Python", write(long, '"}}').replaceAll('"', "'"), { content: long }],
+  ])("streams the arguments up to %s, and then the repaired rest", async (_, text, input) => {
+    const { client } = await setUp(() => ({ text, pieceSize: 40 }))
+    const { calls, finish } = await collect(client, {})
+    expect(calls.map(({ arguments: given }) => JSON.parse(given))).toEqual([{ path: "a", ...input }])
+    expect(finish).toEqual(["tool_calls"])
+    const whole = await client.chat.completions.create({ model: "m", messages, tools })
+    const [call] = whole.choices[0]?.message.tool_calls ?? []
+    const given = call?.type === "function" ? call.function.arguments : ""
+    expect(JSON.parse(given)).toEqual({ path: "a", ...input })
+  })
+
+  test("asks the model again if a short call is malformed", async () => {
+    const broken = '<tool_call>\n{"name": "read", "arguments": {"path": "a", "b": [}'
+    const { client } = await setUp([{ text: broken, pieceSize: 5 }, { text: called("b") }])
+    const { calls } = await collect(client, {})
+    expect(calls.map((call) => JSON.parse(call.arguments))).toEqual([{ path: "b" }])
+  })
+
+  test("continues a partly sent call with the repeated one if it begins the same way", async () => {
+    const broken = write(long, '", "b": }}')
+    const { client } = await setUp([{ text: broken, pieceSize: 40 }, { text: write(long, '", "b": 2}}') }])
+    const { calls } = await collect(client, {})
+    expect(calls.map((call) => JSON.parse(call.arguments))).toEqual([{ path: "a", content: long, b: 2 }])
+  })
+
+  test("ends the stream with an error if the repeated call begins differently", async () => {
+    const broken = write(long, '", "b": }}')
+    const { client } = await setUp([{ text: broken, pieceSize: 40 }, { text: write("x", '"}}') }])
+    expect(await failure(collect(client, {}))).toMatchObject({ code: "malformed_call" })
+  })
 })
 
 test("breaks off a passed-through answer when the upstream does", async () => {
