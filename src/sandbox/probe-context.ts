@@ -106,8 +106,8 @@ export async function startTargets(directory: string): Promise<ProbeTargets> {
   if (abstract !== undefined) await listen("abstract", { path: abstract })
   const [udp, dns] = [await listenForDatagrams("udp"), await listenForDatagrams("dns")]
   const mark = randomBytes(12).toString("hex")
-  const observed = spawn("/bin/sleep", ["60"], { env: { PROBE_MARK: mark }, stdio: "ignore" })
-  const killable = spawn("/bin/sleep", ["60"], { env: {}, stdio: "ignore" })
+  const observed = spawn("/bin/sleep", ["30"], { env: { PROBE_MARK: mark }, stdio: "ignore" })
+  const killable = spawn("/bin/sleep", ["30"], { env: {}, stdio: "ignore" })
   await Promise.all([once(observed, "spawn"), once(killable, "spawn")])
 
   return {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { within } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
-import type { RunningProcess } from "../util/process.ts"
+import type { RecordTree, RunningProcess } from "../util/process.ts"
 import type { Bounds } from "./bounds.ts"
 import {
   type Probe,
@@ -23,9 +23,10 @@ const attemptMs = 10_000
 
 /**
  * Attempts everything that the sandbox must prevent and checks the effects from outside. Takes about three seconds,
- * because one of the programs must be killed. Requires a working sandbox.
+ * because one of the programs must be killed. Requires a working sandbox. `record` records the programs, so that a later
+ * process can end them if this process is killed.
  */
-export async function probeSandbox(sandbox: Sandbox): Promise<ProbeResult[]> {
+export async function probeSandbox(sandbox: Sandbox, record?: RecordTree): Promise<ProbeResult[]> {
   const root = await realpath(await mkdtemp(join(tmpdir(), "tackle-probe-")))
   const targets = await startTargets(root)
   try {
@@ -33,7 +34,7 @@ export async function probeSandbox(sandbox: Sandbox): Promise<ProbeResult[]> {
     return await Promise.all(
       probes.map(async ({ id, attempt, run }): Promise<ProbeResult> => {
         try {
-          return { id, attempt, ...(await run(await prepare(join(root, id), sandbox, targets))) }
+          return { id, attempt, ...(await run(await prepare(join(root, id), { sandbox, targets, record }))) }
         } catch (error) {
           return { id, attempt, outcome: "untested", detail: errorMessage(error) }
         }
@@ -46,7 +47,10 @@ export async function probeSandbox(sandbox: Sandbox): Promise<ProbeResult[]> {
 }
 
 /** Creates a worktree with protected files, a directory outside it, and functions that run programs in the sandbox. */
-async function prepare(root: string, sandbox: Sandbox, targets: ProbeTargets): Promise<ProbeContext> {
+async function prepare(
+  root: string,
+  { sandbox, targets, record }: { sandbox: Sandbox; targets: ProbeTargets; record: RecordTree | undefined },
+): Promise<ProbeContext> {
   const inside = join(root, "inside")
   const outside = join(root, "outside")
   await mkdir(join(inside, "protected"), { recursive: true })
@@ -69,10 +73,11 @@ async function prepare(root: string, sandbox: Sandbox, targets: ProbeTargets): P
       bounds,
     )
     let output = ""
-    const process = await startConfined(confined, (bytes) => {
+    const onOutput = (bytes: Uint8Array) => {
       output += Buffer.from(bytes).toString()
-    })
-    void process.closed.then(confined.ended)
+    }
+    const process = await startConfined(confined, onOutput, { record })
+    void process.closed.then(confined.ended).then(process.removeRecords)
     return { process, output: () => output }
   }
 

@@ -130,6 +130,9 @@ function connectScript(where: { port: number; host: string } | { path: string })
   return `const s = require("net").connect(${JSON.stringify(where)}); s.on("error", () => {}); s.on("connect", () => s.destroy())`
 }
 
+/** Maximum number of lines that the background process writes, about 20 seconds. */
+const maxBeats = 400
+
 const processProbes: readonly Probe[] = [
   {
     id: "environment",
@@ -194,7 +197,8 @@ const processProbes: readonly Probe[] = [
     async run({ start, inside }) {
       const beat = join(inside, "beat")
       const child = await start(
-        `(trap '' TERM HUP; exec setsid sh -c 'while :; do echo x >> ${beat}; sleep 0.05; done') & sleep 0.3`,
+        // The loop ends by itself, in case this process is killed before it can end the attempt.
+        `(trap '' TERM HUP; exec setsid sh -c 'n=0; while [ $n -lt ${maxBeats} ]; do n=$((n + 1)); echo x >> ${beat} || exit; sleep 0.05; done') & sleep 0.3`,
       )
       await child.exited
       if (!existsSync(beat)) return untested("no background process started")

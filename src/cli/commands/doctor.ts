@@ -18,7 +18,9 @@ import { defaultSearchEngine } from "../../tools/search/default-search-engine.ts
 import type { FileQuery } from "../../tools/search/search-engine.ts"
 import { errorMessage } from "../../util/errors.ts"
 import { displayPath, isInside } from "../../util/paths.ts"
+import { createProcessJournal } from "../../util/process-journal.ts"
 import { exitCode } from "../process/exit.ts"
+import { warn } from "../process/notice.ts"
 import { printJson, printLine } from "../process/stdout.ts"
 import { folded } from "../view/visible.ts"
 import { trustedSkillFiles } from "../workspace/definitions.ts"
@@ -66,7 +68,11 @@ export async function checkHealth(flags: FormatFlags): Promise<void> {
     worktree: workspace.worktree,
   })
   findings.push(await check("sandbox", () => checkSandbox(sandbox)))
-  const probes = (await sandbox.state()).works ? await probeSandbox(sandbox) : []
+  const journal = createProcessJournal(dataPaths(workspace.dataDirectory).processes, (message) =>
+    warn(message),
+  )
+  await journal.endOrphans()
+  const probes = (await sandbox.state()).works ? await probeSandbox(sandbox, (tree) => journal.add(tree)) : []
   await sandbox.close()
   if (findings.some(({ status }) => status === "fail")) process.exitCode = exitCode.failed
   if (flags.format === "json") return printJson({ findings, probes })
