@@ -1,4 +1,5 @@
 import { type Dirent, existsSync, readdirSync, readFileSync, statSync } from "node:fs"
+import { isIP } from "node:net"
 import { basename, dirname, join, relative, resolve } from "node:path"
 import type { Bounds, Network } from "../sandbox/bounds.ts"
 import type { Rule } from "../schema/permission.ts"
@@ -268,7 +269,8 @@ function readIfFile(path: string): string | undefined {
 
 /**
  * Returns the hosts that a command can connect to according to the `network` rules, whose patterns are host names. A
- * host that asks stays closed, because a connection cannot wait for an answer.
+ * host that asks stays closed, because a connection cannot wait for an answer. A host that resolves to a private address
+ * also needs a `private_network` rule, unless a `network` rule names the address.
  */
 function networkOf(policy: Policy): Network {
   const isNetworkRule = (rule: Rule) => rule.permission === "network"
@@ -278,7 +280,11 @@ function networkOf(policy: Policy): Network {
   if (!rules.some((rule) => rule.action === "allow")) return "closed"
   const isWhole = rules.every((rule) => rule.action === "allow" || rule.pattern === "*")
   if (isWhole && allows(wildcardProbe)) return "open"
-  return { key: JSON.stringify([layers, policy.ceiling]), allows }
+  const privateRules = rulesOf(policy).filter((rule) => rule.permission === "private_network")
+  const allowsPrivate = (host: string) =>
+    judge(policy, "private_network", [host], namedRules("private_network")).action === "allow" ||
+    (isIP(host) !== 0 && judge(policy, "network", [host], namedRules("network")).rule?.pattern === host)
+  return { key: JSON.stringify([layers, policy.ceiling, privateRules]), allows, allowsPrivate }
 }
 
 /** The names in each scanned directory, by its absolute path. */

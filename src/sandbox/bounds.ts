@@ -27,6 +27,11 @@ export interface HostFilter {
   key: string
   /** Returns true if the command can reach the host. `host` is lowercase, without a port or a trailing dot. */
   allows(host: string): boolean
+  /**
+   * Returns true if the command can reach an allowed host or address outside the public internet. Called with the host
+   * and with each private address that it resolves to. Default: only if the host is itself an address.
+   */
+  allowsPrivate?(host: string): boolean
 }
 
 /** A program to start. */

@@ -1,7 +1,10 @@
+import type { LookupAddress } from "node:dns"
+import { lookup } from "node:dns/promises"
 import { createServer, type IncomingMessage, request, type Server } from "node:http"
-import { connect } from "node:net"
+import { connect, isIP, type LookupFunction } from "node:net"
 import type { Duplex } from "node:stream"
 import { pipeline } from "node:stream"
+import { isPrivateAddress } from "../util/private-address.ts"
 import type { HostFilter } from "./bounds.ts"
 
 /** A relay that connects a confined command to the proxy. */
@@ -25,22 +28,28 @@ export interface HostProxy {
  * Starts an HTTP proxy outside the sandbox. It supports `CONNECT` for encrypted connections and forwards plain
  * requests. Listens on the Unix socket if `socketPath` is given, and otherwise on a free port of 127.0.0.1.
  *
- * The proxy filters by requested host name and does not inspect encrypted content. An allowed host that also serves
- * other hosts can therefore be used to reach them.
+ * The proxy filters by requested host name, and resolves the name itself. It does not connect to addresses outside the
+ * public internet unless the filter allows them. It does not inspect encrypted content, so an allowed host that also
+ * serves other hosts can be used to reach them.
  */
 export async function startHostProxy(filter: HostFilter, socketPath?: string): Promise<HostProxy> {
   const open = new Set<Duplex>()
-  const server = createServer((incoming, outgoing) => {
+  const server = createServer(async (incoming, outgoing) => {
     const target = plainTarget(incoming)
     if (!target) return void outgoing.writeHead(400).end("This is a proxy.\n")
-    if (!filter.allows(hostName(target.hostname)))
-      return void outgoing
-        .writeHead(403, { "x-proxy-error": "blocked-by-rule" })
-        .end(refusal(target.hostname))
+    const host = hostName(target.hostname)
+    const found = await findAddresses(host, filter)
+    if ("refusal" in found)
+      return void outgoing.writeHead(403, { "x-proxy-error": "blocked-by-rule" }).end(found.refusal)
+    if (found.addresses.length === 0) return void outgoing.writeHead(502).end()
     const { host: _, "proxy-connection": __, "proxy-authorization": ___, ...headers } = incoming.headers
     const forward = request(
       target,
-      { method: incoming.method, headers: { ...headers, host: target.host } },
+      {
+        method: incoming.method,
+        headers: { ...headers, host: target.host },
+        lookup: fixedLookup(found.addresses),
+      },
       (answer) => {
         outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
         pipeline(answer, outgoing, ignore)
@@ -49,22 +58,27 @@ export async function startHostProxy(filter: HostFilter, socketPath?: string): P
     forward.on("error", () => (outgoing.headersSent ? outgoing.destroy() : outgoing.writeHead(502).end()))
     pipeline(incoming, forward, ignore)
   })
-  server.on("connect", (incoming: IncomingMessage, client: Duplex, head: Buffer) => {
+  server.on("connect", async (incoming: IncomingMessage, client: Duplex, head: Buffer) => {
+    client.on("error", ignore)
     const target = tunnelTarget(incoming.url ?? "")
     if (!target) return void client.end("HTTP/1.1 400 Bad Request\r\n\r\n")
-    if (!filter.allows(target.host)) {
+    const { host, port } = target
+    const found = await findAddresses(host, filter)
+    if ("refusal" in found) {
       return void client.end(
-        `HTTP/1.1 403 Forbidden\r\nX-Proxy-Error: blocked-by-rule\r\n\r\n${refusal(target.host)}`,
+        `HTTP/1.1 403 Forbidden\r\nX-Proxy-Error: blocked-by-rule\r\n\r\n${found.refusal}`,
       )
     }
-    const remote = connect(target.port, target.host, () => {
+    if (found.addresses.length === 0) return void client.end("HTTP/1.1 502 Bad Gateway\r\n\r\n")
+    if (client.destroyed) return
+    const remote = connect({ port, host, lookup: fixedLookup(found.addresses) }, () => {
       client.write("HTTP/1.1 200 Connection Established\r\n\r\n")
       remote.write(head)
       pipeline(client, remote, client, ignore)
     })
     track(remote)
     remote.once("error", () => client.destroy())
-    client.once("error", () => remote.destroy())
+    client.once("close", () => remote.destroy())
   })
   server.on("connection", track)
 
@@ -83,6 +97,43 @@ export async function startHostProxy(filter: HostFilter, socketPath?: string): P
       for (const socket of open) socket.destroy()
       return new Promise((resolve) => server.close(() => resolve()))
     },
+  }
+}
+
+/**
+ * Returns the addresses of a host to which the proxy may connect, or why it refuses. Returns an empty list if the host
+ * cannot be resolved. The caller connects to these addresses, so that a second lookup cannot return others.
+ */
+async function findAddresses(
+  host: string,
+  filter: HostFilter,
+): Promise<{ addresses: LookupAddress[] } | { refusal: string }> {
+  if (!filter.allows(host)) return { refusal: `No rule allows the host ${host} (permission "network").\n` }
+  const { allowsPrivate = (name) => name === host && isIP(name) !== 0 } = filter
+  const all = await resolveHost(host)
+  const addresses = all.filter(
+    ({ address }) => !isPrivateAddress(address) || allowsPrivate(host) || allowsPrivate(address),
+  )
+  if (addresses.length > 0 || all.length === 0) return { addresses }
+  const named = all.map(({ address }) => address).join(", ")
+  return {
+    refusal: `The host ${host} has the address ${named}, which is not on the public internet. No rule allows it (permission "private_network").\n`,
+  }
+}
+
+async function resolveHost(host: string): Promise<LookupAddress[]> {
+  const family = isIP(host)
+  if (family !== 0) return [{ address: host, family }]
+  // An unknown host is an ordinary failure of the connection.
+  return lookup(host, { all: true }).catch(() => [])
+}
+
+/** Returns a lookup with a fixed result. */
+function fixedLookup(addresses: readonly LookupAddress[]): LookupFunction {
+  return (_, { all }, callback) => {
+    const [first] = addresses
+    if (all) callback(null, [...addresses])
+    else callback(null, first?.address ?? "", first?.family)
   }
 }
 
@@ -113,10 +164,6 @@ function tunnelTarget(authority: string): { host: string; port: number } | undef
 
 function hostName(name: string): string {
   return name.toLowerCase().replace(/^\[|\]$|\.$/g, "")
-}
-
-function refusal(host: string): string {
-  return `No rule allows the host ${host} (permission "network").\n`
 }
 
 /** Ignores an error after which both sockets are closed. Each end of the connection sees the error itself. */

@@ -239,6 +239,14 @@ describe("rules", () => {
     if (typeof some !== "object") throw new Error("a filter was expected")
     const asked = ["a.example.org", "example.org", "bad.example.org", "example.org.evil.test", ""]
     expect(asked.filter((host) => some.allows(host))).toEqual(["a.example.org"])
+    expect(some.allowsPrivate?.("10.0.0.1")).toBe(false)
+    const inside = network({
+      network: { "*": "ask", "10.0.0.1": "allow", "*.test": "allow" },
+      private_network: { "db.test": "allow" },
+    })
+    if (typeof inside !== "object") throw new Error("a filter was expected")
+    const hosts = ["10.0.0.1", "10.0.0.2", "db.test", "other.test"]
+    expect(hosts.filter((host) => inside.allowsPrivate?.(host))).toEqual(["10.0.0.1", "db.test"])
     const untrusted: Layer = {
       name: "project",
       tightenOnly: true,

@@ -2,6 +2,7 @@ import { once } from "node:events"
 import { createServer as createHttpServer } from "node:http"
 import { type AddressInfo, connect, createServer } from "node:net"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import type { HostFilter } from "../../src/sandbox/bounds.ts"
 import { type HostProxy, startHostProxy } from "../../src/sandbox/host-proxy.ts"
 
 let asked: string[]
@@ -66,6 +67,46 @@ describe("startHostProxy", () => {
     await proxy.close()
     await closed
     server.close()
+  })
+
+  describe("for a host with a private address", () => {
+    async function proxyWith(filter: Partial<HostFilter>) {
+      await proxy.close()
+      proxy = await startHostProxy({ key: "", allows: () => true, ...filter })
+    }
+
+    test.each(["CONNECT localhost:1 HTTP/1.1", "GET http://localhost:1/ HTTP/1.1"])(
+      "refuses %s although the name is allowed, and names the permission",
+      async (line) => {
+        await proxyWith({})
+        expect(await say(`${line}\r\nHost: localhost\r\n\r\n`)).toMatch(/^HTTP\/1.1 403 .*private_network/s)
+      },
+    )
+
+    test.each(["169.254.169.254", "127.0.0.1", "[::1]", "[::ffff:10.0.0.1]", "0x7f000001"])(
+      "refuses the address %s if only a wildcard allows it",
+      async (address) => {
+        await proxyWith({ allowsPrivate: () => false })
+        expect(await say(`CONNECT ${address}:1 HTTP/1.1\r\n\r\n`)).toMatch(/^HTTP\/1.1 403 /)
+      },
+    )
+
+    test.each([
+      ["the name", "localhost"],
+      ["the address", "127.0.0.1"],
+    ])("connects if the filter allows %s", async (_, allowed) => {
+      const server = createServer((socket) => socket.end("reached")).listen(0, "127.0.0.1")
+      await once(server, "listening")
+      await proxyWith({ allowsPrivate: (host) => host === allowed })
+      const { port } = server.address() as AddressInfo
+      expect(await say(`CONNECT localhost:${port} HTTP/1.1\r\n\r\n`)).toMatch(/^HTTP\/1.1 200 /)
+      server.close()
+    })
+
+    test("returns 502 for a name that does not exist", async () => {
+      await proxyWith({})
+      expect(await say("CONNECT does-not-exist.invalid:1 HTTP/1.1\r\n\r\n")).toMatch(/^HTTP\/1.1 502 /)
+    })
   })
 
   test("forwards a plain request without proxy headers, and returns 502 for a missing server", async () => {

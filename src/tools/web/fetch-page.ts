@@ -3,8 +3,8 @@ import { lookup } from "node:dns/promises"
 import { isIP } from "node:net"
 import { abortedError, orAbort, TimeoutError } from "../../util/abort.ts"
 import { systemCode } from "../../util/errors.ts"
+import { isPrivateAddress } from "../../util/private-address.ts"
 import { acceptedEncodings, httpGet } from "./http-get.ts"
-import { isPrivateAddress } from "./private-address.ts"
 import { WebfetchError } from "./webfetch-error.ts"
 
 /** Maximum size of a page after decompression, in bytes. */

@@ -1,6 +1,6 @@
 import * as fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { isPrivateAddress } from "../../../src/tools/web/private-address.ts"
+import { isPrivateAddress } from "../../src/util/private-address.ts"
 
 describe("private:", () => {
   test.each(
