@@ -1,11 +1,5 @@
-import { join } from "node:path"
-import { errorMessage } from "../util/errors.ts"
-import { isRecord, parseJson } from "../util/json.ts"
-import { displayPath, isInside } from "../util/paths.ts"
 import type { Problem } from "./errors.ts"
-import type { Location } from "./location.ts"
 import { type ConfigEntry, type ConfigNode, entryOf, type ObjectNode } from "./node.ts"
-import { readSmallFile } from "./read.ts"
 
 /** Translated fields of another program, with a note for each field that has no equivalent. */
 interface Translated {
@@ -100,8 +94,8 @@ function listed(entry: ConfigEntry, granted: boolean, notes: Problem[]): ConfigE
   return [...(granted ? [setting("*", false)] : []), ...known.map((tool) => setting(tool, granted))]
 }
 
-/** Translates `mcp__server__tool` to `server_tool`, and `mcp__server` to all tools of the server. */
-function toolOf(name: string): string | undefined {
+/** Returns Tackle's permission for a tool. `mcp__server__tool` becomes `server_tool`, and `mcp__server` all its tools. */
+export function toolOf(name: string): string | undefined {
   if (Object.hasOwn(toolNames, name)) return toolNames[name]
   const [, server, tool = "*"] = /^mcp__(.+?)(?:__(.+))?$/.exec(name) ?? []
   return server === undefined ? undefined : `${server}_${tool}`
@@ -130,7 +124,7 @@ function isModel({ value, position }: ConfigEntry, notes: Problem[]): boolean {
 
 /**
  * Translates Claude Code's `.mcp.json`, `{"mcpServers": {…}}`, to a config that contains only `mcp`. `${NAME}` becomes
- * `{env:NAME}`. Keeps values of any other shape, which the check rejects.
+ * `{env:NAME}`, and `${NAME:-default}` becomes `{env:NAME:-default}`. Keeps values of any other shape, which the check rejects.
  */
 export function fromClaudeServers(tree: ObjectNode): ObjectNode {
   const servers = entryOf(tree, "mcpServers")
@@ -181,50 +175,7 @@ function withVariables(node: ConfigNode): ConfigNode {
       }
     default:
       return typeof node.value === "string"
-        ? { ...node, value: node.value.replaceAll(/\$\{(\w+)\}/g, "{env:$1}") }
+        ? { ...node, value: node.value.replaceAll(/\$\{(\w+(?::-[^{}]*)?)\}/g, "{env:$1}") }
         : node
   }
-}
-
-const names = ["settings.json", "settings.local.json"]
-
-/**
- * Summarizes each settings file of Claude Code, starting with the user's. Tackle does not use these settings. Their
- * patterns match differently, so a translated deny could cover less than the original.
- */
-export function unusedClaudeSettings({ home, worktree }: Location): string[] {
-  const paths = [home, worktree].flatMap((root) => names.map((name) => join(root, ".claude", name)))
-  return [...new Set(paths)].flatMap((path) => {
-    const keys = keysOf(path)
-    if (keys === undefined || keys === "") return []
-    const shown = isInside(path, worktree) ? displayPath(path, worktree) : path.replace(`${home}/`, "~/")
-    return [`${shown}: ${keys}`]
-  })
-}
-
-/** Summarizes the keys of a settings file. Returns undefined if the file does not exist. */
-function keysOf(path: string): string | undefined {
-  try {
-    const file = readSmallFile(path)
-    if (file === undefined) return undefined
-    const parsed = parseJson(file.text)
-    if (!parsed.ok) return `not valid JSON (${parsed.error})`
-    const entries = isRecord(parsed.value) ? Object.entries(parsed.value) : []
-    return entries
-      .filter(([key]) => key !== "$schema")
-      .map(([key, value]) => describe(key, value))
-      .join(", ")
-  } catch (error) {
-    // The file is not part of Tackle's config, so the error is not fatal.
-    return `cannot be read (${errorMessage(error)})`
-  }
-}
-
-function describe(key: string, value: unknown): string {
-  if (!isRecord(value)) return key
-  const inner = Object.entries(value).map(([name, each]) =>
-    key === "permissions" && Array.isArray(each) ? `${each.length} ${name}` : name,
-  )
-  const advice = key === "permissions" ? "; write them as rules in `permission`" : ""
-  return `${key} (${inner.join(", ")}${advice})`
 }

@@ -11,7 +11,7 @@ import { filterEntries, type ObjectNode } from "./node.ts"
 export function instructionFiles(location: Location): string[] {
   const files = [
     ...ownInstructionFolders(location).flatMap((position) => firstFile(position, ["AGENTS.md", "CLAUDE.md"])),
-    ...projectLevels(location).flatMap((level) => firstFile(level, instructionNames)),
+    ...projectLevels(location).flatMap(filesIn),
   ]
   return [...new Set(files)]
 }
@@ -27,7 +27,7 @@ export function instructionFinder(location: Location): (file: string) => string[
     if (!isInside(file, location.worktree)) return []
     return projectLevels({ ...location, directory: dirname(file) })
       .filter((level) => !counted.has(level))
-      .flatMap((level) => firstFile(level, instructionNames))
+      .flatMap(filesIn)
       .filter((path) => path !== file)
   }
 }
@@ -43,7 +43,7 @@ function ownInstructionFolders(location: Location): string[] {
   ]
 }
 
-/** Names of instruction files. Only the first existing file of a directory is used. */
+/** Names of instruction files. Only the first existing file of a directory is used, and {@link privateName}. */
 const instructionNames = [
   "AGENTS.md",
   ".tackle/AGENTS.md",
@@ -51,6 +51,13 @@ const instructionNames = [
   "CLAUDE.md",
   ".claude/CLAUDE.md",
 ]
+
+/** Instructions of one user of a project for Claude Code. They follow the shared file of their directory. */
+const privateName = "CLAUDE.local.md"
+
+function filesIn(level: string): string[] {
+  return [...firstFile(level, instructionNames), ...firstFile(level, [privateName])]
+}
 
 function firstFile(directory: string, names: readonly string[]): string[] {
   const found = names.map((name) => join(directory, name)).find(isFile)

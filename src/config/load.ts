@@ -5,6 +5,7 @@ import type { NamedPlugin } from "../plugin/source.ts"
 import type { Rule } from "../schema/permission.ts"
 import { errorMessage } from "../util/errors.ts"
 import { displayPath } from "../util/paths.ts"
+import { readClaudeSettings } from "./claude-settings.ts"
 import { type ConfigFile, configFiles } from "./config-files.ts"
 import { ConfigError, describeProblem, type Problem } from "./errors.ts"
 import type { ConfigLayer, ConfigSource } from "./layer.ts"
@@ -33,7 +34,7 @@ export interface LoadedConfig {
   config: Config
   /**
    * Rules in order of increasing precedence, with file and line. `user` includes `TACKLE_CONFIG`. `untrusted` contains
-   * the rules of untrusted project files, which follow `project` and can only restrict. `environment` contains the
+   * the rules of untrusted project files and of Claude Code's settings, which follow `project` and can only restrict. `environment` contains the
    * rules of `TACKLE_CONFIG_CONTENT`, which belong to the user but take precedence over the project.
    */
   permission: { user: Rule[]; project: Rule[]; untrusted: Rule[]; environment: Rule[] }
@@ -117,7 +118,7 @@ function fromLayers({ layers, notes, problems }: ReadLayers, options: LoadConfig
     options.onProblems(mistakes)
   }
   const tree = unknown.length === 0 ? merged : without(merged, ["formatter"])
-  const loaded = describe(layers, tree, options.worktree)
+  const loaded = describe(layers, tree, options)
   return {
     ...loaded,
     notes: [...notes, ...loaded.notes],
@@ -152,8 +153,9 @@ function mergeTrees(layers: readonly ConfigLayer[]): ObjectNode {
 function describe(
   layers: readonly ConfigLayer[],
   tree: ObjectNode,
-  worktree: string,
+  location: Location,
 ): Omit<LoadedConfig, "withMarkdown"> {
+  const { worktree } = location
   const rulesOf = (wanted: (source: ConfigSource) => boolean) =>
     layers.filter(({ source }) => wanted(source)).flatMap(({ rules }) => rules.permission)
   const agentRulesOf = (wanted: (source: ConfigSource) => boolean) =>
@@ -164,7 +166,7 @@ function describe(
     permission: {
       user: rulesOf(isOwnFile),
       project: rulesOf(({ scope, trusted }) => scope === "project" && trusted),
-      untrusted: rulesOf(({ trusted }) => !trusted),
+      untrusted: [...rulesOf(({ trusted }) => !trusted), ...readClaudeSettings(location).rules],
       environment: rulesOf(isContent),
     },
     agentPermission: agentRulesOf(isOwnFile),

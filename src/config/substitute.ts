@@ -32,7 +32,8 @@ const pattern = /\{(env|file):([^{}]+)\}/g
 
 /**
  * Replaces `{env:NAME}` and `{file:path}` in every string, without recursion. An unset variable is replaced with an
- * empty string and causes a warning, except in `apiKey`. A file that cannot be read is replaced with an empty string
+ * empty string and causes a warning, except in `apiKey`. `{env:NAME:-text}` is replaced with the text if the variable is
+ * unset or empty. A file that cannot be read is replaced with an empty string
  * and causes a problem. Paths are relative to the config file. The included text is trimmed.
  */
 export function substitute<T extends ConfigNode>(node: T, around: SubstitutionContext, listener: Listener): T
@@ -63,7 +64,9 @@ function variable(
   { environment }: SubstitutionContext,
   { warn }: Listener,
 ): string {
-  const value = own(environment, name)
+  const [given = "", ...otherwise] = name.split(":-")
+  const value = own(environment, given)
+  if (otherwise.length > 0) return value || otherwise.join(":-")
   if (value === undefined) {
     warn(
       describeProblem({

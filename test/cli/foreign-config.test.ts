@@ -84,7 +84,7 @@ test("runs a project made for Claude Code with its instructions, server, skill, 
   expect(JSON.stringify(machine.server.requests.at(-1)?.body.messages.at(-1))).toContain("Repair issue 12")
 })
 
-test("reports in doctor what it uses of .claude and that its settings do not count", async () => {
+test("reports in doctor what it uses of .claude and which of its settings do not count", async () => {
   const machine = await openFixture("claude-project")
   await machine.run(["trust", "--yes"])
   const { stdout } = await machine.run(["doctor"])
@@ -92,7 +92,7 @@ test("reports in doctor what it uses of .claude and that its settings do not cou
   for (const what of ["CLAUDE.md", ".mcp.json", "test-writer.md", "fix-issue.md", "changelog/SKILL.md"])
     expect(taken).toContain(what)
   expect(taken).toContain(
-    "Not used: .claude/settings.json: permissions (3 allow, 1 ask, 2 deny; write them as rules in `permission`), " +
+    "Not used: .claude/settings.json: permissions (3 allow; write them as rules in `permission`), " +
       "env (NODE_ENV), hooks (PostToolUse), enableAllProjectMcpServers",
   )
   expect(stdout).toMatch(/! agents .*test-writer\.md.*sonnet/)

@@ -131,3 +131,37 @@ test("sends no linked file of an untrusted project with a read file", async () =
   const sent = JSON.stringify(machine.server.requests.map(({ body }) => body))
   expect(sent).not.toMatch(/my notes|my secret/)
 })
+
+test("adds CLAUDE.local.md and the files that Claude Code's instructions import", async () => {
+  const machine = await createMachine({
+    git: true,
+    files: {
+      "CLAUDE.md":
+        "shared; see @docs/style.md, @package.json and `@docs/code.md`\n```\n@docs/code.md\n```\n@types/node",
+      "CLAUDE.local.md": "mine; @~/private.md @.env @../outside.md",
+      "docs/style.md": "style rules, then @deep/more.md and @../CLAUDE.md",
+      "docs/deep/more.md": "more rules",
+      "docs/code.md": "not imported",
+      "package.json": '{"name":"imported-package"}',
+      ".env": "KEY=secret",
+    },
+    script: [{ text: "Done." }, { text: "Done." }],
+  })
+  await writeFile(join(machine.home, "private.md"), "private text")
+  await mkdir(join(machine.home, ".claude"), { recursive: true })
+  await writeFile(join(machine.home, ".claude/CLAUDE.md"), "of the user; @~/private.md")
+  const untrusted = await machine.run(["run", "go"])
+  expect(untrusted.stderr).toMatch(/@package\.json in .* is ignored: the project is not trusted/)
+  expect(systemPrompt(machine)).not.toContain("imported-package")
+
+  const { stderr } = await machine.run(["run", "--trust", "go"])
+  const prompt = systemPrompt(machine)
+  for (const text of ["shared;", "style rules", "more rules", "imported-package", "mine;"])
+    expect(prompt.split(text)).toHaveLength(2)
+  expect(prompt).not.toMatch(/not imported|KEY=secret/)
+  expect(prompt.indexOf("shared;")).toBeLessThan(prompt.indexOf("mine;"))
+  // The user's own file may import it, the project's may not.
+  expect(prompt.split("private text")).toHaveLength(2)
+  expect(stderr).toMatch(/@~\/private\.md in .*CLAUDE\.local\.md is ignored: the file is outside the project/)
+  expect(stderr).toMatch(/@\.env in .* is ignored: the file may contain secrets/)
+})

@@ -28,7 +28,7 @@ describe("a problem names its location and key, what was found and what to write
     ],
     [
       '{"mcp": {"a": {"type": "local", "command": ["x"], "env": {}}}}',
-      '1:51: unknown key "mcp.a.env". Known keys: type, command, environment, enabled, timeout.',
+      '1:51: unknown key "mcp.a.env". Known keys: type, command, environment, enabled, timeout, callTimeout.',
     ],
     [
       '{"permission": {"bash": {"a": {"actions": "ask"}}}}',

@@ -21,6 +21,28 @@ test("substitutes variables and files, several in one string", async () => {
   expect(await apiKey({ A: "from-env" })).toBe("<from-env|from-file|from-env>")
 })
 
+test("uses the default of a variable that is unset or empty", async () => {
+  place.write("project/tackle.json", options("<{env:A:-one}|{env:B:-}|{env:C:-a:-b}>"))
+  expect(await apiKey({ A: "" })).toBe("<one||a:-b>")
+  expect(await apiKey({ A: "set", B: "b", C: "c" })).toBe("<set|b|c>")
+})
+
+test("understands the defaults of variables in Claude Code's list of servers", async () => {
+  const variable = (text: string) => `$\{${text}}`
+  place.write("project/.mcp.json", {
+    mcpServers: {
+      far: {
+        type: "http",
+        url: `${variable("BASE:-https://example.com")}/mcp`,
+        headers: { key: variable("KEY:-k-1") },
+      },
+    },
+  })
+  const server = async (environment = {}) => (await place.load({ environment })).config.mcp?.far
+  expect(await server()).toMatchObject({ url: "https://example.com/mcp", headers: { key: "k-1" } })
+  expect(await server({ BASE: "https://x.test" })).toMatchObject({ url: "https://x.test/mcp" })
+})
+
 test("does not substitute within a substituted value", async () => {
   place.write("project/tackle.json", options("{env:A}"))
   expect(await apiKey({ A: "{env:B}$&", B: "no" })).toBe("{env:B}$&")

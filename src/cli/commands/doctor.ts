@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, mkdirSync } from "node:fs"
 import type { Command } from "commander"
-import { unusedClaudeSettings } from "../../config/claude.ts"
+import { readClaudeSettings } from "../../config/claude-settings.ts"
 import { describeProblem } from "../../config/errors.ts"
 import { instructionFiles } from "../../config/instructions.ts"
 import { trustKind } from "../../config/project-trust-items.ts"
@@ -214,7 +214,7 @@ function checkForeignConfig(workspace: Workspace): Outcome {
   const warnings = workspace.config.warnings.filter((warning) => !typos.includes(warning))
   const detail = describeForeignConfig(foreignConfig(workspace))
   const told = warnings.length === 0 && notes.length > 0 ? ["see agents and commands"] : warnings
-  const settings = unusedClaudeSettings(workspace)
+  const settings = readClaudeSettings(workspace).unused
   if (told.length + settings.length === 0) return { detail }
   const sentences = [
     detail,
@@ -282,7 +282,9 @@ const programs: readonly (readonly [directory: string, pattern: RegExp])[] = [
  */
 export function foreignConfig(workspace: Workspace): ForeignConfig {
   const { config, worktree, home } = workspace
+  const settings = readClaudeSettings(workspace).rules.flatMap(({ source }) => source?.file ?? [])
   const found: (readonly [what: string, path: string])[] = [
+    ...[...new Set(settings)].map((path) => ["permissions", path] as const),
     ...config.files.map(({ path }) => [`${trustKind(path)}s`, path] as const),
     ...trustedSkillFiles(workspace).map(({ path }) => ["skills", path] as const),
     ...instructionFiles(workspace).map((path) => ["instructions", path] as const),

@@ -1,12 +1,13 @@
 import { globSync } from "node:fs"
 import { open } from "node:fs/promises"
-import { basename } from "node:path"
+import { basename, dirname, join, resolve } from "node:path"
 import { instructionFinder } from "../../config/instructions.ts"
 import type { Location } from "../../config/location.ts"
 import { wholeName } from "../../config/shown-name.ts"
 import type { FoundInstructions } from "../../tool/context.ts"
 import { errorMessage } from "../../util/errors.ts"
-import { displayPath, isInside, realPath } from "../../util/paths.ts"
+import { isFile } from "../../util/file-system.ts"
+import { displayPath, homeDirectory, isInside, realPath } from "../../util/paths.ts"
 
 /** Maximum bytes that one instruction file adds to the system prompt. */
 const maxBytes = 64 * 1024
@@ -86,18 +87,101 @@ async function readOne(
     }
     const text = await readStart(real, maxBytes)
     if (text === "") return undefined
-    return { path: real, text: `Instructions from ${displayPath(path, worktree)}:\n${text}` }
+    const shown = displayPath(path, worktree)
+    const imports = isClaudeFile(path)
+      ? await readImports({ path: real, text }, { worktree, trusted, maxBytes, warn })
+      : []
+    return { path: real, text: [`Instructions from ${shown}:\n${text}`, ...imports].join("\n\n") }
   } catch (error) {
     warn(`instructions: ${wholeName(path)} cannot be read: ${errorMessage(error)}`)
     return undefined
   }
 }
 
+function isClaudeFile(path: string): boolean {
+  return /^CLAUDE(\.local)?\.md$/.test(basename(path))
+}
+
+/** Maximum depth of imports, as in Claude Code. */
+const maxImportDepth = 5
+
+/** Maximum number of files that one instruction file imports. */
+const maxImports = 50
+
+/**
+ * Returns the texts of the files that an instruction file imports with `@path`, also indirectly, each once. A file of a
+ * project can import only files of the project. Files that may contain secrets are skipped. Skipped files are reported.
+ */
+async function readImports(
+  start: { path: string; text: string },
+  {
+    worktree,
+    trusted,
+    maxBytes,
+    warn,
+  }: { worktree: string; trusted: boolean; maxBytes: number; warn(message: string): void },
+): Promise<string[]> {
+  const root = realPath(worktree)
+  const bound = isInside(start.path, root) ? root : undefined
+  const known = new Set([start.path])
+  const texts: string[] = []
+  let level = [start]
+  for (let depth = 0; depth < maxImportDepth && level.length > 0; depth += 1) {
+    const next: typeof level = []
+    for (const importer of level) {
+      for (const name of importsIn(importer.text)) {
+        const path = name.startsWith("~/")
+          ? join(homeDirectory(), name.slice(2))
+          : resolve(dirname(importer.path), name)
+        // A word with `@` is not an import unless the file exists.
+        if (!isFile(path)) continue
+        const real = realPath(path)
+        if (known.has(real) || texts.length >= maxImports) continue
+        known.add(real)
+        const problem = importProblem(real, { bound, trusted })
+        if (problem !== undefined) {
+          warn(`instructions: @${wholeName(name)} in ${wholeName(importer.path)} is ignored: ${problem}.`)
+          continue
+        }
+        const text = await readStart(real, maxBytes)
+        texts.push(`Imported from ${displayPath(real, root)}:\n${text}`)
+        next.push({ path: real, text })
+      }
+    }
+    level = next
+  }
+  return texts
+}
+
+/** Returns the paths after `@` at the start of a word, outside code. */
+function importsIn(text: string): string[] {
+  const prose = text.replaceAll(/^(```|~~~)[\s\S]*?^\1/gm, "").replaceAll(/(`+)[^`]*?\1/g, "")
+  return [...prose.matchAll(/(?<=^|\s)@((?:\\ |[^\s`@])+)/g)].map(([, path = ""]) =>
+    path.replaceAll("\\ ", " ").replace(/[.,;:!?)]+$/, ""),
+  )
+}
+
+function importProblem(
+  real: string,
+  { bound, trusted }: { bound: string | undefined; trusted: boolean },
+): string | undefined {
+  if (bound !== undefined && !isInside(real, bound)) return "the file is outside the project"
+  if (bound !== undefined && !trusted && !isText(real))
+    return "the project is not trusted, and the file is not Markdown or plain text"
+  const mayBeSecret =
+    /(^|\/)(\.env(\.|$)|\.(ssh|aws|gnupg|git|netrc|npmrc|pypirc)(\/|$))|\.(env|pem|key)$/i.test(real)
+  return mayBeSecret ? "the file may contain secrets" : undefined
+}
+
 /** Returns why an untrusted project must not send this file: it is outside the project or may contain secrets. */
 function linkProblem({ path, real, worktree }: { path: string; real: string; worktree: string }) {
   if (!isInside(path, worktree)) return undefined
   if (!isInside(real, realPath(worktree))) return "leads outside the project"
-  return /\.(md|mdc|markdown|txt)$/i.test(real) ? undefined : `leads to ${wholeName(basename(real))}`
+  return isText(real) ? undefined : `leads to ${wholeName(basename(real))}`
+}
+
+function isText(path: string): boolean {
+  return /\.(md|mdc|markdown|txt)$/i.test(path)
 }
 
 /** Returns the text of a file. A longer text is cut to `maxBytes` and ends with a note. */

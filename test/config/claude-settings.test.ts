@@ -1,0 +1,86 @@
+import { afterEach, beforeEach, expect, test } from "vitest"
+import { readClaudeSettings } from "../../src/config/claude-settings.ts"
+import { checkRequest } from "../../src/permission/check.ts"
+import { rulesFromObject } from "../../src/permission/rules.ts"
+import { createTestProject, type TestProject } from "./test-project.ts"
+
+let place: TestProject
+
+beforeEach(() => {
+  place = createTestProject()
+})
+afterEach(() => place.remove())
+
+/** Returns the verdict on a request under the project's rules, where everything else is allowed. */
+async function verdict(permission: string, pattern: string): Promise<string> {
+  const { permission: loaded } = await place.load()
+  const policy = {
+    layers: [
+      { name: "user" as const, rules: rulesFromObject("allow") },
+      { name: "project" as const, rules: loaded.project },
+      { name: "project" as const, rules: loaded.untrusted, tightenOnly: true },
+    ],
+  }
+  const { project, home } = place
+  const scope = { directory: project, worktree: project, policy: () => policy, own: [] }
+  return (await checkRequest({ permission, patterns: [pattern] }, scope, home)).action
+}
+
+const settings = (permissions: object) => place.write("project/.claude/settings.json", { permissions })
+
+test.each([
+  ["Bash(rm:*)", "bash", ["rm x", "rm", "rmdir x"], ["ls"]],
+  ["Bash(npm run *)", "bash", ["npm run x", "npm run"], ["npm test"]],
+  ["Bash(git push)", "bash", ["git push"], ["git push --force"]],
+  ["Bash", "bash", ["ls"], []],
+  ["Read(./.env)", "read", [".env"], ["a.txt"]],
+  ["Read(.env)", "read", [".env", "deep/er/.env"], ["my.env"]],
+  ["Read(secrets/**)", "read", ["secrets/a", "secrets/a/b"], ["secret/a"]],
+  ["Read(/src/**/*.pem)", "read", ["src/a/b.pem", "src/b.pem"], ["b.pem"]],
+  ["Read(//etc/passwd)", "read", ["/etc/passwd"], ["/etc/group"]],
+  ["Read(~/.zshrc)", "read", ["~/.zshrc"], ["~/.bashrc"]],
+  ["Edit(generated/)", "edit", ["generated/a.ts", "src/generated/a.ts"], ["a.ts"]],
+  ["Write", "edit", ["a.ts"], []],
+  ["WebFetch(domain:example.com)", "webfetch", ["https://example.com/a"], ["https://example.org/"]],
+  ["mcp__stock", "stock_count", ["{}"], []],
+  ["mcp__stock__count", "stock_count", ["{}"], []],
+])("applies the deny %s", async (rule, permission, denied, allowed) => {
+  settings({ allow: ["Bash(*)"], deny: [rule] })
+  for (const pattern of denied)
+    expect([pattern, await verdict(permission, pattern)]).toEqual([pattern, "deny"])
+  for (const pattern of allowed)
+    expect([pattern, await verdict(permission, pattern)]).not.toEqual([pattern, "deny"])
+})
+
+test("applies asks, and denies also if an ask covers them", async () => {
+  settings({ deny: ["Bash(git push --force:*)"], ask: ["Bash(git push:*)"] })
+  expect(await verdict("bash", "git push")).toBe("ask")
+  expect(await verdict("bash", "git push --force")).toBe("deny")
+  expect(await verdict("bash", "true")).toBe("allow")
+})
+
+test("only restricts the rules of the project's own files", async () => {
+  settings({ allow: ["Bash(make:*)"], ask: ["Bash(make:*)"] })
+  place.write("project/tackle.json", { permission: { bash: { "make *": "deny" } } })
+  expect(await verdict("bash", "make x")).toBe("deny")
+})
+
+test("reads local settings and those of the user, and keeps the trust of the project", async () => {
+  place.write("project/.claude/settings.local.json", { permissions: { deny: ["Bash(one)"] } })
+  place.write("home/.claude/settings.json", { permissions: { deny: ["Bash(two)", "Read(/x)"] } })
+  expect(await verdict("bash", "one")).toBe("deny")
+  expect(await verdict("bash", "two")).toBe("deny")
+  expect(await verdict("read", "~/.claude/../x")).toBe("deny")
+  expect(await place.load({ trusted: false })).toMatchObject({ projectTrusted: true, warnings: [] })
+})
+
+test("lists what it does not use", () => {
+  settings({ allow: ["Read"], deny: ["Foo(x)", "Read(!a)", 7, "Bash(x)"], defaultMode: "plan" })
+  place.write("project/.claude/settings.local.json", "{")
+  const { home, project } = place
+  const { unused } = readClaudeSettings({ directory: project, worktree: project, home, environment: {} })
+  expect(unused).toEqual([
+    '.claude/settings.json: permissions (1 allow; write them as rules in `permission`, defaultMode, deny "Foo(x)", deny "Read(!a)", deny 7)',
+    expect.stringMatching(/^\.claude\/settings\.local\.json: not valid JSON/),
+  ])
+})
