@@ -129,6 +129,7 @@ export type UserPart = Extract<Message, { role: "user" }>["content"][number]
  */
 export function addSystem(messages: Message[], text: string): void {
   const last = messages.at(-1)
+  if (text === "") return
   if (last === undefined) messages.push({ role: "system", content: text })
   else if (last.role === "system")
     messages[messages.length - 1] = { ...last, content: `${last.content}\n\n${text}` }

@@ -49,12 +49,12 @@ const Tool = z.looseObject({
 
 const MessagesRequest = z.looseObject({
   model: z.string().min(1),
-  max_tokens: z.int().positive().optional(),
-  system: Content.optional(),
+  max_tokens: z.int().positive().nullish(),
+  system: Content.nullish(),
   messages: z
     .array(z.looseObject({ role: z.enum(["user", "assistant", "system"]), content: Content }))
     .min(1),
-  tools: z.array(Tool).optional(),
+  tools: z.array(Tool).nullish(),
   tool_choice: z
     .looseObject({
       type: z.enum(["auto", "any", "tool", "none"]),
@@ -80,7 +80,7 @@ function settingsOf(request: MessagesRequest): Record<string, unknown> {
   const { max_tokens, stop_sequences: stop, temperature, top_p, top_k, output_config } = request
   const schema = output_config?.format?.schema
   return {
-    max_tokens,
+    max_tokens: max_tokens ?? undefined,
     temperature: temperature ?? undefined,
     top_p: top_p ?? undefined,
     top_k: top_k ?? undefined,
@@ -107,7 +107,7 @@ function toModelCall(request: MessagesRequest): Call {
  * Returns the tools that the client executes. Leaves out tools that Anthropic's servers execute, and deferred tools
  * until a result names them.
  */
-function readTools({ tools = [], messages }: MessagesRequest) {
+function readTools({ tools, messages }: MessagesRequest) {
   const found = new Set(
     messages
       .flatMap(({ content }) => blocksOf(content))
@@ -115,7 +115,7 @@ function readTools({ tools = [], messages }: MessagesRequest) {
         block.type === "tool_result" ? blocksOf(checked(Result, block).content).flatMap(namedBy) : [],
       ),
   )
-  return tools.flatMap(({ name, description, input_schema: schema, defer_loading: isDeferred }) =>
+  return (tools ?? []).flatMap(({ name, description, input_schema: schema, defer_loading: isDeferred }) =>
     schema === undefined || (isDeferred && !found.has(name)) ? [] : [functionTool(name, description, schema)],
   )
 }
@@ -169,7 +169,7 @@ const SearchResult = z.looseObject({ source: z.string(), title: z.string(), cont
 function readPrompt({ system, messages }: MessagesRequest): Message[] {
   const names = new Map<string, string>()
   const prompt: Message[] = []
-  if (system !== undefined) addSystem(prompt, textOf(system, "system"))
+  if (system) addSystem(prompt, textOf(system, "system"))
   for (const [index, { role, content }] of messages.entries()) {
     const where = `messages.${index}.content`
     if (role === "system") addSystem(prompt, textOf(content, where))

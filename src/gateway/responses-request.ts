@@ -226,6 +226,10 @@ const SearchCallItem = z.looseObject({
   arguments: z.record(z.string(), z.unknown()),
 })
 const SearchResultItem = WithTools.extend({ call_id: z.string() })
+/** A message between agents. OpenAI encrypts its content. Here, it is the text of the model. */
+const AgentMessageItem = z.looseObject({
+  content: z.array(z.looseObject({ text: z.string().optional(), encrypted_content: z.string().optional() })),
+})
 const ResultItem = z.looseObject({
   call_id: z.string(),
   output: z.union([z.string(), z.array(z.looseObject({ type: z.string() }))]),
@@ -312,7 +316,15 @@ function readPrompt({ input, instructions }: ResponsesRequest, tools: readonly C
         results.push({ toolCallId, toolName: searchName, content: [{ type: "text", text }], isError: false })
         break
       }
+      case "agent_message": {
+        const { content } = checked(AgentMessageItem, item, where)
+        const parts = content.map(({ text, encrypted_content: passedOn }) => text ?? passedOn ?? "")
+        endResults()
+        messages.push({ role: "user", content: [{ type: "text", text: parts.join("") }] })
+        break
+      }
       case "additional_tools":
+      case "configuration_update":
         break
       case "item_reference":
         throw invalid(`${where}: The gateway stores no items. Send the item itself.`, where)

@@ -178,6 +178,16 @@ describe("gateway: responses", () => {
     expect(JSON.stringify(lastBody(upstream).messages)).toMatch(/Reads\..*now available: read/s)
   })
 
+  test("sends messages between agents as messages of the user", async () => {
+    const { ask, upstream } = await start([{ text: "Hi." }])
+    const content = [
+      { type: "input_text", text: "Task:\n" },
+      { type: "encrypted_content", encrypted_content: "Say hi." },
+    ]
+    await ask({ input: [{ type: "agent_message", author: "/root", recipient: "/root/sub", content }] })
+    expect(lastBody(upstream).messages).toMatchObject([{ role: "user", content: "Task:\nSay hi." }])
+  })
+
   test("refuses tools that an item adds with the policy reject", async () => {
     const { client, upstream } = await setUp([], { policy: "reject" })
     const input = [{ type: "additional_tools" as const, role: "developer" as const, tools: [read] }]
