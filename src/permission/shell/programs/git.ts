@@ -153,6 +153,7 @@ export const gitPrograms: ProgramTable = [
           repository: true,
         },
         "rev-parse": {
+          harmless: "--git-dir",
           operands: "reads",
           readOnly:
             "-q --abbrev-ref? --absolute-git-dir --all --branches? --git-common-dir --git-dir --is-bare-repository --is-inside-git-dir --is-inside-work-tree --is-shallow-repository --quiet --remotes? --short? --show-cdup --show-prefix --show-superproject-working-tree --show-toplevel --symbolic --symbolic-full-name --tags? --verify",
