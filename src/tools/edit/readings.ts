@@ -1,8 +1,16 @@
 /** A transformation that a model applied to both texts by mistake. The result of an edit names it. */
 export type Decoration = "fence" | "line-numbers" | "blank-edges" | "entities" | EscapeForm
 
-/** The characters with an extra level of escapes: all, only quotes, only line ends, or only backslashes. */
-type EscapeForm = "escapes" | "escaped-quotes" | "escaped-line-ends" | "doubled-backslashes"
+/**
+ * The characters with an extra level of escapes: all, only quotes, only line ends and tabs, the same outside strings of
+ * the code, or only backslashes.
+ */
+type EscapeForm =
+  | "escapes"
+  | "escaped-quotes"
+  | "escaped-line-ends"
+  | "escaped-line-ends-outside-strings"
+  | "doubled-backslashes"
 
 /** One interpretation of an edit: both texts as given, or without a decoration. */
 export interface Reading extends Texts {
@@ -57,6 +65,10 @@ const removers: readonly { name: Decoration; remove: Remove; wholeLines?: boolea
   { name: "escapes", remove: (edit) => withoutEscapes(edit, "escapes") },
   { name: "escaped-quotes", remove: (edit) => withoutEscapes(edit, "escaped-quotes") },
   { name: "escaped-line-ends", remove: (edit) => withoutEscapes(edit, "escaped-line-ends") },
+  {
+    name: "escaped-line-ends-outside-strings",
+    remove: (edit) => withoutEscapes(edit, "escaped-line-ends-outside-strings"),
+  },
   { name: "doubled-backslashes", remove: (edit) => withoutEscapes(edit, "doubled-backslashes") },
 ]
 
@@ -212,8 +224,19 @@ const isEscaped: Record<EscapeForm, (edit: Escaped) => boolean> = {
   // An escaped line end within a string of the code could not be distinguished from other line ends.
   "escaped-line-ends": ({ given, newString, plain }) =>
     !given.includes("\n") && !hasMoreThanLineEnds(newString) && keepsQuotes(plain),
+  // A string of the code with an escaped line end must be in the old text, whose match in the file proves it.
+  "escaped-line-ends-outside-strings": ({ given, oldString, newString, plain }) =>
+    !given.includes("\n") &&
+    [...newString.matchAll(stringOfCode)].every(
+      ([text]) => !/\\[nrt]/.test(text) || oldString.includes(text),
+    ) &&
+    !hasMoreThanLineEnds(newString.replaceAll(stringOfCode, "")) &&
+    keepsQuotes(plain),
   "doubled-backslashes": () => true,
 }
+
+/** A string between quotes, without line ends. An apostrophe within a word is not a quote. */
+const stringOfCode = /"(?:\\.|[^"\\\n])*"|(?<!\w)'(?:\\.|[^'\\\n])*'(?!\w)|`(?:\\.|[^`\\\n])*`/g
 
 /** Returns true if no line end of the new text is between quotes. Such a line end would belong to the code. */
 function keepsQuotes({ oldString, newString }: Texts): boolean {
@@ -229,11 +252,11 @@ function keepsQuotes({ oldString, newString }: Texts): boolean {
 }
 
 /**
- * Returns true if the text has backslashes other than in `\n`. A text without them does not show how they would be
+ * Returns true if the text has backslashes other than in `\n`, `\r` and `\t`. A text without them does not show how they would be
  * escaped.
  */
 function hasMoreThanLineEnds(text: string): boolean {
-  return text.replaceAll("\\n", "").includes("\\")
+  return text.replaceAll(/\\[nrt]/g, "").includes("\\")
 }
 
 function countLines(text: string): number {
@@ -253,13 +276,14 @@ const meanings = new Map([
 const escapes: Record<EscapeForm, RegExp> = {
   escapes: /\\([nrt\\"'`])/g,
   "escaped-quotes": /\\(["'`])/g,
-  "escaped-line-ends": /\\(n)/g,
+  "escaped-line-ends": /\\([nrt])/g,
+  "escaped-line-ends-outside-strings": new RegExp(`${stringOfCode.source}|\\\\([nrt])`, "g"),
   "doubled-backslashes": /\\(\\)/g,
 }
 
 /** Removes one level of escapes, except before the `literal` characters. */
 function unescapeText(text: string, form: EscapeForm, literal: readonly string[] = []): string {
-  return text.replace(escapes[form], (found, character: string) =>
-    literal.includes(character) ? found : (meanings.get(character) ?? found),
+  return text.replace(escapes[form], (found, character: string | undefined) =>
+    character === undefined || literal.includes(character) ? found : (meanings.get(character) ?? found),
   )
 }

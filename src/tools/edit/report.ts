@@ -56,6 +56,7 @@ const removed: Record<Decoration, string> = {
   escapes: "it had extra backslash escapes",
   "escaped-quotes": "its quotes were escaped",
   "escaped-line-ends": "its line ends were escaped",
+  "escaped-line-ends-outside-strings": "its line ends were escaped",
   "doubled-backslashes": "its backslashes were doubled",
 }
 

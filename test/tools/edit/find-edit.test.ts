@@ -238,6 +238,34 @@ describe("escapes", () => {
     })
   })
 
+  test("of line ends and tabs are removed, although quotes have none", () => {
+    const file = 'if (a) {\n\tlog("x")\n\treturn "y"\n}\n'
+    expect(edit(file, '\\tlog("x")\\n\\treturn "y"', '\\tlog("z")\\n\\n\\treturn')).toEqual({
+      strategy: "escaped-line-ends",
+      text: 'if (a) {\n\tlog("z")\n\n\treturn\n}\n',
+    })
+  })
+
+  test("of line ends and tabs are removed outside strings that have the same escapes in the file", () => {
+    const file = 'log("a\\n")\n\tlog("b\\t")\nend\n'
+    expect(edit(file, 'log("a\\n")\\n\\tlog("b\\t")', 'log("a\\n")\\n\\tlast("b\\t")')).toEqual({
+      strategy: "escaped-line-ends-outside-strings",
+      text: 'log("a\\n")\n\tlast("b\\t")\nend\n',
+    })
+    expect(edit(file, 'log("a\\n")\\n\\tlog("b\\t")', 'log("new\\n")\\n\\tlog("b\\t")')).toMatchObject({
+      kind: "missing",
+    })
+  })
+
+  test("of line ends and tabs are kept where the file has them, or real line ends are in the texts", () => {
+    expect(edit('x = "a\\tb"\n', "a\\tb", "a\\tc")).toEqual({ strategy: "exact", text: 'x = "a\\tc"\n' })
+    expect(edit("a\n\tb\nc\n", "a\\n\\tb\nc", "a\\n\\tx\nc")).toMatchObject({ kind: "missing" })
+  })
+
+  test("of line ends and tabs are refused if several places match", () => {
+    expect(edit("\ta\n\tb\n\ta\n\tb\n", "\\ta\\n\\tb", "\\tc")).toMatchObject({ kind: "ambiguous" })
+  })
+
   const lines = (middle: string) => `function greet() {\n  const who = guest\n${middle}\n}`
   test("are removed from both strings of similar lines, too", () => {
     const say = '  say("hello", who)'
