@@ -90,6 +90,26 @@ export function functionTool(
   }
 }
 
+/** Returns a custom tool as a function of one text. `grammar` describes the text that the tool accepts. */
+export function customTool(
+  name: string,
+  description: string | null | undefined,
+  grammar: { syntax?: string | null | undefined; definition?: string | null | undefined } | null | undefined,
+) {
+  const format =
+    grammar?.definition && `The input has this ${grammar.syntax ?? ""} grammar:\n${grammar.definition}`
+  const parameters = { properties: { input: { type: "string" } }, required: ["input"] }
+  return functionTool(name, [description, format].filter(Boolean).join("\n\n"), parameters)
+}
+
+/** Returns the text that the model wrote for a custom tool, which the upstream sees as a function of one text. */
+export function customInput(input: string): string {
+  const parsed = parseJson(input)
+  return parsed.ok && isRecord(parsed.value) && typeof parsed.value.input === "string"
+    ? parsed.value.input
+    : input
+}
+
 /** Returns the arguments of a call. Text that is not a JSON object becomes the value of `arguments`. */
 export function readArguments(text: string): Record<string, unknown> {
   const parsed = parseJson(text)

@@ -1,14 +1,21 @@
 import type { ModelUsage } from "../model/chat-completions.ts"
 import { newId } from "../util/id.ts"
 import { type Answer, textOf } from "./answer.ts"
-import { type AnswerWriter, dataEvent } from "./api.ts"
+import { type AnswerWriter, customInput, dataEvent } from "./api.ts"
 import { errorBody } from "./errors.ts"
 
 /** A chunk or a complete answer. */
 type Json = Record<string, unknown>
 
+/** The parts of a request that its answer depends on. */
+interface ChatContext {
+  model: string
+  /** Names of the custom tools, whose calls contain a text. */
+  custom: ReadonlySet<string>
+}
+
 /** Creates a writer for `chat.completion.chunk` events. All chunks of the answer share an id. */
-export function createChunkWriter(options: { model: string; includeUsage: boolean }): AnswerWriter {
+export function createChunkWriter(options: ChatContext & { includeUsage: boolean }): AnswerWriter {
   const head = answerHead("chat.completion.chunk", options.model)
   /** Positions of the calls among the calls, by their positions in the answer. */
   const calls = new Map<number, number>()
@@ -31,16 +38,21 @@ export function createChunkWriter(options: { model: string; includeUsage: boolea
           const { id, name } = event.block
           const index = calls.size
           calls.set(event.index, index)
-          return chunk({ tool_calls: [{ index, id, type: "function", function: { name, arguments: "" } }] })
+          return chunk({ tool_calls: [{ index, id, ...callOf(name, "", options) }] })
         }
         case "delta": {
           const { block, delta } = event
           if (block.type === "text") return chunk({ content: delta })
           if (block.type === "reasoning") return chunk({ reasoning_content: delta })
+          if (block.type === "call" && options.custom.has(block.name)) return ""
           return chunk({ tool_calls: [{ index: calls.get(event.index), function: { arguments: delta } }] })
         }
-        case "end":
-          return ""
+        case "end": {
+          const { block } = event
+          if (block.type !== "call" || !options.custom.has(block.name)) return ""
+          const custom = { input: customInput(block.input) }
+          return chunk({ tool_calls: [{ index: calls.get(event.index), custom }] })
+        }
         case "finish": {
           const usage = options.includeUsage ? writeUsage(event.answer.usage) : undefined
           const last = usage === undefined ? "" : dataEvent({ ...head, choices: [], usage })
@@ -53,7 +65,7 @@ export function createChunkWriter(options: { model: string; includeUsage: boolea
 }
 
 /** Returns the answer as one `chat.completion`. */
-export function wholeAnswer(answer: Answer, model: string): object {
+export function wholeAnswer(answer: Answer, context: ChatContext): object {
   const text = textOf(answer, "text")
   const calls = answer.blocks.filter((block) => block.type === "call")
   const message = {
@@ -63,18 +75,20 @@ export function wholeAnswer(answer: Answer, model: string): object {
     reasoning_content: textOf(answer, "reasoning") || undefined,
     tool_calls:
       calls.length > 0
-        ? calls.map(({ id, name, input }) => ({
-            id,
-            type: "function",
-            function: { name, arguments: input },
-          }))
+        ? calls.map(({ id, name, input }) => ({ id, ...callOf(name, input, context) }))
         : undefined,
   }
   return {
-    ...answerHead("chat.completion", model),
+    ...answerHead("chat.completion", context.model),
     choices: [{ index: 0, message, logprobs: null, finish_reason: finishReason(answer) }],
     usage: writeUsage(answer.usage),
   }
+}
+
+function callOf(name: string, input: string, { custom }: ChatContext): Json {
+  return custom.has(name)
+    ? { type: "custom", custom: { name, input: customInput(input) } }
+    : { type: "function", function: { name, arguments: input } }
 }
 
 function answerHead(object: string, model: string): Json {

@@ -4,6 +4,7 @@ import {
   type ClientApi,
   type ClientRequest,
   checked,
+  customTool,
   functionTool,
   readArguments,
   readImage,
@@ -26,10 +27,17 @@ const Image = z.object({ type: z.literal("image_url"), image_url: z.object({ url
 const spoken = z.union([z.string(), z.array(z.discriminatedUnion("type", [Text, Refusal]))])
 const shown = z.union([z.string(), z.array(z.discriminatedUnion("type", [Text, Image]))])
 
-const Call = z.object({
+const FunctionCall = z.object({
   id: z.string(),
+  type: z.literal("function").optional(),
   function: z.object({ name: z.string().min(1), arguments: z.string() }),
 })
+const CustomCall = z.object({
+  id: z.string(),
+  type: z.literal("custom"),
+  custom: z.object({ name: z.string().min(1), input: z.string() }),
+})
+const Call = z.union([CustomCall, FunctionCall])
 
 const Message = z.discriminatedUnion("role", [
   z.object({ role: z.literal("system"), content: spoken }),
@@ -53,13 +61,29 @@ const FunctionTool = z.object({
   }),
 })
 
-const NamedTool = z.object({ type: z.literal("function"), function: z.object({ name: z.string() }) })
+const CustomTool = z.object({
+  type: z.literal("custom"),
+  custom: z.object({
+    name: z.string().min(1),
+    description: z.string().nullish(),
+    format: z
+      .object({
+        grammar: z.object({ syntax: z.string().nullish(), definition: z.string().nullish() }).nullish(),
+      })
+      .nullish(),
+  }),
+})
+
+const NamedTool = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("function"), function: z.object({ name: z.string() }) }),
+  z.object({ type: z.literal("custom"), custom: z.object({ name: z.string() }) }),
+])
 
 /** A request that is converted to text. Other fields go to the upstream unchanged. */
 const TextRequest = z.looseObject({
   model: z.string(),
   messages: z.array(Message).min(1),
-  tools: z.array(FunctionTool).nullish(),
+  tools: z.array(z.discriminatedUnion("type", [FunctionTool, CustomTool])).nullish(),
   tool_choice: z.union([z.enum(["auto", "none", "required"]), NamedTool]).nullish(),
   parallel_tool_calls: z.boolean().nullish(),
   stream: z.boolean().nullish(),
@@ -78,14 +102,17 @@ export const chatApi: ClientApi = {
     assertChoice(call)
     const { model } = request
     const includeUsage = request.stream_options?.include_usage === true
+    const custom = new Set(
+      (request.tools ?? []).flatMap((tool) => (tool.type === "custom" ? tool.custom.name : [])),
+    )
     return {
       model,
       stream: request.stream === true,
       parallel: request.parallel_tool_calls !== false,
       call,
       settings: otherSettings(request),
-      whole: (answer) => wholeAnswer(answer, model),
-      writer: () => createChunkWriter({ model, includeUsage }),
+      whole: (answer) => wholeAnswer(answer, { model, custom }),
+      writer: () => createChunkWriter({ model, custom, includeUsage }),
     }
   },
 }
@@ -98,10 +125,16 @@ function toModelCall(request: TextRequest): Call {
   const choice = request.tool_choice
   const tools = request.tools ?? []
   if (tools.length > 0)
-    call.tools = tools.map(({ function: tool }) => functionTool(tool.name, tool.description, tool.parameters))
+    call.tools = tools.map((tool) => {
+      if (tool.type === "custom")
+        return customTool(tool.custom.name, tool.custom.description, tool.custom.format?.grammar)
+      return functionTool(tool.function.name, tool.function.description, tool.function.parameters)
+    })
   if (choice)
     call.toolChoice =
-      typeof choice === "string" ? { type: choice } : { type: "tool", toolName: choice.function.name }
+      typeof choice === "string"
+        ? { type: choice }
+        : { type: "tool", toolName: choice.type === "custom" ? choice.custom.name : choice.function.name }
   return call
 }
 
@@ -125,7 +158,7 @@ function toPrompt(messages: readonly ChatMessage[]): Prompt {
   const calls = messages.flatMap((message) =>
     message.role === "assistant" ? (message.tool_calls ?? []) : [],
   )
-  const names = new Map(calls.map((call) => [call.id, call.function.name]))
+  const names = new Map(calls.map((call) => [call.id, readCall(call).toolName]))
   return messages.map((message, index) => toMessage(message, names, `messages.${index}.content`))
 }
 
@@ -143,12 +176,7 @@ function toMessage(
       return { role: "user", content: mixedParts(message.content, where) }
     case "assistant": {
       const text = textOf(message.content ?? "")
-      const calls = (message.tool_calls ?? []).map((call) => ({
-        type: "tool-call" as const,
-        toolCallId: call.id,
-        toolName: call.function.name,
-        input: readArguments(call.function.arguments),
-      }))
+      const calls = (message.tool_calls ?? []).map(readCall)
       return {
         role: "assistant",
         content: text === "" ? calls : [{ type: "text", text }, ...calls],
@@ -161,6 +189,14 @@ function toMessage(
       return { role: "tool", content: [{ type: "tool-result", toolCallId, toolName, output }] }
     }
   }
+}
+
+function readCall(call: z.infer<typeof Call>) {
+  const [toolName, input] =
+    call.type === "custom"
+      ? [call.custom.name, { input: call.custom.input }]
+      : [call.function.name, readArguments(call.function.arguments)]
+  return { type: "tool-call" as const, toolCallId: call.id, toolName, input }
 }
 
 function textOf(content: TextContent): string {

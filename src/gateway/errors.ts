@@ -9,8 +9,10 @@ interface GatewayErrorDetails {
   status: number
   /** Error code. Uses OpenAI's code if OpenAI defines one. */
   label: string
+  /** Error type of the upstream. Default: OpenAI's type for the status. */
+  type?: string | undefined
   /** The invalid field of the request, such as `messages.0.role`. */
-  param?: string
+  param?: string | undefined
   /** Headers of the answer, such as `retry-after`. */
   headers?: Record<string, string>
   /** Original error, for debugging. The client does not receive it. */
@@ -21,31 +23,35 @@ interface GatewayErrorDetails {
 export class GatewayError extends TackleError {
   readonly status: number
   readonly label: string
+  readonly type: string | undefined
   readonly param: string | undefined
   readonly headers: Record<string, string>
-  constructor(message: string, { status, label, param, headers = {}, cause }: GatewayErrorDetails) {
+  constructor(message: string, { status, label, type, param, headers = {}, cause }: GatewayErrorDetails) {
     super(message, { code: `gateway.${label.replaceAll("_", "-")}`, recoverable: false, cause })
     this.status = status
     this.label = label
+    this.type = type
     this.param = param
     this.headers = headers
   }
 }
 
 /** Returns the error in the format of OpenAI's API. */
-export function errorBody({ message, status, label, param = null }: GatewayErrorFields): object {
-  const type = status === 429 ? "rate_limit_error" : status >= 500 ? "server_error" : "invalid_request_error"
-  return { error: { message, type, param, code: label } }
+export function errorBody({ message, status, label, type, param = null }: GatewayErrorFields): object {
+  const byStatus =
+    status === 429 ? "rate_limit_error" : status >= 500 ? "server_error" : "invalid_request_error"
+  return { error: { message, type: type ?? byStatus, param, code: label } }
 }
 
 /** The fields of an error that the client receives. */
 export type GatewayErrorFields = Pick<GatewayError, "message" | "status" | "label"> & {
+  type?: string | undefined
   param?: string | null | undefined
 }
 
 /**
- * Converts an error of an upstream request. Keeps the upstream's error status and text. The status is 504 if the
- * upstream was silent, and 502 if it could not be reached or its answer could not be read.
+ * Converts an error of an upstream request. Keeps the upstream's status, text, code, type and field. The status is 504
+ * if the upstream was silent, and 502 if it could not be reached or its answer could not be read.
  */
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
@@ -62,11 +68,23 @@ export function toGatewayError(error: unknown): GatewayError {
     })
   const { statusCode, responseBody } = fields
   if (typeof statusCode === "number" && statusCode >= 400) {
-    const message = typeof responseBody === "string" ? ownWords(responseBody) : undefined
-    return new GatewayError(message ?? `The upstream answered with status ${statusCode}.`, {
+    const said = typeof responseBody === "string" ? ownWords(responseBody) : undefined
+    return new GatewayError(said?.message ?? `The upstream answered with status ${statusCode}.`, {
+      ...said,
       status: statusCode,
-      label: isTooLong(error) ? tooLong : "upstream_error",
+      label: isTooLong(error) ? tooLong : (said?.code ?? "upstream_error"),
       headers: retryAfter(fields.responseHeaders),
+      cause: error,
+    })
+  }
+  if (!(error instanceof Error) && typeof fields.message === "string") {
+    // An error object in the middle of a stream
+    const said = errorFields(fields)
+    const status = Number(said.code) >= 400 && Number(said.code) < 600 ? Number(said.code) : 502
+    return new GatewayError(fields.message, {
+      ...said,
+      status,
+      label: said.code ?? "upstream_error",
       cause: error,
     })
   }
@@ -95,12 +113,27 @@ function isTooLong(error: unknown): boolean {
   return toProviderError(error, { providerID: "", modelID: "" }).kind === "context-overflow"
 }
 
-/** Returns the error message in the upstream's answer. */
-function ownWords(body: string): string | undefined {
+/** The parts of an upstream's error that are kept. */
+interface UpstreamError {
+  message?: string | undefined
+  code?: string | undefined
+  type?: string | undefined
+  param?: string | undefined
+}
+
+/** Returns the error in the upstream's answer. */
+function ownWords(body: string): UpstreamError {
   const { value } = { value: undefined, ...parseJson(body) }
-  if (!isRecord(value)) return body.slice(0, longestText) || undefined
+  if (!isRecord(value)) return { message: body.slice(0, longestText) || undefined }
   const inner = isRecord(value.error) ? value.error.message : (value.error ?? value.message ?? value.detail)
-  return typeof inner === "string" ? inner : body.slice(0, longestText)
+  const message = typeof inner === "string" ? inner : body.slice(0, longestText)
+  return { ...errorFields(isRecord(value.error) ? value.error : value), message }
+}
+
+/** Returns the code, type and field of an error object. */
+function errorFields({ code, type, param }: Record<string, unknown>): UpstreamError {
+  const text = (value: unknown) => (typeof value === "string" && value !== "" ? value : undefined)
+  return { code: typeof code === "number" ? String(code) : text(code), type: text(type), param: text(param) }
 }
 
 function retryAfter(headers: unknown): Record<string, string> {

@@ -1,7 +1,13 @@
 import { newId } from "../util/id.ts"
-import { isRecord, parseJson } from "../util/json.ts"
 import type { Answer, AnswerBlock, AnswerEvent } from "./answer.ts"
-import { type AnswerWriter, type ClientRequest, countTokens, namedEvent, readArguments } from "./api.ts"
+import {
+  type AnswerWriter,
+  type ClientRequest,
+  countTokens,
+  customInput,
+  namedEvent,
+  readArguments,
+} from "./api.ts"
 
 /** A tool of a request. `name` is unique. `ownName` and `namespace` are the client's names. */
 export interface ClientTool {
@@ -181,14 +187,6 @@ function itemOf(block: AnswerBlock, id: string, { tools }: ResponseContext): Ite
       return { type: "function_call", ...call, arguments: block.input || "{}" }
     }
   }
-}
-
-/** Returns the text that the model wrote for a custom tool, which the upstream sees as a function of one string. */
-function customInput(input: string): string {
-  const parsed = parseJson(input)
-  return parsed.ok && isRecord(parsed.value) && typeof parsed.value.input === "string"
-    ? parsed.value.input
-    : input
 }
 
 function newItemId(block: AnswerBlock, { tools }: ResponseContext): string {

@@ -5,6 +5,7 @@ import {
   type ClientApi,
   type ClientRequest,
   checked,
+  customTool,
   functionTool,
   invalid,
   readArguments,
@@ -149,18 +150,8 @@ function readTool(tool: { type: string }, where: string, namespace?: string): Cl
     }
     case "custom": {
       const { name, description, format } = checked(CustomTool, tool, where)
-      const grammar =
-        format?.definition && `The input has this ${format.syntax ?? ""} grammar:\n${format.definition}`
-      return [
-        {
-          kind: "custom",
-          name,
-          ownName: name,
-          namespace,
-          description: [description, grammar].filter(Boolean).join("\n\n"),
-          parameters: { properties: { input: { type: "string" } }, required: ["input"] },
-        },
-      ]
+      const { description: text, inputSchema: parameters } = customTool(name, description, format)
+      return [{ kind: "custom", name, ownName: name, namespace, description: text, parameters }]
     }
     case "namespace": {
       const { name, tools } = checked(Namespace, tool, where)

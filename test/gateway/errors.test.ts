@@ -5,12 +5,38 @@ import { startModelServer } from "../../src/testing/model-server.ts"
 import { called, collect, failure, gatewayFor, messages, setUp, tools } from "./start-gateway.ts"
 
 describe("gateway: upstream errors", () => {
-  test("keeps status and message of the upstream", async () => {
-    const { client } = await setUp([{ status: 429, text: "Slow down.", headers: { "retry-after": "7" } }])
+  test.each(["native", "synthetic"] as const)(
+    "keeps what the upstream says about an error (%s)",
+    async (policy) => {
+      const said = { message: "Slow down.", type: "tokens", code: "rate_limit_exceeded", param: "messages" }
+      const { client } = await setUp(
+        [{ status: 429, body: JSON.stringify({ error: said }), headers: { "retry-after": "7" } }],
+        { policy },
+      )
+      const error = await failure(client.chat.completions.create({ model: "m", messages, tools }))
+      expect(error).toMatchObject({
+        status: 429,
+        type: "tokens",
+        code: "rate_limit_exceeded",
+        param: "messages",
+      })
+      expect(error.message).toContain("Slow down.")
+      expect(error.headers?.get("retry-after")).toBe("7")
+    },
+  )
+
+  test("describes an error without details by its status", async () => {
+    const { client } = await setUp([{ status: 429, body: '{"detail": "Slow down."}' }])
     const error = await failure(client.chat.completions.create({ model: "m", messages, tools }))
-    expect(error).toMatchObject({ status: 429, type: "rate_limit_error" })
+    expect(error).toMatchObject({ status: 429, type: "rate_limit_error", code: "upstream_error" })
     expect(error.message).toContain("Slow down.")
-    expect(error.headers?.get("retry-after")).toBe("7")
+  })
+
+  test("keeps what the upstream says in the middle of a stream", async () => {
+    const said = { message: "Broken.", type: "engine", code: "engine_failed" }
+    const body = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: "a" } }] })}\n\ndata: ${JSON.stringify({ error: said })}\n\n`
+    const { client } = await setUp([{ body, headers: { "content-type": "text/event-stream" } }])
+    expect(await failure(collect(client, {}))).toMatchObject({ type: "engine", code: "engine_failed" })
   })
 
   test.each([

@@ -252,6 +252,64 @@ describe("tool_choice", () => {
   })
 })
 
+describe("gateway: custom tools", () => {
+  const patch = {
+    type: "custom" as const,
+    custom: {
+      name: "apply_patch",
+      description: "Applies a patch.",
+      format: { type: "grammar" as const, grammar: { syntax: "lark" as const, definition: "start: /.+/" } },
+    },
+  }
+  const text =
+    'Now.\n<tool_call>\n{"name": "apply_patch", "arguments": {"input": "*** \\"a\\"\\n"}}\n</tool_call>'
+
+  test("are offered as functions of one text, and their calls contain the text", async () => {
+    const { client, upstream } = await setUp(() => ({ text, pieceSize: 9 }))
+    const request = { model: "m", messages, tools: [...tools, patch] }
+    const answer = await client.chat.completions.create(request)
+    const [call] = answer.choices[0]?.message.tool_calls ?? []
+    expect(call).toMatchObject({ type: "custom", custom: { name: "apply_patch", input: '*** "a"\n' } })
+    expect(lastBody(upstream).messages[0]?.content).toContain("start: /.+/")
+
+    const stream = await client.chat.completions.create({ ...request, stream: true })
+    const pieces = []
+    for await (const { choices } of stream) pieces.push(...(choices[0]?.delta.tool_calls ?? []))
+    expect(pieces).toMatchObject([
+      { index: 0, type: "custom", custom: { name: "apply_patch", input: "" } },
+      { index: 0, custom: { input: '*** "a"\n' } },
+    ])
+  })
+
+  test("are read from the history, and can be required", async () => {
+    const { client, upstream } = await setUp(() => ({ text }))
+    await client.chat.completions.create({
+      model: "m",
+      tools: [...tools, patch],
+      tool_choice: { type: "custom", custom: { name: "apply_patch" } },
+      messages: [
+        ...messages,
+        {
+          role: "assistant",
+          tool_calls: [{ id: "c1", type: "custom", custom: { name: "apply_patch", input: "*** old" } }],
+        },
+        { role: "tool", tool_call_id: "c1", content: "Applied." },
+      ],
+    })
+    const sent = JSON.stringify(lastBody(upstream).messages)
+    expect(sent).toContain("*** old")
+    expect(sent).toContain('<tool_response name=\\"apply_patch\\">\\nApplied.')
+    expect(sent).toContain("must contain a call of apply_patch")
+  })
+
+  test("several answers to one request are refused before the upstream is asked", async () => {
+    const { client, upstream } = await setUp(() => ({ text }))
+    const error = await failure(client.chat.completions.create({ model: "m", messages, tools, n: 2 }))
+    expect(error).toMatchObject({ status: 400, param: "n" })
+    expect(upstream.requests).toHaveLength(0)
+  })
+})
+
 describe("gateway: policies", () => {
   const native: Reply = { calls: [{ id: "c1", name: "read", arguments: { path: "a" } }], pieceSize: 3 }
 

@@ -310,6 +310,6 @@ describe("gateway: responses", () => {
   test("writes errors like OpenAI's API", async () => {
     const { client } = await start([{ status: 429, text: "Slow down." }])
     const error = await failure(client.responses.create({ model: "m", input: "Go." }))
-    expect(error).toMatchObject({ status: 429, type: "rate_limit_error" })
+    expect(error).toMatchObject({ status: 429, type: "invalid_request_error" })
   })
 })
