@@ -16,6 +16,7 @@ import { isPlainGit, type Proof, proveReadOnly } from "./read-only.ts"
 import { risksOf } from "./risks.ts"
 import type { PlannedCommand, ShellPlan } from "./shell-plan.ts"
 import { suggestPattern } from "./suggest.ts"
+import type { Word } from "./words.ts"
 import { writeChecks } from "./write-checks.ts"
 
 /** The checks of a command text. `commands` contains each command with its `bash` check. */
@@ -71,9 +72,9 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
     const isAllowed = judge(policy, "bash", check.forms, check.options).action === "allow"
     const add = (found: readonly Check[]) => files.push(...(isAllowed ? found.map(coverRead) : found))
     const proof = proofs.get(command)
-    const named = proof?.fromInput
-      ? { ...command, argv: command.argv.filter((word) => !word.fromInput) }
-      : command
+    // The lists and streams of a proved command are judged by their sources.
+    const isKnown = (word: Word) => !(word.fromInput || word.stream || (word.numeric && word.span === "*"))
+    const named = proof ? { ...command, argv: command.argv.filter(isKnown) } : command
     add(await commandFileChecks(named, directories, scope))
     add(codeChecks(command, directories, scope, policy))
     add(deniedTrackedFiles(command, directories, scope, policy))
@@ -103,7 +104,7 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
     }
     add(found)
     // Listed files have plain names, so none of them is an option.
-    if (proof.fromInput)
+    if (proof.fromInput || command.argv.some((word) => word.stream))
       Object.assign(check, { reason: undefined, options: { ...check.options, counts: undefined } })
     if (proof.git && wholeProved) check.hardenedGit = true
     check.proof = {

@@ -41,7 +41,7 @@ export interface Proof {
  */
 export function proveReadOnly(command: PlannedCommand): Proof | undefined {
   const listed = command.wrapper?.input && listedFiles(command.wrapper)
-  const [program, ...words] = listed ? command.argv.map(standIn) : command.argv
+  const [program, ...words] = command.argv.map((word) => standIn(word, command, listed !== undefined))
   if (!program || command.opaque !== undefined || command.assignments) return undefined
   if (command.wrapper && !isPlainWrapper(command.wrapper) && !listed) return undefined
   const name = program.text
@@ -115,9 +115,12 @@ function selectsLines(command: PlannedCommand): boolean {
   )
 }
 
-/** Replaces a word that `xargs` reads by one that stands for any number of file names. */
-function standIn(word: Word): Word {
-  return word.fromInput ? { ...literalWord("listed"), glob: true, fromInput: true } : word
+/** Replaces a word that is known only at run time, if it is known well enough. */
+function standIn(word: Word, { argv: [program] }: PlannedCommand, isListed: boolean): Word {
+  if (word.fromInput && isListed) return { ...literalWord("listed"), glob: true, fromInput: true }
+  if (word.stream) return literalWord("/dev/fd/63")
+  const role = findProgram(program?.text ?? "")?.operands
+  return word.numeric && (role === "text" || role === "names") ? literalWord(word.text) : word
 }
 
 /** Returns the proof of a command that reads listed files. */

@@ -17,6 +17,10 @@ export interface Word {
   tail?: string
   /** Whether the word is an unknown file below a path that another command names. */
   contained?: boolean
+  /** Whether the unknown parts of the word are numbers without a sign. */
+  numeric?: boolean
+  /** Whether the word is a process substitution, which the program reads like a file. */
+  stream?: boolean
   /** Whether the word is a line of the wrapper's standard input. */
   fromInput?: boolean
   /** Whether the word is a glob that means its matches only if their names contain no blanks or wildcards. */
@@ -44,7 +48,9 @@ export interface Binding {
  * binding is known only at run time.
  */
 export function wordOf(node: ShellNode, text: string, bindings?: Bindings): Word {
-  return finish(draftOf(node, text, bindings))
+  const word = finish(draftOf(node, text, bindings))
+  const isInput = node.type === "process_substitution" && /^\s*<\(/.test(text.slice(node.start, node.end))
+  return isInput ? { ...word, stream: true } : word
 }
 
 /** Returns the value of a loop variable for one word of the loop. Undefined if it is known only at run time. */
@@ -94,6 +100,7 @@ function finish(draft: Draft): Word {
     word.tail = text.slice(draft.baseLength ?? 0)
   }
   if (draft.problem !== undefined) word.problem = draft.problem
+  if (word.dynamic && !brace && draft.unknowns === draft.numbers && draft.unknowns > 0) word.numeric = true
   if (glob && draft.bound !== undefined && draft.bound !== text) word.derived = true
   // The names of the files are known only for a word that consists of the variable.
   if (glob && draft.unquoted && word.derived) Object.assign(word, { dynamic: true, splits: true, span: "*" })
@@ -130,7 +137,16 @@ function spanOf(text: string, mask: string): string {
 
 /** Builds the draft of a word. Never throws. */
 export function draftOf(node: ShellNode, text: string, bindings?: Bindings): Draft {
-  const draft: Draft = { text: "", mask: "", dynamic: false, splits: false, substitutions: [], bindings }
+  const draft: Draft = {
+    text: "",
+    mask: "",
+    dynamic: false,
+    splits: false,
+    substitutions: [],
+    bindings,
+    unknowns: 0,
+    numbers: 0,
+  }
   read(node, text, draft, false)
   return draft
 }
@@ -152,6 +168,9 @@ export interface Draft {
   unquoted?: boolean
   /** The value of such a variable. */
   bound?: string
+  /** Number of unknown parts, and how many of them are numbers without a sign. */
+  unknowns: number
+  numbers: number
   bindings?: Bindings
 }
 
@@ -190,8 +209,13 @@ function read(node: ShellNode, text: string, draft: Draft, inQuotes: boolean): v
       if (node.children.length === 0) addUnquoted(draft, source)
       else addUnknown(draft, node, source, inQuotes)
       break
+    case "arithmetic_expansion":
+      draft.problem ??= arithmeticProblem(source)
+      if (source.includes("-")) addUnknown(draft, node, source.trimStart(), inQuotes)
+      else addNumber(draft, node, source.trimStart())
+      break
     default: {
-      const problem = unknownProblem(node.type, source)
+      const problem = unknownProblem(node.type)
       if (problem !== undefined) draft.problem ??= problem
 
       addUnknown(draft, node, source.trimStart(), inQuotes)
@@ -200,8 +224,7 @@ function read(node: ShellNode, text: string, draft: Draft, inQuotes: boolean): v
 }
 
 /** Returns why a part whose value is known only at run time cannot be analyzed. Returns undefined if it can. */
-function unknownProblem(type: string, source: string): string | undefined {
-  if (type === "arithmetic_expansion") return arithmeticProblem(source)
+function unknownProblem(type: string): string | undefined {
   const known = [
     "command_substitution",
     "process_substitution",
@@ -267,10 +290,16 @@ function addAnsi(draft: Draft, source: string): void {
 
 function addUnknown(draft: Draft, node: ShellNode, source: string, inQuotes: boolean): void {
   collect(node, draft.substitutions)
+  draft.unknowns += 1
   draft.text += source
   draft.mask += unknown.repeat(source.length)
   draft.dynamic = true
   if (!inQuotes) draft.splits = true
+}
+
+function addNumber(draft: Draft, node: ShellNode, source: string): void {
+  draft.numbers += 1
+  addUnknown(draft, node, source, true)
 }
 
 function addExpansion(
@@ -284,9 +313,8 @@ function addExpansion(
     addQuoted(draft, source)
     return
   }
-  // Always a number: nothing that a shell or a program interprets.
   if (/^\$(?:[?#]|\{[?#]\})$/.test(source)) {
-    addQuoted(draft, source)
+    addNumber(draft, node, source)
     return
   }
   const bound = draft.bindings?.get(/^\$\{?(\w+)\}?$/.exec(source)?.[1] ?? "")

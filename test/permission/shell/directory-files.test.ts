@@ -39,7 +39,7 @@ test("returns at most ten files", async () => {
   expect(await secrets(true)).toHaveLength(10)
 })
 
-test("judges no file of a directory with too many entries", async () => {
+test("judges no file of a directory with too many entries", { timeout: 120_000 }, async () => {
   for (let index = 0; index < 11; index++)
     for (let file = 0; file < 1_000; file++) put(`d${index}/${file === 7 ? "secret" : file}`)
   let judged = 0

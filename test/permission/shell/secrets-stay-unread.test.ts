@@ -175,5 +175,5 @@ test("allows no loop and no list of files that prints a secret, in any installed
     }),
     { numRuns: Number(process.env.RUNS ?? 600) },
   )
-  expect(ran).toBeGreaterThan(50)
+  expect(ran).toBeGreaterThan(10)
 })

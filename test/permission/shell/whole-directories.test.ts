@@ -80,7 +80,7 @@ describe("hidden files", () => {
   )
 })
 
-test("asks for a directory with too many entries, and says why", async () => {
+test("asks for a directory with too many entries, and says why", { timeout: 120_000 }, async () => {
   const worktree = createWorktree()
   const many = join(worktree, "many")
   mkdirSync(many)

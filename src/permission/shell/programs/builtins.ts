@@ -2,7 +2,7 @@ import type { ProgramTable } from "../program.ts"
 
 /** Shell builtins. */
 export const builtins: ProgramTable = [
-  ["true false", { operands: "text", readOnly: "" }],
+  ["true false exit return break continue", { operands: "text", readOnly: "" }],
   ["echo", { operands: "text", readOnly: "-n -e -E" }],
   [
     "printf",
