@@ -13,8 +13,8 @@ import { readRules } from "./rules.ts"
 export interface PermissionCase {
   /** Line number of the case, starting at 1. */
   line: number
-  /** Rules of the user, which follow the defaults. */
-  rules: Ruleset
+  /** Rules of the user, which follow the defaults. `effective` means the rules that apply in the directory. */
+  rules: Ruleset | "effective"
   permission: string
   patterns: string[]
   expect: Action | "!allow"
@@ -50,11 +50,26 @@ export async function readPermissionCases(text: string, file: string): Promise<P
   return cases
 }
 
-/** Evaluates a case in the same way as a call. `otherwise` is the worktree of a case without `cwd`. */
+/** Settings of {@link runPermissionCase}. */
+export interface CaseSettings {
+  /** Worktree of a case without `cwd`. */
+  otherwise: string
+  home: string
+  /** Explains the decision of the effective rules. Required for a case with effective rules. */
+  effective?(request: { permission: string; patterns: string[] }): Promise<Explanation>
+}
+
+/** Evaluates a case in the same way as a call. */
 export async function runPermissionCase(
   { rules, permission, patterns, expect, cwd }: PermissionCase,
-  { otherwise, home }: { otherwise: string; home: string },
+  { otherwise, home, effective }: CaseSettings,
 ): Promise<CaseResult> {
+  const meets = (action: Action) => (expect === "!allow" ? action !== "allow" : action === expect)
+  if (rules === "effective") {
+    if (!effective) throw new TypeError("A case with effective rules needs the rules of a directory.")
+    const explanation = await effective({ permission, patterns })
+    return meets(explanation.verdict) ? { passed: true } : { passed: false, explanation }
+  }
   const directory = cwd ?? otherwise
   const policy = {
     layers: [
@@ -65,7 +80,7 @@ export async function runPermissionCase(
   const scope: Scope = { directory, worktree: directory, policy: () => policy, own: [] }
   const request: PermissionAsk = { permission, patterns }
   const { action } = await checkRequest(request, scope, home)
-  if (expect === "!allow" ? action !== "allow" : action === expect) return { passed: true }
+  if (meets(action)) return { passed: true }
   return { passed: false, explanation: await explainRequest(request, scope, home) }
 }
 
@@ -77,9 +92,12 @@ function readCase(source: string, at: { file: string; line: number }, parse: Par
   const tree = readLine(source, at, parse)
 
   const section = entryOf(tree, "rules")
-  const found = section ? readRules(section.value, "rules") : { rules: [], problems: [] }
+  const effective = textAt(tree, "rules") === "effective"
+  const found = section && !effective ? readRules(section.value, "rules") : { rules: [], problems: [] }
   if (!section)
-    fail('"rules" is missing: write the rules as under `permission` in a config file, or {} for none.')
+    fail(
+      '"rules" is missing: write the rules as under `permission` in a config file, {} for none, or "effective" for the rules of the directory.',
+    )
   for (const problem of found.problems) fail(problem.text, problem.position.column)
 
   const permission = textAt(tree, "permission")
@@ -90,12 +108,13 @@ function readCase(source: string, at: { file: string; line: number }, parse: Par
   if (!expect) fail(`"expect" must be one of ${expectations.join(", ")}.`)
   const cwd = textAt(tree, "cwd")
   if (entryOf(tree, "cwd") && !isAbsolute(cwd ?? "")) fail('"cwd" must be an absolute path.')
+  if (effective && cwd !== undefined) fail('"cwd" cannot be combined with effective rules. Use --dir.')
   if (problems.length > 0 || !expect) throw new ConfigError(problems)
 
   const note = textAt(tree, "note")
   return {
     line: at.line,
-    rules: found.rules.map((rule) => ({ ...rule, source: at })),
+    rules: effective ? "effective" : found.rules.map((rule) => ({ ...rule, source: at })),
     permission: permission ?? "",
     patterns,
     expect,

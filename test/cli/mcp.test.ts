@@ -50,15 +50,27 @@ test("starts the servers of a project once it is trusted", async () => {
 describe("mcp add", () => {
   const command = everything.command[0] ?? ""
 
-  test("writes a server into the project's config, which applies once it is trusted", async () => {
+  test("writes a server into the project's config, which stays trusted", async () => {
     const machine = await createMachine()
     const added = await machine.run(["mcp", "add", "everything", "--env", "A=b=c", "--", command, "stdio"])
     expect(added).toMatchObject({ code: 0, stderr: "" })
-    expect(added.stdout).toContain("To use it, trust the project")
+    expect(added.stdout).not.toContain("trust")
     expect(JSON.parse(await readFile(machine.project.path("tackle.json"), "utf8"))).toEqual({
       mcp: { everything: { type: "local", command: [command, "stdio"], environment: { A: "b=c" } } },
     })
-    expect((await machine.run(["mcp", "list", "--trust"])).stdout).toMatch(/^everything {2}connected/)
+    const listed = await machine.run(["mcp", "list"])
+    expect(listed).toMatchObject({ stdout: expect.stringMatching(/^everything {2}connected/), stderr: "" })
+  })
+
+  test("does not trust a config that was not trusted before", async () => {
+    const machine = await createMachine({ files: { "tackle.json": '{ "permission": { "bash": "allow" } }' } })
+    const added = await machine.run(["mcp", "add", "everything", "--", command, "stdio"])
+    expect(added.stdout).toContain("To use it, trust the project: tackle trust\n")
+    expect((await machine.run(["mcp", "list"])).stderr).toContain("tackle.json: ")
+    await machine.run(["trust", "--yes"])
+    const again = await machine.run(["mcp", "add", "second", "https://tickets.example.com/mcp"])
+    expect(again.stdout).not.toContain("trust")
+    expect((await machine.run(["trust", "--list", "--format", "json"])).stdout).toContain('"trusted":true')
   })
 
   test("keeps the existing content with its comments, and never replaces a server", async () => {

@@ -198,6 +198,32 @@ test("prefers the agent rules of the environment to those of a project", async (
 })
 
 describe("permission test", () => {
+  test("tests the rules that apply in the directory", async () => {
+    const cases = [
+      { rules: "effective", permission: "bash", pattern: "npm test", expect: "allow" },
+      { rules: "effective", permission: "bash", pattern: "npm publish", expect: "deny" },
+      { rules: {}, permission: "bash", pattern: "npm test", expect: "ask" },
+    ]
+    const machine = await createMachine({
+      files: {
+        "tackle.json": '{ "permission": { "bash": { "npm publish": "deny" } } }',
+        "c.jsonl": cases.map((entry) => JSON.stringify(entry)).join("\n"),
+        "bad.jsonl": JSON.stringify({ ...cases[0], cwd: "/w" }),
+      },
+      config: { permission: { bash: { "npm test": "allow" } } },
+    })
+    expect(await machine.run(["permission", "test", "c.jsonl"])).toMatchObject({
+      code: 0,
+      stdout: "3 passed, 0 failed\n",
+    })
+    const bad = await machine.run(["permission", "test", "bad.jsonl"])
+    expect(bad).toMatchObject({ code: 2, stderr: expect.stringContaining('"cwd" cannot be combined') })
+    await machine.project.write("c.jsonl", JSON.stringify({ ...cases[0], expect: "deny" }))
+    const failed = await machine.run(["permission", "test", "c.jsonl"])
+    expect(failed.code).toBe(1)
+    expect(failed.stdout).toContain("c.jsonl:1: expected deny, got allow: bash")
+  })
+
   const line = (change: Record<string, unknown>) =>
     JSON.stringify({
       rules: { bash: { "rm *": "deny" } },

@@ -22,6 +22,7 @@ import { atTerminal, question } from "../process/question.ts"
 import { printHint, printJson, printLine } from "../process/stdout.ts"
 import { oneLine, visible } from "../view/visible.ts"
 import { openTackle } from "../workspace/engine.ts"
+import { keepTrust } from "../workspace/recheck-trust.ts"
 import { customTools, knownPermissions, ruleOrigin } from "../workspace/rules.ts"
 import { type FormatFlags, openWorkspace, type Workspace } from "../workspace/workspace.ts"
 import { formatFlag, positive, projectFlags } from "./flags.ts"
@@ -232,11 +233,12 @@ export async function createAgent(given: string | undefined, flags: AgentCreateF
   if (problems.length > 0) throw new ConfigError(problems)
   if (!flags.user) checkInside(directory, workspace.worktree)
   write(file, content)
+  const trusted = flags.user || (await keepTrust(workspace, file))
 
   if (flags.format === "json") return printJson({ name, file, scope })
   const shown = wholeName(displayPath(file, workspace.worktree))
   printLine(`Wrote ${shown}.`)
-  if (!flags.user) printHint(`To use it, trust it: tackle trust ${shown}`)
+  if (!trusted) printHint(`To use it, trust it: tackle trust ${shown}`)
 }
 
 function checkName(name: string, { config }: Workspace): void {

@@ -15,6 +15,7 @@ import { printHint, printJson, printLine } from "../process/stdout.ts"
 import { createLiveRegion } from "../view/live-region.ts"
 import { oneLine, visible, wrapped } from "../view/visible.ts"
 import { openTackle } from "../workspace/engine.ts"
+import { keepTrust } from "../workspace/recheck-trust.ts"
 import {
   type FormatFlags,
   openWorkspace,
@@ -160,7 +161,8 @@ export async function addMcpServer(id: string, command: string[], flags: AddServ
   if (!parsed.success) throw new UsageError(`Invalid MCP server: ${parsed.error.issues[0]?.message}`)
   const path = await addServer(workspace, flags.user ? "user" : "project", [id, server])
   printLine(`Added ${visible(id)} to ${path}.`)
-  if (!flags.user) printHint("To use it, trust the project: tackle trust")
+  if (!flags.user && !(await keepTrust(workspace, path)))
+    printHint("To use it, trust the project: tackle trust")
 }
 
 /** Runs `tackle mcp auth <id>`, which signs in on the server's page and stores the tokens. */

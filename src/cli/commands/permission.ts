@@ -1,7 +1,12 @@
 import { readFileSync } from "node:fs"
 import { resolve } from "node:path"
 import type { Command } from "commander"
-import { type PermissionCase, readPermissionCases, runPermissionCase } from "../../config/permission-cases.ts"
+import {
+  type CaseSettings,
+  type PermissionCase,
+  readPermissionCases,
+  runPermissionCase,
+} from "../../config/permission-cases.ts"
 import type { Tackle } from "../../engine/tackle.ts"
 import { type ExplainedRule, type Explanation, joinExplanations } from "../../permission/explain.ts"
 import type { PermissionAsk } from "../../permission/request.ts"
@@ -101,9 +106,15 @@ export async function testPermissions(files: string[], flags: WorkspaceFlags): P
   let [passed, failed] = [0, 0]
   const read: { file: string; cases: PermissionCase[] }[] = []
   for (const file of files) read.push({ file, cases: await readPermissionCases(readText(file), file) })
+  const isEffective = read.some(({ cases }) => cases.some(({ rules }) => rules === "effective"))
+  await using rules = isEffective ? await openRules(flags) : undefined
+  const settings: CaseSettings = {
+    ...{ otherwise, home: homeDirectory() },
+    effective: rules?.explain,
+  }
   for (const { file, cases } of read) {
     for (const entry of cases) {
-      const result = await runPermissionCase(entry, { otherwise, home: homeDirectory() })
+      const result = await runPermissionCase(entry, settings)
       if (result.passed) passed += 1
       else {
         failed += 1
@@ -113,6 +124,16 @@ export async function testPermissions(files: string[], flags: WorkspaceFlags): P
   }
   printLine(`${passed} passed, ${failed} failed`)
   if (failed > 0) process.exitCode = exitCode.failed
+}
+
+/** Opens the rules that apply in the directory. */
+async function openRules(flags: WorkspaceFlags) {
+  const tackle = await openTackle(await openWorkspace(flags), {})
+  return {
+    explain: (request: PermissionAsk) =>
+      explainAll(askedBy(request, { directory: tackle.directory, note: warn }), (ask) => tackle.explain(ask)),
+    [Symbol.asyncDispose]: () => tackle.close(),
+  }
 }
 
 /** Runs `tackle permission list`, which lists the "always" grants of this project. */

@@ -2,6 +2,7 @@ import { projectTrustItems } from "../../config/project-trust-items.ts"
 import { dataPaths } from "../../engine/data-directory.ts"
 import { openTrust } from "../../permission/trust.ts"
 import type { FoundItem, TrustItem } from "../../permission/trust-items.ts"
+import { realPath, resolvePath } from "../../util/paths.ts"
 import { warn } from "../process/notice.ts"
 import type { Workspace } from "./workspace.ts"
 
@@ -48,6 +49,20 @@ export async function recheckTrust(
     })),
     isTrusted,
   }
+}
+
+/**
+ * Trusts a file of the project that this command has written for the user, if it was trusted before or is new. Returns
+ * whether the file is trusted now. Its items that were not trusted before stay untrusted.
+ */
+export async function keepTrust(workspace: Workspace, file: string): Promise<boolean> {
+  const { trust, worktree, items } = workspace
+  const isFile = ({ path }: FoundItem) => realPath(resolvePath(path, worktree)) === realPath(file)
+  const before = items.filter(isFile)
+  if (before.some((item) => trust.state(worktree, item) !== "trusted")) return false
+  const written = (await projectTrustItems(workspace)).filter(isFile)
+  if (written.length > 0) trust.trust(worktree, written)
+  return true
 }
 
 /** Returns the beginning of a message about the item. */
