@@ -59,7 +59,8 @@ async function wordChecks(each: WrittenWord, context: WriteContext): Promise<Che
     const edits = fileChecks("edit", path, scope).filter(({ permission }) => permission === "edit")
     checks.push(
       ...edits.filter(
-        ({ forms, protection }) => protection || judge(policy, "edit", forms).action === "deny",
+        ({ forms, options: { denyForms }, protection }) =>
+          protection || judge(policy, "edit", forms, { denyForms }).action === "deny",
       ),
     )
     if (denies && changesBelow(path, each, context)) checks.push(...(await belowChecks(path, context)))

@@ -61,7 +61,7 @@ const merged = new WeakMap<Program, Program>()
 function withAction(program: Program, action: Program): Program {
   const known = merged.get(action)
   if (known) return known
-  const { actions: _, ...rest } = program
+  const { actions: _, subcommands: __, ...rest } = program
   const entry = { ...rest, ...action }
   merged.set(action, entry)
   return entry
@@ -229,7 +229,12 @@ function byTool(words: readonly Word[], isCommand: boolean): WrittenWord[] {
   const names = words.map(({ text }) => basename(/^(?:@[^/]+\/)?([^@]*)/.exec(text)?.[1] ?? text))
   const at = names.findIndex((name) => isFormatter(name) || (isCommand && isBuildTool(name)))
   const program = findProgram(names[at] ?? "")
-  if (program) return writtenBy(program, words.slice(at + 1))
+  if (program) {
+    const rest = words.slice(at + 1)
+    const separator = rest.findIndex(({ text }) => text === "--")
+    // `npm exec` removes the first `--`.
+    return writtenBy(program, separator === -1 ? rest : rest.toSpliced(separator, 1))
+  }
   return isCommand ? uncertainWords(words) : []
 }
 
@@ -247,7 +252,10 @@ function isModelled(name: string, program: Program): boolean {
 
 /** Returns the words without the script that an interpreter runs. */
 function argumentsOf({ stopsAtOperand }: Program, words: readonly Word[]): readonly Word[] {
-  const script = stopsAtOperand ? words.find(({ text }) => !text.startsWith("-")) : undefined
+  // A word after an option may be its value.
+  const isScript = ({ text }: Word, index: number) =>
+    !text.startsWith("-") && !words[index - 1]?.text.startsWith("-")
+  const script = stopsAtOperand ? words.find(isScript) : undefined
   return words.filter((word) => word !== script)
 }
 

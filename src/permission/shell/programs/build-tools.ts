@@ -22,6 +22,7 @@ const npm: Program = {
   risks:
     "--script-shell --shell --node-options --userconfig --globalconfig --git --editor --viewer --browser --init-module -c|--call --onload-script --node-gyp --logs-dir --config.*",
   targets: "--pack-destination",
+  actions: { create: { operands: "changes" }, init: { operands: "changes" } },
   valued: "-w -F -C",
   harmless: "--global --config --shell-emulator",
   runsAfter: "exec|x|dlx",
@@ -103,7 +104,7 @@ export const buildTools: ProgramTable = [
     {
       writes: "--log --log-file --report",
       risks: "--python --config-settings",
-      targets: "-t|--target -d|--dest",
+      targets: "-t|--target -d|--dest -w|--wheel-dir",
       valued: "-r -c -e -i -f",
       remember: 2,
     },
@@ -147,8 +148,10 @@ export const buildTools: ProgramTable = [
   [
     "tsc",
     {
-      writes: "--outFile --generateTrace --generateCpuProfile --tsBuildInfoFile",
-      targets: "--outDir --declarationDir",
+      writes:
+        "-outFile|--outFile -generateTrace|--generateTrace -generateCpuProfile|--generateCpuProfile -tsBuildInfoFile|--tsBuildInfoFile",
+      targets: "-outDir|--outDir -declarationDir|--declarationDir",
+      singleDash: true,
       whole: true,
     },
   ],
@@ -158,10 +161,17 @@ export const buildTools: ProgramTable = [
   ["rustup", { runsAfter: "run", remember: 2, exact: "default override set toolchain" }],
   ["nix", { runsAfter: "-c|--command|--run|run", remember: 2 }],
   ["bundle", { runsAfter: "exec|run", remember: 2, longer: "exec" }],
-  ["just apt apt-get dnf sbt turbo nx", { remember: 2 }],
+  ["just apt apt-get dnf sbt turbo", { remember: 2 }],
+  [
+    "nx",
+    {
+      actions: { format: { spreads: { tracked: true } }, "format:write": { spreads: { tracked: true } } },
+      remember: 2,
+    },
+  ],
   ["brew", { remember: 2, exact: "tap services" }],
   ["systemctl", { remember: 2, exact: "edit enable link set-environment" }],
-  ["rails", { remember: 2, exact: "runner r c dbconsole db" }],
+  ["rails", { actions: { new: { operands: "changes" } }, remember: 2, exact: "runner r c dbconsole db" }],
   ["stack cabal", { remember: 2, exact: "runghc runhaskell ghci ghc user-config" }],
   ["nvm corepack", { remember: 2, exact: "enable use run" }],
   [

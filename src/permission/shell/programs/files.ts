@@ -185,6 +185,27 @@ export const filePrograms: ProgramTable = [
       risks: "-T|--test -TT|--unzip-command",
       directories: { followsUnless: /^-(?:[A-Za-z]*y|-sy)/ },
       operands: "first",
+      rewrites: "-m|--move",
+    },
+  ],
+  [
+    "jar",
+    {
+      leadingBundle: true,
+      targets: "-f|--file",
+      into: "-C|--dir",
+      spreads: { with: "-x|--extract" },
+      dryRun: "-t|--list",
+    },
+  ],
+  [
+    "unrar rar",
+    {
+      actions: {
+        a: { operands: "first" },
+        e: { operands: "copies", spreads: {} },
+        x: { operands: "copies", spreads: {} },
+      },
     },
   ],
   ["unzip", { risks: "-:", into: "-d", spreads: { anywhere: "-:" }, dryRun: "-l -p -t -v -z -Z -c" }],

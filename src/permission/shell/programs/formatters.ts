@@ -6,9 +6,18 @@ const inPlace: Program = { rewrites: "-i|--in-place|--inplace" }
 const byDefault: Program = { operands: "changes" }
 const wholeProject: Program = { operands: "changes", spreads: { unlessOperands: true } }
 
-/** Programs that rewrite source files. Linters and formatters that run project code are in `build-tools.ts`. */
+/** Programs that rewrite or remove source files. Linters and formatters that run project code are in `build-tools.ts`. */
 export const formatters: ProgramTable = [
-  ["gofmt gofumpt goimports gci golines shfmt", withWrite],
+  ["gofmt gofumpt goimports gci golines shfmt 2to3 futurize", withWrite],
+  ["rimraf del-cli trash trash-put fastmod codemod", byDefault],
+  ["csharpier", wholeProject],
+  ["gleam", { actions: { format: { ...wholeProject, dryRun: "--check" } } }],
+  ["crystal", { actions: { "tool format": { ...wholeProject, dryRun: "--check" } } }],
+  ["comby", { singleDash: true, spreads: { with: "-i -in-place" } }],
+  [
+    "ast-grep sg",
+    { rewrites: "-U|--update-all -i|--interactive", valued: "-p -r -l --pattern --rewrite --lang" },
+  ],
   ["codespell typos", { rewrites: "-w|--write-changes" }],
   ["black pyink darker", { ...byDefault, dryRun: "--check --diff" }],
   ["isort", { ...byDefault, dryRun: "-c|--check|--check-only --diff" }],

@@ -58,6 +58,10 @@ export const interpreters: ProgramTable = [
       operand: notData,
       subcommands: {},
       riskySubcommands: "eval repl",
+      actions: {
+        fmt: { operands: "changes", spreads: { unlessOperands: true }, dryRun: "--check" },
+        lint: { rewrites: "--fix" },
+      },
       input: { unless: "-V --version -h --help", after: "run serve test bench" },
       remember: 2,
       exact: "run serve install",
