@@ -159,7 +159,9 @@ export function createRegistry(options: {
     try {
       const tool = await prepare(entry, scope)
       const { providers } = tool.definition
-      if (reason === undefined && providers && scope.model && !providers.includes(scope.model.providerID)) {
+      // Model objects of the AI SDK have names such as `openai.responses`.
+      const named = scope.model && [scope.model.providerID, scope.model.providerID.split(".", 1)[0] ?? ""]
+      if (reason === undefined && providers && named && !named.some((id) => providers.includes(id))) {
         reason = `only for models of ${providers.join(", ")}`
       }
       return { tool, reason }

@@ -51,6 +51,14 @@ test.for([
   expect(JSON.parse(body)).toMatchObject({ prompt_cache_key: sessionID })
 })
 
+test("a model object gets the tools of its provider", async () => {
+  const only = (id: string, provider: string) => tool(id, async () => "", { providers: [provider] })
+  const tools = [photo, only("for_openai", "openai"), only("for_anthropic", "anthropic")]
+  const { body } = await secondRequest((url) => openai(url).responses("gpt-5"), { tools })
+  expect(body).toContain("for_openai")
+  expect(body).not.toContain("for_anthropic")
+})
+
 test("an Anthropic model object gets images and cache marks", async () => {
   const { body } = await secondRequest((baseURL) =>
     createAnthropic({ baseURL, apiKey: "k" })("claude-sonnet-4-5"),
