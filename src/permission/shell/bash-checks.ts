@@ -71,7 +71,7 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
     commands.push({ command, check })
     const isAllowed = judge(policy, "bash", check.forms, check.options).action === "allow"
     const add = (found: readonly Check[]) => files.push(...(isAllowed ? found.map(coverRead) : found))
-    const proof = proofs.get(command)
+    const proof = wholeProved || !mayBeSplit(command) ? proofs.get(command) : undefined
     // The lists and streams of a proved command are judged by their sources.
     const isKnown = (word: Word) => !(word.fromInput || word.stream || (word.numeric && word.span === "*"))
     const named = proof ? { ...command, argv: command.argv.filter(isKnown) } : command
@@ -83,9 +83,6 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
       add(await writeChecks(command, directories, scope, policy))
       continue
     }
-    // Other commands could create files whose names are split into several words.
-    const splits = proof.fromInput || command.argv.some((word) => word.unquoted)
-    if (splits && !wholeProved) continue
     const canRunGit = () =>
       (wholeProved || besideOthers) && isPlainRepository(directories, wholeProved ? "reading" : "plain")
     if (proof.git && !canRunGit()) continue
@@ -99,6 +96,7 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
       ? await wholeReadChecks({ words: proof.files, reading, directories, scope, policy })
       : []
     if (!found) {
+      add(await commandFileChecks(command, directories, scope))
       check.reason ??= `the files that it reads are unknown, because its directory is unknown or contains more than ${maxEntries} entries or unusual names`
       continue
     }
@@ -126,6 +124,11 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
 
 function isUnderstood({ opaque, garbled }: ShellPlan): boolean {
   return opaque === undefined && !garbled
+}
+
+/** Returns true if other commands could create files whose names are split into several words. */
+function mayBeSplit({ argv }: PlannedCommand): boolean {
+  return argv.some((word) => word.fromInput || word.unquoted)
 }
 
 function commandCheck(command: PlannedCommand, { forms, options, reason }: CommandForms): Check {

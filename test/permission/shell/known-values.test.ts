@@ -142,6 +142,13 @@ describe("files that xargs reads from a list", () => {
     expect(await actionFor("find . -name '*.md' | xargs cat")).toBe("allow")
   })
 
+  it("ask for unknown files even if a rule allows the command", async () => {
+    const rules = allow("find *", "cat *", "touch *")
+    expect(await actionOf("find odd -name '*.ts' | xargs cat", rules)).toBe("ask")
+    expect(await actionOf("touch x; find src -name '*.ts' | xargs cat", rules)).toBe("ask")
+    expect(await actionOf("find src -name '*.ts' | xargs cat", rules)).toBe("allow")
+  })
+
   it("are denied by a rule for reading", async () => {
     const rules = { read: { "src/b.ts": "deny" } } as const
     expect(await actionOf("find src -name '*.ts' | xargs cat", rules)).toBe("deny")
