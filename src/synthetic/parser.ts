@@ -167,6 +167,8 @@ function* scan({ source, tools, openings, output, quotations }: Scan): Reading<v
       output.release()
       source.position = start
       emitText(start + 1)
+    } else if (step.value === "mark" && source.ended) {
+      output.mark(text)
     } else if (isExample || (step.value === "calls" && quotations.contain(text))) {
       output.release()
       context.passExample(text)

@@ -24,6 +24,7 @@ const tags: readonly Tag[] = [
   // MiniMax, Seed, OLMo, DeepSeek since 3.2, clients with their own prompts
   ...[
     "function_calls",
+    "antml:function_calls",
     "tool_use",
     "minimax:tool_call",
     "seed:tool_call",
@@ -157,6 +158,8 @@ function argumentPairs(closing: string): ParameterForm {
 function* readUnknown(context: ReadContext, { closing, onlyCalls }: Tag): Reading<"calls" | "text" | "mark"> {
   const { source, sink } = context
   const space = yield* takeWhile(source, /\s*/y)
+  // The tag surrounds calls with their own tags.
+  for (const { opening } of tags) if (yield* sees(source, opening)) return "mark"
   if (context.followsCall && (yield* charAt(source)) === "") return "mark"
   if (!onlyCalls || !context.atLineStart || /^[ \t]/.test(space)) return "text"
   const body = yield* takeUntil(source, closing)

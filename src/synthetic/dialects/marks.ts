@@ -18,6 +18,8 @@ interface MarkedCall {
   isWord?: boolean
   /** True if the opening is dropped when no call follows. */
   isMark?: boolean
+  /** Matches an opening, with the text after it, that is dropped. */
+  dropped?: RegExp
 }
 
 const markedCalls: readonly MarkedCall[] = [
@@ -39,10 +41,12 @@ const markedCalls: readonly MarkedCall[] = [
   },
   // gpt-oss: the recipient comes before or after the channel, on any channel
   {
-    openings: ["<|start|>assistant", "<|channel|>commentary", "<|channel|>analysis"],
+    openings: ["<|start|>assistant", "<|channel|>commentary", "<|channel|>analysis", "<|channel|>final"],
     header:
       /^(?:<\|(?:channel|constrain)\|>|[\w ?])*? ?to=(?:functions\.)?([\w-]+)(?:<\|(?:channel|constrain)\|>|[\w\s])*<\|message\|>\s*/,
     ends: ["<|call|>", "<|end|>"],
+    // The channel of the answer itself
+    dropped: /^(?:<\|start\|>assistant)?<\|channel\|>final ?(?:<\|constrain\|>\w+)?<\|message\|>/,
   },
   // Functionary
   { openings: [">>>"], header: /^([\w-]+)\n/, ends: [], exactName: true },
@@ -84,6 +88,13 @@ function* readForms(context: ReadContext, forms: readonly MarkedCall[]): Reading
     if (yield* readMarked(context, name, ends)) return "calls"
   }
   source.position = start
+  const opening = source.text.slice(context.start, start)
+  for (const { dropped } of forms) {
+    const found = dropped?.exec(opening + text)?.[0]
+    if (found === undefined) continue
+    source.position = context.start + found.length
+    return "mark"
+  }
   return forms.some(({ isMark }) => isMark) ? "mark" : "text"
 }
 
@@ -175,7 +186,13 @@ const marksAfter = [
 ]
 
 /** Marks that begin a tool result. Any result in an answer is invented by the model. */
-const results = ["<tool_response", "<|tool_response>", "<|observation|>", "<｜tool▁outputs▁begin｜>"]
+const results = [
+  "<tool_response",
+  "<function_results>",
+  "<|tool_response>",
+  "<|observation|>",
+  "<｜tool▁outputs▁begin｜>",
+]
 
 /** Openings of marks around calls, which are dropped. */
 export const surroundingMarks: readonly Opening[] = [
@@ -183,6 +200,7 @@ export const surroundingMarks: readonly Opening[] = [
   ...[...new Set(marksAfter)].map((literal) =>
     mark(literal, ({ afterCall, followsCall, atLineStart }) => followsCall || (afterCall && atLineStart)),
   ),
+  ...["<|return|>", "<|end|>"].map(lastMark),
   ...results.map((literal) => result(literal, true, ({ afterCall }) => afterCall)),
   // Can be ordinary text
   result("Observation:", false, ({ followsCall }) => followsCall),
@@ -196,6 +214,18 @@ function mark(literal: string, isMark: (context: ReadContext) => boolean): Openi
     // biome-ignore lint/correctness/useYield: the result is known at once
     *read(context) {
       return isMark(context) ? "mark" : "text"
+    },
+  }
+}
+
+/** Returns an opening that drops the literal at the end of the answer. */
+function lastMark(literal: string): Opening {
+  return {
+    literal,
+    explicit: true,
+    *read({ source }) {
+      yield* takeWhile(source, /\s*/y)
+      return (yield* charAt(source)) === "" ? "mark" : "text"
     },
   }
 }

@@ -22,9 +22,10 @@ const forms: readonly ElementForm[] = [
     ends: ["</function>", "</tool_call>"],
   },
   { opening: "<function name=", parameter: "<param name=", parameterEnd: "</param>", ends: ["</function>"] },
-  // MiniMax, DeepSeek since 3.2, Step
+  // Claude, MiniMax, DeepSeek since 3.2, Step
   ...[
     ["", ""],
+    ["", "antml:"],
     ["", "｜DSML｜"],
     ["<｜tool_call_begin｜>function<｜tool_sep｜>", "steptml:"],
   ].map(
@@ -37,12 +38,32 @@ const forms: readonly ElementForm[] = [
   ),
 ]
 
-/** Openings of calls that are elements. */
-export const elementOpenings: readonly Opening[] = forms.map((form) => ({
-  literal: form.opening,
+/** Claude 2's element, which contains the name and the parameters as elements. */
+const namelessInvoke: Opening = {
+  literal: "<invoke>",
   explicit: true,
-  read: (context) => readElement(context, form),
-}))
+  *read(context) {
+    const { source, tools } = context
+    yield* skipSpace(source)
+    if (!(yield* takes(source, "<tool_name>"))) return "text"
+    const tool = tools.get((yield* takeWhile(source, /[\w\s.:-]*/y)).trim())
+    if (tool === undefined || !(yield* takes(source, "</tool_name>"))) return "text"
+    yield* takeAll(source, ["<parameters>"])
+    return yield* readNamedParameters(context, tool, ["</parameters>", "</invoke>"])
+  },
+}
+
+/** Openings of calls that are elements. */
+export const elementOpenings: readonly Opening[] = [
+  namelessInvoke,
+  ...forms.map(
+    (form): Opening => ({
+      literal: form.opening,
+      explicit: true,
+      read: (context) => readElement(context, form),
+    }),
+  ),
+]
 
 /** Reads an element if one comes next. Returns true if the element is a call. */
 export function* takeElement(context: ReadContext): Reading<boolean> {
@@ -65,7 +86,10 @@ function* readElement(context: ReadContext, form: ElementForm): Reading<"calls" 
     yield* takeAll(source, [end, end.replace("/", "")])
     return "calls"
   }
-  if (!(yield* sees(source, form.parameter)) && !(yield* sees(source, end))) return "text"
+  const tool = context.tools.get(name)
+  const begins = (yield* sees(source, form.parameter)) || (yield* sees(source, end))
+  if (!begins && tool !== undefined) return yield* readNamedParameters(context, tool, [end])
+  if (!begins) return "text"
   yield* readParameters(context, name, parametersOf(form))
   return "calls"
 }
@@ -116,7 +140,16 @@ export const xml: Dialect = {
  * Reads an element named after the tool, with elements named after its parameters:
  * `<read><filePath>a.txt</filePath></read>`.
  */
-function* readNamedElement(context: ReadContext, tool: SyntheticTool): Reading<"calls" | "text"> {
+function readNamedElement(context: ReadContext, tool: SyntheticTool): Reading<"calls" | "text"> {
+  return readNamedParameters(context, tool, [`</${tool.name}>`])
+}
+
+/** Reads parameters as elements with their names, up to the end marks. */
+function* readNamedParameters(
+  context: ReadContext,
+  tool: SyntheticTool,
+  ends: readonly [string, ...string[]],
+): Reading<"calls" | "text"> {
   const { source } = context
   const { properties } = tool.inputSchema
   const names = isRecord(properties) ? Object.keys(properties) : []
@@ -127,13 +160,14 @@ function* readNamedElement(context: ReadContext, tool: SyntheticTool): Reading<"
     },
     valueEnd: (key) => `</${key}>`,
     begin: "<",
-    end: [`</${tool.name}>`],
+    end: ends,
   }
   yield* skipSpace(source)
-  let begins = yield* sees(source, `</${tool.name}>`)
+  let begins = yield* sees(source, ends[0])
   for (const name of names) begins ||= yield* sees(source, `<${name}>`)
   if (!begins) return "text"
   yield* readParameters(context, tool.name, form)
+  yield* takeAll(source, ends)
   return "calls"
 }
 
