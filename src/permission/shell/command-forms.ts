@@ -7,7 +7,7 @@ import type { ResolvedScope } from "../path-checks.ts"
 import type { JudgeOptions } from "../policy.ts"
 import { codeForms } from "./crude-forms.ts"
 import { findProgram, gnuName, namesWithoutVersion } from "./program-table.ts"
-import { namesRisk, risksOf, riskValues } from "./risks.ts"
+import { namesRisks, risksOf, riskValues } from "./risks.ts"
 import type { PlannedCommand } from "./shell-plan.ts"
 import type { Word } from "./words.ts"
 
@@ -94,7 +94,7 @@ export function commandForms(command: PlannedCommand, scope: CommandScope): Comm
     options.span = "*"
   } else {
     if (risks.length > 0) {
-      options.counts = (rule) => coversAll(rule) || risks.every((group) => namesRisk(rule.pattern, group))
+      options.counts = (rule) => coversAll(rule) || namesRisks(rule.pattern, risks)
     }
     if (words.some(({ text }) => climbs(text))) {
       const { counts = () => true } = options
@@ -102,7 +102,7 @@ export function commandForms(command: PlannedCommand, scope: CommandScope): Comm
     }
     if (changesShell) {
       options.span = "*"
-      options.namesSpan = ({ pattern }) => risks.every((group) => namesRisk(pattern, group))
+      options.namesSpan = ({ pattern }) => namesRisks(pattern, risks)
     } else if (unknown) options.span = argv.map((word) => word.span).join(" ")
     // The search was not complete.
     if (within.includes(undefined)) options.span = "*"

@@ -49,10 +49,12 @@ function valuesIn(program: Program, words: readonly Word[]): string[] {
   return [...values, ...valuesIn(insideOf(program, found.program), given.operands.slice(found.words))]
 }
 
-/** Returns true if the pattern of a rule contains a name of the group, as a separate word. */
-export function namesRisk(pattern: string, group: readonly string[]): boolean {
-  const words = pattern.split(/[\s*?=]+/)
-  return group.some((name) => words.includes(name) || (name.includes(" ") && pattern.includes(name)))
+/** Returns true if the pattern of a rule contains a name of each group, as a separate word. */
+export function namesRisks(pattern: string, groups: readonly (readonly string[])[]): boolean {
+  const words = new Set(pattern.split(/[\s*?=]+/))
+  return groups.every((group) =>
+    group.some((name) => words.has(name) || (name.includes(" ") && pattern.includes(name))),
+  )
 }
 
 /** Common options that name a program to run or a file to write. Used for programs without an entry. */
@@ -193,12 +195,15 @@ export function inputUse(name: string, words: readonly Word[]): InputUse | undef
   return inputUseIn(program, words)
 }
 
+/** Maximum number of words of a wrapper before its inner command. */
+export const maxWrapperWords = 24
+
 /** Returns how a command that starts at one of the words uses its standard input. */
 export function innerInputUse(words: readonly Word[]): InputUse {
   const runs = words.some(({ text }, index) => {
     const program = findVersioned(basename(text))
+    if (!program || program.builtin || index >= maxWrapperWords) return false
     const rest = words.slice(index + 1)
-    if (!program || program.builtin) return false
     if (program.wraps === "shell") return rest.every((word) => /^-[a-z]*$/.test(word.text))
     return (program.input || program.wraps === "unknown") && inputUse(basename(text), rest) === "runs"
   })

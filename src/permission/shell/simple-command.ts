@@ -12,7 +12,7 @@ import { type Directories, enter } from "./directories.ts"
 import { type Inner, innerCommands, isTransparent } from "./inner-commands.ts"
 import type { ShellNode } from "./parse.ts"
 import { readRedirection } from "./redirections.ts"
-import { innerInputUse, inputUse } from "./risks.ts"
+import { innerInputUse, inputUse, maxWrapperWords } from "./risks.ts"
 import type { PlannedCommand } from "./shell-plan.ts"
 import { type Exit, exitAt, redirectTypes, type Walk, wordTypes } from "./walk-context.ts"
 import { literalWord, type Word, wordOf } from "./words.ts"
@@ -283,7 +283,7 @@ const maxLetters = 8
 /** Returns every suffix of the words. An unknown wrapper runs one of them as a command. */
 function tails(words: readonly Word[]): string[] {
   const forms: string[] = []
-  for (let from = 0; from < Math.min(words.length, maxTails); from++) {
+  for (let from = 0; from < Math.min(words.length, maxWrapperWords); from++) {
     const [program, ...rest] = words.slice(from)
     if (!program) continue
     forms.push(joinWords([program, ...rest]))
@@ -292,9 +292,6 @@ function tails(words: readonly Word[]): string[] {
   }
   return forms
 }
-
-/** Maximum number of words of an unknown wrapper before its inner command. */
-const maxTails = 24
 
 function joinWords(words: readonly Word[]): string {
   return words.map((word) => word.text).join(" ")

@@ -3,6 +3,7 @@ import { invisibleCharacters } from "../invisible.ts"
 import { innerCommands } from "./inner-commands.ts"
 import type { Program } from "./program.ts"
 import { findVersioned, isBuildTool, usuallyExact } from "./program-table.ts"
+import { maxWrapperWords } from "./risks.ts"
 import type { PlannedCommand } from "./shell-plan.ts"
 import type { Word } from "./words.ts"
 
@@ -61,7 +62,9 @@ function isExact(entry: Program | undefined, words: readonly Word[]): boolean {
   if (!entry)
     return (
       usuallyExact.has(named[0] ?? "") ||
-      words.some(({ text }, index) => text === "--" || isBuildTool(text) || startsCommand(words.slice(index)))
+      words
+        .slice(0, maxWrapperWords)
+        .some(({ text }, index) => text === "--" || isBuildTool(text) || startsCommand(words.slice(index)))
     )
   if (entry.remember === "exact" || (entry.input && entry.remember === undefined)) return true
   const [subcommand] = named
