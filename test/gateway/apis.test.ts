@@ -293,10 +293,11 @@ describe.each(ways)("gateway: $name, $way", ({ name, create, ask }) => {
   })
 
   test("accepts only the gateway's key if one is set", async () => {
-    const { gateway, model } = await start(create, [{ text: "Hi." }], { key: "sesame" })
+    const { gateway, model, upstream } = await start(create, [{ text: "Hi." }], { key: "sesame" })
     await expect(ask(model, { prompt })).rejects.toMatchObject({ statusCode: 401 })
-    const known = { "chat completions": openaiWith, responses: openaiWith, messages: anthropicWith }[name]
-    expect(await ask((known ?? openaiWith)(gateway.url, name), { prompt })).toMatchObject({ text: "Hi." })
+    const known = name === "messages" ? anthropicWith(gateway.url) : openaiWith(gateway.url, name)
+    expect(await ask(known, { prompt })).toMatchObject({ text: "Hi." })
+    expect(JSON.stringify(upstream.requests)).not.toContain("sesame")
   })
 })
 
