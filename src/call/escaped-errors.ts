@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks"
-import { TackleError } from "../util/errors.ts"
+import { readableError, TackleError } from "../util/errors.ts"
 import { watchThirdPartyCode } from "../util/main-thread.ts"
 
 /**
@@ -35,13 +35,22 @@ let exitProcess = process.exit
  */
 export async function contain<T>(work: () => Promise<T>, onEscape: EscapeListener): Promise<T> {
   await watchThirdPartyCode()
-  return owner.run({ onEscape }, work)
+  return owner.run({ onEscape }, () => readably(work))
 }
 
 /** Like {@link contain}, but also rejects if the code calls `process.exit` outside its promise, such as in a timer. */
 export async function containUntilExit<T>(work: () => Promise<T>, onEscape: EscapeListener): Promise<T> {
   const { promise: exited, reject: onExit } = Promise.withResolvers<never>()
-  return owner.run({ onEscape, onExit }, () => Promise.race([work(), exited]))
+  return owner.run({ onEscape, onExit }, () => Promise.race([readably(work), exited]))
+}
+
+/** Runs foreign code, and replaces a thrown value that cannot be read. */
+async function readably<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw readableError(error)
+  }
 }
 
 /**
@@ -78,14 +87,14 @@ function exitUnlessContained(code?: Parameters<typeof process.exit>[0]): never {
 
 function onRejection(reason: unknown): void {
   const contained = owner.getStore()
-  if (contained) contained.onEscape(reason)
+  if (contained) contained.onEscape(readableError(reason))
   // As in Node's default behavior, an unhandled rejection becomes an uncaught exception.
   else if (process.listenerCount("unhandledRejection") === 1) throw reason
 }
 
 function onException(error: unknown): void {
   const contained = owner.getStore()
-  if (contained) contained.onEscape(error)
+  if (contained) contained.onEscape(readableError(error))
   else if (process.listenerCount("uncaughtException") === 1) {
     console.error(error)
     process.exit(1)

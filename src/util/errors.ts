@@ -1,3 +1,5 @@
+import { types } from "node:util"
+
 /** Properties of every Tackle error. Callers check the code, not the message. */
 export interface TackleErrorOptions {
   /** Stable, lower-case, dotted code, such as `permission.denied`. Part of the public API. */
@@ -27,7 +29,7 @@ export class TackleError extends Error {
 
   /** Returns true for a Tackle error. Works across bundles and realms, unlike `instanceof`. */
   static isInstance(value: unknown): value is TackleError {
-    return typeof value === "object" && value !== null && marker in value
+    return typeof value === "object" && value !== null && !types.isProxy(value) && marker in value
   }
 }
 
@@ -38,17 +40,37 @@ export class UsageError extends TackleError {
   }
 }
 
-/** Returns the message of a thrown value. Never empty. */
+/** Returns the message of a thrown value. Never empty. Never throws, even if reading the value does. */
 export function errorMessage(error: unknown): string {
-  if (error instanceof Error) return error.message || error.name
-  const text = String(error)
-  return text === "" || text === "[object Object]" ? safeJson(error) : text
+  try {
+    if (error instanceof Error) return String(error.message) || String(error.name) || "unknown error"
+    const text = String(error)
+    return text === "" || text === "[object Object]" ? safeJson(error) : text
+  } catch {
+    return unreadable
+  }
 }
 
-/** Returns the `code` of a system error, such as `ENOENT`. */
+const unreadable = "an error that cannot be read"
+
+/** Returns the `code` of a system error, such as `ENOENT`. Never throws, even if reading the value does. */
 export function systemCode(error: unknown): string | undefined {
-  if (typeof error !== "object" || error === null || !("code" in error)) return undefined
-  return typeof error.code === "string" ? error.code : undefined
+  try {
+    if (typeof error !== "object" || error === null || !("code" in error)) return undefined
+    return typeof error.code === "string" ? error.code : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Returns the value that third-party code threw, or an error in its place if reading the value may run code: a proxy, or
+ * an object whose prototype or message cannot be read.
+ */
+export function readableError(error: unknown): unknown {
+  if ((typeof error !== "object" && typeof error !== "function") || error === null) return error
+  if (types.isProxy(error) || errorMessage(error) === unreadable) return new Error(unreadable)
+  return error
 }
 
 /** Returns the reason why a file cannot be read or written, as a phrase for users. */

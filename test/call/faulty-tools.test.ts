@@ -46,6 +46,70 @@ test("fails only the call whose schema throws", async () => {
   expect(results[2]).toBe("fine")
 })
 
+const hostile: [string, () => unknown][] = [
+  ["a proxy whose traps throw", () => throwingProxy({})],
+  ["a proxy of an error", () => throwingProxy(new Error("x"))],
+  ["a revoked proxy", revokedProxy],
+  [
+    "an error with getters that throw",
+    () => Object.defineProperties(new Error("x"), getters("message", "code", "name")),
+  ],
+  [
+    "an object with getters that throw",
+    () => Object.defineProperties({}, getters("message", "code", "toString")),
+  ],
+  ["an error whose message is not text", () => Object.assign(new Error("x"), { message: Symbol("m") })],
+  ["an object without a prototype", () => Object.create(null)],
+  ["undefined", () => undefined],
+]
+
+function throwingProxy(target: object): object {
+  const refuse = () => {
+    throw new Error("trap")
+  }
+  return new Proxy(target, { get: refuse, has: refuse, getPrototypeOf: refuse, ownKeys: refuse })
+}
+
+function revokedProxy(): object {
+  const { proxy, revoke } = Proxy.revocable({}, {})
+  revoke()
+  return proxy
+}
+
+function getters(...names: string[]): PropertyDescriptorMap {
+  const get = () => {
+    throw new Error("getter")
+  }
+  return Object.fromEntries(names.map((name) => [name, { get }]))
+}
+
+test.each(hostile)("fails only the call that throws %s, at once or later", async (_, make) => {
+  const { end, results, parts } = await callAll([
+    tool("thrower", async () => {
+      throw make()
+    }),
+    tool("later", async () => {
+      void Promise.reject(make())
+      await new Promise((next) => setTimeout(next, 20))
+      return fine
+    }),
+    tool("schema", async () => fine, {
+      parameters: z.object({}).transform((): Record<string, unknown> => {
+        throw make()
+      }),
+    }),
+    tool("good", async () => fine),
+  ])
+  expect(end).toMatchObject({ status: "completed", exitCode: 0 })
+  expect(results).toEqual([
+    expect.stringMatching(/^Error: ./),
+    "fine",
+    expect.stringMatching(/^Error: ./),
+    "fine",
+  ])
+  expect(parts.map(({ state }) => state.status)).toEqual(["error", "completed", "error", "completed"])
+})
+
 test("ends a schema that never answers with the run", async () => {
   const endless = z.object({}).refine(() => new Promise<boolean>(() => {}))
   await using engine = await startEngine(once("endless"), {
