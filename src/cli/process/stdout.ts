@@ -1,6 +1,7 @@
-import { systemCode } from "../../util/errors.ts"
+import { fileReason, systemCode } from "../../util/errors.ts"
 import { visibleExceptStyles } from "../view/visible.ts"
-import { outliveStderr } from "./notice.ts"
+import { exitCode } from "./exit.ts"
+import { outliveStderr, warn } from "./notice.ts"
 import { asTyped } from "./typed-command.ts"
 
 /**
@@ -37,17 +38,21 @@ export async function writePieces(pieces: AsyncIterable<string>): Promise<void> 
   for await (const piece of pieces) await new Promise<unknown>((resolve) => write(piece, resolve))
 }
 
-let isRead = true
+let isUsable = true
+let hasFailed = false
 
 process.stdout.on("error", (error) => {
-  const code = systemCode(error)
   // The terminal was closed. See `outliveStderr`.
-  if (code === "EIO") return
-  if (code !== "EPIPE") throw error
+  if (systemCode(error) === "EIO" || !isUsable) return
+  isUsable = false
+  if (systemCode(error) !== "EPIPE") {
+    hasFailed = true
+    warn(`cannot write to standard output: ${fileReason(error)}.`)
+    if (process.listenerCount("SIGTERM") === 0) process.exit(exitCode.failed)
+  }
   // If the reader of a pipe ends (`tackle session show | head`), this process stops too. SIGTERM lets a run stop
   // cleanly.
-  if (isRead) process.kill(process.pid, "SIGTERM")
-  isRead = false
+  process.kill(process.pid, "SIGTERM")
 })
 
 /**
@@ -66,5 +71,5 @@ export function reserveStdout(): void {
 export async function exitAfterOutput(): Promise<never> {
   await new Promise<unknown>((resolve) => write("", resolve))
   await new Promise<unknown>((resolve) => process.stderr.write("", resolve))
-  process.exit()
+  process.exit(hasFailed ? exitCode.failed : undefined)
 }
