@@ -3,9 +3,10 @@ import { existsSync } from "node:fs"
 import { createRequire } from "node:module"
 import { extname } from "node:path"
 import { pathToFileURL } from "node:url"
+import type { Jiti } from "jiti"
 import { systemCode } from "./errors.ts"
 import { type FileStamps, fileStamp, isCurrent, stampFiles } from "./file-stamp.ts"
-import { forgetCommonJs, type ModuleGraph, openModuleGraph } from "./module-graph.ts"
+import { forgetCommonJs, type ModuleGraph, openModuleGraph, transformPackages } from "./module-graph.ts"
 import { realPath } from "./paths.ts"
 
 /** Modules that a user's module can import without installing them. Maps each name to the URL of Tackle's copy. */
@@ -13,8 +14,8 @@ export type ModuleAliases = Readonly<Record<string, string>>
 
 /**
  * Imports the current version of a user's JavaScript or TypeScript file. Returns the module from the last load if
- * neither the file nor its imports by path have changed. Node strips the types. If Node refuses the syntax (enums,
- * parameter properties, packages in TypeScript), jiti transforms it. `aliases` apply to the file and its imports by
+ * neither the file nor its imports by path have changed. Node strips the types. Where Node refuses (enums, parameter
+ * properties, packages in TypeScript), jiti transforms the module. `aliases` apply to the file and its imports by
  * path. With `pinned`, only bytes with a matching hash run: see {@link ModuleGraph}. Throws the errors of the module.
  *
  * Each changed version is a new graph. Earlier versions keep running and stay in memory. Packages are loaded once.
@@ -80,12 +81,12 @@ async function importGraph(
     for (const [other, stamp] of shared?.files ?? []) if (!files.has(other)) files.set(other, stamp)
   }
   const graph: ModuleGraph = { ...source, onFile }
+  transformPackages(transform)
   try {
     return await import(openModuleGraph(path, mark, graph))
   } catch (error) {
     if (!isRefusedSyntax(error)) throw error
   }
-  const transform = await createTransform()
   const loaded = await import(openModuleGraph(path, `${mark}-transformed`, { ...graph, transform }))
   return loaded["module.exports"] ?? loaded
 }
@@ -100,20 +101,18 @@ export function resolveFrom(base: string, specifier: string): string | undefined
   }
 }
 
-/** Error codes for which the module is transformed instead. Node does not strip types in `node_modules`. */
-const refusals: ReadonlySet<string | undefined> = new Set([
-  "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX",
-  "ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING",
-])
-
+/** Returns true if Node cannot run a module by stripping its types. The module is transformed instead. */
 function isRefusedSyntax(error: unknown): boolean {
-  return refusals.has(systemCode(error))
+  return systemCode(error) === "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX"
 }
 
-async function createTransform(): Promise<(source: string, path: string) => string> {
-  const { createJiti } = await import("jiti")
-  const jiti = createJiti(import.meta.url, { fsCache: false, moduleCache: false })
-  return (source, filename) => jiti.transform({ source, filename, ts: true })
+let jiti: Jiti | undefined
+
+/** Converts a TypeScript module to CommonJS. Loads jiti at the first call, because most modules do not need it. */
+function transform(source: string, filename: string): string {
+  const { createJiti } = createRequire(import.meta.url)("jiti") as typeof import("jiti")
+  jiti ??= createJiti(import.meta.url, { fsCache: false, moduleCache: false })
+  return jiti.transform({ source, filename, ts: true })
 }
 
 function digestOf(text: string): string {

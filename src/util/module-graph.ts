@@ -31,6 +31,15 @@ const marksOfPaths = new Map<string, string>()
 /** The directory URL and specifier of each `require` by path, keyed by mark. */
 const requests = new Map<string, Map<string, [directory: string, specifier: string]>>()
 let installed = false
+let packageTransform: ModuleGraph["transform"]
+
+/**
+ * Sets the conversion of TypeScript in installed packages to CommonJS. Without it, Node refuses such packages. Called
+ * before a graph is opened.
+ */
+export function transformPackages(transform: (source: string, path: string) => string): void {
+  packageTransform = transform
+}
 
 /** Returns the URL that imports `path` as the root of a graph. The mark must be unique. */
 export function openModuleGraph(path: string, mark: string, graph: ModuleGraph): string {
@@ -69,14 +78,14 @@ const resolve: ResolveHookSync = (specifier, context, next) => {
   const inUrl = markOf(parentURL)
   const mark = inUrl ?? marksOfPaths.get(pathOf(parentURL) ?? "")
   const graph = graphs.get(mark ?? "")
-  if (mark === undefined || !graph) return next(specifier, context)
+  const asWritten = (name: string) => resolveAsWritten(name, context, next)
+  if (mark === undefined || !graph) {
+    const isTransformed = transformed.has(pathOf(parentURL) ?? "")
+    return isTransformed ? resolveLoosely(specifier, asWritten) : next(specifier, context)
+  }
   const alias = own(graph.aliases, specifier)
   if (alias !== undefined) return { url: alias, shortCircuit: true }
-  const resolved = resolveImport(
-    { specifier, importer: pathOf(parentURL) },
-    (name) => next(name, context),
-    graph.onFile,
-  )
+  const resolved = resolveImport({ specifier, importer: pathOf(parentURL) }, asWritten, graph.onFile)
   const path = pathOf(resolved.url)
   if (path === undefined) return resolved
   const isOwn = graph.pinned !== undefined && !isOfOtherPackage(path, pathOf(parentURL))
@@ -96,6 +105,24 @@ const resolve: ResolveHookSync = (specifier, context, next) => {
   return resolved
 }
 
+/**
+ * Resolves the imports of a converted module with the conditions for imports, which the author wrote, before those for
+ * the `require` that they became.
+ */
+function resolveAsWritten(
+  ...[specifier, context, next]: Parameters<ResolveHookSync>
+): ReturnType<ResolveHookSync> {
+  const { conditions, parentURL } = context
+  if (!conditions.includes("require") || !transformed.has(pathOf(parentURL) ?? ""))
+    return next(specifier, context)
+  try {
+    const written = conditions.map((condition) => (condition === "require" ? "import" : condition))
+    return next(specifier, { ...context, conditions: written })
+  } catch {
+    return next(specifier, context)
+  }
+}
+
 function rememberRequest(mark: string, directory: string, specifier: string): void {
   const known = requests.get(mark) ?? new Map()
   requests.set(mark, known)
@@ -104,43 +131,63 @@ function rememberRequest(mark: string, directory: string, specifier: string): vo
 
 const load: LoadHookSync = (url, context, next) => {
   const path = pathOf(url)
-  const mark = markOf(url) ?? marksOfPaths.get(path ?? "")
+  if (path === undefined) return next(url, context)
+  const mark = markOf(url) ?? marksOfPaths.get(path)
   const graph = graphs.get(mark ?? "")
-  if (path === undefined || mark === undefined || !graph) return next(url, context)
-  const { pinned, transform } = graph
   const isTypeScript = /\.m?ts$/.test(path)
-  if (!pinned && !(transform && isTypeScript)) {
-    marksOfPaths.set(path, mark)
-    return next(url, context)
-  }
-  const bytes = pinned ? readPinned(path, pinned) : readFileSync(path)
-  marksOfPaths.set(path, mark)
-  if (isTypeScript && transform) {
-    const text = transform(bytes.toString(), path)
-    // `require` loads the file as CommonJS, because Node cannot remove an ES module from its cache.
+  const transform = isTypeScript ? (graph?.transform ?? transformOfPackage(path)) : undefined
+  if (mark !== undefined && graph) marksOfPaths.set(path, mark)
+  if (transform) {
+    transformed.add(path)
+    const bytes = graph?.pinned ? readPinned(path, graph.pinned) : readFileSync(path)
+    const converted = transform(bytes.toString(), path)
     return context.conditions.includes("require")
-      ? { format: "commonjs", source: text, shortCircuit: true }
-      : { format: "module", source: asModule(text, path), shortCircuit: true }
+      ? { format: "commonjs", source: converted, shortCircuit: true }
+      : { format: "module", source: facadeOf(path, converted), shortCircuit: true }
   }
+  if (!graph?.pinned) return next(url, context)
+  const bytes = readPinned(path, graph.pinned)
   const format = isTypeScript ? "module-typescript" : (formats[extname(path)] ?? next(url, context).format)
   return { format, source: bytes, shortCircuit: true }
 }
 
+/** Paths of the TypeScript modules that were converted to CommonJS. */
+const transformed = new Set<string>()
+
+/** Returns the conversion for TypeScript in installed packages, where Node does not strip types. */
+function transformOfPackage(path: string): ModuleGraph["transform"] {
+  return packageOf(path) === undefined ? undefined : packageTransform
+}
+
 /**
- * Wraps CommonJS source in a module that exports its `module.exports`. If Node loaded the source as CommonJS, Node
- * would check the file extension again and strip types, which it refuses to do in `node_modules`.
+ * Returns the source of an ES module that requires the converted module and has its exports. Node cannot remove an ES
+ * module from its cache, and refuses to import TypeScript in `node_modules` as CommonJS. The names of the exports are
+ * read from the converted text, because running it before the modules that it needs could fail.
  */
-function asModule(text: string, path: string): string {
-  const values = [path, dirname(path)].map((value) => JSON.stringify(value))
+function facadeOf(path: string, converted: string): string {
+  const names = new Set<string>()
+  for (const [, plain, quoted, defined] of converted.matchAll(exportedName))
+    names.add(plain ?? quoted ?? defined ?? "")
+  const variables = new Map([...converted.matchAll(requiredModule)].map(([, name, module]) => [name, module]))
+  const stars = [...converted.matchAll(starExport)].flatMap(([, name]) => variables.get(name) ?? [])
+  const others = [...names].filter((name) => name !== "default" && name !== "__esModule")
   return [
     'import { createRequire } from "node:module"',
-    "const loaded = { exports: {} }",
-    `;(function (exports, require, module, __filename, __dirname) {${text}\n})`,
-    `(loaded.exports, createRequire(import.meta.url), loaded, ${values.join(", ")})`,
-    "const exported = loaded.exports",
+    ...stars.map((module) => `export * from ${JSON.stringify(module)}`),
+    `const path = ${JSON.stringify(path)}`,
+    "const exported = createRequire(path)(path)",
     'export { exported as "module.exports" }',
+    "export default exported?.__esModule ? exported.default : exported",
+    ...others.map((name, index) => `const e${index} = exported[${JSON.stringify(name)}]`),
+    ...others.map((name, index) => `export { e${index} as ${JSON.stringify(name)} }`),
   ].join("\n")
 }
+
+/** Match what jiti writes for exports, for a required module, and for `export *`. */
+const exportedName =
+  /\bexports(?:\.([\w$]+)|\["([^"]*)"\]) =(?!=)|\bObject\.defineProperty\(exports, "([^"]*)"/g
+const requiredModule = /\bvar (_[\w$]+) = (?:_interopRequireWildcard\()?require\("([^"]+)"\)/g
+const starExport = /\bObject\.keys\((_[\w$]+)\)\.forEach\(function \(key\)/g
 
 const formats: Readonly<Record<string, string>> = { ".mjs": "module", ".cjs": "commonjs", ".json": "json" }
 

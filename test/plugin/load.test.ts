@@ -93,6 +93,63 @@ test("loads a TypeScript package with its own modules and the options of the con
   expect(outputs).toEqual(["Hail!."])
 })
 
+/** Installed packages that a plugin imports: one only for `import`, one in TypeScript that needs a transform. */
+const dependencies = {
+  "home/node_modules/modern/package.json":
+    '{ "name": "modern", "exports": { ".": { "import": "./m.mjs" } } }',
+  "home/node_modules/modern/m.mjs": 'export const modern = "modern"\nexport default "default"',
+  "home/node_modules/between/package.json": '{ "name": "between", "type": "module", "main": "b.js" }',
+  "home/node_modules/between/b.js": 'export { made } from "typed"',
+  "home/node_modules/typed/package.json":
+    '{ "name": "typed", "type": "module", "exports": "./src/index.ts" }',
+  "home/node_modules/typed/src/index.ts": `
+    import { Mood } from "./mood"
+    import { Unused } from "./types.ts"
+    export * from "./more.ts"
+    export class Typed { constructor(private readonly mood: Mood) {} show(): string { return this.mood } }
+    export const made = new Typed(Mood.Good)
+    export default function say(unused?: Unused) { return "said" }`,
+  "home/node_modules/typed/src/mood.ts": 'export enum Mood { Good = "good" }',
+  "home/node_modules/typed/src/types.ts": "export interface Unused { a: string }",
+  "home/node_modules/typed/src/more.ts": 'import { modern } from "modern"\nexport const more = () => modern',
+}
+
+const imports = [
+  'import other, { modern } from "modern"',
+  'import { made } from "between"',
+  'import say, { more } from "typed"',
+]
+
+test.each([
+  ["JavaScript", "index.mjs", "", imports.join("\n")],
+  ["JavaScript, in another order", "index.mjs", "", imports.toReversed().join("\n")],
+  ["TypeScript", "index.ts", "const kind: string = 'x'", imports.join("\n")],
+  ["TypeScript that needs a transform", "index.ts", "enum Kind { One }", imports.join("\n")],
+])("loads the dependencies of a plugin in %s as it imports them", async (_, main, code, imports) => {
+  const { problems, outputs } = await load(
+    {},
+    {
+      others: {
+        ...dependencies,
+        "home/node_modules/plug/package.json": JSON.stringify({ name: "plug", type: "module", main }),
+        [`home/node_modules/plug/${main}`]: `
+          import { tool } from "@opencode-ai/plugin"
+          ${imports}
+          ${code}
+          export const Plug = async () => ({
+            tool: { all: tool({ description: "All", args: {}, async execute() {
+              return [other, modern, say(), made.show(), more()].join(" ")
+            } }) },
+          })`,
+      },
+      packages: [{ spec: "plug" }],
+      calls: [["all", {}]],
+    },
+  )
+  expect(problems).toEqual({})
+  expect(outputs).toEqual(["default modern said good modern"])
+})
+
 test("rejects a missing package and an invalid name with a hint", async () => {
   const project = await temporaryProject()
   const find = (spec: string) => () => findPackage({ spec }, [project.directory])
