@@ -168,12 +168,15 @@ function trackedChecks({ directories, scope, policy }: WriteContext): Check[] {
   return checks
 }
 
-/** Returns checks that ask for each named path that a rule denies. */
+/**
+ * Returns checks that ask for each named path that a rule denies. If a rule denies everything, every path would ask, so
+ * only the sandbox stops the command.
+ */
 function mentionChecks(
   texts: readonly string[],
   { directories, scope, policy, denies }: WriteContext,
 ): Check[] {
-  if (!denies) return []
+  if (!denies || judge(policy, "edit", [wildcardProbe]).action === "deny") return []
   return texts
     .filter((text) => !/^[A-Za-z][\w+.-]*:\/\//.test(text))
     .flatMap((text) => absolutePaths(text, literalWord(text), directories) ?? [])

@@ -15,6 +15,8 @@ function createWorktree(): string {
     writeFileSync(join(worktree, name), `${name}\n`)
   symlinkSync("secret", join(worktree, "link"))
   symlinkSync("lib", join(worktree, "plain"))
+  symlinkSync("../secret", join(worktree, "lib/inner"))
+  symlinkSync("link", join(worktree, "chain"))
   linkSync(join(worktree, "secret/deep/y"), join(worktree, "src/hard"))
   linkSync(join(worktree, "lib/l"), join(worktree, "lib/second"))
   return worktree
@@ -36,6 +38,10 @@ describe("a denied directory behind a link", () => {
     "(cd link && wc -l *)",
     "for f in link/*; do cat $f; done",
     "cat < link/x",
+    "grep -r . chain/",
+    "cat lib/inner/x",
+    "grep -R . lib",
+    "cd lib/inner && rg .",
   ])("is denied for %s, which only reads", async (command) => {
     expect(await verdict(command, rules)).toBe("deny")
   })
@@ -46,6 +52,8 @@ describe("a denied directory behind a link", () => {
     "cp -a link out",
     "find link/ -exec cat {} +",
     "find -L link -type f -exec cat {} +",
+    "find lib -follow -exec cat {} +",
+    "cp -rL lib out",
     "cd link && find . -exec cat {} +",
     "tar czf o.tgz link/",
     "zip -r o.zip link",

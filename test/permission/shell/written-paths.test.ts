@@ -206,6 +206,18 @@ describe("a denied path", () => {
     expect(await verdict("git clean -fdx", worktree)).toBe("ask")
   })
 
+  it.each([
+    ["some-checker a.ts", "allow"],
+    ["some-checker --config a.json .", "allow"],
+    ["rm a.ts", "deny"],
+    ["cd src && tar xf a.tar", "deny"],
+    ["cp a.ts src/b.ts", "allow"],
+  ])("with a deny of everything but src/b.ts, the verdict on %s is %s", async (command, expected) => {
+    const permission: PermissionConfig = { ...rules, edit: { "*": "deny", "src/b.ts": "allow" } }
+    const worktree = createWorktree()
+    expect((await verdictOf(permission, "bash", command, { worktree })).action).toBe(expected)
+  })
+
   it("asks before git changes files of an unknown repository", async () => {
     const worktree = temporaryDirectory()
     expect(await verdict("git reset --hard", worktree)).toBe("ask")

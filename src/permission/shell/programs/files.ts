@@ -114,7 +114,7 @@ export const filePrograms: ProgramTable = [
       },
       wraps: "find",
       remember: "exact",
-      directories: { when: /^-(?:exec|ok)/ },
+      directories: { when: /^-(?:exec|ok)/, follows: /^-(?:[HP]*L|follow$)/ },
     },
   ],
   [
