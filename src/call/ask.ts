@@ -19,7 +19,7 @@ export interface AskOptions {
 
 /** Requests permission for a call. Throws `PermissionError`, or the signal's reason. */
 export function ask(
-  request: AskRequest & Pick<PermissionAsk, "alias">,
+  request: AskRequest & Pick<PermissionAsk, "alias" | "confined">,
   { call }: PreparedCall,
   step: Step,
   { signal, announce }: AskOptions,

@@ -58,6 +58,8 @@ export interface Engine {
   searchPath?: string
   /** Returns the sandbox for the commands of an agent. */
   sandbox(agent: Agent, scope: Scope): SandboxCapability
+  /** The sandbox that permission requests consider. Default: none. */
+  scopeSandbox?: Scope["sandbox"]
   /**
    * Returns the directories that a session can read without asking: its spill files, its plan and the skills of its
    * agent.
@@ -168,6 +170,7 @@ export function activateAgent(
     policy,
     own: engine.ownDirectories(session, agent),
     searchPath: engine.searchPath,
+    sandbox: engine.scopeSandbox,
   }
   return {
     run,

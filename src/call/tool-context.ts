@@ -48,7 +48,10 @@ export function createToolContext(prepared: PreparedCall, step: Step, hooks: Con
     const { permission } = given
     const isOwn = !isBuiltin && (permission === tool.id || (permission === alias?.name && !alias.tightenOnly))
     // A tool cannot choose the second name itself.
-    const request = isOwn ? { ...given, permission: tool.id, alias } : { ...given, alias: undefined }
+    const confined = isBuiltin && tool.id === "bash"
+    const request = isOwn
+      ? { ...given, permission: tool.id, alias, confined }
+      : { ...given, alias: undefined, confined }
     // The permission named after a third-party tool was granted before the tool started. Rules can still refuse the
     // request or ask about its patterns, but the user is not asked twice.
     if (isOwn) {

@@ -71,6 +71,11 @@ const TruncateSection = z.lazy(() =>
   }),
 )
 
+const SandboxSetting = z.lazy(() => {
+  const mode = z.enum(["auto", "require", "off"])
+  return z.union([mode, z.strictObject({ mode: mode.optional(), allow: z.literal("auto").optional() })])
+})
+
 const RetentionSection = z.lazy(() =>
   z.strictObject({
     days: count.optional().describe("Days to keep files after their last use (default 7)"),
@@ -184,11 +189,9 @@ const sections = {
       .describe("Environment variables to pass to commands even though they contain a key"),
   shell: () => z.string().describe("Shell that runs commands (default: bash if installed, else sh)"),
   sandbox: () =>
-    z
-      .enum(["auto", "require", "off"])
-      .describe(
-        "Sandbox for commands: auto uses it if available (default), require refuses to run commands without it, off never uses it",
-      ),
+    SandboxSetting.describe(
+      "Sandbox for commands: auto uses it if available (default), require refuses to run commands without it, off never uses it. As an object: mode, and allow: auto to run commands in the sandbox without a question",
+    ),
   search: () => SearchConfig.describe("Search service for websearch and codesearch"),
   lsp: () =>
     LspConfig.describe(

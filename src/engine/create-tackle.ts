@@ -115,7 +115,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   const jobs = createJobTable()
   const models = openModels(options, credentials, plugins, location)
   const modelChoice = createModelChoice(models, options)
-  const sandbox = openCommandSandbox(options, location, placeholders)
+  const sandbox = openCommandSandbox(options, location, placeholders, onProblem)
   opening.defer(() => sandbox.close())
   const search = chooseSearch(environment, options.search)
   const experimental = options.experimental ?? {}
@@ -275,6 +275,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     spillBytes: limits.spillBytes,
     searchPath: environment.PATH,
     sandbox: sandbox.of,
+    scopeSandbox: sandbox.scope,
     ownDirectories(session, agent) {
       const family = [session, ...lineage.above(session)]
       const plan = family.map(planFile).find((file) => file !== undefined)
@@ -382,10 +383,24 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
       const agent = agents.named(name)
       await policies.load(outside)
       const policy = () => policies.of(outside, agent)
-      const scope = { directory, worktree, policy, own: [], searchPath: environment.PATH }
+      const scope = {
+        directory,
+        worktree,
+        policy,
+        own: [],
+        searchPath: environment.PATH,
+        sandbox: sandbox.scope,
+      }
       const tool = registry.idOf(request.permission)
       const named =
-        tool === undefined ? request : { ...request, permission: tool, alias: registry.aliasOf(tool) }
+        tool === undefined
+          ? request
+          : {
+              ...request,
+              permission: tool,
+              alias: registry.aliasOf(tool),
+              confined: request.permission === "bash",
+            }
       return hide(await permission.explain(named, scope))
     },
     grants: async () => hide(await grants.list()),

@@ -90,6 +90,11 @@ export interface TackleOptions extends AgentOptions {
    * commands are refused if no sandbox works. Default: `auto`.
    */
   sandbox?: SandboxMode
+  /**
+   * With `auto`, commands that run in a working sandbox need no permission. An effect outside the sandbox still
+   * requires permission. Rules that name a command and rules that deny still apply. Default: the rules decide.
+   */
+  sandboxAllow?: "auto"
   /** Files from which the configuration was read. Sandboxed commands cannot change them. */
   configFiles?: readonly string[]
   /**
@@ -207,6 +212,7 @@ const optionNames: Record<keyof TackleOptions, true> = {
   secrets: true,
   passEnvironment: true,
   sandbox: true,
+  sandboxAllow: true,
   configFiles: true,
   configDirectories: true,
   approvals: true,

@@ -1,7 +1,7 @@
 import { tmpdir } from "node:os"
 import type { Agent } from "../agent/agent.ts"
 import { commandBounds, createTreeScanner, type TreeScanner } from "../permission/command-bounds.ts"
-import type { Scope } from "../permission/request.ts"
+import type { Scope, ScopeSandbox } from "../permission/request.ts"
 import { knownPrograms } from "../permission/shell/read-only.ts"
 import type { PlaceholderJournal } from "../sandbox/placeholders.ts"
 import { openSandbox, SandboxError } from "../sandbox/sandbox.ts"
@@ -20,14 +20,23 @@ export interface CommandSandbox {
    * sandbox is present, an agent that requires one can run only commands that its configuration allows explicitly.
    */
   of(agent: Agent, scope: Scope): SandboxCapability
+  /** The sandbox that permission requests consider. */
+  readonly scope: ScopeSandbox
   close(): Promise<void>
 }
 
 /** Opens the sandbox that the options describe. Starts nothing before the first command. */
 export function openCommandSandbox(
-  { sandbox: mode = "auto", passEnvironment = [], configFiles = [], configDirectories = [] }: TackleOptions,
+  {
+    sandbox: mode = "auto",
+    sandboxAllow,
+    passEnvironment = [],
+    configFiles = [],
+    configDirectories = [],
+  }: TackleOptions,
   { environment, worktree, dataDirectory, data }: EngineLocation,
   placeholders: PlaceholderJournal,
+  onProblem: (message: string, error: unknown) => void,
 ): CommandSandbox {
   const sandbox = openSandbox({
     mode,
@@ -54,8 +63,22 @@ export function openCommandSandbox(
     return scanner
   }
 
+  let reported = false
+  async function works(): Promise<boolean> {
+    const state = await sandbox.state()
+    if (!state.works && sandboxAllow === "auto" && !reported) {
+      reported = true
+      onProblem(
+        "commands ask for permission as usual, because no sandbox works here",
+        new Error(state.reason),
+      )
+    }
+    return state.works
+  }
+
   return {
     present: sandbox.present,
+    scope: { works, allows: sandboxAllow === "auto" },
     of(agent, scope) {
       const required = mode === "require" || (agent.sandbox === "require" && sandbox.present)
       return {

@@ -1,7 +1,8 @@
 import type { Rule } from "../schema/permission.ts"
 import { isDirectory } from "../util/file-system.ts"
-import { resolvePath } from "../util/paths.ts"
+import { isInside, resolvePath } from "../util/paths.ts"
 import { wildcardCovers } from "../util/wildcard.ts"
+import { networkOf } from "./command-bounds.ts"
 import { deniedName } from "./hard-links.ts"
 import { externalChecks, fileChecks, type ResolvedScope, resolveScope } from "./path-checks.ts"
 import {
@@ -12,10 +13,12 @@ import {
   namedRules,
   type Policy,
   withDefault,
+  withoutGeneralAsks,
 } from "./policy.ts"
 import type { Check, JudgedCheck, PermissionAsk, Scope, Verdict } from "./request.ts"
 import { permissionType } from "./rules.ts"
 import { type BashChecks, bashChecks } from "./shell/bash-checks.ts"
+import { needsNetwork } from "./shell/program-table.ts"
 
 /** A verdict with its checks and the policy that was applied. */
 export interface DetailedVerdict extends Verdict {
@@ -82,10 +85,17 @@ async function expand(
   if (permission === "bash" || permission === "sandbox_escape") {
     const workdir = request.metadata?.workdir
     const directory = typeof workdir === "string" ? locate(workdir) : scope.directory
+    const sandbox = permission === "bash" && request.confined ? scope.sandbox : undefined
     const parts: BashChecks[] = []
     for (const text of patterns)
-      parts.push(await bashChecks({ text, directory, scope, resolved, policy, home }))
+      parts.push(await bashChecks({ text, directory, scope, resolved, policy, home, sandbox }))
     const found = [...externalChecks(directory, resolved), ...parts.flatMap((part) => part.checks)]
+    if (sandbox?.allows && (await sandbox.works()))
+      markConfined(
+        found,
+        parts.flatMap((part) => part.commands),
+        { resolved, policy },
+      )
     const escapes = permission === "sandbox_escape"
     const checks = escapes ? found.flatMap((check) => escapeChecks(check, policy)) : found
     return { checks: [...checks, ...outside], commands: parts.flatMap((part) => part.commands) }
@@ -149,9 +159,45 @@ function judgeCheck(check: Check, policy: Policy): Judgement {
   const { permission, forms, options, proof, own, onlyDenies, covered } = check
   const judgement = judge(proof ? withDefault(policy, proof) : policy, permission, forms, options)
   if (judgement.action !== "ask") return judgement
+  if (check.confined) {
+    const lifted = judge(
+      withoutGeneralAsks(policy, permission, sandboxRule(permission)),
+      permission,
+      forms,
+      options,
+    )
+    if (lifted.action === "allow") return lifted
+  }
   const { rule } = judgement
   const general = covered && rule?.action === "ask" && wildcardCovers(rule.pattern, "*")
   return own || onlyDenies || general ? { action: "allow" } : judgement
+}
+
+/** Returns the default rule for commands that run in a sandbox. */
+function sandboxRule(permission: string): Rule {
+  return { permission, pattern: "*", action: "allow", source: { file: "sandbox.allow" } }
+}
+
+/**
+ * Marks the checks of commands whose effects the sandbox limits: commands that need no network and show no secrets of
+ * the repository, and ordinary files inside the worktree.
+ */
+function markConfined(
+  checks: readonly Check[],
+  commands: BashChecks["commands"],
+  { resolved, policy }: { resolved: ResolvedScope; policy: Policy },
+): void {
+  const isOpen = networkOf(policy) !== "closed"
+  const leaving = commands.filter(
+    ({ command, showsSecrets }) => showsSecrets || (!isOpen && needsNetwork(command.argv)),
+  )
+  const asking = new Set(leaving.map(({ check }) => check))
+  for (const check of checks) {
+    const { permission, protection, resolved: path } = check
+    if (permission === "bash") check.confined = !asking.has(check)
+    else if (permission === "read" || permission === "edit")
+      check.confined = !protection && path !== undefined && isInside(path, resolved.realWorktree)
+  }
 }
 
 /**

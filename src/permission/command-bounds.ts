@@ -272,7 +272,7 @@ function readIfFile(path: string): string | undefined {
  * host that asks stays closed, because a connection cannot wait for an answer. A host that resolves to a private address
  * also needs a `private_network` rule, unless a `network` rule names the address.
  */
-function networkOf(policy: Policy): Network {
+export function networkOf(policy: Policy): Network {
   const isNetworkRule = (rule: Rule) => rule.permission === "network"
   const layers = policy.layers.map(({ name, rules }) => ({ name, rules: rules.filter(isNetworkRule) }))
   const rules = rulesOf({ layers, ceiling: policy.ceiling?.filter(isNetworkRule) })

@@ -194,6 +194,26 @@ export function expandPolicy(policy: Policy, home: string): Policy {
   return { layers, ceiling: ceiling && expand(ceiling), bound: bound && expandPolicy(bound, home) }
 }
 
+/**
+ * Returns the policy without the rules that ask for everything that the permission covers, so that the default rule
+ * `rule` decides instead.
+ */
+export function withoutGeneralAsks(policy: Policy, permission: string, rule: Rule): Policy {
+  const narrow = (rules: Ruleset) =>
+    rules.filter(
+      (each) => each.action !== "ask" || !concerns(each, permission) || !wildcardCovers(each.pattern, "*"),
+    )
+  const { ceiling, bound } = policy
+  return withDefault(
+    {
+      layers: policy.layers.map((layer) => ({ ...layer, rules: narrow(layer.rules) })),
+      ceiling: ceiling && narrow(ceiling),
+      bound: bound && withoutGeneralAsks(bound, permission, rule),
+    },
+    rule,
+  )
+}
+
 /** Returns the policy with an additional default rule, which every later layer overrules. */
 export function withDefault(policy: Policy, rule: Rule): Policy {
   const layers = policy.layers.map((layer) =>

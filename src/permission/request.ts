@@ -11,6 +11,8 @@ export interface PermissionAsk {
   /** The files and directories that the call uses. A path outside the worktree requires `external_directory`. */
   paths?: string[]
   metadata?: Record<string, unknown>
+  /** Whether the command runs in the sandbox of the scope, if that sandbox works. Only for `bash`. */
+  confined?: boolean
 }
 
 /** A request, and the session and call that make it. */
@@ -31,8 +33,18 @@ export interface Scope {
    * The user's config directories and the data directory of the engine. Changing them asks unless a rule names them.
    */
   guarded?: readonly string[]
+  /** The sandbox of the commands. Undefined if they run without one. */
+  sandbox?: ScopeSandbox
   /** The `PATH` of the commands. A program inside the worktree is not trusted by its name. */
   searchPath?: string
+}
+
+/** The sandbox in which the commands of a scope run. */
+export interface ScopeSandbox {
+  /** Returns true if the sandbox works, so that every command runs in it. */
+  works(): Promise<boolean>
+  /** Whether commands that run in the sandbox need no question. */
+  allows: boolean
 }
 
 /** One effect of a request, which the rules judge. */
@@ -53,6 +65,8 @@ export interface Check {
   onlyDenies?: boolean
   /** Whether another check of the request covers this one. It then asks only because of a rule that is narrower than `*`. */
   covered?: boolean
+  /** Whether the sandbox limits the effect. The check then asks only because of a rule that is narrower than `*`. */
+  confined?: boolean
   /** Why the check asks, if it is not obvious from the rules. */
   reason?: string
   /** Why the file is protected. A protected file asks even inside the worktree. */

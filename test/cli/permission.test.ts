@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest"
 import type { Explanation } from "../../src/permission/explain.ts"
 import type { Grant } from "../../src/schema/permission.ts"
 import { openSqliteStore } from "../../src/store/sqlite.ts"
+import { describeSandboxed } from "../sandbox/support.ts"
 import { createMachine, type Machine } from "./run-tackle.ts"
 
 const rules = `{
@@ -314,5 +315,21 @@ describe("grants", () => {
     expect((await permission("revoke")).code).toBe(2)
     expect((await permission("revoke", "--all")).stdout).toBe("1 revoked.\n")
     expect((await permission("check", "bash", "ninja")).code).toBe(10)
+  })
+})
+
+await describeSandboxed("permission check with a sandbox", () => {
+  test("explains which commands need no question", async () => {
+    const machine = await createMachine({ files: { ".env": "K=1\n" } })
+    const setting = await createMachine({ config: { sandbox: { allow: "auto" } } })
+    const [flag, configured, secret, shown] = await Promise.all([
+      machine.run(["permission", "check", "--sandboxed", "bash", "make all"]),
+      setting.run(["permission", "check", "bash", "make all"]),
+      machine.run(["permission", "check", "--sandboxed", "bash", "cat .env"]),
+      setting.run(["config", "show"]),
+    ])
+    for (const { stdout } of [flag, configured]) expect(stdout).toMatch(/^allow\n[\s\S]*sandbox\.allow/)
+    expect(secret.stdout).toMatch(/^ask\n/)
+    expect(shown.stdout).toContain("(sandbox.allow)")
   })
 })

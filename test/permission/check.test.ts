@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process"
 import { linkSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
@@ -326,5 +327,72 @@ describe("secrets of the home directory", () => {
     expect(await judge(`grep -r x ${layout.home}`)).toBe("ask")
     expect(await judge(`cat ${layout.home}/.bashrc`)).toBe("allow")
     expect(await verdict(layout, open, { patterns: ["~/.config/other/file"] })).toBe("allow")
+  })
+})
+
+describe("commands in a sandbox", () => {
+  const judge = async (
+    text: string,
+    rules: PermissionConfig = {},
+    { works = true, allows = true, confined = true } = {},
+  ) => {
+    const layout = layOut()
+    const scope = {
+      ...scopeOf(policyOf(rules), layout.worktree),
+      sandbox: { works: async () => works, allows },
+    }
+    const { permission } = harness({ home: layout.home })
+    return (await permission.check({ permission: "bash", patterns: [text], confined }, scope)).action
+  }
+
+  test.each<[string, PermissionConfig, string]>([
+    ["npm test", {}, "allow"],
+    ["touch new && ./build.sh", {}, "allow"],
+    ["python3 -c 'print(1)'", {}, "allow"],
+    ["echo x > made", {}, "allow"],
+    ["npm test", { bash: "ask" }, "allow"],
+    ["npm test", { bash: { "npm *": "ask" } }, "ask"],
+    ["npm test", { bash: { "npm *": "deny" } }, "deny"],
+    ["sh -c 'npm test'", { bash: { "npm *": "deny" } }, "deny"],
+    ["$X test", { bash: { "npm *": "deny" } }, "ask"],
+    ["touch gen/x", { edit: { "gen/*": "deny" } }, "deny"],
+    ["touch gen/x", { edit: { "gen/*": "ask" } }, "ask"],
+    ["cat .env", {}, "ask"],
+    ["cp .env copy", {}, "ask"],
+    ["echo x > .env", {}, "ask"],
+    ["echo x > AGENTS.md", {}, "ask"],
+    ["touch ../outside", {}, "ask"],
+    ["node x.js > $OUT", {}, "ask"],
+    ["curl https://example.com", {}, "ask"],
+    ["timeout 5 curl https://example.com", {}, "ask"],
+    ["git push", {}, "ask"],
+    ["curl https://example.com", { network: "allow" }, "allow"],
+    ["x".repeat(300_000), {}, "ask"],
+  ])("%.60s with %j: %s", async (text, rules, expected) => {
+    expect(await judge(text, rules)).toBe(expected)
+  })
+
+  test("ask as always without a working sandbox, without the setting, and for other tools", async () => {
+    expect(await judge("npm test", {}, { works: false })).toBe("ask")
+    expect(await judge("npm test", {}, { allows: false })).toBe("ask")
+    expect(await judge("npm test", {}, { confined: false })).toBe("ask")
+  })
+
+  test("may read the state of a repository with submodules, but not contents", async () => {
+    const layout = layOut()
+    execFileSync("git", ["init", "-q"], { cwd: layout.worktree })
+    writeFileSync(join(layout.worktree, ".gitmodules"), '[submodule "s"]\n\tpath = s\n\turl = ./s\n')
+    const verdictIn = async (text: string, works: boolean) => {
+      const scope = {
+        ...scopeOf(policyOf({}), layout.worktree),
+        sandbox: { works: async () => works, allows: false },
+      }
+      const request = { permission: "bash", patterns: [text], confined: true }
+      return (await harness({ home: layout.home }).permission.check(request, scope)).action
+    }
+    expect(await verdictIn("git status", true)).toBe("allow")
+    expect(await verdictIn("git status --short && git log --oneline -3", true)).toBe("allow")
+    expect(await verdictIn("git diff", true)).toBe("ask")
+    expect(await verdictIn("git status", false)).toBe("ask")
   })
 })

@@ -171,7 +171,7 @@ await describeSandboxed("a bash command of the model", () => {
     const named = await open({ permission: { "*": "allow", read: { "*": "allow", ".env": "allow" } } })
     expect((await bash(named, read)).text).toContain("KEY=hidden")
     const denied = await open({ permission: { "*": "allow", read: { "*": "allow", a: "deny" } } })
-    const other = `${process.execPath} -e 'console.log(require("fs").readFileSync("a", "utf8"))'`
+    const other = `${process.execPath} -e 'console.log(require("fs").readFileSync(String.fromCharCode(97), "utf8"))'`
     expect((await bash(denied, other)).text).toContain("EACCES")
   })
 
@@ -281,6 +281,29 @@ await describeSandboxed("a bash command of the model", () => {
     expect(text).not.toContain("hidden")
     for (const name of targets) expect(existsSync(project.path(`.git/${name}`)), name).toBe(false)
     expect(existsSync(project.path("stolen")) && (await project.read("stolen"))).not.toContain("hidden")
+  })
+
+  test("runs without a question if the setting allows it, but asks for what leaves the sandbox", async () => {
+    const engine = await open({ permission: {}, sandboxAllow: "auto" })
+    const requests = asked(engine, "reject")
+    expect(await bash(engine, "echo x > made && sh -c 'cat made'")).toMatchObject({
+      text: expect.stringContaining("x"),
+    })
+    expect(requests).toEqual([])
+    await bash(engine, "cat .env")
+    await bash(engine, `touch ${outside}/x`)
+    await bash(engine, "touch y", { input: { outside: true } })
+    expect(requests).toHaveLength(3)
+    expect(existsSync(project.path("y"))).toBe(false)
+
+    const problems: string[] = []
+    const onProblem = (message: string) => void problems.push(message)
+    const off = await open({ permission: {}, sandbox: "off", sandboxAllow: "auto", onProblem })
+    const others = asked(off, "reject")
+    await bash(off, "echo x > y")
+    await bash(off, "echo x > z")
+    expect(others.length).toBeGreaterThanOrEqual(2)
+    expect(problems).toEqual([expect.stringContaining("no sandbox works")])
   })
 
   test("reports a failure caused by the sandbox and how to continue", async () => {

@@ -11,6 +11,7 @@ import { loadSkills } from "../../skill/skill.ts"
 import { isRecord } from "../../util/json.ts"
 import { printJson, printLine } from "../process/stdout.ts"
 import { trustedSkillFiles } from "../workspace/definitions.ts"
+import { sandboxOptions } from "../workspace/engine.ts"
 import { agentRulesets, ruleOrigin, shadowedConfigRules } from "../workspace/rules.ts"
 import { type FormatFlags, openWorkspace, type Workspace } from "../workspace/workspace.ts"
 import { formatFlag, projectFlags } from "./flags.ts"
@@ -84,6 +85,10 @@ export async function showConfig(flags: FormatFlags): Promise<void> {
     const note = reason ?? (by ? `never applies: ${ruleOrigin(by)} takes precedence` : undefined)
     printLine(`  ${describeRule(rule)}${note === undefined ? "" : `   ${note}`}`)
   }
+  if (sandboxOptions(workspace.config.config.sandbox, {}).sandboxAllow === "auto")
+    printLine(
+      "\nCommands that run in a working sandbox need no question, unless a rule narrower than * names them or their files, or they need the network, paths outside the project, protected files or secrets (sandbox.allow).",
+    )
 }
 
 /**

@@ -24,7 +24,7 @@ import { warn } from "../process/notice.ts"
 import { printJson, printLine } from "../process/stdout.ts"
 import { folded } from "../view/visible.ts"
 import { trustedSkillFiles } from "../workspace/definitions.ts"
-import { openTackle } from "../workspace/engine.ts"
+import { openTackle, sandboxOptions } from "../workspace/engine.ts"
 import { agentRulesets, ruleOrigin, shadowedConfigRules } from "../workspace/rules.ts"
 import { type FormatFlags, openWorkspaceWithProblems, type Workspace } from "../workspace/workspace.ts"
 import { formatFlag, projectFlags } from "./flags.ts"
@@ -61,7 +61,7 @@ export async function checkHealth(flags: FormatFlags): Promise<void> {
     await check("model", () => checkModel(workspace)),
   ]
   const sandbox = openSandbox({
-    mode: workspace.config.config.sandbox ?? "auto",
+    mode: sandboxOptions(workspace.config.config.sandbox, {}).sandbox ?? "auto",
     platform: process.platform,
     architecture: process.arch,
     searchPath: workspace.environment.PATH ?? "",

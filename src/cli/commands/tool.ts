@@ -40,6 +40,7 @@ export function defineTool(tool: Command): void {
     .option("--auto", "allow every request once")
     .option("--allow <rule>", "allow permission[:pattern] (repeatable)", collect)
     .option("--deny <rule>", "deny permission[:pattern] (repeatable)", collect)
+    .option("--sandboxed", "run commands in the sandbox without a question")
     .addOption(formatFlag())
     .action(callTool)
 }

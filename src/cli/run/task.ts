@@ -20,7 +20,7 @@ export interface TaskFlags extends RuleFlags {
 }
 
 /** Task of a run. */
-export interface RunTask extends Required<RuleFlags> {
+export interface RunTask extends Required<Omit<RuleFlags, "sandboxed">>, Pick<RuleFlags, "sandboxed"> {
   prompt: string
   /** Model as `provider/model`, for agents and sessions without their own model. */
   model: string
@@ -43,7 +43,7 @@ export async function readTask(
   flags: TaskFlags,
   workspace: Workspace,
 ): Promise<RunTask> {
-  const { agent, outputSchema, allow = [], deny = [] } = flags
+  const { agent, outputSchema, allow = [], deny = [], sandboxed } = flags
   return {
     prompt: await readPrompt(message),
     outputSchema: outputSchema === undefined ? undefined : await readSchema(outputSchema),
@@ -51,6 +51,7 @@ export async function readTask(
     named: flags.model !== undefined,
     allow,
     deny,
+    sandboxed,
     limits: limitsOf(flags),
     agent,
   }

@@ -134,7 +134,7 @@ export async function engineOptions(workspace: Workspace, flags: RuleFlags): Pro
     ...pick("shell", config.shell),
     ...pick("secrets", config.secrets),
     ...pick("passEnvironment", config.pass_environment),
-    ...pick("sandbox", config.sandbox),
+    ...sandboxOptions(config.sandbox, flags),
     configFiles: workspace.config.files.map(({ path }) => path),
     configDirectories: ownConfigDirectories(workspace),
     ...pick("search", config.search),
@@ -192,6 +192,15 @@ function pick<K extends string>(key: K, value: number | undefined, factor: numbe
 function pick(key: string, value: unknown, factor?: number): Record<string, unknown> {
   if (value === undefined) return {}
   return { [key]: factor === undefined ? value : Number(value) * factor }
+}
+
+/** Returns the engine options for the setting `sandbox` and the flag `--sandboxed`. */
+export function sandboxOptions(
+  setting: Workspace["config"]["config"]["sandbox"],
+  { sandboxed }: RuleFlags,
+): Pick<TackleOptions, "sandbox" | "sandboxAllow"> {
+  const { mode, allow } = typeof setting === "object" ? setting : { mode: setting }
+  return { sandbox: mode, sandboxAllow: sandboxed ? "auto" : allow }
 }
 
 /** Reports a problem in the log and on stderr. Returns the text shown on stderr. */

@@ -33,6 +33,8 @@ export function layersOf({ config }: Workspace, flags: RuleFlags): Layer[] {
 export interface RuleFlags {
   allow?: string[]
   deny?: string[]
+  /** Run commands in the sandbox without a question. */
+  sandboxed?: boolean
 }
 
 /** Returns the rules of the config that can never decide, including the rules of each agent. */

@@ -1,14 +1,14 @@
 import { basename, isAbsolute, join } from "node:path"
 import type { ResolvedScope } from "../path-checks.ts"
 import { judge, type Policy } from "../policy.ts"
-import type { Check, Scope } from "../request.ts"
+import type { Check, Scope, ScopeSandbox } from "../request.ts"
 import { codeChecks } from "./code-checks.ts"
 import { commandFileChecks, plannedFileChecks } from "./command-files.ts"
 import { type CommandForms, commandForms, commandScope, coversAll } from "./command-forms.ts"
 import { crudeForms } from "./crude-forms.ts"
 import { directoryChecks, wholeReadChecks } from "./directory-checks.ts"
 import { maxEntries } from "./directory-files.ts"
-import { deniedTrackedFiles, mayShowProtectedFile } from "./git-contents.ts"
+import { deniedTrackedFiles, mayShowProtectedFile, showsContents } from "./git-contents.ts"
 import { isPlainRepository } from "./git-repository.ts"
 import { maxCommandLength, planCommand } from "./plan.ts"
 import { isBuildTool } from "./program-table.ts"
@@ -22,7 +22,7 @@ import { writeChecks } from "./write-checks.ts"
 /** The checks of a command text. `commands` contains each command with its `bash` check. */
 export interface BashChecks {
   checks: Check[]
-  commands: { command: PlannedCommand; check: Check }[]
+  commands: { command: PlannedCommand; check: Check; showsSecrets: boolean }[]
 }
 
 /** A command text and the rules that judge it. */
@@ -35,11 +35,13 @@ export interface BashRequest {
   policy: Policy
   /** Absolute path of the home directory, to which `~` expands. */
   home: string
+  /** The sandbox in which the text runs, if it works. */
+  sandbox: ScopeSandbox | undefined
 }
 
 /** Returns a check for each command, and checks for the files that the commands name or the shell opens. */
 export async function bashChecks(request: BashRequest): Promise<BashChecks> {
-  const { text, directory, home, policy } = request
+  const { text, directory, home, policy, sandbox } = request
   const scope = commandScope(request.resolved, home, request.scope.searchPath)
   const plan = await planCommand(text)
   const locate = (entry: { directories?: readonly string[] }) =>
@@ -68,7 +70,11 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
   for (const [command, asRulesSeeIt] of forms) {
     const directories = locate(command)
     const check = commandCheck(command, asRulesSeeIt)
-    commands.push({ command, check })
+    // The sandbox hides secret files, but not their contents in the repository.
+    const shows =
+      sandbox?.allows === true && command.argv[0]?.text === "git" && showsContents(command.argv.slice(1))
+    const showsSecrets = shows && (!directories || mayShowProtectedFile(directories, scope, policy))
+    commands.push({ command, check, showsSecrets })
     const isAllowed = judge(policy, "bash", check.forms, check.options).action === "allow"
     const add = (found: readonly Check[]) => files.push(...(isAllowed ? found.map(coverRead) : found))
     const proof = wholeProved || !mayBeSplit(command) ? proofs.get(command) : undefined
@@ -85,7 +91,13 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
     }
     const canRunGit = () =>
       (wholeProved || besideOthers) && isPlainRepository(directories, wholeProved ? "reading" : "plain")
-    if (proof.git && !canRunGit()) continue
+    // Programs that git starts in such a repository are limited by the sandbox.
+    const isConfined = async () =>
+      wholeProved &&
+      !proof.showsTracked &&
+      (await sandbox?.works()) &&
+      isPlainRepository(directories, "confined")
+    if (proof.git && !canRunGit() && !(await isConfined())) continue
     if (proof.showsTracked && mayShowProtectedFile(directories, scope, policy)) {
       check.reason = "it may show tracked files that need permission to be read"
       continue

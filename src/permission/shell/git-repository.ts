@@ -8,8 +8,9 @@ import { readIndex } from "./git-index.ts"
 /**
  * How git runs in a repository. `reading`: commands that only read, in the hardened environment. `plain`: such commands
  * without the hardened environment. `writing`: commands that change the repository, and run all hooks and filters.
+ * `confined`: like `reading`, but a sandbox limits the programs that git starts.
  */
-type GitUse = "reading" | "plain" | "writing"
+type GitUse = "reading" | "plain" | "writing" | "confined"
 
 /**
  * Returns why git in this directory could run a program, or could show files of another repository. Submodules are a
@@ -35,11 +36,11 @@ function problemIn(directory: string, use: GitUse): string | undefined {
     const gitDirectory = findGitDirectory(root)
     if (gitDirectory === "unclear") return `the .git of ${root} cannot be parsed`
     if (gitDirectory !== undefined) {
-      if (entryAt(join(root, ".gitmodules"))) return "the repository has submodules"
+      if (use !== "confined" && entryAt(join(root, ".gitmodules"))) return "the repository has submodules"
       return (
         belongingProblem(root, gitDirectory) ??
         configurationProblem(gitDirectory, use) ??
-        indexProblem(gitDirectory)
+        indexProblem(gitDirectory, use)
       )
     }
     // A bare repository has no `.git`. Git accepts any directory that looks like a bare Git repository.
@@ -152,7 +153,8 @@ function configurationProblem(gitDirectory: string, use: GitUse): string | undef
   const hooks = join(common, "hooks")
   const names = use === "writing" ? directoryEntries(hooks).map(({ name }) => name) : readingHooks
   const runs = (name: string) => !name.endsWith(".sample") && entryAt(join(hooks, name)) !== undefined
-  const hook = use === "reading" ? undefined : names.find(runs)
+  const isHardened = use === "reading" || use === "confined"
+  const hook = isHardened ? undefined : names.find(runs)
   if (hook !== undefined) return `the repository has the hook ${hook}`
   const gitDirectories = common === gitDirectory ? [gitDirectory] : [gitDirectory, common]
   for (const root of gitDirectories) {
@@ -162,12 +164,12 @@ function configurationProblem(gitDirectory: string, use: GitUse): string | undef
       const section = [...text.matchAll(/\[\s*([^\]\s".]*)/g)].map((match) => (match[1] ?? "").toLowerCase())
       // Commands that only read do not merge.
       const unknown = section.find(
-        (entry) => !harmlessSections.has(entry) && (use !== "reading" || entry !== "merge"),
+        (entry) => use !== "confined" && !harmlessSections.has(entry) && (!isHardened || entry !== "merge"),
       )
       if (unknown !== undefined) return `the repository's configuration has a section [${unknown}]`
       const keys = [
         harmfulKeys,
-        ...(use === "reading" ? [] : [overriddenKeys]),
+        ...(isHardened ? [] : [overriddenKeys]),
         ...(use === "writing" ? [transferKeys] : []),
       ]
       const key = keys.map((each) => each.exec(text)?.[0].trim()).find((found) => found !== undefined)
@@ -211,10 +213,10 @@ function isLinkedWorktree(root: string, gitDirectory: string, common: string): b
  * Returns why the index is a problem. The index determines whether git enters a submodule, even without a `.gitmodules`
  * file.
  */
-function indexProblem(gitDirectory: string): string | undefined {
+function indexProblem(gitDirectory: string, use: GitUse): string | undefined {
   const index = readIndex(gitDirectory)
   if (!index) return "the index of the repository cannot be parsed"
-  return index.submodules ? "the repository has submodules" : undefined
+  return index.submodules && use !== "confined" ? "the repository has submodules" : undefined
 }
 
 /**

@@ -1,3 +1,4 @@
+import { basename } from "node:path"
 import type { Program } from "./program.ts"
 import { buildTools } from "./programs/build-tools.ts"
 import { builtins } from "./programs/builtins.ts"
@@ -102,6 +103,18 @@ const programs: ReadonlyMap<string, Program> = new Map(
     ...builtins,
   ].flatMap(([names, program]) => names.split(" ").map((name) => [name, program] as const)),
 )
+
+/** Returns true for a program whose purpose is to reach another machine or a service outside the sandbox. */
+export function needsNetwork([program, subcommand]: readonly { text: string }[]): boolean {
+  const name = basename(program?.text ?? "")
+  return servicePrograms.has(name) || (name === "git" && gitTransfers.has(subcommand?.text ?? ""))
+}
+
+const servicePrograms: ReadonlySet<string> = new Set(
+  `curl wget wget2 aria2c http https xh ssh scp sftp nc ncat netcat socat telnet ftp lftp ping dig nslookup host whois
+  traceroute docker podman kubectl helm gh glab aws gcloud az terraform ansible`.split(/\s+/),
+)
+const gitTransfers: ReadonlySet<string> = new Set("clone fetch ls-remote pull push".split(" "))
 
 const buildToolNames: ReadonlySet<string> = new Set(buildTools.flatMap(([names]) => names.split(" ")))
 const formatterNames: ReadonlySet<string> = new Set(
