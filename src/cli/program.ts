@@ -82,17 +82,25 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     description: "check that everything Tackle needs is available",
     load: async () => (await import("./commands/doctor.ts")).defineDoctor,
   },
+  completion: {
+    description: "print a script that completes commands in a shell",
+    load: async () => {
+      const { defineCompletion } = await import("./commands/completion.ts")
+      return (command) => defineCompletion(command, () => createProgram([], { all: true }))
+    },
+  },
 }
 
 /** Width of the help text in columns, which fits every terminal. */
 const helpWidth = 80
 
 /**
- * Creates the program with the name and description of every command. Only the command in `args` is defined completely.
+ * Creates the program with the name and description of every command. Only the command in `args` is defined completely,
+ * or every command with `all`.
  */
-async function createProgram(args: readonly string[]): Promise<Command> {
+async function createProgram(args: readonly string[], { all = false } = {}): Promise<Command> {
   const program = new Command("tackle")
-    .description("A tool-calling engine for coding agents.")
+    .description('A tool-calling engine for coding agents. Example: tackle run "list the files"')
     .version(process.env.TACKLE_VERSION ?? "development", "-V, --version", "print the version")
     .helpOption("-h, --help", "print help")
     .helpCommand("help [command]", "print help for a command")
@@ -104,15 +112,22 @@ async function createProgram(args: readonly string[]): Promise<Command> {
       getOutHelpWidth: () => helpWidth,
       getOutHasColors: () => false,
     })
-    .configureHelp({ minWidthToWrap: 20 })
+    .configureHelp({
+      minWidthToWrap: 20,
+      visibleCommands: (command) => command.commands.filter((inner) => inner.name() !== "help"),
+    })
 
   const used = args.find((word) => Object.hasOwn(commands, word))
   for (const [name, { description, load }] of Object.entries(commands)) {
     const command = program.command(name).description(description)
-    if (name === used) (await load())(command)
+    if (all || name === used) (await load())(command)
   }
+  const wantsHelp = args.some((word) => ["help", "--help", "-h"].includes(word))
+  const about = wantsHelp ? (await import("./examples.ts")).examplesOf : () => ""
   for (const command of walk(program)) {
     command.exitOverride()
+    const text = about(nameOf(command).replace(/^tackle ?/, ""))
+    if (text !== "" && command.parent) command.addHelpText("after", text)
     const misplaced = command.commands.length > 0 ? misplacedFlag(command, args) : undefined
     command.showHelpAfterError(misplaced ?? `Run \`${nameOf(command)} --help\` for usage.`)
   }

@@ -44,3 +44,47 @@ test("finds help by all words of a command, and reports an unknown command", asy
     expect(stderr).toMatch(new RegExp(`^tackle: unknown command '${wrong}'\n\\(Did you mean ${near}\\?\\)\n`))
   }
 })
+
+/** Returns the names of the commands or flags that a help text lists. */
+function listed(help: string, section: "Commands" | "Options"): string[] {
+  const [, rows = ""] = new RegExp(`^${section}:\\n((?: .*\\n?)*)`, "m").exec(help) ?? []
+  return [...rows.matchAll(/^ {2}(?:-\w, )?([a-z-]+)/gm)].map(([, name = ""]) => name)
+}
+
+test("shows in the help of each command an example that uses only existing commands and flags", async () => {
+  const machine = await createMachine({ config: null })
+  const helpOf = async (names: string[]) => (await machine.run([...names, "--help"])).stdout
+  const missing: string[] = []
+  const visit = async (names: string[]): Promise<void> => {
+    const help = await helpOf(names)
+    const name = ["tackle", ...names].join(" ")
+    const examples = help.split("Examples:\n")[1]?.trimEnd().split("\n") ?? []
+    if (names.length > 0 && !examples.some((line) => line.includes(name))) missing.push(name)
+    const inner = listed(help, "Commands")
+    const flags = listed(help, "Options")
+    if (inner.length === 0)
+      for (const line of examples) {
+        const used = [...(line.split(" -- ")[0] ?? "").matchAll(/ (--[a-z-]+)/g)].map(([, flag = ""]) => flag)
+        missing.push(...used.filter((flag) => !flags.includes(flag)).map((flag) => `${line}: ${flag}`))
+      }
+    await Promise.all(inner.map((next) => visit([...names, next])))
+  }
+  await visit([])
+  expect(missing).toEqual([])
+})
+
+test("accepts --json as a short form of --format json", async () => {
+  const machine = await createMachine()
+  for (const command of [
+    "session list",
+    "tool list",
+    "mcp list",
+    "agent list",
+    "models",
+    "auth list",
+    "stats",
+  ]) {
+    const { stdout } = await machine.run([...command.split(" "), "--json"])
+    expect(() => JSON.parse(stdout), command).not.toThrow()
+  }
+})

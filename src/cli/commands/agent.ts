@@ -25,7 +25,7 @@ import { openTackle } from "../workspace/engine.ts"
 import { keepTrust } from "../workspace/recheck-trust.ts"
 import { customTools, knownPermissions, ruleOrigin } from "../workspace/rules.ts"
 import { type FormatFlags, openWorkspace, type Workspace } from "../workspace/workspace.ts"
-import { formatFlag, positive, projectFlags } from "./flags.ts"
+import { formatFlag, jsonFlag, positive, projectFlags } from "./flags.ts"
 
 /** Defines `tackle agent …`. */
 export function defineAgent(agent: Command): void {
@@ -33,11 +33,13 @@ export function defineAgent(agent: Command): void {
     .description("list the agents and where they are defined")
     .option("--all", "include hidden agents")
     .addOption(formatFlag())
+    .addOption(jsonFlag())
     .action(listAgents)
   projectFlags(agent.command("show"))
     .description("show an agent with its prompt, tools and rules")
     .argument("<name>", "name of the agent")
     .addOption(formatFlag())
+    .addOption(jsonFlag())
     .action(showAgent)
   projectFlags(agent.command("create"))
     .description("create a Markdown file for a new agent; asks for missing values at a terminal")
@@ -51,6 +53,7 @@ export function defineAgent(agent: Command): void {
     .option("--tools <ids>", "comma-separated ids of its tools (default: all)")
     .option("--user", "create it for all your projects instead of this one")
     .addOption(formatFlag())
+    .addOption(jsonFlag())
     .action(createAgent)
 }
 

@@ -14,7 +14,7 @@ import {
   type Workspace,
   type WorkspaceFlags,
 } from "../workspace/workspace.ts"
-import { formatFlag, locationFlags, projectFlags } from "./flags.ts"
+import { formatFlag, jsonFlag, locationFlags, projectFlags } from "./flags.ts"
 
 /** Defines `tackle auth …`. */
 export function defineAuth(auth: Command): void {
@@ -26,6 +26,7 @@ export function defineAuth(auth: Command): void {
   projectFlags(auth.command("list"))
     .description("list the providers you are signed in to, and the sign-in methods of plugins")
     .addOption(formatFlag())
+    .addOption(jsonFlag())
     .action(listLogins)
   locationFlags(auth.command("logout"))
     .description("delete the stored credentials of a provider")

@@ -1,4 +1,5 @@
 import type { Command } from "commander"
+import { builtinAgents } from "../../agent/builtin.ts"
 
 import { instructionFiles } from "../../config/instructions.ts"
 
@@ -14,13 +15,14 @@ import { trustedSkillFiles } from "../workspace/definitions.ts"
 import { sandboxOptions } from "../workspace/engine.ts"
 import { agentRulesets, ruleOrigin, shadowedConfigRules } from "../workspace/rules.ts"
 import { type FormatFlags, openWorkspace, type Workspace } from "../workspace/workspace.ts"
-import { formatFlag, projectFlags } from "./flags.ts"
+import { formatFlag, jsonFlag, projectFlags } from "./flags.ts"
 
 /** Defines `tackle config …`. */
 export function defineConfig(config: Command): void {
   projectFlags(config.command("show"))
     .description("show the merged configuration, its files and rules")
     .addOption(formatFlag())
+    .addOption(jsonFlag())
     .action(showConfig)
   config
     .command("schema")
@@ -48,6 +50,10 @@ export async function showConfig(flags: FormatFlags): Promise<void> {
   const shadowed = shadowedConfigRules(workspace)
   const instructions = instructionFiles(workspace)
   const skills = await skillsOf(workspace)
+  const agents = Object.keys(loaded.config.agent ?? {}).map((name) => ({
+    name,
+    source: loaded.origin(["agent", name]),
+  }))
   if (flags.format === "json")
     return printJson({
       files,
@@ -55,6 +61,7 @@ export async function showConfig(flags: FormatFlags): Promise<void> {
       ignored,
       instructions,
       skills,
+      agents,
       config,
       permission: rules,
       shadowed,
@@ -70,6 +77,12 @@ export async function showConfig(flags: FormatFlags): Promise<void> {
     printLine(
       `  ${wholeName(path)} (${wholeName(name)}${counts ? "" : ", ignored: a later skill has the same name"})`,
     )
+  printLine("Agents:")
+  const changed = agents.map(({ name }) => name)
+  const builtin = builtinAgents().filter(({ name, hidden }) => !hidden && !changed.includes(name))
+  for (const { name } of builtin) printLine(`  ${name} (built in)`)
+  for (const { name, source } of agents)
+    printLine(`  ${wholeName(name)}${source ? ` (${wholeName(`${source.file}:${source.line}`)})` : ""}`)
   if (isRecord(config) && Object.keys(config).length > 0) printLine(`\n${JSON.stringify(config, null, 2)}`)
   printLine("\nRules (the last match decides):")
   for (const rule of [

@@ -27,11 +27,11 @@ import { trustedSkillFiles } from "../workspace/definitions.ts"
 import { openTackle, sandboxOptions } from "../workspace/engine.ts"
 import { agentRulesets, ruleOrigin, shadowedConfigRules } from "../workspace/rules.ts"
 import { type FormatFlags, openWorkspaceWithProblems, type Workspace } from "../workspace/workspace.ts"
-import { formatFlag, projectFlags } from "./flags.ts"
+import { formatFlag, jsonFlag, projectFlags } from "./flags.ts"
 
 /** Defines `tackle doctor`. */
 export function defineDoctor(doctor: Command): void {
-  projectFlags(doctor).addOption(formatFlag()).action(checkHealth)
+  projectFlags(doctor).addOption(formatFlag()).addOption(jsonFlag()).action(checkHealth)
 }
 
 interface Finding {
@@ -54,6 +54,8 @@ export async function checkHealth(flags: FormatFlags): Promise<void> {
     await check("shell", () => checkShell(workspace)),
     await check("shell parser", checkParser),
     await check("tools", () => checkTools(workspace)),
+    await check("plugins", () => checkPlugins(workspace)),
+    await check("mcp servers", () => checkServers(workspace)),
     await check("skills", () => checkSkills(workspace)),
     await check("agents", () => checkTexts(workspace, "agent")),
     await check("commands", () => checkTexts(workspace, "command")),
@@ -190,6 +192,44 @@ async function checkTools(workspace: Workspace): Promise<Outcome> {
     const tools = await tackle.tools()
     return { detail: `${tools.filter(({ offered }) => offered).length} of ${tools.length} offered` }
   })
+}
+
+/** Lists the plugins in use, and those that cannot be loaded or are not trusted. */
+async function checkPlugins(workspace: Workspace): Promise<Outcome> {
+  const found = [...workspace.config.plugins.map(({ spec }) => spec), ...pluginFiles(workspace)]
+  if (found.length === 0) return { detail: "none" }
+  const problems = await withTackle(workspace, async (tackle) =>
+    tackle.problems().filter(({ file }) => found.some((name) => file.includes(name))),
+  )
+  const open = workspace.untrusted.filter(({ kind }) => kind === "plugin").map(({ path }) => path)
+  const told = [
+    ...problems.map(({ file, message }) => `${file}: ${message}`),
+    ...open.map((path) => `${path} is not trusted`),
+  ]
+  return told.length > 0
+    ? { status: "warn", detail: told.join("; ") }
+    : { detail: [...new Set(found)].join(", ") }
+}
+
+function pluginFiles({ items }: Workspace): string[] {
+  return items.filter(({ kind }) => kind === "plugin").map(({ path }) => path)
+}
+
+/** Time limit in ms for the start of each MCP server. */
+const serverLimitMs = 10_000
+
+/** Starts the MCP servers and reports their states. */
+async function checkServers(workspace: Workspace): Promise<Outcome> {
+  if (Object.keys(workspace.config.config.mcp ?? {}).length === 0) return { detail: "none" }
+  const servers = await withTackle(workspace, (tackle) =>
+    tackle.mcpServers({ limitMs: serverLimitMs, signal: AbortSignal.timeout(2 * serverLimitMs) }),
+  )
+  const lines = servers.map(({ id, status, tools, problem }) =>
+    status === "connected" ? `${id}: ${tools.length} tools` : `${id}: ${problem ?? status}`,
+  )
+  if (lines.length === 0) return { detail: "all disabled" }
+  const failed = servers.some(({ status }) => status === "failed")
+  return { status: failed ? "warn" : "ok", detail: lines.join("\n") }
 }
 
 async function checkSkills(workspace: Workspace): Promise<Outcome> {

@@ -20,6 +20,11 @@ export function formatFlag(): Option {
   return new Option("--format <kind>", "output format").choices(["text", "json"]).default("text")
 }
 
+/** Returns the flag `--json`, which is short for `--format json`. */
+export function jsonFlag(): Option {
+  return new Option("--json", "same as --format json").implies({ format: "json" })
+}
+
 /** Appends a value of a repeatable flag to the earlier values. */
 export function collect(value: string, before: string[] = []): string[] {
   return [...before, value]

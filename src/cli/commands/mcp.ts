@@ -22,7 +22,7 @@ import {
   type Workspace,
   type WorkspaceFlags,
 } from "../workspace/workspace.ts"
-import { collect, formatFlag, locationFlags, names, port, positive, projectFlags } from "./flags.ts"
+import { collect, formatFlag, jsonFlag, locationFlags, names, port, positive, projectFlags } from "./flags.ts"
 import { serveMcp } from "./mcp-serve.ts"
 
 /** Defines `tackle mcp …`. */
@@ -30,6 +30,7 @@ export function defineMcp(mcp: Command): void {
   projectFlags(mcp.command("list"))
     .description("start each MCP server and show its tools, or why it is unavailable")
     .addOption(formatFlag())
+    .addOption(jsonFlag())
     .action(listMcpServers)
   locationFlags(mcp.command("add"))
     .description("add an MCP server to the project's config: a URL, or a program after --")

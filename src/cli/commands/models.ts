@@ -13,14 +13,16 @@ import { openToolSupport } from "../../model/tool-support.ts"
 import type { ModelRef } from "../../schema/message.ts"
 import { exitCode } from "../process/exit.ts"
 import { printJson, printLine } from "../process/stdout.ts"
+import { visible } from "../view/visible.ts"
 import { openTackle } from "../workspace/engine.ts"
 import { type FormatFlags, openWorkspace, type Workspace } from "../workspace/workspace.ts"
-import { formatFlag, projectFlags } from "./flags.ts"
+import { formatFlag, jsonFlag, projectFlags } from "./flags.ts"
 
 /** Defines `tackle models`. */
 export function defineModels(models: Command): void {
   projectFlags(models)
     .addOption(formatFlag())
+    .addOption(jsonFlag())
     .option(
       "--forget-tools <model>",
       'offer tools again to a model whose server rejected them; "all" selects every such model',
@@ -49,7 +51,14 @@ export async function listModels(flags: ModelsFlags): Promise<void> {
     const models = tackle.models()
     const servers = await findLocalServers({ fetch, signal: AbortSignal.timeout(2_000) })
     const current = workspace.config.config.model
-    if (flags.format === "json") return printJson({ current, models, servers })
+    const providers = Object.entries(workspace.config.config.provider ?? {}).map(([id, provider]) => ({
+      id,
+      baseURL: provider.options?.baseURL,
+      models: Object.keys(provider.models ?? {}).length,
+    }))
+    const signedIn = await tackle.credentials.providers()
+    if (flags.format === "json")
+      return printJson({ current, models, providers: workspace.hide(providers), signedIn, servers })
     for (const { ref, name, limit } of models) {
       const chosen = modelName(ref) === current ? " (configured)" : ""
       const context = limit.context === undefined ? "" : `, ${limit.context} tokens`
@@ -59,6 +68,12 @@ export async function listModels(flags: ModelsFlags): Promise<void> {
     for (const { name, baseURL, models: found } of servers) {
       printLine(`${name} at ${baseURL}: ${found.length > 0 ? found.join(", ") : "no models"}`)
     }
+    if (providers.length > 0) printLine("\nConfigured providers:")
+    for (const { id, baseURL, models: count } of providers) {
+      const address = baseURL === undefined ? "" : ` at ${workspace.hide(String(baseURL))}`
+      printLine(`  ${visible(`${id}${address}`)}, ${count} ${count === 1 ? "model" : "models"} in the config`)
+    }
+    if (signedIn.length > 0) printLine(`Signed in to: ${signedIn.map(visible).join(", ")}`)
     printLine(
       "\nAny model of openai/…, anthropic/… or google/… also works with an API key in the environment.",
     )

@@ -27,7 +27,7 @@ import {
   type Workspace,
   type WorkspaceFlags,
 } from "../workspace/workspace.ts"
-import { collect, directoryFlag, formatFlag, locationFlags, projectFlags } from "./flags.ts"
+import { collect, directoryFlag, formatFlag, jsonFlag, locationFlags, projectFlags } from "./flags.ts"
 
 /** Defines `tackle permission …`. */
 export function definePermission(permission: Command): void {
@@ -40,7 +40,7 @@ export function definePermission(permission: Command): void {
     .option("--deny <rule>", "deny permission[:pattern] (repeatable)", collect)
     .option("--sandboxed", "run commands in the sandbox without a question")
     .addOption(formatFlag())
-    .option("--json", "same as --format json")
+    .addOption(jsonFlag())
     .action(checkPermission)
   directoryFlag(permission.command("test"))
     .description("test rules against expected decisions")
@@ -49,6 +49,7 @@ export function definePermission(permission: Command): void {
   locationFlags(permission.command("list"))
     .description('list the permissions granted with "always" in this project')
     .addOption(formatFlag())
+    .addOption(jsonFlag())
     .action(listGrants)
   locationFlags(permission.command("revoke"))
     .description("revoke grants")
@@ -60,8 +61,6 @@ export function definePermission(permission: Command): void {
 /** Flags of `tackle permission check`. `agent` names the agent whose rules apply. Default: the default agent. */
 export interface CheckFlags extends FormatFlags, RuleFlags {
   agent?: string
-  /** Older form of `--format json`. */
-  json?: boolean
 }
 
 /** Runs `tackle permission check <permission> <pattern…>`, which shows the decision and the reasons for it. */
@@ -83,7 +82,7 @@ export async function checkPermission(
     worktree: tackle.worktree,
   }))
   process.exitCode = verdictCode[explanation.verdict]
-  if (flags.json || flags.format === "json") return printJson(explanation)
+  if (flags.format === "json") return printJson(explanation)
   printLine(explanation.verdict)
   for (const line of describeExplanation(explanation, worktree)) printLine(`  ${line}`)
 }

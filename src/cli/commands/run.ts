@@ -21,7 +21,7 @@ import { createTextView } from "../view/text.ts"
 import type { View } from "../view/view.ts"
 import { openTackle } from "../workspace/engine.ts"
 import { openWorkspace, type Workspace, type WorkspaceFlags } from "../workspace/workspace.ts"
-import { amount, collect, formatFlag, positive, projectFlags } from "./flags.ts"
+import { amount, collect, formatFlag, jsonFlag, positive, projectFlags } from "./flags.ts"
 
 /** Defines `tackle run`. */
 export function defineRun(run: Command): void {
@@ -33,6 +33,7 @@ export function defineRun(run: Command): void {
     .addOption(new Option("-c, --continue", "continue the last session of this project").conflicts("session"))
     .option("--fork", "with -s or -c: continue a copy and leave the session unchanged")
     .addOption(formatFlag())
+    .addOption(jsonFlag())
     .option("-q, --quiet", "print one line per call, without output, diffs and progress")
     .option("--auto", "allow every request once, except for denied calls, loops and protected files")
     .option("--allow <rule>", "allow permission[:pattern], such as 'bash:git *' (repeatable)", collect)

@@ -20,7 +20,7 @@ import { usageWords } from "../view/usage.ts"
 import { folded, oneLine, visible } from "../view/visible.ts"
 import { openTackle, withStore } from "../workspace/engine.ts"
 import { type FormatFlags, openWorkspace, type WorkspaceFlags } from "../workspace/workspace.ts"
-import { duration, formatFlag, locationFlags, positive, projectFlags } from "./flags.ts"
+import { duration, formatFlag, jsonFlag, locationFlags, positive, projectFlags } from "./flags.ts"
 
 /** Defines `tackle session …`. */
 export function defineSession(session: Command): void {
@@ -29,11 +29,13 @@ export function defineSession(session: Command): void {
     .description("list the sessions of this project, newest first")
     .option("--all", "include the sessions of all projects")
     .addOption(formatFlag())
+    .addOption(jsonFlag())
     .action(listSessions)
   locationFlags(session.command("show"))
     .description("show the messages and calls of a session")
     .argument("[id]", lastSession)
     .addOption(formatFlag())
+    .addOption(jsonFlag())
     .action(showSession)
   locationFlags(session.command("export"))
     .description("print a complete session as JSON")
@@ -54,6 +56,7 @@ export function defineSession(session: Command): void {
     .description("replace old messages with a summary for the model")
     .argument("[id]", lastSession)
     .addOption(formatFlag())
+    .addOption(jsonFlag())
     .action(compactSession)
   for (const direction of ["undo", "redo"] as const) {
     locationFlags(session.command(direction))
@@ -64,6 +67,7 @@ export function defineSession(session: Command): void {
       .option("--others", "skip files that were changed since")
       .option("--skip", "leave all files of the turn unchanged and continue with the next one")
       .addOption(formatFlag())
+      .addOption(jsonFlag())
       .action((id: string | undefined, flags: SessionUndoFlags) => undoSession(direction, id, flags))
   }
   locationFlags(session.command("prune"))
@@ -77,6 +81,7 @@ export function defineSession(session: Command): void {
     .option("--all", "include the sessions of all projects")
     .option("--dry-run", "list the sessions without deleting them")
     .addOption(formatFlag())
+    .addOption(jsonFlag())
     .action(pruneSessions)
   locationFlags(session.command("delete"))
     .description("delete sessions with all their data")

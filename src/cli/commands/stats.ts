@@ -5,13 +5,14 @@ import { usageWords } from "../view/usage.ts"
 import { visible } from "../view/visible.ts"
 import { withStore } from "../workspace/engine.ts"
 import type { FormatFlags } from "../workspace/workspace.ts"
-import { formatFlag, locationFlags } from "./flags.ts"
+import { formatFlag, jsonFlag, locationFlags } from "./flags.ts"
 
 /** Defines `tackle stats`. */
 export function defineStats(stats: Command): void {
   locationFlags(stats)
     .option("--all", "include the sessions of all projects")
     .addOption(formatFlag())
+    .addOption(jsonFlag())
     .action(showStats)
 }
 

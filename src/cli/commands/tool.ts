@@ -17,7 +17,7 @@ import { oneLine, visible, wrapped } from "../view/visible.ts"
 import { openTackle } from "../workspace/engine.ts"
 import type { RuleFlags } from "../workspace/rules.ts"
 import { type FormatFlags, openWorkspace, type WorkspaceFlags } from "../workspace/workspace.ts"
-import { collect, formatFlag, projectFlags } from "./flags.ts"
+import { collect, formatFlag, jsonFlag, projectFlags } from "./flags.ts"
 
 /** Defines `tackle tool …`. */
 export function defineTool(tool: Command): void {
@@ -27,6 +27,7 @@ export function defineTool(tool: Command): void {
     .option("-m, --model <name>", "for this model")
     .option("--agent <name>", "for this agent")
     .addOption(formatFlag())
+    .addOption(jsonFlag())
     .action(listTools)
   projectFlags(tool.command("schema"))
     .description("print the description and JSON Schema of a tool, as sent to a model")
@@ -42,6 +43,7 @@ export function defineTool(tool: Command): void {
     .option("--deny <rule>", "deny permission[:pattern] (repeatable)", collect)
     .option("--sandboxed", "run commands in the sandbox without a question")
     .addOption(formatFlag())
+    .addOption(jsonFlag())
     .action(callTool)
 }
 

@@ -20,7 +20,7 @@ import {
   openWorkspaceWithProblems,
   type Workspace,
 } from "../workspace/workspace.ts"
-import { formatFlag, locationFlags } from "./flags.ts"
+import { formatFlag, jsonFlag, locationFlags } from "./flags.ts"
 
 /** Defines `tackle trust`. */
 export function defineTrust(trust: Command): void {
@@ -30,7 +30,7 @@ export function defineTrust(trust: Command): void {
     .option("--list", "show the items, what they enable and what is trusted")
     .option("--revoke", "stop trusting the items")
     .addOption(formatFlag())
-    .option("--json", "same as --format json")
+    .addOption(jsonFlag())
     .action(trustProject)
 }
 
@@ -39,8 +39,6 @@ export interface TrustFlags extends FormatFlags {
   yes?: boolean
   list?: boolean
   revoke?: boolean
-  /** Older form of `--format json`. */
-  json?: boolean
 }
 
 /**
@@ -51,7 +49,7 @@ export async function trustProject(names: readonly string[], flags: TrustFlags):
   // Config problems do not stop revoking or listing.
   const workspace = await (flags.revoke || flags.list ? openWorkspaceWithProblems : openWorkspace)(flags)
   reportProblems(workspace.problems)
-  const json = flags.json || flags.format === "json"
+  const json = flags.format === "json"
   const known = chosen(await shownItems(workspace), names)
   if (flags.revoke) return revoke(workspace, names, { known, json })
   const open = known.filter(({ state }) => state === "new" || state === "changed")

@@ -51,12 +51,18 @@ function keepKeysFromChildren({ provider, pass_environment: passed = [] }: Loade
   for (const name of keyVariables(provider)) if (!passed.includes(name)) delete process.env[name]
 }
 
+/** Untrusted items that were reported last. */
+let reportedItems = ""
+
 function reportIgnored({ config, untrusted }: Workspace): void {
   const files = untrusted.filter(({ kind }) => kind !== "config").map(({ path }) => shownName(path))
   const ignored = [...config.ignored, ...files]
-  if (ignored.length === 0) return
+  const items = ignored.join("; ")
+  // A command may open several engines.
+  if (items === reportedItems) return
+  reportedItems = items
   warn(
-    `this project is not trusted in its current state. These items are ignored: ${ignored.join("; ")}. Run \`tackle trust\` to review and enable them.`,
+    `this project is not trusted in its current state. These items are ignored: ${items}. Run \`tackle trust\` to review and enable them.`,
   )
 }
 
