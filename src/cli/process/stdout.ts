@@ -71,5 +71,6 @@ export function reserveStdout(): void {
 export async function exitAfterOutput(): Promise<never> {
   await new Promise<unknown>((resolve) => write("", resolve))
   await new Promise<unknown>((resolve) => process.stderr.write("", resolve))
-  process.exit(hasFailed ? exitCode.failed : undefined)
+  if (hasFailed) process.exitCode = exitCode.failed
+  process.exit()
 }
