@@ -42,9 +42,11 @@ export function classifyLeadIn({ text, ownLine }: TextBefore): LeadIn {
 
 /** Returns true if the clause says that the model makes a call now. */
 function announcesCall(clause: string): boolean {
-  for (const pattern of announcements) {
+  for (const [index, pattern] of announcements.entries()) {
     const found = pattern.exec(clause)
-    if (found && !negative.test(clause.slice(0, found.index + found[0].length + 8))) return true
+    // In English, a denial precedes the verb. In other languages, it can come at the end.
+    const end = found === null || index > 1 ? clause.length : found.index + found[0].length + 8
+    if (found && !negative.test(clause.slice(0, end))) return true
   }
   if (citing.test(clause) || negative.test(clause) || clause.split(/\s+/).length > 10) return false
   return (
@@ -94,10 +96,10 @@ const clauseEnd =
 
 /** Verbs of work with tools, as stems and irregular forms. */
 const verbs =
-  "add|apply|ask|begin|build|call|chang|check|compar|confirm|continu|count|creat|delet|do|edit|examin|execut|explor|fetch|find|fix|gather|get|go|grep|inspect|install|invok|list|load|locat|look|mak|mov|open|perform|proceed|pull|quer|read|remov|renam|replac|request|retriev|review|runn?|scan|search|see|start|tak|test|tri|try|updat|us|verif|view|writ"
+  "add|analy[sz]|apply|ask|begin|build|call|chang|check|compil|debug|dig|implement|investigat|prepar|refactor|restart|retry|compar|confirm|continu|count|creat|delet|do|edit|examin|execut|explor|fetch|find|fix|gather|get|go|grep|inspect|install|invok|list|load|locat|look|mak|mov|open|perform|proceed|pull|quer|read|remov|renam|replac|request|retriev|review|runn?|scan|search|see|start|tak|test|tri|try|updat|us|verif|view|writ"
 
 const announcements: readonly RegExp[] = [
-  /(?<!\b(?:before|if|when|unless|until|whenever|what|how|why|where|that|which|than) )\b(?:let me(?! know)|let['’]?s|let us|i['’]?ll|i will|i['’]?m going to|i am going to|we['’]?ll|we will|i (?:\w+ )?need(?! (?:this|that|these|such))|i (?:\w+ )?(?:have|want) to|i (?:\w+ )?must|i should|i['’]d like to|i (?:can )?now|allow me|gonna|i['’]m (?:now )?\w+ing|i am (?:now )?\w+ing|we need to|here(?:['’]s| is| are) (?:my|the) (?:tool |function )?calls?(?= to |[:：]?$))(?!\p{L})/iu,
+  /(?<!\b(?:before|if|when|unless|until|whenever|what|how|why|where|that|which|than) )\b(?:let me(?! know)|let['’]?s|let us|i['’]?ll|i will|i['’]?m going to|i am going to|we['’]?ll|we will|i (?:\w+ )?need(?! (?:this|that|these|such))|i (?:\w+ )?(?:have|want) to|i (?:\w+ )?must|i should|i['’]d like to|(?:i|we) (?:can )?now|allow me|gonna|i['’]m (?:now )?\w+ing|i am (?:now )?\w+ing|we need to|here(?:['’]s| is| are) (?:my|the) (?:tool |function )?calls?(?= to |[:：]?$))(?!\p{L})/iu,
   new RegExp(
     `(?<!\\b(?:before|if|when|unless|until|whenever|what|how|why|where|that|which|than) )\\b(?:i|we) (?:(?:now|first|then|also|just|next|again) )*(?:${verbs})(?:e|y)?\\b`,
     "iu",
@@ -120,12 +122,12 @@ const bareAction: readonly RegExp[] = [
     `^(?:(?:now|next|first|then|ok(?:ay)?|sure|also|and) )*(?:\\w+ly )?(?:${verbs}|re-?read)(?:t|n)?ing\\b`,
     "iu",
   ),
-  /^(?:please )?(?:read|look|check|list(?! of)|search(?! results)|open|find|inspect|examine|fetch|view|verify|explore|scan|locate|get|create|edit|update|fix|run (?=[a-z]))(?!\p{L})(?!.*\b(?:this|that|these|those|following|below|above|here|with)\b)/iu,
+  /^(?:please )?(?:read|look|check|list(?! of)|search(?! results?)|open|find|inspect|examine|fetch|view|verify|explore|scan|locate|get|create|edit|update|fix|run (?=[a-z]))(?!\p{L})(?!.*\b(?:this|that|these|those|following|below|above|here|with)\b)/iu,
 ]
 
 /** Words that put a call into an order, such as "Next:". */
 const order =
-  /^(?:and |so )*(?:now|next|first(?:ly)?|second(?:ly)?|third|then|finally|again|once more|one (?:more|last)|step \d+|lastly|ok(?:ay)?|sure|all ?right|right|great|got it|understood|certainly|of course|here (?:we|i) go|here goes|on it|action|(?:the |my )?(?:tool|function) calls?|my (?:next )?(?:call|action|step)|thought|zuerst|jetzt|nun|dann|als nächstes|d'abord|maintenant|ensuite|primero|ahora|primeiro|agora|prima|ora|adesso|сначала|сейчас|теперь|まず|次に|먼저|이제)(?!\p{L})/iu
+  /^(?:and |so )*(?:now|next|first(?:ly)?|second(?:ly)?|third|then|finally|again|once more|one (?:more|last)|final|retry|step \d+|lastly|ok(?:ay)?|sure|all ?right|right|great|got it|understood|certainly|of course|here (?:we|i) go|here goes|on it|action|(?:the |my )?(?:tool|function) calls?|my (?:next )?(?:call|action|step)|thought|zuerst|jetzt|nun|dann|als nächstes|d'abord|maintenant|ensuite|primero|ahora|primeiro|agora|prima|ora|adesso|сначала|сейчас|теперь|まず|次に|먼저|이제)(?!\p{L})/iu
 
 /** Words of a description of content. */
 const citing =
@@ -141,7 +143,7 @@ const question =
 
 /** Words that put a call off. */
 const deferred =
-  /\b(?:let me know|tell me|(?:wait|ask) for|(?:once|when|if|unless|until|as soon as) (?:you|it|that|this|they)|after you|tomorrow|later|eventually|(?:with|without|for) your|in (?:the )?future|next time|before (?:running|executing|calling))\b/iu
+  /\b(?:let me know|tell me|(?:wait|ask) for|(?<!\b(?:check|see|verify|test|out|look|know|confirm) )(?:once|when|if|unless|until|as soon as) (?:you|it|that|this|they)|after you|tomorrow|later|eventually|(?:with|without|for) your|in (?:the )?future|next time|before (?:running|executing|calling))\b/iu
 
 /** A question that the model asks itself, and not the user. */
 const openQuestion =
@@ -156,7 +158,7 @@ const remark = /^(?:[\p{L}'’]+\s*){1,4}[^\p{L}\p{N}]*$/u
 
 /** A heading that describes what follows. */
 const title =
-  /^(?:[\w ]+ )?(?:usage|syntax|format|quotation|quote|sample|demo|reference|definition|examples?)$/iu
+  /^(?:the|this|that|an?|my|your|his|her|its|der|die|das|le|la|les|el|los|il|o)\b|^(?:[\w ]+ )?(?:usage|syntax|format|quotation|quote|sample|demo|reference|definition|examples?)$/iu
 
 /** A last word that the next line completes. */
 const openEnd =
