@@ -1,5 +1,5 @@
 import type { Problem } from "./errors.ts"
-import { type ConfigEntry, type ConfigNode, entryOf, type ObjectNode } from "./node.ts"
+import { type ConfigEntry, type ConfigNode, entryOf, filterEntries, type ObjectNode } from "./node.ts"
 
 /** Translated fields of another program, with a note for each field that has no equivalent. */
 interface Translated {
@@ -31,8 +31,8 @@ const toolNames: Readonly<Record<string, string>> = {
 }
 
 /**
- * Translates the fields of a Claude Code agent. Lists of tools become `tools`, and model aliases are dropped. Keeps
- * unknown fields, which the check reports.
+ * Translates the fields of a Claude Code agent. Lists of tools become `tools`. Model aliases wait for {@link
+ * resolveModelAliases}. Keeps unknown fields, which the check reports.
  */
 export function claudeAgent(fields: ObjectNode): Translated {
   const notes: Problem[] = []
@@ -40,7 +40,7 @@ export function claudeAgent(fields: ObjectNode): Translated {
   const entries = fields.entries.flatMap((entry): ConfigEntry[] => {
     if (entry.key === "tools") tools.unshift(...listed(entry, true, notes))
     else if (entry.key === "disallowedTools") tools.push(...listed(entry, false, notes))
-    else if (entry.key !== "model" || isModel(entry, notes)) return [entry]
+    else return entry.key === "model" ? modelOf(entry, notes) : [entry]
     return []
   })
   const value = { kind: "object" as const, position: fields.position, entries: tools }
@@ -62,7 +62,7 @@ export function commandFields(fields: ObjectNode, { foreign }: { foreign: boolea
       notes.push({ position: entry.position, text })
       return []
     }
-    return !foreign || entry.key !== "model" || isModel(entry, notes) ? [entry] : []
+    return foreign && entry.key === "model" ? modelOf(entry, notes) : [entry]
   })
   return { tree: { ...fields, entries }, notes }
 }
@@ -110,16 +110,84 @@ function wordsOf(value: ConfigNode): string[] {
     .filter((word) => word !== "")
 }
 
-/** Returns false for an alias such as `sonnet` or `inherit`. The agent then uses the model of the run. */
-function isModel({ value, position }: ConfigEntry, notes: Problem[]): boolean {
-  if (value.kind !== "scalar" || typeof value.value !== "string" || value.value.includes("/")) return true
-  if (value.value !== "inherit") {
-    notes.push({
-      position,
-      text: `model: "${value.value}" does not have the form provider/model, so the agent uses the model of the run.`,
-    })
+const modelAliases: ReadonlySet<unknown> = new Set(["sonnet", "opus", "haiku"])
+
+/** Stands for the provider of an alias until the configured models are known. */
+const aliasProvider = "claude-code-alias"
+
+/** Returns the model as `provider/model`, or nothing for `inherit` and other values that are not a model. */
+function modelOf(entry: ConfigEntry, notes: Problem[]): ConfigEntry[] {
+  const { value, position } = entry
+  if (value.kind !== "scalar" || typeof value.value !== "string" || value.value.includes("/")) return [entry]
+  if (modelAliases.has(value.value))
+    return [{ ...entry, value: { ...value, value: `${aliasProvider}/${value.value}` } }]
+  if (value.value !== "inherit") notes.push({ position, text: noModel(value.value) })
+  return []
+}
+
+function noModel(name: string): string {
+  return `model: "${name}" does not have the form provider/model and no configured Claude model has this name, so the model of the run is used.`
+}
+
+/**
+ * Replaces the aliases `sonnet`, `opus` and `haiku` of agents and commands with a Claude model that the config names:
+ * one of the provider of `model` if possible, and the newest version. Removes an alias without such a model, with a
+ * note.
+ */
+export function resolveModelAliases(tree: ObjectNode): Translated {
+  const notes: Problem[] = []
+  const main = textIn(entryOf(tree, "model")?.value)
+  const known = [
+    main,
+    textIn(entryOf(tree, "small_model")?.value),
+    ...sectionModels(tree),
+    ...providerModels(tree),
+  ]
+  const isMain = (name: string) => main !== undefined && name.split("/")[0] === main.split("/")[0]
+  const ranked = known
+    .filter((name) => name !== undefined && /claude/i.test(name) && !name.startsWith(`${aliasProvider}/`))
+    .map(String)
+    .sort((a, b) => Number(isMain(b)) - Number(isMain(a)) || b.localeCompare(a, "en", { numeric: true }))
+
+  function resolved(entry: ConfigEntry): ConfigEntry | undefined {
+    const [provider, alias = ""] = textIn(entry.value)?.split("/") ?? []
+    if (entry.key !== "model" || provider !== aliasProvider) return entry
+    const model = ranked.find((name) => name.toLowerCase().includes(alias))
+    if (model !== undefined) return { ...entry, value: { ...entry.value, kind: "scalar", value: model } }
+    notes.push({ position: entry.position, text: noModel(alias) })
+    return undefined
   }
-  return false
+
+  const changed = filterEntries(tree, (section) => {
+    if (!sections.includes(section.key) || section.value.kind !== "object") return section
+    const value = filterEntries(section.value, (entry) =>
+      entry.value.kind === "object" ? { ...entry, value: filterEntries(entry.value, resolved) } : entry,
+    )
+    return { ...section, value }
+  })
+  return { tree: changed, notes }
+}
+
+const sections = ["agent", "command"]
+
+function sectionModels(tree: ObjectNode): (string | undefined)[] {
+  return sections.flatMap((key) =>
+    entriesOf(entryOf(tree, key)?.value).map(({ value }) => textIn(entryOf(value, "model")?.value)),
+  )
+}
+
+function providerModels(tree: ObjectNode): string[] {
+  return entriesOf(entryOf(tree, "provider")?.value).flatMap(({ key: provider, value }) =>
+    entriesOf(entryOf(value, "models")?.value).map(({ key }) => `${provider}/${key}`),
+  )
+}
+
+function entriesOf(node: ConfigNode | undefined): readonly ConfigEntry[] {
+  return node?.kind === "object" ? node.entries : []
+}
+
+function textIn(node: ConfigNode | undefined): string | undefined {
+  return node?.kind === "scalar" && typeof node.value === "string" ? node.value : undefined
 }
 
 /**

@@ -5,6 +5,7 @@ import type { NamedPlugin } from "../plugin/source.ts"
 import type { Rule } from "../schema/permission.ts"
 import { errorMessage } from "../util/errors.ts"
 import { displayPath } from "../util/paths.ts"
+import { resolveModelAliases } from "./claude.ts"
 import { readClaudeSettings } from "./claude-settings.ts"
 import { type ConfigFile, configFiles } from "./config-files.ts"
 import { ConfigError, describeProblem, type Problem } from "./errors.ts"
@@ -108,7 +109,7 @@ async function readLayers(sources: readonly ConfigSource[], options: LoadConfigO
 
 /** Merges the layers. Throws `ConfigError` if there are problems, unless `onProblems` is set. */
 function fromLayers({ layers, notes, problems }: ReadLayers, options: LoadConfigOptions): LoadedConfig {
-  const merged = mergeTrees(layers)
+  const { tree: merged, notes: aliases } = resolveModelAliases(mergeTrees(layers))
   // The missing formatter settings could be in a file or section that has a problem.
   const isPart = problems.some(({ section }) => section === undefined || section === "formatter")
   const unknown = isPart ? [] : formatterProblems(merged)
@@ -121,7 +122,11 @@ function fromLayers({ layers, notes, problems }: ReadLayers, options: LoadConfig
   const loaded = describe(layers, tree, options)
   return {
     ...loaded,
-    notes: [...notes, ...loaded.notes],
+    notes: [
+      ...notes,
+      ...loaded.notes,
+      ...aliases.map((note) => ({ file: note.position.file, text: describeProblem(note) })),
+    ],
     async withMarkdown(trusted) {
       // Later calls throw problems instead of passing them to the callback.
       const { onProblems: _, ...now } = { ...options, trusted }

@@ -84,3 +84,30 @@ test("lists what it does not use", () => {
     expect.stringMatching(/^\.claude\/settings\.local\.json: not valid JSON/),
   ])
 })
+
+test.each<[object, string | undefined]>([
+  [{ model: "anthropic/claude-sonnet-4-5" }, "anthropic/claude-sonnet-4-5"],
+  [
+    { model: "test/m", agent: { other: { model: "anthropic/claude-sonnet-4" } } },
+    "anthropic/claude-sonnet-4",
+  ],
+  [
+    {
+      model: "b/claude-opus-4",
+      provider: {
+        a: { models: { "claude-sonnet-9": {} } },
+        b: { models: { "claude-sonnet-4": {}, "claude-sonnet-10": {} } },
+      },
+    },
+    "b/claude-sonnet-10",
+  ],
+  [{ model: "anthropic/claude-opus-4-5" }, undefined],
+  [{}, undefined],
+])("uses for an agent with the model sonnet under %j: %s", async (config, model) => {
+  place.write("project/tackle.json", config)
+  place.write("project/.claude/agents/a.md", "---\ndescription: A\nmodel: sonnet\n---\nBe brief.\n")
+  const loaded = await place.load()
+  expect(loaded.config.agent?.a?.model).toBe(model)
+  expect(loaded.notes).toHaveLength(model === undefined ? 1 : 0)
+  if (model === undefined) expect(loaded.notes[0]?.text).toMatch(/a\.md:3.*"sonnet"/)
+})
