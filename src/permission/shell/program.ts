@@ -204,7 +204,7 @@ export interface WordStyle {
 export interface CodeInput {
   /** Options with which the program does not run its input. */
   unless?: string
-  /** Options with which the program runs its input even if an operand names a script. */
+  /** Options and first operands with which the program runs its input even if an operand names a script. */
   with?: string
   /** Whether operands name data, such as a database, so that the program runs any input that it gets. */
   always?: boolean

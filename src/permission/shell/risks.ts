@@ -156,7 +156,7 @@ export const inputName = /^-$|(?:^|\/)(?:stdin|fd\/\d+)$/
 function takesInput({ input }: Program, words: readonly Word[], { operands }: Arguments): boolean {
   if (!input) return false
   const [first] = operands
-  if (hasOption(first ? words.slice(0, words.indexOf(first)) : words, input.with)) return true
+  if (hasOption(first ? words.slice(0, words.indexOf(first) + 1) : words, input.with)) return true
   if (first) return inputName.test(scriptIn(input, operands)?.text ?? "")
   return !input.always && !hasOption(words, input.unless)
 }

@@ -7,7 +7,7 @@ import {
   isReservedWord,
   mayMove,
 } from "./builtins.ts"
-import { crudeForms } from "./crude-forms.ts"
+import { codeForms } from "./crude-forms.ts"
 import { type Directories, enter } from "./directories.ts"
 import { type Inner, innerCommands, isTransparent } from "./inner-commands.ts"
 import type { ShellNode } from "./parse.ts"
@@ -267,7 +267,10 @@ function testWords(node: ShellNode): ShellNode[] | undefined {
 
 /** Returns every command that may start at one of the words or be contained in one. */
 function possibleCommands(words: readonly Word[]): string[] {
-  return [...tails(words), ...words.flatMap(({ text }) => withoutLetters(text).flatMap(crudeForms))]
+  return [
+    ...tails(words),
+    ...words.flatMap(({ text }) => withoutLetters(text).flatMap((each) => codeForms(each) ?? [])),
+  ]
 }
 
 /** Returns a text that may contain a command, and the possible values of short options at its start. */

@@ -3,7 +3,7 @@ import { version } from "./version.ts"
 
 const compiler: Program = {
   writes: "-o* -MF -dumpbase",
-  risks: "-wrapper -B* -fplugin* -specs -Xclang -load -fuse-ld -fpass-plugin",
+  risks: "-wrapper -B* -fplugin* -specs -run -Xclang -load -fuse-ld -fpass-plugin",
   singleDash: true,
   // `@file` reads further options from a file.
   operand: /^(?!@)/,
@@ -171,7 +171,17 @@ export const buildTools: ProgramTable = [
   ],
   ["brew", { remember: 2, exact: "tap services" }],
   ["systemctl", { remember: 2, exact: "edit enable link set-environment" }],
-  ["rails", { actions: { new: { operands: "changes" } }, remember: 2, exact: "runner r c dbconsole db" }],
+  [
+    "rails",
+    {
+      actions: { new: { operands: "changes" } },
+      risks: "",
+      subcommands: {},
+      riskySubcommands: "runner r console c dbconsole db",
+      input: { always: true, with: "runner r console c dbconsole db" },
+      remember: 2,
+    },
+  ],
   ["stack cabal", { remember: 2, exact: "runghc runhaskell ghci ghc user-config" }],
   ["nvm corepack", { remember: 2, exact: "enable use run" }],
   [

@@ -26,7 +26,7 @@ const node: Program = {
   stopsAtOperand: true,
   input: {
     unless: "-v --version -h --help --test --run --v8-options --completion-bash",
-    with: "-i --interactive",
+    with: "-i --interactive inspect debug",
   },
   remember: "exact",
 }
@@ -62,7 +62,7 @@ export const interpreters: ProgramTable = [
         fmt: { operands: "changes", spreads: { unlessOperands: true }, dryRun: "--check" },
         lint: { rewrites: "--fix" },
       },
-      input: { unless: "-V --version -h --help", after: "run serve test bench" },
+      input: { unless: "-V --version -h --help", with: "repl", after: "run serve test bench" },
       remember: 2,
       exact: "run serve install",
       longer: "task",
@@ -147,9 +147,9 @@ export const interpreters: ProgramTable = [
     { risks: "-e -pgm* -F -fplugin -package-db", singleDash: true, stopsAtOperand: true, input: {} },
   ],
   [
-    "osascript groovy scala gnuplot m4 coffee lsc esno vite-node zx racket raku perl6 crystal",
+    "osascript groovy scala kotlin kotlinc gnuplot m4 coffee lsc esno vite-node zx racket raku perl6",
     {
-      risks: "-e|--eval",
+      risks: "-e|--eval -D|--define",
       stopsAtOperand: true,
       input: { unless: "-v -V --version -h --help" },
       remember: "exact",
