@@ -118,6 +118,8 @@ const announcements: readonly RegExp[] = [
 
 /** Announcements without a subject, such as "Reading the file:" and "Read the file:". */
 const bareAction: readonly RegExp[] = [
+  /^(?:\w+ly )?(?!quot|contain|includ|accord|follow|regard|concern|mean|say|show|cit|repeat|assum|imagin|suppos|consider|warn|beg|end|noth|anyth|someth|everyth|head|train|exist|miss|remain|interest|result|correspond|match|word|dur|be|hav|us|writ|send|str|depend|explain|describ|illustrat)\p{L}{2,}ing (?:the|my|all|into|in|for|through|up)\b/iu,
+  /^time to (?!quote|show|explain|describe)\p{L}+|^(?:quick|final|last|next) check\b/iu,
   new RegExp(
     `^(?:(?:now|next|first|then|ok(?:ay)?|sure|also|and) )*(?:\\w+ly )?(?:${verbs}|re-?read)(?:t|n)?ing\\b`,
     "iu",
