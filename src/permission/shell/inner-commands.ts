@@ -1,4 +1,4 @@
-import { readArguments } from "./arguments.ts"
+import { type GivenOption, readArguments } from "./arguments.ts"
 import type { Program, Wrapping } from "./program.ts"
 import { findProgram, findVersioned, gnuName } from "./program-table.ts"
 import { inputName } from "./risks.ts"
@@ -34,6 +34,12 @@ export function innerCommands(called: string, words: readonly Word[]): Inner[] {
 export function isTransparent(name: string, [first]: readonly Word[]): boolean {
   const transparent = findProgram(gnuName(name))?.transparent
   return transparent === "without options" ? !first?.text.startsWith("-") : transparent === "always"
+}
+
+/** Returns the options of a wrapper itself, without those of its inner command. */
+export function wrapperOptions([program, ...words]: readonly Word[]): GivenOption[] {
+  const wraps = findProgram(gnuName(program?.text ?? ""))?.wraps
+  return typeof wraps === "object" ? readArguments(words, asProgram(wraps)).options : []
 }
 
 /** Returns the inner command, which starts somewhere after one of the words in `runsAfter`. */

@@ -12,7 +12,7 @@ export const printingAwk: ScriptTest = {
 }
 
 const tokens =
-  /"(?:[^"\\\n]|\\[^\n])*"|[A-Za-z_]\w*|\d[\w.]*|\s+|\/(?:[^/\\\n[\]]|\\[^\n]|\[[^\]\\\n/]+\])+\/|\|\||&&|[<>=!]=|./gsy
+  /"(?:[^"\\\n]|\\[^\n])*"|[A-Za-z_]\w*|\d[\w.]*|\s+|\/(?:[^/\\\n[\]]|\\[^\n]|\[(?!\^?\])(?:\[:[a-z]+:\]|[^\][\\\n/])+\])+\/|\|\||&&|[<>=!]=|./gsy
 
 /** Tokens after which `/` starts a regular expression. After any other token it could be a division. */
 const beforeExpression = /^(?:[{};,(!~]|\|\||&&|print|printf|return|in|else|do)?$/
@@ -27,7 +27,7 @@ function isPlainAwk(script: string): boolean {
   for (const [token] of script.matchAll(tokens)) {
     if (/^\s/.test(token)) continue
     if (token[0] === "/" && (token === "/" || !beforeExpression.test(last))) return false
-    if (token === "|" || (token === ">" && printing && parentheses === 0)) return false
+    if (token === '"' || token === "|" || (token === ">" && printing && parentheses === 0)) return false
     if (token === "(") parentheses += 1
     else if (token === ")") parentheses -= 1
     else if (/^[;{}]$/.test(token)) printing = false
@@ -40,9 +40,15 @@ function isPlainAwk(script: string): boolean {
 /** Accepts `p`, `d`, `q`, `=` and `s` commands of sed, with addresses, and without the flags `e` and `w`. */
 export const plainSed: ScriptTest = { test: isPlainSed }
 
-const sedAddress = String.raw`(?:\d+|\$|/[^/\\\n]*/)`
+/** Matches a bracket expression without the delimiter. In some versions of sed, the delimiter may be part of it. */
+const sedBracket = (delimiter: string) =>
+  String.raw`\[(?!\^?\])(?:\[:[a-z]+:\]|(?!${delimiter})[^\][\\\n]|\\[^\]\n])+\]`
+const sedPattern = String.raw`/(?:[^/\\\n[]|${sedBracket("/")})*/`
+const sedAddress = String.raw`(?:\d+|\$|${sedPattern})(?:,(?:\+?\d+|\$|${sedPattern}))?`
+const sedPart = (other: string) => String.raw`(?:(?!\1)${other}|\\[^\n])*\1`
+const sedReplaced = sedPart(String.raw`(?:[^\\\n[]|${sedBracket(String.raw`\1`)})`)
 const sedCommand = new RegExp(
-  String.raw`(?:${sedAddress}(?:,(?:\+?\d+|\$|/[^/\\\n]*/))?)?[ \t]*(?:[pdq=]|s([/|#,:!@%])(?:(?!\1)[^\\\n]|\\[^\n])*\1(?:(?!\1)[^\\\n]|\\[^\n])*\1[gpiI\d]*)`,
+  String.raw`(?:${sedAddress})?[ \t]*(?:[pdq=]|s([/|#,:!@%])${sedReplaced}${sedPart(String.raw`[^\\\n]`)}[gpiI\d]*)`,
   "y",
 )
 const sedSeparator = /[ \t]*(?:[;\n][;\s]*|$)/y

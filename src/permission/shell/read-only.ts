@@ -4,6 +4,7 @@ import { readArguments } from "./arguments.ts"
 import { printedNames } from "./find-names.ts"
 import { showsContents } from "./git-contents.ts"
 import { isPlainRepository, userHooks } from "./git-repository.ts"
+import { wrapperOptions } from "./inner-commands.ts"
 import {
   givesPattern,
   isKnown,
@@ -64,17 +65,12 @@ interface ListedFiles {
 }
 
 /** Returns the files that the standard input of an `xargs` command names. Undefined if they are unknown. */
-function listedFiles({
-  argv: [program, ...options],
-  input,
-  wrapper,
-}: PlannedCommand): ListedFiles | undefined {
-  if (
-    wrapper ||
-    gnuName(program?.text ?? "") !== "xargs" ||
-    options.some(({ text }) => /^(?:-a|--arg)/.test(text))
-  )
-    return undefined
+function listedFiles({ argv, input, wrapper }: PlannedCommand): ListedFiles | undefined {
+  if (wrapper || gnuName(argv[0]?.text ?? "") !== "xargs") return undefined
+  const options = wrapperOptions(argv)
+  const delimiters = options.filter(({ name }) => name === "-d" || name === "--delimiter")
+  // Any other delimiter would split names into other names.
+  if (!delimiters.every(({ value }) => value?.text === "\\n" || value?.text === "\n")) return undefined
   let source = input
   while (source?.input && selectsLines(source)) source = source.input
   const [name, ...words] = source?.argv ?? []
@@ -85,7 +81,7 @@ function listedFiles({
   if (!names && !(entry?.lists && listsFiles(entry, words))) return undefined
   const separated =
     words.some(({ text }) => text === "-print0") &&
-    options.some(({ text }) => text === "-0" || text === "--null")
+    options.some(({ name }) => name === "-0" || name === "--null")
   const roots = proof.files.map((word) => ({ ...word, unquoted: !separated }))
   if (!separated && roots.some(({ text, base }) => base !== undefined || !/^[\w./@%+,=*?-]+$/.test(text)))
     return undefined

@@ -409,10 +409,11 @@ export function expansionProblem(node: ShellNode, text: string): string | undefi
 }
 
 /**
- * Returns why an arithmetic expression may run commands. A shell evaluates names in it, so only numbers are allowed.
+ * Returns why an arithmetic expression may run commands. A shell evaluates names and the values of parameters such as
+ * `$1` in it, so only numbers are allowed.
  */
 export function arithmeticProblem(source: string): string | undefined {
-  return /[^\s\d+*/%()$[\]-]/.test(source) ? "its arithmetic can run commands" : undefined
+  return /[^\s\d+*/%()$[\]-]|\$(?![([])/.test(source) ? "its arithmetic can run commands" : undefined
 }
 
 /** Matches expansions that only look up a value. Other forms can assign, evaluate or run something. */
