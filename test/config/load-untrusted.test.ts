@@ -111,7 +111,7 @@ describe("an untrusted project", () => {
     const { warnings, ignored } = await place.load({ trusted: false })
     expect(warnings.map((line) => line.slice(0, 400))).toEqual([
       `${file}:1:2: unknown key "modle". Did you mean "model"?`,
-      `${file}:1:47: sandbox: expected "auto", "require" or "off", found another string. Did you mean "off"?`,
+      `${file}:1:47: sandbox: expected "auto", "require", "off" or an object ({…}), found another string. Did you mean "off"?`,
       expect.stringContaining("mcp.a<U+000A>b: expected an object"),
       expect.stringContaining('unknown key "xxx'),
     ])
