@@ -117,7 +117,13 @@ export function createSessions(options: SessionsOptions): Sessions {
       const scope = everywhere || id !== undefined ? {} : { worktree }
       const all = await store.sessions({ ...scope, limit: Number.MAX_SAFE_INTEGER })
       const counted = id === undefined ? all : withDescendants(id, all)
-      for (const session of counted) stats.add(session, await store.messages(session.id))
+      for (const session of counted) {
+        try {
+          stats.add(session, await store.messages(session.id))
+        } catch (error) {
+          options.onProblem(`the session ${session.id} cannot be read and is not counted`, error)
+        }
+      }
       return stats.result()
     },
     async prune({ everywhere = false, dryRun = false, ...choice }) {

@@ -4,6 +4,7 @@ import type { Part } from "../schema/part.ts"
 import type { Grant } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
+import { isRecord, parseJson } from "../util/json.ts"
 import type { MessagePage, SessionFilter } from "./store.ts"
 
 /** Reads from the tables, with prepared statements. */
@@ -56,7 +57,8 @@ export function createReader(database: DatabaseSync): SqliteReader {
       const where = conditions.length > 0 ? `WHERE ${conditions.join(" AND ")}` : ""
       const query = `SELECT data FROM sessions ${where} ORDER BY updated DESC, id DESC LIMIT ?`
       const rows = database.prepare(query).all(...values, limit)
-      return rows.map((row) => parse<Session>(row.data))
+      // One damaged row must not hide the other sessions.
+      return rows.flatMap((row) => readSession(row.data) ?? [])
     },
     messages(
       sessionID: string,
@@ -86,6 +88,17 @@ export function createReader(database: DatabaseSync): SqliteReader {
 
 /** The greatest code point. All ids sort before it. */
 const afterAllText = "\u{10ffff}"
+
+/** Returns undefined if the data is not a session. */
+function readSession(data: unknown): Session | undefined {
+  const parsed = parseJson(String(data))
+  const session = parsed.ok && isRecord(parsed.value) ? parsed.value : {}
+  const isWhole =
+    ["id", "title", "directory", "worktree", "agent"].every((key) => typeof session[key] === "string") &&
+    isRecord(session.time) &&
+    typeof session.time.updated === "number"
+  return isWhole ? parse<Session>(data) : undefined
+}
 
 /** Parses stored JSON without validation, because it was written from a value of this type. */
 function parse<T>(data: unknown): T {

@@ -124,7 +124,7 @@ function filesIn(directory: string): string[] {
     const names = readdirSync(directory)
     return names.flatMap((name) => (name.endsWith(".json") ? [join(directory, name)] : []))
   } catch (error) {
-    if (systemCode(error) === "ENOENT") return []
+    if (["ENOENT", "ENOTDIR"].includes(systemCode(error) ?? "")) return []
     throw error
   }
 }

@@ -31,6 +31,31 @@ test("reports an unusable database with the next step, and leaves it unchanged",
   expect(corrupt).toMatchObject({ code: 1, stdout: "" })
   expect(corrupt.stderr).toMatch(/tackle\.db is not a database\. Move it away and start again/)
   expect(machine.server.requests).toEqual([])
+  const checked = await machine.run(["doctor"])
+  expect(checked.code).toBe(1)
+  expect(checked.stdout).toContain("tackle.db is not a database")
+})
+
+test("lists and counts the other sessions if one row is damaged", async () => {
+  const machine = await createMachine({ script: [{ text: "One." }, { text: "Two." }, { text: "Three." }] })
+  for (const prompt of ["first", "second", "third"]) await machine.run(["run", prompt])
+  const database = new DatabaseSync(join(machine.data, "tackle.db"))
+  const ids = database
+    .prepare("SELECT id FROM sessions ORDER BY id")
+    .all()
+    .map(({ id }) => String(id))
+  database.prepare("UPDATE sessions SET data = '{' WHERE id = ?").run(ids[0] ?? "")
+  database.prepare("UPDATE messages SET data = 'null' WHERE session_id = ?").run(ids[1] ?? "")
+  database.close()
+  const listed = await machine.run(["session", "list", "--format", "json"])
+  expect(listed.code).toBe(0)
+  expect(listed.stdout).toContain(ids[1])
+  expect(listed.stdout).toContain(ids[2])
+  expect(listed.stdout).not.toContain(ids[0])
+  const stats = await machine.run(["stats", "--format", "json"])
+  expect(stats.code).toBe(0)
+  expect(JSON.parse(stats.stdout)).toMatchObject({ sessions: expect.any(Number) })
+  expect(stats.stderr).toContain(`the session ${ids[1]} cannot be read and is not counted`)
 })
 
 test("reports a data directory that cannot be created with the variable that moves it", async () => {

@@ -111,9 +111,18 @@ async function check(name: string, probe: () => Outcome | Promise<Outcome>): Pro
   }
 }
 
-function checkData({ dataDirectory }: Workspace): Outcome {
+async function checkData({ dataDirectory }: Workspace): Promise<Outcome> {
   mkdirSync(dataDirectory, { recursive: true })
   accessSync(dataDirectory, constants.W_OK)
+  const { database } = dataPaths(dataDirectory)
+  if (!existsSync(database)) return { detail: dataDirectory }
+  const { openSqliteStore } = await import("../../store/sqlite.ts")
+  const store = await openSqliteStore(database)
+  try {
+    await store.sessions()
+  } finally {
+    await store.close()
+  }
   return { detail: dataDirectory }
 }
 
