@@ -107,7 +107,9 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     const push = await terminal.sees("no, and give a reason")
     expect(push).toContain('asks because: tackle.json:3 asks for "bash: git *"')
     await terminal.press("n")
-    await terminal.sees(/factor 4\n[\s\S]*asks because: no rule allows it, and the default is to ask\n/)
+    await terminal.sees(
+      /factor 4\n[\s\S]*asks because: no rule allows it, and the default is to ask\n[\s\S]*give a reason/,
+    )
     await terminal.press("n")
     await terminal.sees("[exit 3]")
   })
