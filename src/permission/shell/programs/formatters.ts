@@ -12,10 +12,9 @@ export const formatters: ProgramTable = [
   ["rimraf del-cli trash trash-put fastmod codemod", byDefault],
   ["csharpier", wholeProject],
   ["gleam", { actions: { format: { ...wholeProject, dryRun: "--check" } } }],
-  ["crystal", { actions: { "tool format": { ...wholeProject, dryRun: "--check" } } }],
   ["comby", { singleDash: true, spreads: { with: "-i -in-place" } }],
   [
-    "ast-grep sg",
+    "ast-grep",
     { rewrites: "-U|--update-all -i|--interactive", valued: "-p -r -l --pattern --rewrite --lang" },
   ],
   ["codespell typos", { rewrites: "-w|--write-changes" }],

@@ -31,6 +31,13 @@ const node: Program = {
   remember: "exact",
 }
 
+const otherLanguage: Program = {
+  risks: "-e|--eval -D|--define",
+  stopsAtOperand: true,
+  input: { unless: "-v -V --version -h --help" },
+  remember: "exact",
+}
+
 /** Programs that run code, including editors and databases that can run code. */
 export const interpreters: ProgramTable = [
   ["python python3", { ...python, readOnly: version("-V --version") }],
@@ -148,11 +155,15 @@ export const interpreters: ProgramTable = [
   ],
   [
     "osascript groovy scala kotlin kotlinc gnuplot m4 coffee lsc esno vite-node zx racket raku perl6",
+    otherLanguage,
+  ],
+  [
+    "crystal",
     {
-      risks: "-e|--eval -D|--define",
-      stopsAtOperand: true,
-      input: { unless: "-v -V --version -h --help" },
-      remember: "exact",
+      ...otherLanguage,
+      actions: {
+        "tool format": { operands: "changes", spreads: { unlessOperands: true }, dryRun: "--check" },
+      },
     },
   ],
   // These programs read commands from their input even after they have run a file.
