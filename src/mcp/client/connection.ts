@@ -26,6 +26,7 @@ import type { TokenStore } from "./oauth/token-store.ts"
 import { createPendingCalls, type IdleTimeout, idleTimeoutMs, type McpCall } from "./pending-calls.ts"
 import { createProcessTransport } from "./process-transport.ts"
 import { answerRequests, requestCapabilities } from "./server-requests.ts"
+import { callAsTask } from "./task-call.ts"
 import type { ServerTransport } from "./transport.ts"
 
 /** The server to connect to, its environment, and callbacks for its notifications. */
@@ -250,11 +251,9 @@ function describeIssue({
 }
 
 /** Calls the tool. Each progress report restarts the idle timeout. */
-function callTool(
-  client: Client,
-  { name, args, onProgress }: McpCall,
-  { restart, signal }: IdleTimeout,
-): Promise<CallToolResult> {
+function callTool(client: Client, call: McpCall, { restart, signal }: IdleTimeout): Promise<CallToolResult> {
+  if (call.asTask) return callAsTask(client, call, { restart, signal, timeout: longestTimer })
+  const { name, args, onProgress } = call
   function onprogress(progress: Progress): void {
     restart()
     onProgress(progress)

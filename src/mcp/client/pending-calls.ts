@@ -6,6 +6,8 @@ import type { RequestAnswers } from "./server-requests.ts"
 export interface McpCall {
   name: string
   args: Record<string, unknown>
+  /** Whether the server runs the tool only as a task. */
+  asTask?: boolean
   /** Id of the calling session. */
   sessionID: string
   signal: AbortSignal

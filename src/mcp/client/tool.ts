@@ -31,6 +31,7 @@ export function fromMcpTool(
       const result = await call({
         name: tool.name,
         args,
+        asTask: tool.execution?.taskSupport === "required",
         signal: ctx.abort,
         onProgress: (progress) => void ctx.metadata(describeProgress(progress)),
         sessionID: ctx.sessionID,

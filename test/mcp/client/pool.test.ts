@@ -132,6 +132,16 @@ describe("real servers", () => {
     await expect(call("everything_get-sum", { a: "one" })).rejects.toThrow(/expected number/)
   })
 
+  test("runs a tool that its server offers only as a task, and cancels the task", async () => {
+    const { call } = openPool(realServer("everything"))
+    const result = await call("everything_simulate-research-query", { topic: "otters" })
+    expect(result.output).toContain("otters")
+    const stop = new AbortController()
+    const stopped = call("everything_simulate-research-query", { topic: "eels" }, stop.signal)
+    setTimeout(() => stop.abort(), 500)
+    await expect(stopped).rejects.toThrow(/aborted/)
+  })
+
   test("converts images, resources, links and structured content", async () => {
     const { call } = openPool(realServer("everything"))
     const image = await call("everything_get-tiny-image")
