@@ -22,9 +22,9 @@ export interface AiToolOutput {
 /**
  * Returns the engine's tools for applications that use the loop of the AI SDK (`streamText`, `generateText`). Every
  * call goes through the engine, which checks arguments and permissions and limits the output. A failed call throws with
- * the text for the model. A call that returns files returns an {@link AiToolOutput}, and the model receives the files as
- * content parts; any other call returns its text. Calls are not recorded, and every file counts as read in its current state. Requires the
- * package `ai`.
+ * the text for the model. A call that returns files returns an {@link AiToolOutput}, and the model receives the files
+ * as content parts; any other call returns its text. Calls are not recorded, and every file counts as read in its
+ * current state. Requires the package `ai`.
  */
 export async function toAiTools(
   engine: AiToolSource,

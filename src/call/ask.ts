@@ -53,7 +53,8 @@ export async function askAboutLoop(
 
 /**
  * Requests permission before a third-party tool runs, even if the tool also requests permission itself. Rules can use
- * the tool's id and the name that its author gave it. Throws `PermissionError`. Throws `TypeError` if the `ask` function of the tool does not return patterns.
+ * the tool's id and the name that its author gave it. Throws `PermissionError`. Throws `TypeError` if the `ask`
+ * function of the tool does not return patterns.
  */
 export async function askForThirdParty(
   prepared: PreparedCall,

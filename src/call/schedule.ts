@@ -18,9 +18,9 @@ const maxParallel = 16
 
 /**
  * Runs the calls of one step in parallel, at most 16 at a time, and returns their outcomes in the order of the calls.
- * There are three exceptions. Two calls on one file keep their order if either changes the file. A call that executes programs waits
- * for earlier changes and delays later ones. A serial tool runs alone. Rejects only if the store cannot write, not if a
- * tool fails.
+ * There are three exceptions. Two calls on one file keep their order if either changes the file. A call that executes
+ * programs waits for earlier changes and delays later ones. A serial tool runs alone. Rejects only if the store cannot
+ * write, not if a tool fails.
  */
 export async function runCalls(calls: readonly Call[], step: Step): Promise<CallOutcome[]> {
   const { turn } = step

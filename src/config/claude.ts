@@ -94,7 +94,9 @@ function listed(entry: ConfigEntry, granted: boolean, notes: Problem[]): ConfigE
   return [...(granted ? [setting("*", false)] : []), ...known.map((tool) => setting(tool, granted))]
 }
 
-/** Returns Tackle's permission for a tool. `mcp__server__tool` becomes `server_tool`, and `mcp__server` all its tools. */
+/**
+ * Returns Tackle's permission for a tool. `mcp__server__tool` becomes `server_tool`, and `mcp__server` all its tools.
+ */
 export function toolOf(name: string): string | undefined {
   if (Object.hasOwn(toolNames, name)) return toolNames[name]
   const [, server, tool = "*"] = /^mcp__(.+?)(?:__(.+))?$/.exec(name) ?? []
@@ -192,7 +194,8 @@ function textIn(node: ConfigNode | undefined): string | undefined {
 
 /**
  * Translates Claude Code's `.mcp.json`, `{"mcpServers": {…}}`, to a config that contains only `mcp`. `${NAME}` becomes
- * `{env:NAME}`, and `${NAME:-default}` becomes `{env:NAME:-default}`. Keeps values of any other shape, which the check rejects.
+ * `{env:NAME}`, and `${NAME:-default}` becomes `{env:NAME:-default}`. Keeps values of any other shape, which the check
+ * rejects.
  */
 export function fromClaudeServers(tree: ObjectNode): ObjectNode {
   const servers = entryOf(tree, "mcpServers")

@@ -35,8 +35,9 @@ export interface LoadedConfig {
   config: Config
   /**
    * Rules in order of increasing precedence, with file and line. `user` includes `TACKLE_CONFIG`. `untrusted` contains
-   * the rules of untrusted project files and of Claude Code's settings, which follow `project` and can only restrict. `environment` contains the
-   * rules of `TACKLE_CONFIG_CONTENT`, which belong to the user but take precedence over the project.
+   * the rules of untrusted project files and of Claude Code's settings, which follow `project` and can only restrict.
+   * `environment` contains the rules of `TACKLE_CONFIG_CONTENT`, which belong to the user but take precedence over the
+   * project.
    */
   permission: { user: Rule[]; project: Rule[]; untrusted: Rule[]; environment: Rule[] }
   /** Rules by agent, from `agent.<name>.permission` and the Markdown agents in the user's files. */

@@ -62,8 +62,8 @@ import { openRegistry } from "./tools.ts"
 import { createUnavailableTools, onlyForManyTools } from "./unavailable-tools.ts"
 
 /**
- * Opens an engine. The caller must close it. Until then the engine holds the store and watches for escaped errors. Throws
- * `UsageError` for an unknown option and for a directory that does not exist.
+ * Opens an engine. The caller must close it. Until then the engine holds the store and watches for escaped errors.
+ * Throws `UsageError` for an unknown option and for a directory that does not exist.
  */
 export async function createTackle(given: TackleOptions): Promise<Tackle> {
   checkOptions(given)

@@ -10,8 +10,8 @@ import { removeTemporary, type TrackTemporary } from "./temporary-files.ts"
  * Writes a file atomically: readers see either the old or the new content, even after a crash. Creates parent
  * directories. Keeps the mode and, if permitted, the owner of an existing file. A new file gets mode 0666 less the
  * umask. `path` must be resolved, and links inserted later are not followed. A link at the end of `path` is replaced,
- * and other hard links keep the old content. Calls `check` directly before the change. Throws its errors, `MovedPathError` and system errors, after which only new parent
- * directories may remain.
+ * and other hard links keep the old content. Calls `check` directly before the change. Throws its errors,
+ * `MovedPathError` and system errors, after which only new parent directories may remain.
  */
 export async function writeAtomic(
   path: string,

@@ -40,8 +40,8 @@ export class RollbackError extends TackleError {
  * early. Then renames these files, and deletes files last. If a change fails, restores earlier files with the same
  * content, mode, times and inodes, and removes new directories. A file may replace a directory that contains only files
  * that the same change deletes, and the reverse. Links inserted meanwhile have no effect. Returns the
- * stamps of the written files by path. Throws `MovedPathError` with nothing changed, system errors, errors of the checks, and {@link
- * RollbackError} if restoring fails.
+ * stamps of the written files by path. Throws `MovedPathError` with nothing changed, system errors, errors of the
+ * checks, and {@link RollbackError} if restoring fails.
  */
 export async function commitFiles(
   steps: readonly FileStep[],
@@ -101,8 +101,8 @@ export async function commitFiles(
 }
 
 /**
- * Returns the step that creates a file at a directory of the deleted file, or a file below the deleted file. The file must
- * then be deleted first.
+ * Returns the step that creates a file at a directory of the deleted file, or a file below the deleted file. The file
+ * must then be deleted first.
  */
 function replacementOf({ path }: FileStep, steps: readonly FileStep[]): FileStep | undefined {
   const created = (other: FileStep) => other.bytes !== undefined

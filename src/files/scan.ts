@@ -168,8 +168,8 @@ export interface SeenChange {
 export interface ScanDifference {
   changes: SeenChange[]
   /**
-   * Paths of files that appeared but are not new, because they were previously ignored or moved here from a place that is
-   * not scanned. Their earlier state is unknown.
+   * Paths of files that appeared but are not new, because they were previously ignored or moved here from a place that
+   * is not scanned. Their earlier state is unknown.
    */
   appeared: string[]
   /** Paths of known files whose state after the command cannot be determined. */
@@ -258,8 +258,8 @@ function versionOf({ bytes, mode, link }: Pick<ScannedFile, "bytes" | "mode" | "
 }
 
 /**
- * Returns true if the path was created since `since`: as a new file, or as a second name of the file at `origin`. A file
- * that was moved here from elsewhere keeps its birth time.
+ * Returns true if the path was created since `since`: as a new file, or as a second name of the file at `origin`. A
+ * file that was moved here from elsewhere keeps its birth time.
  */
 function isNew(path: string, since: number, origin: string | undefined): boolean {
   const stats = statOf(path)

@@ -30,7 +30,9 @@ export type AnswerEvent =
 
 /** Converts the parts of a model to an answer. */
 interface AnswerReader {
-  /** Returns the events of a part. Throws the error of an error part, and `GatewayError` if the answer cannot continue. */
+  /**
+   * Returns the events of a part. Throws the error of an error part, and `GatewayError` if the answer cannot continue.
+   */
   take(part: ModelPart): AnswerEvent[]
   /** Returns the whole answer. Throws `GatewayError` if it has no finish reason. */
   end(): Answer

@@ -165,8 +165,8 @@ interface GivenResult {
 }
 
 /**
- * Returns the messages for consecutive results. Chat completions accept only text in a result, so files follow in a user
- * message that names the call.
+ * Returns the messages for consecutive results. Chat completions accept only text in a result, so files follow in a
+ * user message that names the call.
  */
 export function resultMessages(results: readonly GivenResult[]): Message[] {
   if (results.length === 0) return []

@@ -106,7 +106,9 @@ export function toGatewayError(error: unknown): GatewayError {
   })
 }
 
-/** OpenAI's code for a request that exceeds the context of the model. Clients shorten their history when they see it. */
+/**
+ * OpenAI's code for a request that exceeds the context of the model. Clients shorten their history when they see it.
+ */
 export const tooLong = "context_length_exceeded"
 
 function isTooLong(error: unknown): boolean {

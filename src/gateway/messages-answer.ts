@@ -14,7 +14,9 @@ interface MessageContext {
 
 type Json = Record<string, unknown>
 
-/** Returns the error in the format of Anthropic's API. It has no codes, so clients recognize a long prompt by the words. */
+/**
+ * Returns the error in the format of Anthropic's API. It has no codes, so clients recognize a long prompt by the words.
+ */
 export function messagesErrorBody({ message, status, label }: GatewayErrorFields) {
   const text = label === tooLong ? `prompt is too long: ${message}` : message
   return { type: "error", error: { type: errorType(status), message: text } }
@@ -35,7 +37,10 @@ function errorType(status: number): string {
   return types[status] ?? (status >= 500 ? "api_error" : "invalid_request_error")
 }
 
-/** Returns the answer as one message. Throws `GatewayError` if a call is not a JSON object, which a block cannot contain. */
+/**
+ * Returns the answer as one message. Throws `GatewayError` if a call is not a JSON object, which a block cannot
+ * contain.
+ */
 export function wholeMessage(answer: Answer, context: MessageContext): object {
   const isCut = answer.reason === "length"
   const content = answer.blocks

@@ -118,8 +118,8 @@ const Namespace = z.looseObject({
 })
 
 /**
- * Returns the tools that the client executes, also those that an item adds. Tools that OpenAI's servers execute, such as
- * `web_search`, are left out.
+ * Returns the tools that the client executes, also those that an item adds. Tools that OpenAI's servers execute, such
+ * as `web_search`, are left out.
  */
 function readTools({ tools: given, input }: ResponsesRequest): ClientTool[] {
   const added = (typeof input === "string" ? [] : input).flatMap((item, index) =>

@@ -265,8 +265,8 @@ function keyOf({ server, root }: Pick<Target, "server" | "root">): string {
 
 /**
  * Returns the project directory for a file: the nearest parent directory inside the worktree that contains a marker.
- * Without a marker, returns the worktree. For a file outside the worktree, returns its directory. Paths are absolute with
- * links resolved.
+ * Without a marker, returns the worktree. For a file outside the worktree, returns its directory. Paths are absolute
+ * with links resolved.
  */
 export function findRoot(path: string, markers: readonly string[], worktree: string): string {
   if (!isInside(path, worktree)) return dirname(path)

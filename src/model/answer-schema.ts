@@ -18,7 +18,10 @@ export interface AnswerSchema {
   checker: z.ZodType
 }
 
-/** Reads a JSON Schema. Throws `UsageError` if it is invalid or contains keywords that Zod cannot check (`if`, `not`, …). */
+/**
+ * Reads a JSON Schema. Throws `UsageError` if it is invalid or contains keywords that Zod cannot check (`if`, `not`,
+ * …).
+ */
 export function readAnswerSchema(schema: unknown): AnswerSchema {
   if (!isRecord(schema)) throw new UsageError("Invalid JSON Schema for the answer: expected an object.")
   const wrapped = schema.type !== "object"

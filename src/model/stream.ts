@@ -229,8 +229,8 @@ function readReason({ unified }: LanguageModelV4FinishReason): FinishReason {
 }
 
 /**
- * Converts token counts. `input` excludes cached tokens, `output` excludes reasoning. Counts that are missing or are not
- * positive numbers are 0.
+ * Converts token counts. `input` excludes cached tokens, `output` excludes reasoning. Counts that are missing or are
+ * not positive numbers are 0.
  */
 function readTokens(usage: Partial<LanguageModelV4Usage> | null | undefined): Tokens {
   const { inputTokens, outputTokens } = usage ?? {}

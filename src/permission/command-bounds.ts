@@ -45,8 +45,8 @@ export interface BoundsRequest {
  *
  * - If `edit` is denied for all paths, nothing in the worktree is writable.
  * - Protected files are read-only and secrets are hidden, unless a rule names and allows them.
- * - Paths that are denied for `edit` are read-only, including new files in denied directories. Paths that are denied for
- *   `read` are hidden. The directories above a path that such a rule names cannot be renamed.
+ * - Paths that are denied for `edit` are read-only, including new files in denied directories. Paths that are denied
+ *   for `read` are hidden. The directories above a path that such a rule names cannot be renamed.
  * - Directories that an `edit` rule allows by an absolute path are writable.
  */
 export function commandBounds(request: BoundsRequest): Bounds {
@@ -269,8 +269,8 @@ function readIfFile(path: string): string | undefined {
 
 /**
  * Returns the hosts that a command can connect to according to the `network` rules, whose patterns are host names. A
- * host that asks stays closed, because a connection cannot wait for an answer. A host that resolves to a private address
- * also needs a `private_network` rule, unless a `network` rule names the address.
+ * host that asks stays closed, because a connection cannot wait for an answer. A host that resolves to a private
+ * address also needs a `private_network` rule, unless a `network` rule names the address.
  */
 export function networkOf(policy: Policy): Network {
   const isNetworkRule = (rule: Rule) => rule.permission === "network"

@@ -1,6 +1,6 @@
 /**
- * A past call. `input` is canonical JSON. `result` is the text that a polling call returned, and undefined for all other
- * calls and while the call runs.
+ * A past call. `input` is canonical JSON. `result` is the text that a polling call returned, and undefined for all
+ * other calls and while the call runs.
  */
 export interface LoopCall {
   readonly tool: string

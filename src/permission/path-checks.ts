@@ -251,8 +251,8 @@ function linkedProtection(
 }
 
 /**
- * Returns true if a file has another name than its temporary backups, which exist in its directory while another call or
- * process changes it.
+ * Returns true if a file has another name than its temporary backups, which exist in its directory while another call
+ * or process changes it.
  */
 function hasOtherName(real: string): boolean {
   // A backup may disappear between the two looks at the disk.

@@ -63,7 +63,10 @@ export interface Check {
   own?: boolean
   /** Whether only a deny refuses. The check then does not ask. */
   onlyDenies?: boolean
-  /** Whether another check of the request covers this one. It then asks only because of a rule that is narrower than `*`. */
+  /**
+   * Whether another check of the request covers this one. It then asks only because of a rule that is narrower than
+   * `*`.
+   */
   covered?: boolean
   /** Whether the sandbox limits the effect. The check then asks only because of a rule that is narrower than `*`. */
   confined?: boolean

@@ -51,8 +51,8 @@ export interface CallInput {
 }
 
 /**
- * The arguments of the call. They are an object, but can be invalid for the tool. Changed arguments replace the model's:
- * they are validated, checked by the rules and shown.
+ * The arguments of the call. They are an object, but can be invalid for the tool. Changed arguments replace the
+ * model's: they are validated, checked by the rules and shown.
  */
 export interface BeforeOutput {
   args: Record<string, unknown>

@@ -1,6 +1,8 @@
 import * as z from "zod"
 
-/** A file in the result of a tool. `url` is a data URL or an absolute path. The ids are kept as the tool returns them. */
+/**
+ * A file in the result of a tool. `url` is a data URL or an absolute path. The ids are kept as the tool returns them.
+ */
 export const Attachment = z.lazy(() =>
   z.object({
     id: z.string().optional(),
@@ -66,8 +68,8 @@ export const ToolStateCompleted = z.lazy(() =>
 export type ToolStateCompleted = z.infer<typeof ToolStateCompleted>
 
 /**
- * State of a failed call. The model reads `error`. `metadata.kind` is the reason: see `call/call-failure.ts`. `raw` is the
- * text of arguments that are not a JSON object, as the model wrote it. `input` is then empty.
+ * State of a failed call. The model reads `error`. `metadata.kind` is the reason: see `call/call-failure.ts`. `raw` is
+ * the text of arguments that are not a JSON object, as the model wrote it. `input` is then empty.
  */
 export const ToolStateError = z.lazy(() =>
   z.object({

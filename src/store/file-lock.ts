@@ -38,7 +38,9 @@ export function withFileLock<T>(path: string, code: string, work: () => T): T {
 
 /** Locks that all processes with the same data directory share. A lock ends with its process. */
 export interface SharedLocks {
-  /** Runs `work` while holding the locks of all names. Throws the errors of `work`, and `TackleError` after a minute. */
+  /**
+   * Runs `work` while holding the locks of all names. Throws the errors of `work`, and `TackleError` after a minute.
+   */
   run<T>(names: readonly string[], work: () => Promise<T>): Promise<T>
 }
 
@@ -50,8 +52,8 @@ const sharedTimeoutMs = 60_000
 const pollMs = 2
 
 /**
- * Creates locks whose files are in the directory, which is created with the first lock. Passes errors of the lock files,
- * such as in a read-only directory, to `onProblem` once, and then works without locks.
+ * Creates locks whose files are in the directory, which is created with the first lock. Passes errors of the lock
+ * files, such as in a read-only directory, to `onProblem` once, and then works without locks.
  */
 export function createSharedLocks(directory: string, onProblem: (error: unknown) => void): SharedLocks {
   let usable = true

@@ -26,7 +26,10 @@ export type ParserEvent =
 
 /** Reads calls from text that arrives in pieces. */
 export interface CallParser {
-  /** Adds text and returns the new events. Holds back text that may begin a call, and short calls up to the text after them. */
+  /**
+   * Adds text and returns the new events. Holds back text that may begin a call, and short calls up to the text after
+   * them.
+   */
   push(text: string): ParserEvent[]
   /** Ends the text and returns the remaining events. `cut` means that the answer reached its token limit. */
   end(options?: { cut?: boolean }): ParserEvent[]

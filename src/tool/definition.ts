@@ -27,8 +27,8 @@ export interface InitAgent {
   name: string
   mode: "primary" | "subagent" | "all"
   /**
-   * The rules that apply to the agent, with the effective action of each pattern. The last matching rule decides. A tool
-   * that reads them is prepared again when they change.
+   * The rules that apply to the agent, with the effective action of each pattern. The last matching rule decides. A
+   * tool that reads them is prepared again when they change.
    */
   readonly permission: readonly Pick<Rule, "permission" | "pattern" | "action">[]
 }
@@ -41,8 +41,8 @@ export interface Definition<P extends z.ZodType = z.ZodType> {
   /** Replaces the JSON Schema of `parameters` in requests, for tools that have their own JSON Schema. */
   jsonSchema?: Readonly<Record<string, unknown>>
   /**
-   * Runs the tool with the parsed arguments. Error messages tell the model what to do next. The definition that `init` of
-   * a defined tool returns also validates the arguments and truncates the output, for calls outside an engine.
+   * Runs the tool with the parsed arguments. Error messages tell the model what to do next. The definition that `init`
+   * of a defined tool returns also validates the arguments and truncates the output, for calls outside an engine.
    */
   execute(args: z.output<P>, ctx: ToolContext): Promise<ToolResult>
   /** Returns a message that replaces the default message about invalid arguments. */
@@ -58,8 +58,8 @@ export interface Definition<P extends z.ZodType = z.ZodType> {
   /** True if the tool must not run in parallel with another call of the same step. */
   serial?: boolean
   /**
-   * Returns true if the call only reports a state that others change. Such a call can be repeated as long as its results
-   * differ. Ignored for third-party tools.
+   * Returns true if the call only reports a state that others change. Such a call can be repeated as long as its
+   * results differ. Ignored for third-party tools.
    */
   polls?(args: z.output<P>): boolean
   /** Time in milliseconds after which the call is aborted. Default: no limit. */
@@ -98,7 +98,9 @@ export interface Info<P extends z.ZodType = z.ZodType> {
   init(ctx?: InitContext): Promise<Definition<P>>
 }
 
-/** Key of the author's function on an `execute` that also validates and truncates. The same in each copy of this module. */
+/**
+ * Key of the author's function on an `execute` that also validates and truncates. The same in each copy of this module.
+ */
 export const authored = Symbol.for("tackle.tool.execute")
 
 /** Returns the function that the author wrote, for callers that validate and truncate themselves. */

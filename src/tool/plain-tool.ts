@@ -4,9 +4,9 @@ import type { ToolContext } from "./context.ts"
 import { type Definition, define, type Info, isTool, isToolId, type ToolResult } from "./tool.ts"
 
 /**
- * Returns a tool with this id, and the author's own id as its alias, for an export of a file or plugin: either `Tool.define(…)` or a plain object
- * `{ description, args, execute }`. Returns undefined for any other value. Throws `TypeError` if the id is invalid or
- * a field is from a zod version other than 4.
+ * Returns a tool with this id, and the author's own id as its alias, for an export of a file or plugin: either
+ * `Tool.define(…)` or a plain object `{ description, args, execute }`. Returns undefined for any other value. Throws
+ * `TypeError` if the id is invalid or a field is from a zod version other than 4.
  */
 export function readTool(id: string, value: unknown): Info | undefined {
   if (isTool(value)) {

@@ -64,8 +64,8 @@ export function systemCode(error: unknown): string | undefined {
 }
 
 /**
- * Returns the value that third-party code threw, or an error in its place if reading the value may run code: a proxy, or
- * an object whose prototype or message cannot be read.
+ * Returns the value that third-party code threw, or an error in its place if reading the value may run code: a proxy,
+ * or an object whose prototype or message cannot be read.
  */
 export function readableError(error: unknown): unknown {
   if ((typeof error !== "object" && typeof error !== "function") || error === null) return error

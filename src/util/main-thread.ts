@@ -31,8 +31,8 @@ export async function watchThirdPartyCode(): Promise<void> {
 }
 
 /**
- * Reports a time limit that the main thread enforces with a timer, for the case that the thread is blocked. The returned
- * function ends the limit.
+ * Reports a time limit that the main thread enforces with a timer, for the case that the thread is blocked. The
+ * returned function ends the limit.
  */
 export function noteTimeLimit(ms: number, message: string): () => void {
   ids += 1

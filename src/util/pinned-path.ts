@@ -69,7 +69,9 @@ export interface PinnedDirectory {
   close(): void
 }
 
-/** Opens the directory at a resolved path like {@link openPinned}. Creates it and its parents unless `make` is false. */
+/**
+ * Opens the directory at a resolved path like {@link openPinned}. Creates it and its parents unless `make` is false.
+ */
 export function openPinnedDirectory(real: string, { make = true } = {}): PinnedDirectory {
   const made: string[] = []
   const descriptor = make ? openOrMake(real, made) : openPinned(real, directoryFlags)

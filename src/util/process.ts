@@ -57,8 +57,8 @@ export interface ProcessOptions {
 /** The standard input of a running program. */
 export interface ProcessInput {
   /**
-   * Resolves when the pipe has accepted the text, which may not happen until the program reads it. Rejects if no process can
-   * read the pipe.
+   * Resolves when the pipe has accepted the text, which may not happen until the program reads it. Rejects if no
+   * process can read the pipe.
    */
   write(text: string): Promise<void>
   /** Closes the input after all written text. */

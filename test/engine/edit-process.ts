@@ -1,6 +1,6 @@
 /**
- * Makes many edits of one file in its own process: `edit-process.ts <directory> <name> <count> <tool>`. Retries an edit that
- * fails. Prints the number of edits that failed.
+ * Makes many edits of one file in its own process: `edit-process.ts <directory> <name> <count> <tool>`. Retries an edit
+ * that fails. Prints the number of edits that failed.
  */
 import { createTackle } from "../../src/engine/create-tackle.ts"
 

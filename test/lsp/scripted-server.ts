@@ -1,9 +1,9 @@
 /**
- * A language server that fails on purpose. The first argument says how: `mute` never answers; `hang` answers nothing after
- * its start; `exit` exits at once with a message on stderr; `garbage` writes invalid messages; `die-once FILE` exits at
- * the first request unless FILE exists; `stubborn` answers but ignores shutdown; `tsserver` passes requests on to a
- * TypeScript that accepts only plain paths and reports the first word of every file; `no-tsserver` has no TypeScript and
- * publishes diagnostics.
+ * A language server that fails on purpose. The first argument says how: `mute` never answers; `hang` answers nothing
+ * after its start; `exit` exits at once with a message on stderr; `garbage` writes invalid messages; `die-once FILE`
+ * exits at the first request unless FILE exists; `stubborn` answers but ignores shutdown; `tsserver` passes requests on
+ * to a TypeScript that accepts only plain paths and reports the first word of every file; `no-tsserver` has no
+ * TypeScript and publishes diagnostics.
  */
 import { existsSync, writeFileSync } from "node:fs"
 import { createMessageConnection, StreamMessageReader, StreamMessageWriter } from "vscode-jsonrpc/node"

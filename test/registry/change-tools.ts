@@ -1,6 +1,6 @@
 /**
- * Runs an engine while its tool files change. Performs the given steps in order and prints their results as JSON: the output
- * or error of a call, the ids, or the problems reported since the last step.
+ * Runs an engine while its tool files change. Performs the given steps in order and prints their results as JSON: the
+ * output or error of a call, the ids, or the problems reported since the last step.
  */
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"

@@ -13,8 +13,8 @@ export function sandboxHere(worktree: string, mode: SandboxMode = "auto"): Sandb
 }
 
 /**
- * Defines tests that need a working sandbox. Without one they are skipped. With `TACKLE_TEST_COMPLETE=1`, as in CI, they
- * run and fail.
+ * Defines tests that need a working sandbox. Without one they are skipped. With `TACKLE_TEST_COMPLETE=1`, as in CI,
+ * they run and fail.
  */
 export async function describeSandboxed(name: string, tests: () => void): Promise<void> {
   const state = await sandboxHere("/nonexistent").state()

@@ -74,7 +74,8 @@ test("counts the usage of a subagent, and limits it to the rest of the budget", 
   }, priced)
   const { end, session } = await run(engine, { maxCost: 0.3 })
   expect(end).toMatchObject({ status: "limit", exitCode: 4 })
-  // One step of its own costs 0.12. The remaining 0.18 allow the subagent two steps and a last one; then the run has its last one.
+  // One step of its own costs 0.12. The remaining 0.18 allow the subagent two steps and a last one; then the run has
+  // its last one.
   expect(engine.server.requests.map(({ body }) => body.tool_choice)).toEqual([
     "auto",
     "auto",

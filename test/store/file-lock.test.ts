@@ -13,7 +13,9 @@ async function directory(): Promise<string> {
 
 const source = JSON.stringify(join(import.meta.dirname, "../../src/store/file-lock.ts"))
 
-/** Starts a process that runs the code with the functions of `file-lock.ts` and prints `held` when it holds the lock. */
+/**
+ * Starts a process that runs the code with the functions of `file-lock.ts` and prints `held` when it holds the lock.
+ */
 async function holder(code: string) {
   const text = `import { createSharedLocks, withFileLock } from ${source}\n${code}`
   const child = spawn(process.execPath, ["--input-type=module", "-e", text], {

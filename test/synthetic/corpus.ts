@@ -33,8 +33,8 @@ type WrittenCase = Omit<CorpusCase, "group" | "tools" | "dialect"> &
 export type Found = Required<Pick<CorpusCase, "says" | "calls" | "malformed" | "unknown">>
 
 /**
- * The sets of cases. `synthetic` was written together with the parser. `model-texts` was written without it, after tests,
- * documentation and bug reports of servers; the expected results were fixed before the first run of the parser.
+ * The sets of cases. `synthetic` was written together with the parser. `model-texts` was written without it, after
+ * tests, documentation and bug reports of servers; the expected results were fixed before the first run of the parser.
  * `mentions` holds texts with a call that is meant or only mentioned.
  */
 export const corpora: Readonly<Record<"synthetic" | "model-texts" | "mentions", readonly CorpusCase[]>> = {

@@ -281,7 +281,9 @@ function projectFiles(size: "small" | "large"): Record<string, string> {
   }
 }
 
-/** Makes one call in a session. Every permission request gets the same reply or aborts the run; questions are dismissed. */
+/**
+ * Makes one call in a session. Every permission request gets the same reply or aborts the run; questions are dismissed.
+ */
 async function callInSession(
   id: string,
   permission: PermissionConfig,

@@ -33,8 +33,8 @@ export function defineCompletion(completion: Command, createProgram: () => Promi
 }
 
 /**
- * Returns the completions of the last word: commands, flags, or the choices of a flag or argument. Returns an empty list
- * where a file or other text is expected.
+ * Returns the completions of the last word: commands, flags, or the choices of a flag or argument. Returns an empty
+ * list where a file or other text is expected.
  */
 function candidates(program: Command, words: readonly string[]): string[] {
   const current = words.at(-1) ?? ""

@@ -23,7 +23,9 @@ export interface ServeFlags extends WorkspaceFlags, RuleFlags {
   stream?: number
   /** Key that clients must send. Default: `TACKLE_MCP_KEY`. If neither is set, a random key is printed. */
   key?: string
-  /** Accept the clients' answers to forms as the user's. On stdin and stdout, the user's own agent starts the server. */
+  /**
+   * Accept the clients' answers to forms as the user's. On stdin and stdout, the user's own agent starts the server.
+   */
   trustClient?: boolean
 }
 

@@ -56,8 +56,8 @@ function ifBlocked(ms: number, then: () => void): void {
 }
 
 /**
- * Ends the process from inside the blocking code, so that it has an exit code, or kills it if the main thread cannot run
- * JavaScript.
+ * Ends the process from inside the blocking code, so that it has an exit code, or kills it if the main thread cannot
+ * run JavaScript.
  */
 function end(why: string, code: number): void {
   if (ending) return
@@ -78,7 +78,9 @@ function say(text: string): void {
   }
 }
 
-/** Listens for a signal in this thread. Node offers signals only to the main thread, but its internal handle works here. */
+/**
+ * Listens for a signal in this thread. Node offers signals only to the main thread, but its internal handle works here.
+ */
 function onSignal(name: "SIGINT" | "SIGTERM" | "SIGHUP", listener: () => void): void {
   const { internalBinding } = createRequire(import.meta.url)("internal/test/binding")
   const { Signal } = internalBinding("signal_wrap")

@@ -10,8 +10,8 @@ import { isRecord, parseJson } from "../../util/json.ts"
 export const maxMessageLength = 10 * 1024 * 1024
 
 /**
- * The requests of a connection that have no reply yet. A reply that does not follow the protocol becomes an error reply,
- * because the client would otherwise wait for the reply until the time limit.
+ * The requests of a connection that have no reply yet. A reply that does not follow the protocol becomes an error
+ * reply, because the client would otherwise wait for the reply until the time limit.
  */
 export interface OpenRequests {
   sent(message: JSONRPCMessage | readonly JSONRPCMessage[]): void

@@ -2,8 +2,8 @@ import type { ToolAnnotations } from "@modelcontextprotocol/server"
 import type { ToolListing } from "../../registry/registry.ts"
 
 /**
- * Returns the hints that a client uses to decide whether to call a tool without asking, for example while it plans. Only
- * built-in tools are described. Any other tool gets the strictest hints, whatever it or its MCP server declares.
+ * Returns the hints that a client uses to decide whether to call a tool without asking, for example while it plans.
+ * Only built-in tools are described. Any other tool gets the strictest hints, whatever it or its MCP server declares.
  */
 export function annotationsOf({ id, source }: Pick<ToolListing, "id" | "source">): Hints {
   return (source === "builtin" ? builtin.get(id) : undefined) ?? strictest

@@ -2,8 +2,9 @@ import type { Program, WordStyle } from "./program.ts"
 import type { Word } from "./words.ts"
 
 /**
- * The effect of an option. The value of a `checked` option determines whether it is harmless. `starts` and `stops` mean that the option determines whether the program writes files.
- * `uncertain` means that the word is known only at run time and may be any option.
+ * The effect of an option. The value of a `checked` option determines whether it is harmless. `starts` and `stops` mean
+ * that the option determines whether the program writes files. `uncertain` means that the word is known only at run
+ * time and may be any option.
  */
 export type OptionRole =
   | "harmless"

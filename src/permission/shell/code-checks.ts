@@ -14,8 +14,8 @@ import { literalWord } from "./words.ts"
 
 /**
  * Returns `read` checks for the file names in code that the command gets as an argument or as input. The list may be
- * incomplete, because code can also build names. A name that does not look like a path is checked only against rules that
- * deny it.
+ * incomplete, because code can also build names. A name that does not look like a path is checked only against rules
+ * that deny it.
  */
 export function codeChecks(
   command: PlannedCommand,

@@ -30,8 +30,8 @@ export function crudeForms(text: string): string[] {
 
 /**
  * Returns every possible command in a text that may be code in any language. Also finds the words of a list
- * (`["git", "push"]`), joined strings (`"cu" + "rl"`) and the contents of `data:` URLs. Only deny rules match the results.
- * Returns undefined if the text is too long to be searched completely.
+ * (`["git", "push"]`), joined strings (`"cu" + "rl"`) and the contents of `data:` URLs. Only deny rules match the
+ * results. Returns undefined if the text is too long to be searched completely.
  */
 export function codeForms(text: string): string[] | undefined {
   if (text.length > maxCodeLength) return undefined

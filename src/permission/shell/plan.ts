@@ -105,8 +105,8 @@ async function planAt(original: string, time: ParseTime, depth = 0): Promise<She
 }
 
 /**
- * Sets the code in the input of each command. The input of a command that runs it can come from any part of the text, for
- * example through a pipeline or a file. It is searched once.
+ * Sets the code in the input of each command. The input of a command that runs it can come from any part of the text,
+ * for example through a pipeline or a file. It is searched once.
  */
 function findCode(plan: ShellPlan, text: string, redirectsInput?: boolean): void {
   const written = writtenFiles(plan)

@@ -17,16 +17,16 @@ export function findProgram(name: string): Program | undefined {
 }
 
 /**
- * Returns the entry of a program that may have a version in its name, such as `python3.11`. Use it only to make a verdict
- * stricter, because another program can have a similar name.
+ * Returns the entry of a program that may have a version in its name, such as `python3.11`. Use it only to make a
+ * verdict stricter, because another program can have a similar name.
  */
 export function findVersioned(name: string): Program | undefined {
   return findProgram(name) ?? findProgram(namesWithoutVersion(name)[0] ?? "")
 }
 
 /**
- * Returns the names in the table that a name without an entry means if its version is omitted: `python3` and `python` for
- * `python3.11`.
+ * Returns the names in the table that a name without an entry means if its version is omitted: `python3` and `python`
+ * for `python3.11`.
  */
 export function namesWithoutVersion(name: string): string[] {
   const names: string[] = []
@@ -44,7 +44,8 @@ const versionSuffix =
   /(?:[-._]?(?:alpha|beta|rc|v)?\d+[a-z]{0,2}|[-._](?:exe|static|dbg|debug|preview|stable|nightly|basic|tiny|nox|gtk3?|athena|cli|(?:x86_64|amd64|aarch64|arm64|i[3-6]86)[\w-]*))$/i
 
 /**
- * Subcommands of any program whose whole command "always" remembers: they usually write settings or run a command or code.
+ * Subcommands of any program whose whole command "always" remembers: they usually write settings or run a command or
+ * code.
  */
 export const usuallyExact: ReadonlySet<string> = new Set(
   "alias auth config configure console credential credentials dlx eval exec extension extensions plugin plugins repl settings shell tool trust".split(

@@ -26,7 +26,9 @@ export interface Program extends WordStyle {
   inPlace?: string
   /** Options like `inPlace` that a rule does not need to name, because writing is the purpose of the program. */
   rewrites?: string
-  /** Options with which the program writes no files except those of `writes`. An option of `rewrites` overrules them. */
+  /**
+   * Options with which the program writes no files except those of `writes`. An option of `rewrites` overrules them.
+   */
   dryRun?: string
   /** When the program writes files that its arguments do not name. */
   spreads?: Spreading
@@ -68,8 +70,8 @@ export interface Program extends WordStyle {
   /** Subcommands by name, which consists of one or two words. */
   subcommands?: Readonly<Record<string, Program>>
   /**
-   * Subcommands by name that take the options of the program. Only what they write differs. A rule does not need to name
-   * them.
+   * Subcommands by name that take the options of the program. Only what they write differs. A rule does not need to
+   * name them.
    */
   actions?: Readonly<Record<string, Writing>>
   /** Subcommands that a rule must name. */

@@ -38,7 +38,9 @@ export function readRedirection(walk: Walk, node: ShellNode, at: Directories): S
   return extra
 }
 
-/** A statement after the delimiter of a here-document. `piped` means that it gets the output of the command before it. */
+/**
+ * A statement after the delimiter of a here-document. `piped` means that it gets the output of the command before it.
+ */
 interface LaterStatement {
   statement: ShellNode
   piped: boolean

@@ -113,7 +113,9 @@ function hasBracketExpression(mask: string): boolean {
   return start !== -1 && mask.indexOf("]", start + 2) !== -1
 }
 
-/** Returns true for a `{` that is followed by `,` or `..` and by a `}`. Tests each part once, so long masks are fast. */
+/**
+ * Returns true for a `{` that is followed by `,` or `..` and by a `}`. Tests each part once, so long masks are fast.
+ */
 function hasBraceExpansion(mask: string): boolean {
   return mask
     .split("}")

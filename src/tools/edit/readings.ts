@@ -49,8 +49,8 @@ export function readingsOf(
 type Remove = (edit: Texts) => Texts | undefined
 
 /**
- * Removers in the order of their readings. The percentage is the share of the inexact edits in the benchmark that only this
- * reading recovers (docs/decisions/010-edit-strategies.md).
+ * Removers in the order of their readings. The percentage is the share of the inexact edits in the benchmark that only
+ * this reading recovers (docs/decisions/010-edit-strategies.md).
  */
 const removers: readonly { name: Decoration; remove: Remove; wholeLines?: boolean }[] = [
   /** 3.8 % */
@@ -252,8 +252,8 @@ function keepsQuotes({ oldString, newString }: Texts): boolean {
 }
 
 /**
- * Returns true if the text has backslashes other than in `\n`, `\r` and `\t`. A text without them does not show how they would be
- * escaped.
+ * Returns true if the text has backslashes other than in `\n`, `\r` and `\t`. A text without them does not show how
+ * they would be escaped.
  */
 function hasMoreThanLineEnds(text: string): boolean {
   return text.replaceAll(/\\[nrt]/g, "").includes("\\")

@@ -37,8 +37,8 @@ export interface Strategy {
 }
 
 /**
- * All strategies, strictest first. The percentage is the share of the inexact edits in the benchmark that only this strategy
- * recovers (docs/decisions/010-edit-strategies.md).
+ * All strategies, strictest first. The percentage is the share of the inexact edits in the benchmark that only this
+ * strategy recovers (docs/decisions/010-edit-strategies.md).
  */
 export const strategies: readonly Strategy[] = [
   /**

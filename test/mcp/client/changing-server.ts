@@ -1,6 +1,6 @@
 /**
- * An MCP server with one resource, the content of a file. Arguments: the file, which it checks ten times a second, and a
- * log file for subscriptions.
+ * An MCP server with one resource, the content of a file. Arguments: the file, which it checks ten times a second, and
+ * a log file for subscriptions.
  */
 import { appendFileSync, readFileSync } from "node:fs"
 import { createInterface } from "node:readline"

@@ -28,7 +28,9 @@ const tables: readonly (readonly [name: string, table: ProgramTable])[] = [
   ["builtins", builtins],
 ]
 
-/** Returns false for a program that runs another command, changes the shell, writes the file or rejects such operands. */
+/**
+ * Returns false for a program that runs another command, changes the shell, writes the file or rejects such operands.
+ */
 function mayRead({ wraps, builtin, operands, operand, script }: Program): boolean {
   const writes = operands !== undefined && /^(?:edits|changes|copies|moves|links)$/.test(operands)
   return !wraps && !builtin && !writes && operand?.test(file) !== false && script === undefined

@@ -6,7 +6,9 @@ const inPlace: Program = { rewrites: "-i|--in-place|--inplace" }
 const byDefault: Program = { operands: "changes" }
 const wholeProject: Program = { operands: "changes", spreads: { unlessOperands: true } }
 
-/** Programs that rewrite or remove source files. Linters and formatters that run project code are in `build-tools.ts`. */
+/**
+ * Programs that rewrite or remove source files. Linters and formatters that run project code are in `build-tools.ts`.
+ */
 export const formatters: ProgramTable = [
   ["gofmt gofumpt goimports gci golines shfmt 2to3 futurize", withWrite],
   ["rimraf del-cli trash trash-put fastmod codemod", byDefault],
