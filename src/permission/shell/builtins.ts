@@ -11,8 +11,8 @@ export function builtinReason(name: string, words: readonly Word[]): string | un
   if (builtin === "evaluates") return `${name} runs text that is built at run time`
   if (builtin === "changes") return `${name} changes the meaning of later commands`
   if (builtin === "named") return undefined
-  return builtin &&
-    !words.every((word) => (!word.dynamic || word.numeric) && !word.glob && builtin(word.text))
+  const isKnown = words.every((word) => (!word.dynamic || word.numeric) && !word.glob)
+  return builtin && !(isKnown && builtin(words.map(({ text }) => text)))
     ? `${name} can have effects beyond its arguments`
     : undefined
 }

@@ -52,8 +52,8 @@ export function fileOperands(name: string, words: readonly Word[]): readonly Wor
 }
 
 /**
- * Returns the files that a command names in the values of options, other than the whole value of a separate word: after
- * bundled options, and as a part of the value.
+ * Returns the files that a command may name in the values of options: after bundled options, as a part of the value, and
+ * after the first operand.
  */
 export function filesInValues(name: string, words: readonly Word[]): Word[] {
   const program = findProgram(name)
@@ -63,7 +63,18 @@ export function filesInValues(name: string, words: readonly Word[]): Word[] {
   const attached = given.options.flatMap(({ name, value, word }) =>
     value && !texts.includes(name) && word.text.endsWith(value.text) && !words.includes(value) ? [value] : [],
   )
-  return [...attached, ...valueFiles(program, given, "reads")]
+  return [...attached, ...laterValues(program, given, words), ...valueFiles(program, given, "reads")]
+}
+
+/**
+ * Returns the values of options after the first operand. On macOS, programs such as `cut` read no options after it, so
+ * these words are files.
+ */
+function laterValues({ operands, singleDash }: Program, given: Arguments, words: readonly Word[]): Word[] {
+  const first = given.operands[0]
+  if (operands !== "reads" || singleDash || !first) return []
+  const later = new Set(words.slice(words.indexOf(first)))
+  return given.options.flatMap(({ word, value }) => (value && later.has(word) ? [value] : []))
 }
 
 /** Returns the files that the values of options name as a part of the value. */

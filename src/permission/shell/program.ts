@@ -105,9 +105,9 @@ export interface Program extends WordStyle {
   /**
    * The effect of a shell builtin: it evaluates its arguments as code, or changes the meaning of later commands.
    * `named` means that a rule can allow the change by naming each operand. If it is a function, the builtin is
-   * harmless if the function returns true for every word.
+   * harmless if the function returns true for its words.
    */
-  builtin?: "evaluates" | "changes" | "named" | ((word: string) => boolean)
+  builtin?: "evaluates" | "changes" | "named" | ((words: readonly string[]) => boolean)
 
   /** The number of words that "always" remembers, or `exact` for the whole command. Default: 1. */
   remember?: number | "exact"

@@ -206,6 +206,9 @@ function read(node: ShellNode, text: string, draft: Draft, inQuotes: boolean): v
     case "expansion":
       draft.problem ??= expansionProblem(node, text)
       addExpansion(draft, { node, source: source.trimStart(), next: text[node.end], inQuotes })
+      // In zsh, the text in the brackets after a variable is arithmetic.
+      if (/^\[(?![-\d,]*\])/.test(text.slice(node.end, node.end + 40)) && /^\s*\$\w/.test(source))
+        draft.problem ??= "a subscript can run commands"
       break
     case "number":
       if (node.children.length === 0) addUnquoted(draft, source)

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process"
-import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs"
+import { existsSync, lstatSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import fc from "fast-check"
 import { expect, test } from "vitest"
@@ -25,7 +25,22 @@ function project(): string {
   for (const file of [".env", "src/.env", "odd/.env.local"])
     writeFileSync(join(worktree, file), `${secret}\n`)
   for (const link of links) symlinkSync("../.env", join(worktree, link))
+  const identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+  for (const command of [
+    ["init", "-q"],
+    ["add", "README.md", "src/a.ts"],
+    [...identity, "commit", "-qm", "x"],
+  ])
+    spawnSync("git", command, { cwd: worktree })
   return worktree
+}
+
+/** Returns the files of a project with their sizes. */
+function filesIn(worktree: string): string[] {
+  const names = readdirSync(worktree, { recursive: true, encoding: "utf8" }).filter(
+    (name) => !name.startsWith(".git/"),
+  )
+  return names.map((name) => `${name} ${lstatSync(join(worktree, name)).size}`).sort()
 }
 
 const one = (...texts: string[]) => fc.constantFrom(...texts)
@@ -152,24 +167,214 @@ const taker = all(
 )
 const pipeline = all(source, filter, one(" | ", " |& "), taker)
 
+const payload = "'path[$(cat .env >&2)]'"
+const script = one(
+  ...[
+    "'{print}'",
+    '\'/[^]/,"]/{print > "y"}\'',
+    "'BEGIN{while((getline l < \".env\")>0) print l}'",
+    "1",
+    "'NR<3'",
+  ],
+  ...["'/[[:alpha:]/,\"]/{print > FILENAME}'", "'{print > \"y\"}'", "'{f=\".env\"; getline < f; print}'"],
+  ...[
+    "p",
+    "'1,3p'",
+    "'r .env'",
+    "'/[/p;s,]/&/w y,,'",
+    "'s/[/x/;s,]/&/w y,,'",
+    "'s/.*/cat .env/e'",
+    "'$!d'",
+    "'1{p;r .env'",
+  ],
+)
+const file = one(
+  ...[
+    "README.md",
+    ".env",
+    "'.env'",
+    '".e""nv"',
+    ".e\\nv",
+    "$'.en\\x76'",
+    '"$PWD"/.env',
+    "./.env",
+    "src/../.env",
+  ],
+  ...[
+    "src/a.ts",
+    "src/link.ts",
+    "{a,.env}",
+    "{README.md,src/a.ts}",
+    ".e{nv,x}",
+    ".en*",
+    "src/*.ts",
+    "*",
+    "list.txt",
+  ],
+  ...[
+    "<(cat .env)",
+    "<(cat README.md)",
+    "- < .env",
+    "< README.md",
+    "<<< .env",
+    "x=1",
+    "~",
+    '"$HOME"/.env',
+    "@(.env)",
+  ],
+  ...[
+    "$(echo .env)",
+    "`echo .env`",
+    '"$f"',
+    "$1",
+    '"$@"',
+    "$_",
+    payload,
+    "$((1))",
+    "$?",
+    ".env~",
+    "=.env",
+    "f=.env",
+  ],
+)
+const plain = all(
+  one(
+    ...[
+      "cat",
+      "head -3",
+      "grep -rn This",
+      "grep -h .",
+      "sort",
+      "cut -c1-",
+      "nl",
+      "tac",
+      "rev",
+      "ls",
+      "echo",
+      "test -f",
+    ],
+  ),
+  one(" "),
+  file,
+)
+const git = all(
+  one(
+    ...[
+      "git log -p",
+      "git show",
+      "git diff",
+      "git grep -n This",
+      "git diff --no-index",
+      "git blame",
+      "git ls-files",
+    ],
+  ),
+  one(" ", " -- ", " HEAD:", " HEAD -- ", " --cached "),
+  file,
+)
+const scripted = all(
+  one("awk ", "sed -n ", "sed ", "sed -E ", "awk -F: ", "awk -v x=.env "),
+  script,
+  one(" "),
+  file,
+)
+const numbers = all(
+  one("exit ", "printf %d ", "echo $(($1)) ", "[ 1 -eq ", "[[ 1 -eq ", "x=README.md; test -t "),
+  one("x", '"$x"', payload, "1", "$?", "$1"),
+  one("", " ]", " ]]"),
+)
+const simple = fc.oneof(plain, git, scripted, numbers)
+const before = one(
+  ...[
+    "",
+    "",
+    "",
+    "x=.env; ",
+    "cd src; ",
+    "cd src && ",
+    "x=.env ",
+    "LANG=C ",
+    `x=${payload}; `,
+    "true; ",
+    "! ",
+    "f=.env; ",
+  ],
+)
+const after = one(
+  ...["", "", "", " | cat", " && ls", " || true", "; done", " 2>/dev/null", " &", " | head -3", " # .env"],
+)
+const wrapped = all(
+  one(
+    ...[
+      "",
+      "",
+      "",
+      "timeout 5 ",
+      "env ",
+      "nice ",
+      "nohup ",
+      "time ",
+      "command ",
+      "builtin ",
+      "stdbuf -oL ",
+      "timeout 5 env ",
+    ],
+  ),
+  simple,
+)
+const inShell = all(
+  one(...["bash -c ", "sh -c ", "timeout 5 bash -c ", "bash -euc ", "env sh -c "]),
+  wrapped.map((text) => `'${text.replaceAll("'", "'\\''")}'`),
+  one("", " x .env", ` x ${payload}`, " .env", " < .env"),
+)
+const block = all(
+  one(
+    ...[
+      "while true; do ",
+      "if true; then ",
+      "for f in README.md; do for g in .env; do ",
+      "(",
+      "{ ",
+      "case x in x) ",
+      "for i in 1 2; do ",
+    ],
+  ),
+  wrapped,
+  one("; break; done", "; fi", "; done; done", ")", "; }", ";; esac", "; done"),
+)
+const document = all(
+  one("cat <<E", "cat <<'E'", "grep . - <<E", "cat - .env <<E"),
+  one("\n", "\n$(", "\n`"),
+  wrapped,
+  one("\nE\n", ")\nE\n", "`\nE\n"),
+)
+const anything = all(before, fc.oneof(wrapped, inShell, block, document), after)
+
 test("allows no loop and no list of files that prints a secret, in any installed shell", {
-  timeout: 120_000,
+  timeout: 900_000,
 }, async () => {
   const worktree = project()
   const shells = ["/bin/bash", "/bin/dash", "/bin/zsh"].filter((shell) => existsSync(shell))
   const { permission } = harness()
   const environment = { PATH: process.env.PATH, HOME: worktree }
+  const files = filesIn(worktree)
   let ran = 0
   await fc.assert(
-    fc.asyncProperty(fc.oneof(loop, pipeline), async (text) => {
+    fc.asyncProperty(fc.oneof(loop, pipeline, anything), async (text) => {
       const { action } = await permission.check(
         { permission: "bash", patterns: [text] },
         scopeOf(policyOf({}), worktree),
       )
       if (action !== "allow") return
       for (const shell of shells) {
-        const { stdout } = spawnSync(shell, ["-c", text], { cwd: worktree, env: environment, timeout: 5_000 })
-        expect(stdout.toString(), shell).not.toContain(secret)
+        const { output } = spawnSync(shell, ["-c", text], {
+          cwd: worktree,
+          env: environment,
+          input: "",
+          timeout: 5_000,
+        })
+        expect(output.join(""), shell).not.toContain(secret)
+        expect(filesIn(worktree), shell).toEqual(files)
         ran += 1
       }
     }),

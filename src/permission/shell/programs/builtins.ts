@@ -2,7 +2,11 @@ import type { ProgramTable } from "../program.ts"
 
 /** Shell builtins. */
 export const builtins: ProgramTable = [
-  ["true false exit return break continue", { operands: "text", readOnly: "" }],
+  ["true false", { operands: "text", readOnly: "" }],
+  [
+    "exit return break continue",
+    { operands: "text", readOnly: "", builtin: (words) => words.every(countWord) },
+  ],
   ["echo", { operands: "text", readOnly: "-n -e -E" }],
   [
     "printf",
@@ -13,7 +17,7 @@ export const builtins: ProgramTable = [
         operand: /^[^`$]*$/,
         first: /^(?!-)[^%]*(?:%(?:%|[-+ #0]*\d*(?:\.\d+)?[sdiuxXoc])[^%]*)*$/,
       },
-      builtin: printfWord,
+      builtin: printfWords,
     },
   ],
   ["pwd", { operands: "text", readOnly: "-L -P" }],
@@ -28,7 +32,7 @@ export const builtins: ProgramTable = [
           "-b -c -d -e -f -g -h -k -L -n -O -G -p -r -s -S -u -w -x -z -a -o -nt -ot -ef -eq -ne -lt -le -gt -ge",
         neutral: ["!", "=", "==", "!=", "(", ")", "]", "]]"],
       },
-      builtin: conditionWord,
+      builtin: (words) => words.every(conditionWord),
     },
   ],
   ["type", { operands: "text", readOnly: "-a -t -p" }],
@@ -46,8 +50,8 @@ export const builtins: ProgramTable = [
   ["source .", { builtin: "named", operands: "reads", input: {}, remember: "exact" }],
   ["eval", { remember: "exact", builtin: "evaluates" }],
   ["trap fc mapfile readarray compgen", { builtin: "evaluates" }],
-  ["set", { operands: "text", readOnly: "-e -u -x -o", builtin: setWord }],
-  ["wait", { builtin: waitWord }],
+  ["set", { operands: "text", readOnly: "-e -u -x -o", builtin: (words) => words.every(setWord) }],
+  ["wait", { builtin: (words) => words.every(waitWord) }],
   [
     "alias unalias enable disable hash bind complete compdef compopt shopt setopt unsetopt emulate autoload functions zmodload let read getopts declare typeset local readonly unset setenv unsetenv integer float vared pushd popd rehash",
     { builtin: "changes" },
@@ -64,9 +68,23 @@ function waitWord(text: string): boolean {
   return !/^-[a-z]*p/.test(text)
 }
 
-/** Returns false for `-v` and `%n`, because `printf` then evaluates a name. */
-function printfWord(text: string): boolean {
-  return !text.startsWith("-v") && !/%[^%\sa-z]*n/.test(text) && !evaluatesSubscript(text)
+/** Returns true for a number, because zsh evaluates any other word as arithmetic. */
+function countWord(text: string): boolean {
+  return /^(?:\d+|\$\?)$/.test(text)
+}
+
+/**
+ * Returns false for `-v` and `%n`, because `printf` then evaluates a name, and for words where `printf` of zsh evaluates
+ * arithmetic.
+ */
+function printfWords(words: readonly string[]): boolean {
+  if (words.some((text) => text.startsWith("-v") || /%[^%\sa-z]*n/.test(text) || evaluatesSubscript(text)))
+    return false
+  const [format = "", ...values] = words[0] === "--" ? words.slice(1) : words
+  const types = [...format.matchAll(/%(?:%|[-+ #0'\d.]*([*a-zA-Z]))/g)].flatMap(([, type]) => type ?? [])
+  const isText = (index: number) => /^[bcqs]$/.test(types[index % types.length] ?? "s")
+  const takesSize = types.includes("*")
+  return values.every((value, index) => /^[-+]?[\d.]*$/.test(value) || (isText(index) && !takesSize))
 }
 
 /** Returns false for `-v` and `-R`, because `test` then evaluates a name. */
