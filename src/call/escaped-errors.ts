@@ -30,7 +30,7 @@ let holders = 0
 let exitProcess = process.exit
 
 /**
- * Runs foreign code and passes errors that escape from it, now or later, to `onEscape`, so that they do not end the
+ * Runs third-party code and passes errors that escape from it, now or later, to `onEscape`, so that they do not end the
  * process. `process.exit` throws {@link ProcessExitError} in this code. Requires an active {@link holdProcess}.
  */
 export async function contain<T>(work: () => Promise<T>, onEscape: EscapeListener): Promise<T> {
@@ -44,7 +44,7 @@ export async function containUntilExit<T>(work: () => Promise<T>, onEscape: Esca
   return owner.run({ onEscape, onExit }, () => Promise.race([readably(work), exited]))
 }
 
-/** Runs foreign code, and replaces a thrown value that cannot be read. */
+/** Runs third-party code, and replaces a thrown value that cannot be read. */
 async function readably<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

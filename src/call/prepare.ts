@@ -40,7 +40,7 @@ export interface InvalidCall {
 
 /**
  * Finds the tool, parses the arguments, passes them to the plugins and validates them. Has no side effects. Returns an
- * invalid call instead of throwing, also if a plugin blocks the call or the signal interrupts it.
+ * invalid call instead of throwing, even if a plugin blocks the call or the signal interrupts it.
  */
 export async function prepareCall(call: Call, step: Step): Promise<PreparedCall | InvalidCall> {
   const { active, offered, closed } = step

@@ -105,9 +105,9 @@ function commandPatterns(detail: string): string[] {
 }
 
 /**
- * Translates a pattern of gitignore's kind. `//` starts an absolute path, `~/` a path in the home directory, and `/` a
- * path in the directory of the settings. A name without `/` matches in every directory. A wildcard matches `/` too, so
- * the result can cover more.
+ * Translates a pattern in the syntax of gitignore. `//` starts an absolute path, `~/` a path in the home directory, and
+ * `/` a path in the directory of the settings. A name without `/` matches in every directory. A wildcard matches `/`
+ * too, so the result can cover more.
  */
 function pathPatterns(detail: string, base: string): string[] | undefined {
   if (detail.startsWith("!")) return undefined

@@ -117,7 +117,7 @@ const modelAliases: ReadonlySet<unknown> = new Set(["sonnet", "opus", "haiku"])
 /** Stands for the provider of an alias until the configured models are known. */
 const aliasProvider = "claude-code-alias"
 
-/** Returns the model as `provider/model`, or nothing for `inherit` and other values that are not a model. */
+/** Returns the entry with the model as `provider/model`. Empty for `inherit` and other values that are not a model. */
 function modelOf(entry: ConfigEntry, notes: Problem[]): ConfigEntry[] {
   const { value, position } = entry
   if (value.kind !== "scalar" || typeof value.value !== "string" || value.value.includes("/")) return [entry]
@@ -128,7 +128,7 @@ function modelOf(entry: ConfigEntry, notes: Problem[]): ConfigEntry[] {
 }
 
 function noModel(name: string): string {
-  return `model: "${name}" does not have the form provider/model and no configured Claude model has this name, so the model of the run is used.`
+  return `model: "${name}" does not have the form provider/model, and no configured Claude model has this name. The agent uses the model of the run.`
 }
 
 /**

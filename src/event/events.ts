@@ -68,7 +68,7 @@ interface Payloads {
     text: string
     usage: Usage
     refused: Refusal[]
-    /** Duration in ms, without the time spent waiting for the user. */
+    /** Duration in ms, excluding the time spent waiting for the user. */
     durationMs: number
   }
 }

@@ -262,7 +262,7 @@ async function holdsOnly(directory: string, paths: ReadonlySet<string>): Promise
   return true
 }
 
-/** Removes a directory and those below it that are empty. Never rejects: a directory that stays does no harm. */
+/** Removes a directory and those below it that are empty. Never rejects, because a remaining directory is harmless. */
 async function removeEmptyDirectories(directory: string): Promise<void> {
   try {
     for (const entry of await readdir(directory, { withFileTypes: true }))

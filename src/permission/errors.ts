@@ -63,7 +63,7 @@ function describe({ permission, patterns, by, rule, ceiling, feedback }: Denial)
     case "auto":
       return `Refused: ${what} needs the user's approval and is not approved automatically. Continue without it, or tell the user it is needed.`
     case "client":
-      return `Refused: ${what} needs the user's approval, and the client or its user refused it without an answer. Continue without it, or tell the user which rule would allow it.`
+      return `Refused: ${what} needs the user's approval, but the client or its user dismissed the request. Continue without it, or tell the user which rule would allow it.`
     case "no-terminal":
       return `Refused: ${what} needs the user's approval, but no user can be asked here. Continue without it, or tell the user which rule would allow it.`
   }

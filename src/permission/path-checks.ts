@@ -255,7 +255,7 @@ function linkedProtection(
  * or process changes it.
  */
 function hasOtherName(real: string): boolean {
-  // A backup may disappear between the two looks at the disk.
+  // A backup may disappear after the directory is read.
   for (let attempt = 0; attempt < 3; attempt += 1) {
     const backups = directoryEntries(dirname(real))
       .filter(({ name }) => isTemporaryName(name))

@@ -46,7 +46,7 @@ export type ToolStateRunning = z.infer<typeof ToolStateRunning>
 /** Start and end of a call. `waited` is the part of that time spent waiting for the user, in milliseconds. */
 const Time = z.lazy(() => z.object({ start: z.number(), end: z.number(), waited: z.number().optional() }))
 
-/** Returns the working time of a finished call in milliseconds, without the time spent waiting for the user. */
+/** Returns the working time of a finished call in milliseconds, excluding the time spent waiting for the user. */
 export function workMs({ start, end, waited = 0 }: z.infer<typeof Time>): number {
   return Math.max(0, end - start - waited)
 }

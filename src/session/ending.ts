@@ -61,7 +61,7 @@ export function concludeBroken({ bus, sessionID, workMs }: EndingContext, error:
   }
 }
 
-/** The run that ends. `workMs` returns its time so far, without the time spent waiting for the user. */
+/** The run that ends. `workMs` returns its time so far, excluding the time spent waiting for the user. */
 export interface EndingContext {
   bus: Bus
   sessionID: string

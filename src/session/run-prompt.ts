@@ -27,7 +27,7 @@ export interface Prompt {
   options: PromptOptions
   /** Interrupts the run when it fires. */
   signal: AbortSignal
-  /** Returns the time since the start of the run in ms, without the time spent waiting for the user. */
+  /** Returns the time since the start of the run in ms, excluding the time spent waiting for the user. */
   workMs(): number
 }
 

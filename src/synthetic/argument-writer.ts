@@ -200,7 +200,7 @@ function createReader() {
   }
 }
 
-/** Returns the JSON that completes the place to the value, or undefined if it does not fit. */
+/** Returns the JSON text that follows the sent text to complete the value. Undefined if the sent text does not fit. */
 function completion({ open, string, isFresh }: Place, value: Record<string, unknown>): string | undefined {
   const values: unknown[] = [value]
   for (const { keys, index } of open.slice(0, isFresh ? -1 : undefined)) {

@@ -60,7 +60,7 @@ function sorted(value: unknown): unknown {
 }
 
 /**
- * Returns an own property of a record whose keys come from outside. An inherited property, such as `toString`, is none.
+ * Returns an own property of a record whose keys come from outside. Ignores inherited properties such as `toString`.
  */
 export function own<T>(record: Readonly<Record<string, T>> | undefined, key: string): T | undefined {
   return record !== undefined && Object.hasOwn(record, key) ? record[key] : undefined

@@ -106,8 +106,8 @@ const resolve: ResolveHookSync = (specifier, context, next) => {
 }
 
 /**
- * Resolves the imports of a converted module with the conditions for imports, which the author wrote, before those for
- * the `require` that they became.
+ * Resolves the imports of a converted module first with the conditions for `import`, which the author wrote, and then
+ * with those for `require`, which the conversion wrote.
  */
 function resolveAsWritten(
   ...[specifier, context, next]: Parameters<ResolveHookSync>

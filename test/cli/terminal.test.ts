@@ -97,7 +97,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     expect((await terminal.broken()).filter((line) => /^[✓✗⊘!·↻]|^done/.test(line))).toEqual([])
   })
 
-  test("names in the request the rule that decided, with file and line, or the default", async () => {
+  test("names the deciding rule in the request, with file and line, or the default", async () => {
     const machine = await createMachine({
       files: { "tackle.json": '{\n  "permission": {\n    "bash": { "git *": "ask" }\n  }\n}\n' },
       script: ({ body }) => atStep(body, [{ calls: [bash("git push")] }, { calls: [bash("factor 4")] }]),
@@ -159,7 +159,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     })
     const terminal = await openTerminal(machine)
     await terminal.tackle("run", "say it")
-    await terminal.sees(/one\n[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] waiting for more of the answer \d s/)
+    await terminal.sees(/one\n[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] waiting for the rest of the answer \d s/)
     expect(await terminal.sees("[exit 0]")).toMatch(/\n\none two\n\ndone/)
   })
 

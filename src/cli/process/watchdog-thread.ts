@@ -30,7 +30,7 @@ parentPort?.on("message", (message: ToWatchdog) => {
 })
 
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) onSignal(signal, () => receive(signal))
-// The first ping reports that this thread watches.
+// The first ping reports that this thread is watching.
 ifBlocked(0, () => {})
 
 function startLimit({ id, ms, message }: Extract<ToWatchdog, { type: "started" }>): void {

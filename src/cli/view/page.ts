@@ -32,7 +32,7 @@ export interface Page {
   end(): void
 }
 
-/** Streams of a page. With `quiet`, a log gets no signs of life. */
+/** Streams of a page. With `quiet`, a log gets no progress lines. */
 export interface PageOptions {
   output: Output
   notes: WriteStream
@@ -45,7 +45,7 @@ const logWidth = 120
 /** Maximum size of an unfinished block in characters. Only the end of a larger block is shown. */
 const maxUnfinished = 8_000
 
-/** Silence in ms after which a log says what is running. Later reports follow after longer times. */
+/** Silence in ms after which a log reports what is running. The interval doubles with each report. */
 const firstReportMs = 10_000
 
 /** Creates a page. The model's text goes to `output`, so that a pipe receives only the answer. */
@@ -57,12 +57,12 @@ export function createPage({ output, notes, quiet }: PageOptions): Page {
   const blocks = createMarkdownBlocks()
   let renderer: RenderMarkdown | undefined
   let activities: readonly Activity[] = []
-  /** Whether text that is written as it is ended with a line break. */
+  /** True if the last text written without a renderer ended with a line break. */
   let atLineStart = true
   let saidBefore = false
   let silentSince = 0
-  let patienceMs = firstReportMs
-  const life = region.live || quiet ? undefined : setInterval(reportLife, 1_000).unref()
+  let reportAfterMs = firstReportMs
+  const reports = region.live || quiet ? undefined : setInterval(reportProgress, 1_000).unref()
   /** Kind of content at the end of the screen. */
   let last: "nothing" | "line" | "lines" | "text" | "question" = "nothing"
 
@@ -82,7 +82,7 @@ export function createPage({ output, notes, quiet }: PageOptions): Page {
     if (!sameTerminal) output.write("\n")
   }
 
-  /** Returns the lines between what is complete and the activities. */
+  /** Returns the lines of the unfinished text, which appear above the activities. */
   function unfinished(): readonly string[] {
     const text = blocks.rest().slice(-maxUnfinished)
     const lines = renderer && text.trim() !== "" ? renderer(text, width()) : []
@@ -97,11 +97,11 @@ export function createPage({ output, notes, quiet }: PageOptions): Page {
   }
 
   /** Reports in a log that the run is still working. */
-  function reportLife(): void {
+  function reportProgress(): void {
     const [first] = activities
-    if (!first || region.clock() - silentSince < patienceMs) return
+    if (!first || region.clock() - silentSince < reportAfterMs) return
     writeNote([`· ${first.text} · ${Math.floor((region.clock() - first.since) / 1000)} s`])
-    patienceMs = Math.min(patienceMs * 2, 60_000)
+    reportAfterMs = Math.min(reportAfterMs * 2, 60_000)
   }
 
   return {
@@ -112,7 +112,7 @@ export function createPage({ output, notes, quiet }: PageOptions): Page {
     note(lines) {
       if (lines.length === 0) return
       writeNote(lines)
-      patienceMs = firstReportMs
+      reportAfterMs = firstReportMs
     },
     say(text, render) {
       renderer = render
@@ -141,7 +141,7 @@ export function createPage({ output, notes, quiet }: PageOptions): Page {
       return resume
     },
     end() {
-      clearInterval(life)
+      clearInterval(reports)
       region.end()
     },
   }

@@ -73,7 +73,7 @@ export function createTextView(options: TextViewOptions): View {
   const held: TackleEvent[] = []
   let holds = 0
 
-  /** Sets what the model does. The time starts again if this changes, or always with `restart`. */
+  /** Sets what the model does. The time restarts if this changes, or with `restart`. */
   function modelDoes(text: string | undefined, { restart = false, delayMs = 0 } = {}): void {
     if (text === undefined) model = undefined
     else if (restart || model?.text !== text) model = { text, since: page.clock(), delayMs }
@@ -131,7 +131,7 @@ export function createTextView(options: TextViewOptions): View {
   function say(text: string): void {
     if (text === "") return
     // The text itself shows that the model is working, unless it stalls.
-    if (output.isTTY) modelDoes("waiting for more of the answer", { restart: true, delayMs: 1_000 })
+    if (output.isTTY) modelDoes("waiting for the rest of the answer", { restart: true, delayMs: 1_000 })
     page.say(text, render)
   }
 

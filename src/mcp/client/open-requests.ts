@@ -95,7 +95,7 @@ function faultOf({ result, error }: Record<string, unknown>): string {
 
 function tooLong(length: number): string {
   const megabytes = (count: number) => `${(count / 1024 / 1024).toFixed(1)} MB`
-  return `its reply was cut because it has ${megabytes(length)}, and the limit is ${megabytes(maxMessageLength)}. Request less at a time.`
+  return `its reply was discarded because it has ${megabytes(length)}, and the limit is ${megabytes(maxMessageLength)}. Request less at a time.`
 }
 
 /** Returns the id at the beginning of a message that cannot be parsed, if the beginning has the usual order of keys. */

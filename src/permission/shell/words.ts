@@ -166,7 +166,7 @@ export interface Draft {
   baseLength?: number
   substitutions: ShellNode[]
   problem?: string
-  /** Whether a variable that stands for files is not in quotes. */
+  /** Whether the word contains an unquoted variable that stands for files. */
   unquoted?: boolean
   /** The value of such a variable. */
   bound?: string
