@@ -157,7 +157,7 @@ describe("malformed arguments in the history", () => {
     expect(engine.server.requests.slice(1).map(argumentsIn)).toEqual([[raw], [raw]])
   })
 
-  test("are sent as an object to a server that refuses the text, also later", async () => {
+  test("are sent as an object to a server that refuses the text, in later requests too", async () => {
     const isObject = (text: string) => text.startsWith("{") && text.endsWith("}")
     await using engine = await startEngine(script(isObject), { tools: [echo], permission: "allow" })
     const { session, end } = await run(engine)

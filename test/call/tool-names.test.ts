@@ -164,7 +164,7 @@ describe("a defined id that is not the tool's alone", () => {
     expect(asked).toEqual([{ permission: "webfetch", patterns: ["https://x.test/"] }])
   })
 
-  test("is no call of either of two tools that define it", async () => {
+  test("does not select either of two tools that define it", async () => {
     const files = { loud: source("shout"), louder: source("shout") }
     const { asked, results } = await call({ called: "shout", files, permission: { shout: "allow" } })
     expect(asked).toEqual([])

@@ -48,7 +48,7 @@ test("lists every agent with its source and shows the settings that count", asyn
   })
 })
 
-test("creates a file that is trusted, and overwrites nothing", async () => {
+test("creates a trusted file and never overwrites one", async () => {
   const machine = await createMachine({ git: true })
   const create = (...args: string[]) => machine.run(["agent", "create", ...args])
   const flags = [

@@ -84,7 +84,7 @@ test("runs a project made for Claude Code with its instructions, server, skill, 
   expect(JSON.stringify(machine.server.requests.at(-1)?.body.messages.at(-1))).toContain("Repair issue 12")
 })
 
-test("reports in doctor what it uses of .claude and which of its settings do not count", async () => {
+test("reports in doctor which files and settings of .claude are used and which are not", async () => {
   const machine = await openFixture("claude-project")
   await machine.run(["trust", "--yes"])
   const { stdout } = await machine.run(["doctor"])

@@ -6,7 +6,7 @@ import { describeSandboxed } from "../sandbox/support.ts"
 import { createMachine, until } from "./run-tackle.ts"
 
 await describeSandboxed("doctor", () => {
-  test("leaves no processes that its next start does not end, if it is killed during its attempts", async () => {
+  test("leaves only processes that its next start ends, if it is killed during its checks", async () => {
     const machine = await createMachine({ git: true })
     const temporary = machine.project.path("tmp")
     await machine.project.write("tmp/x", "")

@@ -4,7 +4,7 @@ import { expect, test } from "vitest"
 import { defaultScanLimits, scanTree } from "../../src/files/scan.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 
-test("scans files and links that are not ignored, and holds the bytes of small ones", async () => {
+test("scans files and links that are not ignored, and keeps the bytes of small ones", async () => {
   const project = await temporaryProject({
     ".gitignore": "*.log\n",
     "a.log": "ignored",

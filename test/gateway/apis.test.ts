@@ -220,7 +220,7 @@ describe.each(ways)("gateway: $name, $way", ({ name, create, ask }) => {
     expect([text, reasoning]).toEqual(["Yes.", name === "chat completions" ? "" : "Hm. Well."])
   })
 
-  test("reports an answer that the output limit ends", async () => {
+  test("reports an answer that the output limit truncated", async () => {
     const { model } = await start(create, [{ text: "Half", finish: "length" }])
     expect(await ask(model, { prompt, tools })).toMatchObject({ text: "Half", finish: "length" })
   })
@@ -243,7 +243,7 @@ describe.each(ways)("gateway: $name, $way", ({ name, create, ask }) => {
     expect(JSON.stringify(lastBody(upstream).messages)).toContain("must contain a call of write")
   })
 
-  test("passes parameters that are unrelated to tools on", async () => {
+  test("forwards parameters that are unrelated to tools", async () => {
     const { model, upstream } = await start(create, [{ text: "Hi." }])
     await ask(model, { prompt, tools, maxOutputTokens: 50, temperature: 0.25 })
     expect(lastBody(upstream)).toMatchObject({ model: "m", max_tokens: 50, temperature: 0.25 })
@@ -263,7 +263,7 @@ describe.each(ways)("gateway: $name, $way", ({ name, create, ask }) => {
     })
   })
 
-  test("names a request that is too long in the words that clients of the API recognize", async () => {
+  test("reports a request that is too long with the message that clients of the API recognize", async () => {
     const text = "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens."
     const { model } = await start(create, [{ status: 400, text }])
     const error: unknown = await ask(model, { prompt, tools }).catch((thrown: unknown) => thrown)

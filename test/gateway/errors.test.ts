@@ -32,7 +32,7 @@ describe("gateway: upstream errors", () => {
     expect(error.message).toContain("Slow down.")
   })
 
-  test("keeps what the upstream says in the middle of a stream", async () => {
+  test("keeps the upstream's error in the middle of a stream", async () => {
     const said = { message: "Broken.", type: "engine", code: "engine_failed" }
     const body = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: "a" } }] })}\n\ndata: ${JSON.stringify({ error: said })}\n\n`
     const { client } = await setUp([{ body, headers: { "content-type": "text/event-stream" } }])

@@ -87,7 +87,7 @@ describe("gateway: messages", () => {
     [{}],
     [{ thinking: { type: "disabled" } }],
     [{ thinking: { type: "adaptive", display: "omitted" } }],
-  ])("leaves thinking out if the client does not read it (%j)", async (body) => {
+  ])("omits thinking if the client does not read it (%j)", async (body) => {
     const { ask, stream } = await start(() => ({ reasoning: "Hm.", text: "Yes." }))
     expect((await ask(body)).body.content).toEqual([{ type: "text", text: "Yes." }])
     const blocks = (await stream(body)).filter(({ type }) => type === "content_block_start")
@@ -281,7 +281,7 @@ describe("gateway: messages", () => {
     expect([response.status, await response.json()]).toMatchObject([415, { type: "error" }])
   })
 
-  test("ends a stream that breaks off with an error event", async () => {
+  test("ends an interrupted stream with an error event", async () => {
     const { stream } = await start([{ text: "Some words in pieces.", pieceSize: 3, fault: "cut" }])
     const events = await stream({ tools: [read] })
     expect(events.at(-1)).toMatchObject({
@@ -290,7 +290,7 @@ describe("gateway: messages", () => {
     })
   })
 
-  test("fails for a call that is not a JSON object, unless the output limit cut it", async () => {
+  test("fails for a call that is not a JSON object, unless the output limit truncated it", async () => {
     const broken = '<tool_call>\n{"name": "read", "arguments": {"path": "a", "b": [}'
     const { ask, stream } = await start(() => ({ text: broken }))
     expect(await ask({ tools: [read] })).toMatchObject({

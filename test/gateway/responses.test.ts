@@ -178,7 +178,7 @@ describe("gateway: responses", () => {
     expect(JSON.stringify(lastBody(upstream).messages)).toMatch(/Reads\..*now available: read/s)
   })
 
-  test("sends messages between agents as messages of the user", async () => {
+  test("sends messages between agents as user messages", async () => {
     const { ask, upstream } = await start([{ text: "Hi." }])
     const content = [
       { type: "input_text", text: "Task:\n" },
@@ -224,7 +224,7 @@ describe("gateway: responses", () => {
     ])
   })
 
-  test("sends the format of the answer and the effort in the words of chat completions", async () => {
+  test("converts the answer format and the effort to fields of chat completions", async () => {
     const { client, upstream } = await start([{ text: "{}" }])
     const schema = { type: "object", properties: {}, additionalProperties: false }
     await client.responses.create({
@@ -260,7 +260,7 @@ describe("gateway: responses", () => {
     expect(sent).toMatch(/A photo\..*Files returned by the read call c1:.*data:image\/png;base64,AAAA/)
   })
 
-  test("counts tokens that the upstream does not count", async () => {
+  test("estimates tokens that the upstream does not count", async () => {
     const whole = {
       id: "1",
       choices: [{ index: 0, message: { role: "assistant", content: "12345678" }, finish_reason: "stop" }],
@@ -271,7 +271,7 @@ describe("gateway: responses", () => {
     expect(usage).toMatchObject({ output_tokens: 2, total_tokens: (usage.input_tokens ?? 0) + 2 })
   })
 
-  test("ends a stream that breaks off with response.failed", async () => {
+  test("ends an interrupted stream with response.failed", async () => {
     const { client } = await start([{ text: "Some words in pieces.", pieceSize: 3, fault: "cut" }])
     const types: string[] = []
     const stream = await client.responses.create({ model: "m", input: "Go.", tools: [read], stream: true })

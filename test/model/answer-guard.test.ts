@@ -23,7 +23,7 @@ const event = (value: object) => `data: ${JSON.stringify(value)}\n\n`
 const events = { "content-type": "text/event-stream" }
 
 describe("the guard of answers", () => {
-  test("passes an answer on unchanged", async () => {
+  test("passes an answer through unchanged", async () => {
     const text = `: comment\n${event(chunk({ content: "é 👍" }))}${event(chunk({}, "stop"))}data: [DONE]\n\n`
     const { response } = await ask((answer) => void answer.writeHead(200, events).end(text))
     expect(await response.text()).toBe(`${text}\n\n`)
@@ -50,7 +50,7 @@ describe("the guard of answers", () => {
     await server.abandoned
   })
 
-  test("rejects a body that is too long, also one that is not a stream", async () => {
+  test("rejects a body that is too long, even if it is not a stream", async () => {
     for (const headers of [events, { "content-type": "application/json" }]) {
       const body = "data: {}\n\n".repeat(200_000)
       const { response } = await ask((answer) => void answer.writeHead(200, headers).end(body), {
@@ -85,7 +85,7 @@ describe("the guard of answers", () => {
     expect(await text).toContain("more")
   })
 
-  test("drops an event that breaks off", async () => {
+  test("drops an incomplete event", async () => {
     const text = event(chunk({ content: "a" }))
     const { response } = await ask((answer) => void answer.writeHead(200, events).end(`${text}data: {"cho`))
     expect(await response.text()).toBe(text)

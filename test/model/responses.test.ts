@@ -126,7 +126,7 @@ describe("the responses API", () => {
     expect(JSON.stringify(input)).not.toContain("item_reference")
   })
 
-  test("reports an answer that the output limit ends", async () => {
+  test("reports an answer that the output limit truncated", async () => {
     const { engine } = await startResponses([{ text: "Half", finish: "length" }])
     const { events } = await run(engine)
     expect(JSON.stringify(events)).toContain('"reason":"length"')

@@ -372,7 +372,7 @@ describe("commands in a sandbox", () => {
     expect(await judge(text, rules)).toBe(expected)
   })
 
-  test("ask as always without a working sandbox, without the setting, and for other tools", async () => {
+  test("ask as usual without a working sandbox, without the setting, and for other tools", async () => {
     expect(await judge("npm test", {}, { works: false })).toBe("ask")
     expect(await judge("npm test", {}, { allows: false })).toBe("ask")
     expect(await judge("npm test", {}, { confined: false })).toBe("ask")

@@ -106,7 +106,7 @@ function response(items: readonly Block[]): string {
   ].join("")
 }
 
-test("sends reasoning items back to OpenAI as they came", async () => {
+test("sends reasoning items back to OpenAI unchanged", async () => {
   const text = (value: string) => ({ type: "summary_text", text: value })
   const call = (id: string, filePath: string) => ({
     type: "function_call",
@@ -153,7 +153,7 @@ test("sends reasoning items back to OpenAI as they came", async () => {
   ])
 })
 
-test("sends thinking, redacted thinking and signatures back to Anthropic as they came", async () => {
+test("sends thinking, redacted thinking and signatures back to Anthropic unchanged", async () => {
   const headers = { "content-type": "text/event-stream" }
   const script = [
     { body: answer(first, "tool_use"), headers },

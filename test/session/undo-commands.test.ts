@@ -108,7 +108,7 @@ test("undoes renames over several commands of a turn", async () => {
   expect(treeOf(root)).toEqual(after)
 })
 
-test("keeps what the user put into a moved directory, and where a file became a directory", async () => {
+test("keeps files that the user added to a moved directory, or to a directory that replaced a file", async () => {
   await using moved = await engineWith(["mv src lib"])
   const { session } = await run(moved)
   await writeFile(moved.project.path("lib/mine"), "mine")

@@ -44,7 +44,7 @@ describe("argument writer", () => {
     },
   )
 
-  test("sends valid arguments while they come, and unchanged", () => {
+  test("sends valid arguments as they arrive, unchanged", () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.nat(4), fc.nat(4), (value, indent, size) => {
         const text = JSON.stringify(value, undefined, indent)

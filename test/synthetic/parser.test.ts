@@ -91,7 +91,7 @@ describe("parser: texts with a call or a mention of a call", () => {
       (text: string) => text.match(/\s?[\p{L}\p{N}]{1,5}|\s?[^\p{L}\p{N}]{1,3}/gu) ?? [],
     ],
     ["line by line", (text: string) => text.split(/(?<=\n)/)],
-  ])("are distinguished when they come %s", (_, split) => {
+  ])("are classified correctly when they arrive %s", (_, split) => {
     for (const entry of mentions) {
       const pieces = split(entry.text)
       expect(pieces.join("")).toBe(entry.text)
@@ -99,7 +99,7 @@ describe("parser: texts with a call or a mention of a call", () => {
     }
   })
 
-  test("are distinguished when they are split at random positions", () => {
+  test("are classified correctly when they are split at random positions", () => {
     fc.assert(
       fc.property(fc.constantFrom(...mentions), fc.array(fc.nat(), { maxLength: 12 }), (entry, places) => {
         const cuts = [0, ...places.map((place) => place % (entry.text.length + 1)), entry.text.length]

@@ -50,7 +50,7 @@ test("fires the idle timeout, which pauses while the user answers", async () => 
   }
 })
 
-test("fires the total timeout despite progress, without the time that the user takes", async () => {
+test("fires the total timeout despite progress, excluding the time spent waiting for the user", async () => {
   vi.useFakeTimers()
   try {
     const total = { ms: 1000, message: "too long" }
