@@ -143,13 +143,14 @@ function mayBeSplit({ argv }: PlannedCommand): boolean {
   return argv.some((word) => word.fromInput || word.unquoted)
 }
 
-function commandCheck(command: PlannedCommand, { forms, options, reason }: CommandForms): Check {
+function commandCheck(command: PlannedCommand, { forms, options, genuine, reason }: CommandForms): Check {
   const check: Check = {
     permission: "bash",
     pattern: command.pattern,
     forms,
     options,
-    covered: command.transparent,
+    // A file of the project can have the name of a wrapper.
+    covered: command.transparent && genuine,
     reason,
   }
   const isRisky = risksOf(basename(command.argv[0]?.text ?? ""), command.argv.slice(1)).length > 0

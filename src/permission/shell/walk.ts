@@ -257,7 +257,8 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
 
 /** Returns true for a simple command without redirections, except for `2>/dev/null`. */
 function printsOnlyOutput(walk: Walk, { type, children }: ShellNode): boolean {
-  if (type === "command") return true
+  // A here-string replaces the piped input.
+  if (type === "command") return !children.some((child) => redirectTypes.has(child.type))
   const [command, redirection, ...more] = children
   if (type !== "redirected_statement" || command?.type !== "command" || !redirection || more.length > 0)
     return false
