@@ -62,13 +62,13 @@ function defined(body: Record<string, unknown>): Record<string, unknown> {
  * object, now and in later requests.
  *
  * `model` passes only uncached messages to the package, `transformRequestBody` caches the conversions, and `fetch`
- * sends the whole body. Use all three together. The package must convert each message independently into one message,
- * and a tool message into one message per result.
+ * sends the whole body, as text or, with `asBytes`, as a `Uint8Array`. Use all three together. The package must convert
+ * each message independently into one message, and a tool message into one message per result.
  */
 interface ChatBodyCache {
   model(inner: LanguageModelV4): LanguageModelV4
   transformRequestBody(body: Body): Body
-  fetch(inner: typeof fetch): typeof fetch
+  fetch(inner: typeof fetch, options?: { asBytes?: boolean }): typeof fetch
 }
 
 type Body = Record<string, unknown>
@@ -76,12 +76,13 @@ type Body = Record<string, unknown>
 interface PendingRequest {
   prompt: readonly LanguageModelV4Message[]
   uncached: readonly LanguageModelV4Message[]
-  body?: string
+  body?: Buffer<ArrayBuffer>
 }
 
 /** Creates a cache for the models of one server. */
 export function createChatBodyCache(): ChatBodyCache {
-  const cached = new WeakMap<LanguageModelV4Message, string>()
+  // Bytes, because encoding the text of the whole history at each step takes several times as long as copying it.
+  const cached = new WeakMap<LanguageModelV4Message, Buffer>()
   const pending = new Map<string, PendingRequest>()
   /** True after the server refused malformed arguments. */
   let refused = false
@@ -139,19 +140,36 @@ export function createChatBodyCache(): ChatBodyCache {
         const texts = converted
           .splice(0, convertedCount(message))
           .map((value) => JSON.stringify(withTextInputs(value, message, refused)))
-        cached.set(message, texts.join(","))
+        cached.set(message, lastingBytes(texts.map((text) => `,${text}`).join("")))
       }
-      const messages = request.prompt.map((message) => cached.get(message)).filter(Boolean)
       const settings = JSON.stringify({ ...body, messages: undefined })
-      request.body = `${settings.slice(0, -1)},"messages":[${messages.join(",")}]}`
+      const messages = request.prompt.flatMap((message) => cached.get(message) ?? [])
+      const [begin, end] = [Buffer.from(`${settings.slice(0, -1)},"messages":[`), Buffer.from("]}")]
+      request.body = Buffer.concat([begin, ...withoutFirstComma(messages), end])
       return { pendingRequest: id }
     },
-    fetch: (inner) => (input, init) => {
-      const given = typeof init?.body === "string" ? parseJson(init.body) : undefined
-      const id = given?.ok && isRecord(given.value) ? String(given.value.pendingRequest) : ""
-      return inner(input, { ...init, body: pending.get(id)?.body ?? init?.body })
-    },
+    fetch:
+      (inner, { asBytes = false } = {}) =>
+      (input, init) => {
+        const given = typeof init?.body === "string" ? parseJson(init.body) : undefined
+        const id = given?.ok && isRecord(given.value) ? String(given.value.pendingRequest) : ""
+        const bytes = pending.get(id)?.body
+        return inner(input, { ...init, body: (asBytes ? bytes : bytes?.toString()) ?? init?.body })
+      },
   }
+}
+
+/** Returns the bytes of a text. `Buffer.from` would keep the whole block of Node's pool in memory. */
+function lastingBytes(text: string): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text))
+  bytes.write(text)
+  return bytes
+}
+
+/** Removes the comma before the first message. A tool message without results is empty. */
+function withoutFirstComma(messages: readonly Buffer[]): Buffer[] {
+  const filled = messages.filter(({ length }) => length > 0)
+  return filled.map((message, index) => (index === 0 ? message.subarray(1) : message))
 }
 
 /** Returns the malformed arguments of each call of a message, and undefined for other arguments. */
@@ -204,8 +222,9 @@ export function alwaysStreamed(ask: typeof fetch): typeof fetch {
 }
 
 function asksForStream(init: RequestInit | undefined): boolean {
-  if (typeof init?.body !== "string") return false
-  const { value } = { value: undefined, ...parseJson(init.body) }
+  const body = init?.body instanceof Uint8Array ? Buffer.from(init.body).toString() : init?.body
+  if (typeof body !== "string") return false
+  const { value } = { value: undefined, ...parseJson(body) }
   return isRecord(value) && value.stream === true
 }
 

@@ -4,8 +4,8 @@ import { text } from "node:stream/consumers"
 import { systemCode } from "../util/errors.ts"
 
 /**
- * Implements `fetch` over `node:http` for the requests of provider packages, which have a text body and headers as a
- * record. Starts and runs faster than the global `fetch`: see `docs/decisions/020-own-http-client.md`. Uses the proxies
+ * Implements `fetch` over `node:http` for the requests of provider packages, which have a text or bytes as body and
+ * headers as a record. Starts and runs faster than the global `fetch`: see `docs/decisions/020-own-http-client.md`. Uses the proxies
  * and certificates of the process and keeps connections alive. Passes other requests and redirects to the global
  * `fetch`. Rejects with `TypeError` ("fetch failed") and a cause if no answer arrives, or with the reason of the
  * aborted signal.
@@ -27,10 +27,7 @@ interface PlainRequest {
   url: string
   method: string
   headers: Record<string, string>
-  body: string
-  encoding: "latin1" | "utf8"
-  /** Size of the body in bytes. */
-  length: number
+  body: Uint8Array
   signal: AbortSignal | undefined
 }
 
@@ -38,18 +35,19 @@ interface PlainRequest {
 function plainRequest(input: string | URL | Request, init: RequestInit): PlainRequest | undefined {
   const { method = "GET", body = "", headers = {}, signal } = init
   if (typeof input !== "string" && !(input instanceof URL)) return undefined
-  if (typeof body !== "string" || Array.isArray(headers) || Symbol.iterator in headers) return undefined
+  if (
+    !(typeof body === "string" || body instanceof Uint8Array) ||
+    Array.isArray(headers) ||
+    Symbol.iterator in headers
+  )
+    return undefined
   const url = String(input)
   if (!/^https?:/.test(url)) return undefined
-  const length = Buffer.byteLength(body)
   return {
     url,
     method,
     headers: headers as Record<string, string>,
-    body,
-    length,
-    // Node writes an ASCII body faster as latin1.
-    encoding: length === body.length ? "latin1" : "utf8",
+    body: typeof body === "string" ? Buffer.from(body) : body,
     signal: signal ?? undefined,
   }
 }
@@ -67,7 +65,7 @@ async function send(request: PlainRequest): Promise<IncomingMessage> {
           reused = outgoing.reusedSocket
           reject(error)
         })
-        outgoing.end(request.body, request.encoding)
+        outgoing.end(request.body)
       })
     } catch (error) {
       request.signal?.throwIfAborted()
@@ -77,10 +75,10 @@ async function send(request: PlainRequest): Promise<IncomingMessage> {
   }
 }
 
-function requestOptions({ method, headers, length, signal }: PlainRequest): RequestOptions {
+function requestOptions({ method, headers, body, signal }: PlainRequest): RequestOptions {
   return {
     method,
-    headers: length === 0 ? headers : { ...headers, "content-length": length },
+    headers: body.length === 0 ? headers : { ...headers, "content-length": body.length },
     signal,
   }
 }

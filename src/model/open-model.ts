@@ -48,7 +48,8 @@ export async function openModel(
     ...rest
   } = config.options ?? {}
   const given = await dependencies.signedIn?.({ id, options: config.options ?? {} })
-  const ask = given && isFetch(given.fetch) ? given.fetch : await plainFetch(dependencies)
+  const replaced = given && isFetch(given.fetch) ? given.fetch : dependencies.fetch
+  const ask = replaced ?? (await import("./http-fetch.ts")).httpFetch
 
   const variables = [...(config.env ?? []), ...(row?.keyVariables ?? [])]
   const apiKey = ownKey || (await dependencies.credentials.key(id, variables))
@@ -68,7 +69,11 @@ export async function openModel(
       ...given,
       fetch: guardAnswers(dependencies.aroundFetch?.(ask) ?? ask),
     },
-    dependencies.importPackage ?? ((name) => import(name)),
+    {
+      importPackage: dependencies.importPackage ?? ((name) => import(name)),
+      // Code of plugins and applications may read the body as text.
+      asBytes: replaced === undefined && dependencies.aroundFetch === undefined,
+    },
   )
   const model = own(config.models ?? {}, modelID)
   return asNamed(factory(model?.id ?? modelID), {
@@ -81,11 +86,6 @@ export async function openModel(
 
 function isFetch(value: unknown): value is typeof fetch {
   return typeof value === "function"
-}
-
-/** Returns the given `fetch`. Loads the default one only if none is given. */
-async function plainFetch({ fetch }: OpeningDependencies): Promise<typeof globalThis.fetch> {
-  return fetch ?? (await import("./http-fetch.ts")).httpFetch
 }
 
 /** Renames the model for error messages and adds the configured options and timeout to every request. */
@@ -146,13 +146,13 @@ type ModelFactory = (modelID: string) => LanguageModelV4
 
 /**
  * Returns the model factory of a package. Literal names let the bundler load shipped packages on first use. Other
- * packages are loaded through `importPackage`. Throws `UsageError` if a package is missing or implements another
+ * packages are loaded through `importPackage`. `asBytes` is true if `fetch` accepts bytes as body. Throws `UsageError` if a package is missing or implements another
  * version of the provider interface.
  */
 async function openPackage(
   { npm, api }: { npm: string; api: ProviderConfig["api"] },
   settings: ProviderSettings,
-  importPackage: (name: string) => Promise<unknown>,
+  { importPackage, asBytes }: { importPackage(name: string): Promise<unknown>; asBytes: boolean },
 ): Promise<ModelFactory> {
   if (api !== undefined && npm !== openaiPackage)
     throw packageError(
@@ -169,7 +169,7 @@ async function openPackage(
         includeUsage: true,
         ...known(settings),
         transformRequestBody: (body) => cache.transformRequestBody(marksIntoTexts(body)),
-        fetch: cache.fetch(alwaysStreamed(settings.fetch ?? fetch)),
+        fetch: cache.fetch(alwaysStreamed(settings.fetch ?? fetch), { asBytes }),
         baseURL,
       })
       return (modelID) => cache.model(create(modelID))

@@ -5,7 +5,7 @@ import type { RunStatus } from "../event/events.ts"
 import { ProviderError } from "../model/errors.ts"
 import { retryDelay } from "../model/retry.ts"
 import { streamStep } from "../model/stream.ts"
-import type { AssistantMessage, MessageError, UserMessage } from "../schema/message.ts"
+import type { AssistantMessage, MessageError, MessageWithParts, UserMessage } from "../schema/message.ts"
 import type { TextPart } from "../schema/part.ts"
 import { sleep, TimeoutError } from "../util/abort.ts"
 import { currentTime } from "../util/clock.ts"
@@ -45,15 +45,18 @@ export async function runLoop(first: SessionAgent, prompt: UserMessage): Promise
 
   for (let number = 1; number <= budget.maxSteps; number += 1) {
     await contextLimit.beforeStep()
-    const used = addUsage([sumUsage(messages), spending.elsewhere()])
-    shared?.used(used)
-    const limit = limitReached(budget, number, used) ?? shared?.limit()
+    const usage = addUsage([sumUsage(messages), spending.elsewhere()])
+    shared?.used(usage)
+    const limit = limitReached(budget, number, usage) ?? shared?.limit()
     const isLast = limit !== undefined
+    let used: ReadonlySet<string> | undefined
     const processor = startStep(newMessage(active, user), {
       recorder: run.conversation.recorder,
       model: run.model.info,
-      isUsed: (id) =>
-        history.some(({ parts }) => parts.some((part) => part.type === "tool" && part.callID === id)),
+      isUsed: (id) => {
+        used ??= callIDs(history)
+        return used.has(id)
+      },
       completeText: engine.plugins?.has("text.complete")
         ? (part: TextPart) => hookText(engine.plugins, part, signal)
         : undefined,
@@ -96,6 +99,13 @@ export async function runLoop(first: SessionAgent, prompt: UserMessage): Promise
     if (user.agent !== active.agent.name || !active.isCurrent()) active = await run.activate(user.agent)
   }
   return result("limit", stepsMessage(budget.maxSteps))
+}
+
+/** Returns the ids of all calls in the history. */
+function callIDs(history: readonly MessageWithParts[]): Set<string> {
+  const ids = new Set<string>()
+  for (const { parts } of history) for (const part of parts) if (part.type === "tool") ids.add(part.callID)
+  return ids
 }
 
 const abortedMessage: MessageError = { name: "aborted", message: "The run was interrupted." }

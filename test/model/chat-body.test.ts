@@ -61,7 +61,7 @@ const settings: fc.Arbitrary<Partial<LanguageModelV4CallOptions>> = fc.record(
 function listener() {
   const bodies: string[] = []
   const listen = (async (_, init) => {
-    bodies.push(String(init?.body))
+    bodies.push(init?.body instanceof Uint8Array ? Buffer.from(init.body).toString() : String(init?.body))
     return new Response("data: [DONE]\n\n", { headers: { "content-type": "text/event-stream" } })
   }) satisfies typeof fetch
   return { bodies, listen }
@@ -74,10 +74,10 @@ function plainModel() {
   return { bodies, model: createOpenAICompatible({ ...server, fetch: listen })("m") }
 }
 
-function cachingModel() {
+function cachingModel(options?: { asBytes: boolean }) {
   const { bodies, listen } = listener()
   const { model, transformRequestBody, fetch } = createChatBodyCache()
-  const create = createOpenAICompatible({ ...server, transformRequestBody, fetch: fetch(listen) })
+  const create = createOpenAICompatible({ ...server, transformRequestBody, fetch: fetch(listen, options) })
   return { bodies, model: model(create("m")) }
 }
 
@@ -104,6 +104,17 @@ test("sends the body that the package alone would send, with new and repeated me
       expect(caching.bodies.map((body) => JSON.parse(body))).toEqual(
         plain.bodies.map((body) => JSON.parse(body)),
       )
+    }),
+  )
+})
+
+test("sends the same body as text and as bytes", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(message, { maxLength: 6 }), settings, async (prompt, some) => {
+      const [asText, asBytes] = [cachingModel(), cachingModel({ asBytes: true })]
+      for (const { model } of [asText, asBytes, asBytes]) await ask(model, { ...some, prompt })
+      const [body] = asText.bodies
+      expect(asBytes.bodies).toEqual([body, body])
     }),
   )
 })

@@ -53,6 +53,15 @@ describe.each([
     expect(await response.text()).toBe('POST application/json {"text":"→ ü 🎣"}')
   })
 
+  test("sends bytes unchanged", async () => {
+    const { url } = await serve((request, response, body) =>
+      response.end(`${request.headers["content-length"]} ${body}`),
+    )
+    const bytes = new Uint8Array(Buffer.from('{"text":"→ ü 🎣"}'))
+    const response = await ask(url, { ...post(""), body: bytes })
+    expect(await response.text()).toBe(`${bytes.length} {"text":"→ ü 🎣"}`)
+  })
+
   test("reads JSON, also of an error status", async () => {
     const { url } = await serve((_request, response) =>
       response.writeHead(429, { "retry-after": "3" }).end('{"error":{"message":"slow down"}}'),
