@@ -289,7 +289,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     fileCommits: {
       locks: createPathLocks(
         createSharedLocks(data.locks, (error) =>
-          onProblem("other processes may change a file meanwhile", error),
+          onProblem("files cannot be locked against changes by other processes", error),
         ),
       ),
       trackTemporary: temporaries.track,

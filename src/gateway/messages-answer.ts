@@ -53,7 +53,7 @@ export function wholeMessage(answer: Answer, context: MessageContext): object {
 export function createMessageWriter(context: MessageContext): AnswerWriter {
   /** Positions of the blocks that the client receives, by their positions in the answer. */
   const positions = new Map<number, number>()
-  /** Calls that are not JSON objects. They end with the message, which may be cut off. */
+  /** Calls that are not JSON objects. They end with the message, which may be truncated. */
   const malformed = new Map<number, string>()
   let begun = false
 

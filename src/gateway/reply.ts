@@ -9,7 +9,7 @@ export interface Reply {
   sendError(error: GatewayError): void
   /** Sends an answer of the upstream whose text has already been read. */
   sendText(from: Response, text: string): void
-  /** Streams an answer of the upstream. Rejects if the answer breaks off. */
+  /** Streams an answer of the upstream. Rejects if the answer is interrupted. */
   pipe(from: Response): Promise<void>
   /** Starts server-sent events. The first event sends the head. */
   events(): EventReply

@@ -127,7 +127,7 @@ const bareAction: readonly RegExp[] = [
   /^(?:please )?(?:read|look|check|list(?! of)|search(?! results?)|open|find|inspect|examine|fetch|view|verify|explore|scan|locate|get|create|edit|update|fix|run (?=[a-z]))(?!\p{L})(?!.*\b(?:this|that|these|those|following|below|above|here|with)\b)/iu,
 ]
 
-/** Words that put a call into an order, such as "Next:". */
+/** Words that give a call a position in a sequence, such as "Next:". */
 const order =
   /^(?:and |so )*(?:now|next|first(?:ly)?|second(?:ly)?|third|then|finally|again|once more|one (?:more|last)|final|retry|step \d+|lastly|ok(?:ay)?|sure|all ?right|right|great|got it|understood|certainly|of course|here (?:we|i) go|here goes|on it|action|(?:the |my )?(?:tool|function) calls?|my (?:next )?(?:call|action|step)|thought|zuerst|jetzt|nun|dann|als nächstes|d'abord|maintenant|ensuite|primero|ahora|primeiro|agora|prima|ora|adesso|сначала|сейчас|теперь|まず|次に|먼저|이제)(?!\p{L})/iu
 
@@ -143,7 +143,7 @@ const content =
 const question =
   /^(?:should|shall|may|can|could|do|does|did|would|is|are|was|were|soll|darf|dois|puis)[- ](?:i|we|you|it|this|that|the|he|she|they|ich|wir|je)\b/iu
 
-/** Words that put a call off. */
+/** Words that postpone a call. */
 const deferred =
   /\b(?:let me know|tell me|(?:wait|ask) for|(?<!\b(?:check|see|verify|test|out|look|know|confirm) )(?:once|when|if|unless|until|as soon as) (?:you|it|that|this|they)|after you|tomorrow|later|eventually|(?:with|without|for) your|in (?:the )?future|next time|before (?:running|executing|calling))\b/iu
 

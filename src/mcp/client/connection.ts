@@ -237,7 +237,7 @@ const ToolPage = z.object({ tools: z.array(z.unknown()), nextCursor: z.string().
 
 function describeOddTool(tool: unknown, issues: readonly Parameters<typeof describeIssue>[0][]): string {
   const name = isRecord(tool) && typeof tool.name === "string" ? `its tool ${tool.name}` : "one of its tools"
-  return `${name} was left out, because its definition does not follow the protocol (${issues.slice(0, 3).map(describeIssue).join("; ")}). Its other tools work.`
+  return `${name} is unavailable, because its definition does not follow the protocol (${issues.slice(0, 3).map(describeIssue).join("; ")}). Its other tools work.`
 }
 
 function describeIssue({

@@ -110,7 +110,7 @@ function readTest(parser: Parser): Expression | undefined {
   }
 }
 
-/** Only for ASCII is it certain that `find` and JavaScript agree on the case of letters. */
+/** Returns true for printable ASCII. `find` and JavaScript may disagree on the case of other letters. */
 function isAscii(name: string): boolean {
   return /^[ -~]*$/.test(name)
 }

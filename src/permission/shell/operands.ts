@@ -52,8 +52,8 @@ export function fileOperands(name: string, words: readonly Word[]): readonly Wor
 }
 
 /**
- * Returns the files that a command may name in the values of options: after bundled options, as a part of the value, and
- * after the first operand.
+ * Returns the files that a command may name in the values of options: after bundled options, as a part of the value,
+ * and after the first operand.
  */
 export function filesInValues(name: string, words: readonly Word[]): Word[] {
   const program = findProgram(name)

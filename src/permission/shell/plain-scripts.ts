@@ -1,4 +1,4 @@
-/** Tests a script. Every regular expression has this shape. */
+/** Tests a script. Every `RegExp` is a `ScriptTest`. */
 export interface ScriptTest {
   test(script: string): boolean
 }

@@ -387,7 +387,7 @@ describe("a server that does not follow the protocol", () => {
     expect(await ids()).toContain("odd_fine")
     expect(await ids()).not.toContain("odd_odd")
     expect(problems).toEqual([
-      expect.stringMatching(/its tool odd was left out, .*inputSchema\.type/),
+      expect.stringMatching(/its tool odd is unavailable, .*inputSchema\.type/),
       expect.stringMatching(/one of its tools was left out/),
       expect.stringMatching(/one of its tools was left out/),
     ])
