@@ -1,6 +1,6 @@
 import type { LookupAddress } from "node:dns"
 import { lookup } from "node:dns/promises"
-import { createServer, type IncomingMessage, request, type Server } from "node:http"
+import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http"
 import { connect, isIP, type LookupFunction } from "node:net"
 import type { Duplex } from "node:stream"
 import { pipeline } from "node:stream"
@@ -42,6 +42,7 @@ export async function startHostProxy(filter: HostFilter, socketPath?: string): P
     if ("refusal" in found)
       return void outgoing.writeHead(403, { "x-proxy-error": "blocked-by-rule" }).end(found.refusal)
     if (found.addresses.length === 0) return void outgoing.writeHead(502).end()
+    if (outgoing.destroyed) return
     const { host: _, "proxy-connection": __, "proxy-authorization": ___, ...headers } = incoming.headers
     const forward = request(
       target,
@@ -51,11 +52,14 @@ export async function startHostProxy(filter: HostFilter, socketPath?: string): P
         lookup: fixedLookup(found.addresses),
       },
       (answer) => {
-        outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
-        pipeline(answer, outgoing, ignore)
+        if (outgoing.destroyed || !startAnswer(answer, outgoing)) {
+          answer.destroy()
+          outgoing.destroy()
+        } else pipeline(answer, outgoing, ignore)
       },
     )
     forward.on("error", () => (outgoing.headersSent ? outgoing.destroy() : outgoing.writeHead(502).end()))
+    outgoing.once("close", () => forward.destroy())
     pipeline(incoming, forward, ignore)
   })
   server.on("connect", async (incoming: IncomingMessage, client: Duplex, head: Buffer) => {
@@ -97,6 +101,17 @@ export async function startHostProxy(filter: HostFilter, socketPath?: string): P
       for (const socket of open) socket.destroy()
       return new Promise((resolve) => server.close(() => resolve()))
     },
+  }
+}
+
+/** Copies the status and the headers of an answer. Returns false if Node.js cannot send them. */
+function startAnswer({ statusCode = 502, headers }: IncomingMessage, outgoing: ServerResponse): boolean {
+  try {
+    outgoing.writeHead(statusCode, headers)
+    return true
+  } catch {
+    // For example, the status 099, or trailers after a body of known length.
+    return false
   }
 }
 
@@ -145,10 +160,14 @@ function listen(server: Server, path: string | undefined): Promise<void> {
   return promise
 }
 
-/** Returns the target of a plain proxy request. Returns undefined for other requests. */
+/** Returns the target of a plain proxy request, without credentials. Returns undefined for other requests. */
 function plainTarget({ url = "" }: IncomingMessage): URL | undefined {
   const target = URL.parse(url)
-  return target?.protocol === "http:" ? target : undefined
+  if (target?.protocol !== "http:") return undefined
+  // `request` throws for credentials that are not UTF-8. Programs send them in a header.
+  target.username = ""
+  target.password = ""
+  return target
 }
 
 /**

@@ -124,4 +124,37 @@ describe("startHostProxy", () => {
     await once(server, "close")
     expect(await say(request)).toMatch(/^HTTP\/1.1 502 /)
   })
+
+  test("returns 502 for a URL with malformed credentials", async () => {
+    expect(await say("GET http://%ff@127.0.0.2:1/ HTTP/1.1\r\nHost: a\r\n\r\n")).toMatch(/^HTTP\/1.1 502 /)
+  })
+
+  test.each(["099 x", "000 x", "200 OK\r\nTrailer: a\r\nContent-Length: 1"])(
+    "closes the connection for the invalid answer %j and continues to serve others",
+    async (head) => {
+      const server = createServer((socket) => socket.end(`HTTP/1.1 ${head}\r\n\r\nx`)).listen(0, "127.0.0.2")
+      await once(server, "listening")
+      const socket = connect(Number(proxy.address), "127.0.0.1")
+      const { port } = server.address() as AddressInfo
+      socket.write(`GET http://127.0.0.2:${port}/ HTTP/1.1\r\nHost: a\r\n\r\n`)
+      await once(socket.resume(), "close")
+      server.close()
+      expect(await say("GET /local HTTP/1.1\r\nHost: a\r\n\r\n")).toMatch(/^HTTP\/1.1 400 /)
+    },
+  )
+
+  test("drops the request of a client that leaves before the answer", async () => {
+    const socket = connect(Number(proxy.address), "127.0.0.1")
+    const server = createServer((remote) => {
+      remote.once("data", () => socket.destroy())
+      remote.on("error", () => {})
+    }).listen(0, "127.0.0.2")
+    await once(server, "listening")
+    const { port } = server.address() as AddressInfo
+    socket.write(`GET http://127.0.0.2:${port}/ HTTP/1.1\r\nHost: a\r\n\r\n`)
+    const [remote] = await once(server, "connection")
+    await once(remote.resume(), "close")
+    server.close()
+    expect(await say("GET /local HTTP/1.1\r\nHost: a\r\n\r\n")).toMatch(/^HTTP\/1.1 400 /)
+  })
 })
