@@ -32,6 +32,9 @@ const slow: Record<string, string> = {
   commands: list(5_000, (i) => `cp a${i} b${i}`, "; "),
   "nested texts": `${"bash -c '".repeat(200)}ls`,
   "unclear syntax": `curl ${"|".repeat(many)}`,
+  "a pipeline without an end": "a|".repeat(20_000),
+  "pipelines in groups": `${"a|".repeat(300)}{ `.repeat(40),
+  "evaluated words": `eval ${"a ".repeat(10_000)}`,
   "globs over the file system": list(60, (i) => `cat /**/x${i}*`, "; "),
   "repeated directories": `grep -r x ${list(3_000, (i) => `/usr${"/".repeat((i % 9) + 1)}lib`)}`,
   "wildcards in a name": `cat ${"*a".repeat(120)}b`,
@@ -49,6 +52,22 @@ describe("hostile input", () => {
     }
     await knownPrograms(text, worktree)
   })
+
+  test.each(["a|".repeat(20_000), `${"a|".repeat(20_000)}a`])(
+    "asks for a text with too many pipes, and applies a deny to its commands",
+    async (text) => {
+      const judge = (patterns: string[]) =>
+        harness().permission.check(
+          { permission: "bash", patterns },
+          scopeOf(policyOf(rules), temporaryDirectory()),
+        )
+      const { action, checks } = await judge([text])
+      expect(action).toBe("ask")
+      expect(checks[0]?.reason).toBe("it takes too long to analyze")
+      expect((await judge([`rm x; ${text}`])).action).toBe("deny")
+      expect((await judge([`bash -c 'rm x; ${text}'`])).action).toBe("deny")
+    },
+  )
 
   const hasPipes = spawnSync("mkfifo", ["--version"]).status === 0
   const files = [".git", ".gitignore", ".git/index", ".git/config", ".git/HEAD", ".git/commondir"]

@@ -18,6 +18,13 @@ const maxDepth = 200
 /** Maximum number of nodes of a tree. A text with more nodes takes seconds to judge. */
 const maxNodes = 30_000
 
+/**
+ * Maximum number of `|` in a text. If a pipeline with n commands does not end, the parser needs time and memory in
+ * proportion to the square of n, and checks its time limit only afterwards. For 2,000 commands, these are 0.3 s and 400
+ * MB.
+ */
+const maxPipes = 1_000
+
 /** The time, in ms, that remains for parsing a text and the texts inside it. */
 export interface ParseTime {
   left: number
@@ -25,10 +32,11 @@ export interface ParseTime {
 
 /**
  * Returns the syntax tree of a text in the language of bash. Returns undefined if the remaining time is not sufficient
- * or the tree has too many nodes. Subtracts the time that parsing takes. Syntax errors are nodes of the types `ERROR`
- * and `MISSING`. The first call loads the parser.
+ * or the text has too many pipes or nodes. Subtracts the time that parsing takes. Syntax errors are nodes of the types
+ * `ERROR` and `MISSING`. The first call loads the parser.
  */
 export async function parseShell(text: string, time: ParseTime): Promise<ShellNode | undefined> {
+  if (text.split(singlePipe, maxPipes + 2).length > maxPipes + 1) return undefined
   loaded ??= loadParser()
   const parser = await loaded
   const start = performance.now()
@@ -38,6 +46,9 @@ export async function parseShell(text: string, time: ParseTime): Promise<ShellNo
     time.left -= performance.now() - start
   }
 }
+
+/** Matches `|`, but not `||`. */
+const singlePipe = /(?<!\|)\|(?!\|)/
 
 function parseUntil(parser: TreeSitterParser, text: string, deadline: number): ShellNode | undefined {
   const tree = parser.parse(text, null, { progressCallback: () => performance.now() > deadline })

@@ -69,7 +69,7 @@ async function planAt(original: string, time: ParseTime, depth = 0): Promise<She
   if (depth > maxShellDepth) return { ...plan, opaque: "it nests shells too deeply" }
   const text = quoteDashes(joinContinuations(original))
   const tree: ShellNode | undefined = await parseShell(text, time)
-  if (!tree) return { ...plan, opaque: tooSlow }
+  if (!tree) return { ...plan, opaque: tooSlow, garbled: true }
 
   const found = walkCommands(tree, text)
   plan.commands.push(...found.commands)
