@@ -1,6 +1,7 @@
-import { closeSync, mkdirSync, openSync } from "node:fs"
+import { closeSync, mkdirSync, openSync, statSync } from "node:fs"
 import { dirname } from "node:path"
 import type { DatabaseSync } from "node:sqlite"
+import { pathToFileURL } from "node:url"
 import { errorMessage, systemCode } from "../util/errors.ts"
 import { migrate, migrations, readVersion } from "./migrations.ts"
 import { StoreError } from "./store.ts"
@@ -38,6 +39,35 @@ export function openConnection(path: string, busyMs: number): SqliteConnection {
     return guarded(path, () => {
       prepareDatabase(path, database, busyMs)
       return connect(path, database, busyMs)
+    })
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+/**
+ * Opens an existing file that cannot be written. Without the files of its log, SQLite can open it only as immutable:
+ * `isCurrent` is then false if the log has changes. Throws {@link StoreError} if the file needs a migration.
+ */
+export function openReadOnlyConnection(
+  path: string,
+  busyMs: number,
+): { connection: SqliteConnection; isCurrent: boolean } {
+  const hasLog = (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
+  const hasIndex = statSync(`${path}-shm`, { throwIfNoEntry: false }) !== undefined
+  const isShared = hasLog && hasIndex
+  const location = isShared ? path : new URL(`${pathToFileURL(path).href}?immutable=1`)
+  const database = guarded(path, () => new sqlite.DatabaseSync(location, { timeout: busyMs, readOnly: true }))
+  try {
+    return guarded(path, () => {
+      const { version, kind } = waitWhileBusy(busyMs, () => readVersion(database))
+      if (kind === "foreign" || version !== migrations.length)
+        throw new StoreError(
+          `The read-only database ${path} does not have version ${migrations.length} of the tables. ` +
+            "Copy its directory to a writable place, and set TACKLE_DATA_DIR to the copy.",
+        )
+      return { connection: connect(path, database, busyMs), isCurrent: isShared || !hasLog }
     })
   } catch (error) {
     database.close()

@@ -1,7 +1,7 @@
 import "../util/require-node.ts"
 import type { DatabaseSync } from "node:sqlite"
 import { createChangeWriter } from "./sqlite-changes.ts"
-import { openConnection, type SqliteConnection } from "./sqlite-connection.ts"
+import { openConnection, openReadOnlyConnection, type SqliteConnection } from "./sqlite-connection.ts"
 import { createReader } from "./sqlite-reader.ts"
 import type { LeaseHolder, Store } from "./store.ts"
 
@@ -23,6 +23,21 @@ export async function openSqliteStore(path: string, options: SqliteStoreOptions 
   const connection = openConnection(path, options.busyTimeoutMs ?? 5000)
   try {
     return connection.run(() => createStore(connection))
+  } catch (error) {
+    connection.close()
+    throw error
+  }
+}
+
+/**
+ * Opens a database whose file or directory cannot be written, without recovering the sessions of killed runs. Writes
+ * throw. `isCurrent` is false if the latest changes cannot be read. Throws `StoreError` for a database that is missing
+ * or of another version.
+ */
+export async function openReadOnlySqliteStore(path: string): Promise<{ store: Store; isCurrent: boolean }> {
+  const { connection, isCurrent } = openReadOnlyConnection(path, 5000)
+  try {
+    return { store: { ...connection.run(() => createStore(connection)), async recover() {} }, isCurrent }
   } catch (error) {
     connection.close()
     throw error

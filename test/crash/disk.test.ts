@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { canMount, fullDisk, readOnly } from "./disk.ts"
+import { canMount, fullDisk, readOnly, readStored } from "./disk.ts"
 
 /** From too small for the tables to enough for all but the end of a subagent, in KB. */
 test.skipIf(!canMount()).each([16, 160, 512, 720])(
@@ -15,3 +15,7 @@ test.skipIf(!canMount())(
     expect((await readOnly()).wrong).toEqual([])
   },
 )
+
+test.skipIf(!canMount())("lists, shows and counts sessions in a read-only data directory", async () => {
+  expect(await readStored()).toEqual([])
+})

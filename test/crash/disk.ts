@@ -62,6 +62,26 @@ export async function fullDisk(size: number): Promise<Survival> {
   return { moment: `on a disk of ${size} KB`, missed, wrong }
 }
 
+/** Reads a stored session whose data directory is read-only. Returns what is wrong. */
+export async function readStored(): Promise<string[]> {
+  await using place = await createPlace()
+  await place.start([...runArguments, prompt]).ended
+  const wrong: string[] = []
+  for (const args of [["session", "list"], ["session", "show"], ["stats"]]) {
+    const writable = place.start(args)
+    await writable.ended
+    const run = place.start(args, [...machine, "--ro-bind", place.data, place.data])
+    const { code } = await run.ended
+    if (code !== 0) wrong.push(`${args.join(" ")} ended with ${code}`)
+    if (run.said.stderr !== "") wrong.push(run.said.stderr)
+    if (run.said.stdout === "" || run.said.stdout !== writable.said.stdout)
+      wrong.push(`${args.join(" ")} differs`)
+  }
+  const change = place.start(["session", "fork"], [...machine, "--ro-bind", place.data, place.data])
+  if ((await change.ended).code !== 1) wrong.push("a change did not fail")
+  return wrong
+}
+
 /** Two runs whose data directory cannot be written: an empty one, and one that was used before. */
 export async function readOnly(): Promise<Survival> {
   await using place = await createPlace()

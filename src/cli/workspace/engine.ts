@@ -1,14 +1,17 @@
+import { accessSync, constants, existsSync } from "node:fs"
 import { describeProblem, type Problem } from "../../config/errors.ts"
 import { instructionFiles } from "../../config/instructions.ts"
 import type { LoadedConfig } from "../../config/load.ts"
 import { ownConfigDirectories } from "../../config/location.ts"
 import { shownName, wholeName } from "../../config/shown-name.ts"
 import { createTackle } from "../../engine/create-tackle.ts"
+import { dataPaths } from "../../engine/data-directory.ts"
 import type { TackleOptions } from "../../engine/options.ts"
 import { noRetentionLimits } from "../../engine/retention.ts"
 import { keyVariables } from "../../engine/secrets.ts"
 import type { Tackle } from "../../engine/tackle.ts"
-import { errorMessage } from "../../util/errors.ts"
+import type { Store } from "../../store/store.ts"
+import { errorMessage, systemCode } from "../../util/errors.ts"
 import type { LogLevel } from "../../util/log.ts"
 import { warn } from "../process/notice.ts"
 import { definitionSource, definitionsOf } from "./definitions.ts"
@@ -70,7 +73,7 @@ function reportIgnored({ config, untrusted }: Workspace): void {
  * Opens an engine for stored data, calls the callback, and closes the engine. The engine has no plugins, tools or
  * servers, and uses only secrets and retention from the config. Problems in config files are therefore reported but not
  * fatal. If stored data leaves the machine, `open` must be `openWorkspace`, because a key in an invalid section would
- * not be masked.
+ * not be masked. In a read-only data directory, stored data can be read, and a change throws.
  */
 export async function withStore<T>(
   flags: Omit<WorkspaceFlags, "trust">,
@@ -79,6 +82,7 @@ export async function withStore<T>(
 ): Promise<T> {
   const workspace = await open(flags)
   reportProblems(workspace.problems)
+  const store = await readOnlyStore(workspace.dataDirectory)
   const tackle = await createTackle({
     directory: workspace.directory,
     worktree: workspace.worktree,
@@ -86,13 +90,39 @@ export async function withStore<T>(
     environment: workspace.environment,
     mask: workspace.mask,
     limits: limitsOf(workspace),
-    onProblem: (message, error) => void reportProblem(workspace, message, error),
+    store,
+    onProblem(message, error) {
+      // Nothing can be cleaned up in a read-only directory.
+      if (store && /^(EROFS|EACCES|EPERM)$/.test(systemCode(error) ?? "")) return
+      reportProblem(workspace, message, error)
+    },
   })
   tackle.subscribe(eventLogger(workspace.log))
   try {
     return await work(tackle)
   } finally {
     await tackle.close()
+    await store?.close()
+  }
+}
+
+/** Opens the database of a data directory that cannot be written. Returns undefined for all other directories. */
+async function readOnlyStore(dataDirectory: string): Promise<Store | undefined> {
+  const { database } = dataPaths(dataDirectory)
+  if (!existsSync(database) || [dataDirectory, database].every(isWritable)) return undefined
+  const { openReadOnlySqliteStore } = await import("../../store/sqlite.ts")
+  const { store, isCurrent } = await openReadOnlySqliteStore(database)
+  if (!isCurrent)
+    warn(`the latest changes are missing, because ${dataDirectory} is read-only and its log cannot be read.`)
+  return store
+}
+
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK)
+    return true
+  } catch {
+    return false
   }
 }
 
