@@ -123,7 +123,7 @@ export async function connectServer(options: ConnectOptions): Promise<McpConnect
       if (!tools) return []
       try {
         return await listTools(client, { timeout, signal }, (problem) =>
-          options.onProblem(new McpServerError(id, problem)),
+          options.onProblem(new McpCallError(`The MCP server ${id} works, but ${problem}`)),
         )
       } catch (error) {
         lost ||= transport.isLost(error)
@@ -237,7 +237,7 @@ const ToolPage = z.object({ tools: z.array(z.unknown()), nextCursor: z.string().
 
 function describeOddTool(tool: unknown, issues: readonly Parameters<typeof describeIssue>[0][]): string {
   const name = isRecord(tool) && typeof tool.name === "string" ? `its tool ${tool.name}` : "one of its tools"
-  return `${name} is unavailable, because its definition does not follow the protocol (${issues.slice(0, 3).map(describeIssue).join("; ")}). Its other tools work.`
+  return `${name} is unavailable, because its definition does not follow the protocol (${issues.slice(0, 3).map(describeIssue).join("; ")}).`
 }
 
 function describeIssue({
@@ -247,7 +247,7 @@ function describeIssue({
   path?: readonly unknown[] | undefined
   message: string
 }): string {
-  return `${path.join(".")}: ${message}`
+  return path.length > 0 ? `${path.join(".")}: ${message}` : message
 }
 
 /** Calls the tool. Each progress report restarts the idle timeout. */
