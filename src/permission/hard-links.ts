@@ -41,7 +41,7 @@ function findNames(
   let seen = 0
   for (let path = waiting.shift(); path !== undefined && seen < maxEntries; path = waiting.shift()) {
     seen += 1
-    waiting.push(...entriesOf(path))
+    waiting.push(...entriesOf(path).slice(0, maxEntries - waiting.length))
     const identity = sharedIdentity(path)
     if (
       identity !== undefined &&
