@@ -146,8 +146,8 @@ type ModelFactory = (modelID: string) => LanguageModelV4
 
 /**
  * Returns the model factory of a package. Literal names let the bundler load shipped packages on first use. Other
- * packages are loaded through `importPackage`. `asBytes` is true if `fetch` accepts bytes as body. Throws `UsageError` if a package is missing or implements another
- * version of the provider interface.
+ * packages are loaded through `importPackage`. `asBytes` is true if `fetch` accepts bytes as body. Throws `UsageError`
+ * if a package is missing or implements another version of the provider interface.
  */
 async function openPackage(
   { npm, api }: { npm: string; api: ProviderConfig["api"] },
