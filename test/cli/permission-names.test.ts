@@ -41,7 +41,9 @@ test("reports a misspelt permission in the rules with its location and a suggest
     expect((await check(name)).stderr).not.toContain("is asked for by")
 })
 
-test("rejects a misspelt permission in --allow and --deny, unless a tool has that name", async () => {
+test("rejects a misspelt permission in --allow and --deny, unless a tool has that name", {
+  timeout: 120_000,
+}, async () => {
   const machine = await createMachine({
     files: {
       ".tackle/tool/reads.js": "export default { description: 'd', args: {}, execute: async () => '' }\n",

@@ -28,7 +28,7 @@ test.each(dialectNames)("reads and edits a file by text for a model without tool
   // A slow call is shown with its duration.
   expect(run.stderr).toMatch(/^✓ read notes\.txt · 1 line( · [\d.]+ s)?$/m)
   expect(run.stderr).toMatch(/^✓ edit notes\.txt · \+1 −1( · [\d.]+ s)?$/m)
-  expect(run).toMatchObject({ code: 0, stdout: "I will look.\nIt says eight now.\n" })
+  expect(run).toMatchObject({ code: 0, stdout: "I will look.\n\nIt says eight now.\n" })
   expect(await machine.project.read("notes.txt")).toBe('say "eight"\n')
   const [first, second] = machine.server.requests
   expect(machine.server.requests.every(({ body }) => body.tools === undefined)).toBe(true)

@@ -23,7 +23,7 @@ test("lists the agents of both programs and reports unknown fields once", async 
   expect(list.stdout).toMatch(/^reviewer +all, \.tackle\/agent\/reviewer\.md/m)
   expect(list.stdout).toMatch(/^finder +all, \.claude\/agents\/finder\.md +Finds where something is done:/m)
   const { stdout } = await machine.run(["doctor"])
-  expect(stdout).toMatch(/! agents .*finder\.md.*"haiku".*agent\.finder\.color/)
+  expect(stdout).toMatch(/! agents .*finder\.md.*agent\.finder\.color.*"haiku"/)
   expect(stdout).toMatch(
     /other programs +\.claude: agents \.claude\/agents\/finder\.md\. \.opencode: commands \.opencode\/command\/where\.md/,
   )
