@@ -282,7 +282,7 @@ describe("createPermission", () => {
 
   test.each([
     ["no-terminal", /no user can be asked here/],
-    ["client", /the client or its user refused/],
+    ["client", /the client or its user dismissed/],
     ["auto", /not approved automatically/],
   ] as const)("names %s as the reason of a refusal", async (source, text) => {
     const { permission, scope } = answering(() => ({ reply: "reject" }), source)
