@@ -23,9 +23,20 @@ const request = [
   "run npm test",
 ].join(", then ")
 
-tackle("run", "--model", "tackle/offline", "--allow", "edit:src/*", "--allow", "bash:npm test", request)
+tackle(
+  "run",
+  "--dir",
+  project,
+  "--model",
+  "tackle/offline",
+  "--allow",
+  "edit:src/*",
+  "--allow",
+  "bash:npm test",
+  request,
+)
 isRepaired = true
-tackle("session", "list")
+tackle("session", "list", "--dir", project)
 process.stdout.write(`
 The fixed copy is in ${project}
   bin/tackle session show --dir ${project}   shows what was done
@@ -38,6 +49,6 @@ function tackle(...args: string[]): void {
   process.stdout.write(
     `\n$ tackle ${args.map((arg) => (/^[\w./:-]+$/.test(arg) ? arg : `'${arg}'`)).join(" ")}\n`,
   )
-  const { status } = spawnSync(join(root, "bin/tackle"), args, { cwd: project, stdio: "inherit" })
+  const { status } = spawnSync(join(root, "bin/tackle"), args, { stdio: "inherit" })
   if (status !== 0) process.exit(status ?? 1)
 }

@@ -1,5 +1,5 @@
 import { basename } from "node:path"
-import type { Program } from "./program.ts"
+import type { Program, ProgramTable } from "./program.ts"
 import { buildTools } from "./programs/build-tools.ts"
 import { builtins } from "./programs/builtins.ts"
 import { filePrograms } from "./programs/files.ts"
@@ -90,19 +90,22 @@ export function findSubcommand(
   return undefined
 }
 
+/** All tables. Each program has one entry, because a later one would replace it. */
+export const allPrograms: ProgramTable = [
+  ...filePrograms,
+  ...textPrograms,
+  ...gitPrograms,
+  ...networkPrograms,
+  ...interpreters,
+  ...buildTools,
+  ...formatters,
+  ...systemPrograms,
+  ...wrappers,
+  ...builtins,
+]
+
 const programs: ReadonlyMap<string, Program> = new Map(
-  [
-    ...filePrograms,
-    ...textPrograms,
-    ...gitPrograms,
-    ...networkPrograms,
-    ...interpreters,
-    ...buildTools,
-    ...formatters,
-    ...systemPrograms,
-    ...wrappers,
-    ...builtins,
-  ].flatMap(([names, program]) => names.split(" ").map((name) => [name, program] as const)),
+  allPrograms.flatMap(([names, program]) => names.split(" ").map((name) => [name, program] as const)),
 )
 
 /** Returns true for a program whose purpose is to reach another machine or a service outside the sandbox. */
