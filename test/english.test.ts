@@ -1,4 +1,4 @@
-import { globSync } from "node:fs"
+import { globSync, readFileSync } from "node:fs"
 import { join, relative, resolve } from "node:path"
 import { expect, test } from "vitest"
 import { checkedFiles, checkFile, commentsOf, findings } from "./english.ts"
@@ -21,6 +21,18 @@ test("uses the words of the style guide everywhere", () => {
     checkFile(file).map(
       ({ line, found, use }) => `${relative(root, file)}:${line}: "${found}" (use: ${use})`,
     ),
+  )
+  expect(found).toEqual([])
+})
+
+test("starts no paragraph of the docs in the middle of a sentence", () => {
+  const pages = ["*.md", "docs/**/*.md"].flatMap((pattern) => globSync(join(root, pattern)))
+  const found = pages.flatMap((page) =>
+    readFileSync(page, "utf8")
+      .replaceAll(/^```[\s\S]*?^```/gm, "`code`")
+      .split(/\n\s*\n/)
+      .filter((paragraph) => /^[a-z]/.test(paragraph))
+      .map((paragraph) => `${relative(root, page)}: ${paragraph.split("\n", 1)[0]}`),
   )
   expect(found).toEqual([])
 })
