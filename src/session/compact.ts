@@ -1,7 +1,7 @@
 import type { Model } from "../model/model.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { ToolPart } from "../schema/part.ts"
-import { createSpillOpener } from "../tool/spill.ts"
+import { createFullText, createSpillOpener } from "../tool/spill.ts"
 import { TackleError } from "../util/errors.ts"
 import type { Conversation } from "./conversation.ts"
 import type { CompactionResult } from "./handle.ts"
@@ -126,6 +126,7 @@ async function pruneOutputs(
       if (state.pruned !== undefined || small) continue
       const { outputPath } = state.metadata
       const pruned = typeof outputPath === "string" ? outputPath : spill(conversation, part, state.output)
+      if (pruned === undefined) continue
       const next: ToolPart = { ...part, state: { ...state, pruned } }
       parts[index] = next
       changed.push(next)
@@ -135,14 +136,12 @@ async function pruneOutputs(
   return changed.length
 }
 
-/** Writes an output to a spill file and returns its path. */
-function spill({ engine, session }: Conversation, part: ToolPart, output: string): string {
+/** Writes an output to a spill file and returns its path, or undefined if the disk has no space for all of it. */
+function spill({ engine, session }: Conversation, part: ToolPart, output: string): string | undefined {
   const { spillRoot, spillBytes: maxBytes, mask } = engine
-  const file = createSpillOpener({ directory: `${spillRoot}/${session.id}`, name: part.id, maxBytes, mask })()
-  try {
-    file.write(output)
-  } finally {
-    file.close()
-  }
-  return file.path
+  const directory = `${spillRoot}/${session.id}`
+  const full = createFullText(createSpillOpener({ directory, name: part.id, maxBytes, mask }))
+  full.write(output)
+  full.close()
+  return full.problem === undefined ? full.path : undefined
 }

@@ -1,11 +1,20 @@
-import { mkdirSync } from "node:fs"
-import { join } from "node:path"
+import { mkdirSync, statfsSync } from "node:fs"
+import { dirname, join } from "node:path"
 import { openWriteBehind } from "../files/write-behind.ts"
-import { errorMessage } from "../util/errors.ts"
+import { errorMessage, TackleError } from "../util/errors.ts"
 import type { MaskedStream, SecretMask } from "./secrets.ts"
 
 /** Maximum size of a spill file: 1 GB, so that a runaway command cannot fill the disk. */
 export const maxSpillBytes = 1_000_000_000
+
+/**
+ * Space in bytes that spill files leave free on their disk: 64 MB, or a quarter of a disk under 256 MB. The database
+ * needs it to record the rest of the run: 100 steps with ten results of 50 KB take 50 MB, and the log of SQLite 4 MB.
+ */
+const reserve = { bytes: 64 * 1024 * 1024, share: 1 / 4 }
+
+/** Share of the reserve that is written between two checks of the free space (3 µs each): 64 files can share a disk. */
+const checkShare = 1 / 64
 
 /** File for the full output of a call. At most one block is not written yet (see {@link openWriteBehind}). */
 export interface SpillFile {
@@ -16,7 +25,8 @@ export interface SpillFile {
   /** True if the file has reached its size limit. The last line of the file then says so. */
   readonly capped: boolean
   /**
-   * Appends a chunk, or does nothing if the file has reached its limit. Throws if writing fails (disk full, read-only).
+   * Appends a chunk, or does nothing if the file has reached its limit. Throws if writing fails (read-only disk), and
+   * appends only the beginning of the chunk and throws if the disk is almost full.
    */
   write(chunk: Uint8Array | string): void
   /** Writes everything except an end that could be part of a secret. Throws like `write`. */
@@ -75,8 +85,19 @@ function masked(file: SpillFile, stream: MaskedStream): SpillFile {
 
 function openSpillFile(path: string, maxBytes: number): SpillFile {
   const file = openWriteBehind(path)
+  const space = createSpace(dirname(path))
   let capped = false
   let closed = false
+
+  function append(data: Uint8Array): void {
+    const room = space.take(data.length)
+    if (room > 0) file.append(data.subarray(0, room))
+    if (room >= data.length) return
+    throw new TackleError(
+      `the disk is almost full: its last ${space.reserved()} are reserved for the database`,
+      { code: "spill.space", recoverable: true },
+    )
+  }
 
   return {
     path,
@@ -90,7 +111,7 @@ function openSpillFile(path: string, maxBytes: number): SpillFile {
       if (capped || closed) return
       const data = typeof chunk === "string" ? Buffer.from(chunk) : chunk
       const room = maxBytes - file.bytes
-      file.append(data.length > room ? data.subarray(0, room) : data)
+      append(data.length > room ? data.subarray(0, room) : data)
       if (data.length <= room) return
       capped = true
       file.append(Buffer.from(`\n[Truncated: this file reached its limit of ${maxBytes} bytes.]\n`))
@@ -102,6 +123,54 @@ function openSpillFile(path: string, maxBytes: number): SpillFile {
       if (closed) return
       closed = true
       file.close()
+    },
+  }
+}
+
+/** The space of a disk that one spill file may use. */
+interface Space {
+  /**
+   * Returns how many of the next bytes may be written. Always returns 0 after it returned less than asked, so that the
+   * file has no gap.
+   */
+  take(bytes: number): number
+  /** Returns the size of the reserve as text. */
+  reserved(): string
+}
+
+function createSpace(directory: string): Space {
+  let reserveBytes = reserve.bytes
+  /** Number of bytes to write before the next check. */
+  let unchecked = 0
+  let isShort = false
+
+  function room(): number {
+    try {
+      const { blocks, bavail, bsize } = statfsSync(directory)
+      // Some network file systems do not report their size.
+      if (blocks === 0) return Number.POSITIVE_INFINITY
+      reserveBytes = Math.min(reserve.bytes, blocks * bsize * reserve.share)
+      return Math.max(0, bavail * bsize - reserveBytes)
+    } catch {
+      return Number.POSITIVE_INFINITY
+    }
+  }
+
+  return {
+    take(bytes) {
+      if (isShort) return 0
+      if (bytes > unchecked) {
+        const free = room()
+        isShort = bytes > free
+        if (isShort) return free
+        unchecked = Math.max(bytes, Math.min(free, reserveBytes * checkShare))
+      }
+      unchecked -= bytes
+      return bytes
+    },
+    reserved() {
+      const kilobytes = Math.round(reserveBytes / 1024)
+      return kilobytes < 1024 ? `${kilobytes} KB` : `${Math.round(kilobytes / 1024)} MB`
     },
   }
 }

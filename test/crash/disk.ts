@@ -6,12 +6,12 @@ import { eventsIn, inspect, wrongAfterCrash, wrongAtEnd } from "./inspect.ts"
 import { comesTrue, createPlace, processesIn } from "./place.ts"
 import { prompt } from "./task.ts"
 
-/** Mounts the whole machine. Options after it replace parts. */
-const machine = ["bwrap", "--bind", "/", "/", "--dev-bind", "/dev", "/dev"]
+/** Command that mounts the whole machine. Options after it replace parts. */
+export const machineMounts = ["bwrap", "--bind", "/", "/", "--dev-bind", "/dev", "/dev"]
 
 /** Returns false without `bwrap`, or if the system does not allow mounts. */
 export function canMount(): boolean {
-  const [program = "", ...args] = [...machine, "true"]
+  const [program = "", ...args] = [...machineMounts, "true"]
   try {
     execFileSync(program, args, { stdio: "ignore" })
     return true
@@ -37,7 +37,7 @@ export async function fullDisk(size: number): Promise<Survival> {
   const kept = join(place.home, "kept")
   mkdirSync(kept)
   mkdirSync(place.data)
-  const disk = [...machine, "--size", String(size * 1024), "--tmpfs", place.data]
+  const disk = [...machineMounts, "--size", String(size * 1024), "--tmpfs", place.data]
   const run = place.start([...runArguments, prompt], [...disk, ...thenKeep, kept])
   const { code } = await run.ended
   const missed = code === 0
@@ -70,14 +70,14 @@ export async function readStored(): Promise<string[]> {
   for (const args of [["session", "list"], ["session", "show"], ["stats"]]) {
     const writable = place.start(args)
     await writable.ended
-    const run = place.start(args, [...machine, "--ro-bind", place.data, place.data])
+    const run = place.start(args, [...machineMounts, "--ro-bind", place.data, place.data])
     const { code } = await run.ended
     if (code !== 0) wrong.push(`${args.join(" ")} ended with ${code}`)
     if (run.said.stderr !== "") wrong.push(run.said.stderr)
     if (run.said.stdout === "" || run.said.stdout !== writable.said.stdout)
       wrong.push(`${args.join(" ")} differs`)
   }
-  const change = place.start(["session", "fork"], [...machine, "--ro-bind", place.data, place.data])
+  const change = place.start(["session", "fork"], [...machineMounts, "--ro-bind", place.data, place.data])
   if ((await change.ended).code !== 1) wrong.push("a change did not fail")
   return wrong
 }
@@ -90,7 +90,10 @@ export async function readOnly(): Promise<Survival> {
     if (used) await place.start(["session", "list"]).ended
     mkdirSync(place.data, { recursive: true })
     const before = readdirSync(place.data).join()
-    const run = place.start([...runArguments, prompt], [...machine, "--ro-bind", place.data, place.data])
+    const run = place.start(
+      [...runArguments, prompt],
+      [...machineMounts, "--ro-bind", place.data, place.data],
+    )
     const { code } = await run.ended
     if (code !== 1) wrong.push(`it ended with ${code}`)
     if (!/^tackle: The database \S+ cannot be written .*TACKLE_DATA_DIR/.test(run.said.stderr))

@@ -54,6 +54,17 @@ test("prunes old outputs first when the history is too long, and continues", asy
   for (const request of engine.server.requests) expect(pairs(request).results).toEqual(pairs(request).calls)
 })
 
+test("summarizes outputs that cannot be saved to a file", async () => {
+  const files = { "long.txt": long, ".data/truncate": "a file in place of the directory" }
+  const script = narrow(16_000, [read, read, read, read, { text: "all read" }])
+  await using engine = await startEngine(script, { ...allowed, files })
+  const { session, end } = await run(engine, { text: "read it four times" })
+  expect(end).toMatchObject({ status: "completed", text: "all read" })
+  expect(JSON.stringify(engine.server.requests.at(-1)?.body.messages)).toContain("SUMMARY")
+  for (const { state } of await toolParts(session))
+    expect(state.status === "completed" && state.pruned).toBe(undefined)
+})
+
 test("summarizes what pruning cannot shorten, and keeps the request, open to-dos and newest messages", async () => {
   const todos = [
     { content: "first thing", status: "completed" },
