@@ -26,7 +26,7 @@ export class LoopRefusedError extends TackleError {
 export type FailureKind = "refused" | "loop" | "aborted" | "timeout" | "failed"
 
 /**
- * Converts the error of a call to its last state, with a text for the model and a kind for programs. For an interrupted
+ * Converts an error to the last state of its call, with text for the model and a kind for programs. For an interrupted
  * call, the text says whether the call may have had effects. Refusals are also added to the turn.
  */
 export function settleFailure(

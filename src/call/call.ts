@@ -21,7 +21,7 @@ export interface CallOutcome {
   state: ToolStateCompleted | ToolStateError
 }
 
-/** An earlier call of the turn, for the loop detector. `result` is the text that a polling call returned. */
+/** An earlier call in the turn, for the loop detector. `result` is the text that a polling call returned. */
 export interface PastCall {
   tool: string
   input: string
@@ -34,7 +34,7 @@ export interface Turn {
   refused: Refusal[]
   /** Number of calls refused as a loop. The third ends the run. */
   loopRefusals: number
-  /** Set by a call that hands the session over to another agent. No later call of the step runs. */
+  /** Set by a call that hands the session over to another agent. No later call in the step runs. */
   handover?: Handover
 }
 

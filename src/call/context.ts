@@ -109,7 +109,7 @@ export interface Run {
   readonly spawn?: (request: SpawnRequest, call: CallReference) => Promise<SubagentResult>
   /** The `task` call that started this run. Every request includes it. */
   readonly caller?: NonNullable<CallReference["parent"]>
-  /** Values of the application for the tools. */
+  /** Values that the application passes to the tools. */
   readonly extra?: Readonly<Record<string, unknown>>
   /** Fires when the user interrupts the run and when the run ends. */
   readonly signal: AbortSignal
@@ -130,7 +130,7 @@ export interface ActiveAgent {
   readonly catalogue?: readonly CatalogueEntry[]
 }
 
-/** The calls of one message, which is an answer of the model, a command of the user or a standalone call. */
+/** The calls of one message: an answer from the model, a command from the user, or a standalone call. */
 export interface Step {
   readonly active: ActiveAgent
   readonly messageID: string

@@ -34,7 +34,7 @@ export function createToolContext(prepared: PreparedCall, step: Step, hooks: Con
   const isMcp = tool.source.kind === "mcp"
   const unavailable = active.toolScope.unavailable ?? {}
 
-  /** Runs `work` with the clock stopped. The time from the call of `begin` counts as waiting for the user. */
+  /** Runs `work` with the clock stopped. The time from the call to `begin` counts as waiting for the user. */
   const waiting = <T>(work: (begin: () => void) => Promise<T>) => limit.outside(() => waits.during(work))
   const answered = <T>(answer: () => Promise<T>) =>
     waiting((begin) => {

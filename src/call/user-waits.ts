@@ -1,6 +1,6 @@
 /** Tracks the time that a call spends waiting for the user. Parallel waits count once. */
 export interface UserWaits {
-  /** Runs `work`. The time from its call of `begin` until it ends counts as waiting for the user. */
+  /** Runs `work`. The time from its call to `begin` until it ends counts as waiting for the user. */
   during<T>(work: (begin: () => void) => Promise<T>): Promise<T>
   /** Returns the total waiting time in milliseconds, including a wait in progress. */
   total(): number

@@ -38,7 +38,7 @@ export interface ConfigLayer {
   ignored: string[]
 }
 
-/** Parses, substitutes and checks one source. Throws `ConfigError` for a text that cannot be parsed. */
+/** Parses, substitutes and checks one source. Throws `ConfigError` if the text cannot be parsed. */
 export async function readLayer(source: ConfigSource, location: Location): Promise<ConfigLayer> {
   const { path, text, trusted, kind, read } = source
   const parsed = await parseConfig(path, text)

@@ -108,8 +108,8 @@ function withBody(
 }
 
 /**
- * Parses a YAML map of fields. An empty text has no fields. `position` converts offsets to positions. Rejects aliases,
- * because they can expand a short text enormously. Throws {@link ConfigError} with the position of the first error.
+ * Parses a YAML map of fields. Empty text has no fields. `position` converts offsets to positions. Rejects aliases,
+ * because they can expand short text enormously. Throws {@link ConfigError} with the position of the first error.
  */
 export function parseYaml(text: string, position: (offset: number) => Position): ObjectNode {
   const failure = (offset: number, text: string) => new ConfigError([{ position: position(offset), text }])

@@ -189,9 +189,10 @@ const nowhere = "/dev/null/project"
 const verdicts = { allow: "is allowed", ask: "needs permission", deny: "is denied" } as const
 
 /**
- * Returns a problem for each example with another decision than expected. Only the defaults and the file's own rules
- * apply, and for an agent also its rules, within the ceiling of a built-in agent. Relative paths are in the worktree.
- * If `ofProject` is true, the rules of an agent lift no deny. Loads the shell parser only for `bash` examples.
+ * Returns a problem for each example whose decision differs from the expected one. Only the defaults and the file's own
+ * rules apply, and for an agent also its rules, within the ceiling of a built-in agent. Relative paths are in the
+ * worktree. If `ofProject` is true, the rules of an agent cannot override a deny. Loads the shell parser only for
+ * `bash` examples.
  */
 export async function brokenExamples(
   rules: FileRules,

@@ -17,7 +17,9 @@ export function wholeName(name: string): string {
 /** Maximum number of displayed names, so that a hostile file cannot flood the output. */
 const maxNames = 20
 
-/** Formats names with {@link shownName}, separated by commas. Shows at most 20 names and the number of the others. */
+/**
+ * Formats names with {@link shownName}, separated by commas. Shows at most 20 names and the number of omitted names.
+ */
 export function shownNames(names: readonly string[]): string {
   const more = names.length - maxNames
   return [...names.slice(0, maxNames).map(shownName), ...(more > 0 ? [`${more} more`] : [])].join(", ")

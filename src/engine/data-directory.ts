@@ -29,11 +29,11 @@ export interface DataPaths {
   plans: string
   /** Directory of private copies of trusted programs. */
   programs: string
-  /** Directory of the locks of files that a process changes. */
+  /** Directory of locks for the files that a process is changing. */
   locks: string
   /** Directory with one record per running process tree. */
   processes: string
-  /** Directory with one record per temporary file that exists beside a file during a change. */
+  /** Directory with one record per temporary file that exists next to a file during a change. */
   temporaries: string
   /** Directory with one record per empty directory that a sandboxed command needs in a project. */
   placeholders: string

@@ -79,7 +79,7 @@ function replyOf(reply: PermissionReply["reply"]): PermissionReply {
 }
 
 /**
- * Refuses each permission request that no code of the host answers, because it would wait forever. The first refusal is
+ * Refuses each permission request that no code in the host answers, because it would wait forever. The first refusal is
  * a problem that names what to do.
  */
 export function refuseUnheard(
@@ -102,7 +102,7 @@ export function refuseUnheard(
   })
 }
 
-/** A permission request was refused because no code of the host answers requests. */
+/** A permission request was refused because no code in the host answers requests. */
 class NobodyAnswersError extends UsageError {
   constructor(permission: string, patterns: readonly string[]) {
     const [pattern = "*"] = patterns

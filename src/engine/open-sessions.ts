@@ -18,7 +18,7 @@ export interface OpenSessions {
   begin(fields: Omit<Session, "id" | "time">): Promise<SessionHandle>
   /** Opens a session that was just stored, and publishes its creation. */
   made(session: Session): SessionHandle
-  /** Returns the handles of those given sessions that are open. */
+  /** Returns the handles of the given sessions that are open. */
   all(ids: readonly string[]): SessionHandle[]
   /** Keeps a handle only while other code references it. */
   release(id: string): void

@@ -187,7 +187,7 @@ export interface TackleOptions extends AgentOptions {
    * Default: writes them to stderr.
    */
   onProblem?: (message: string, error: unknown) => void
-  /** Receives log entries of plugins. Default: ignores them. */
+  /** Receives log entries from plugins. Default: ignores them. */
   onPluginLog?: (entry: { plugin: string; level: string; message: string; extra?: unknown }) => void
 }
 
@@ -243,7 +243,7 @@ const optionNames: Record<keyof TackleOptions, true> = {
   environmentAgentRules: true,
 }
 
-/** Throws `UsageError` for an option that does not exist. Programs in JavaScript have no compiler that finds it. */
+/** Throws `UsageError` for an option that does not exist. JavaScript programs have no compiler that would detect it. */
 export function checkOptions(given: TackleOptions): void {
   const unknown = Object.keys(given).find((name) => !Object.hasOwn(optionNames, name))
   if (unknown === undefined) return

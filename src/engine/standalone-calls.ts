@@ -41,8 +41,8 @@ export interface CallerCall {
   /** Receives the progress of the running call, at most ten times a second. */
   onProgress(state: ToolStateRunning): void
   /**
-   * A tool of the host that runs instead of a tool of the engine. It is not offered to models, and it requests its own
-   * permission.
+   * A tool of the host that runs in place of one of the engine's tools. It is not offered to models, and it requests
+   * its own permission.
    */
   by?: Info
   /** Shows the user forms of MCP servers. */

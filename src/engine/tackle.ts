@@ -141,7 +141,7 @@ export interface Tackle {
   /** Returns the commands and skills, sorted by name. `mcpPrompts` returns the prompts of MCP servers. */
   commands(): Command[]
   /**
-   * Parses a text that starts with `/`. Returns the call of a command, a skill or a prompt of an MCP server
+   * Parses text that starts with `/`. Returns the call of a command, a skill or a prompt of an MCP server
    * (`/server:prompt`, filled in with the words after it). For other texts, returns a similar name, if any. Pass the
    * call to `SessionHandle.prompt`. Starts a server only if the text names it. Throws `UsageError` for a missing
    * argument, and the errors of `mcpPrompt`.
@@ -169,7 +169,7 @@ export interface Tackle {
   /** Reads a resource without a permission request. Throws like `mcpPrompt`. */
   readMcpResource(asked: { server: string; uri: string; signal?: AbortSignal }): Promise<McpContents>
   /**
-   * Calls `onChanged` when the server reports a change of the resource, or after a restart of the server. The signal
+   * Calls `onChanged` when the server reports a change to the resource, or after a restart of the server. The signal
    * aborts only the subscription request. The returned function unsubscribes. Requests no permission. Throws like
    * `mcpPrompt`.
    */
@@ -179,7 +179,7 @@ export interface Tackle {
    * function that unsubscribes.
    */
   onToolsChanged(listener: () => void): () => void
-  /** Returns the problems because of which tools were excluded. */
+  /** Returns the problems that caused tools to be excluded. */
   problems(): readonly RegistryProblem[]
   /**
    * Makes one call through the whole pipeline, without a model or a stored session. Rejects with {@link AbortedError}

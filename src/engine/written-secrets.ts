@@ -41,7 +41,7 @@ const credential =
 const credentialArgument = /^-{0,2}([\w-]+)\s*[=:]\s*(\S.*)$/s
 const scheme = /^(?:bearer|basic|token)\s+/i
 
-/** Returns the secrets in a text whose key does not look like a credential. */
+/** Returns the secrets in a value whose key does not look like a credential. */
 function secretsInText(name: string, text: string): Secret[] {
   if (scheme.test(text)) return [{ name, value: withoutScheme(text) }]
   const [, argument = "", value = ""] = credentialArgument.exec(text) ?? []

@@ -16,7 +16,7 @@ import { ExternalToolError } from "./errors.ts"
 
 /**
  * Copies a program and the pinned files in its directory and subdirectories, and returns the path of the copy. The
- * bytes are checked against their hashes after reading, so later changes of the original have no effect. An existing
+ * bytes are checked against their hashes after reading, so later changes to the original have no effect. An existing
  * copy is replaced if it differs. Throws {@link ExternalToolError} for a file that changed since it was trusted, and
  * for a relative interpreter path.
  */

@@ -32,9 +32,9 @@ type Outcome =
   | { kind: "thrown"; error: unknown }
 
 /**
- * Runs one call of the program and returns its result. All of its processes have ended when the promise settles. Throws
- * the abort reason and the `PermissionError` of a refused question. Throws {@link ExternalToolError} for an `error`
- * line, an invalid line and an exit without a result.
+ * Makes one call to the program and returns its result. All of its processes have ended when the promise settles.
+ * Throws the abort reason and the `PermissionError` of a refused question. Throws {@link ExternalToolError} for an
+ * `error` line, an invalid line and an exit without a result.
  */
 export async function runProgram(
   program: Program,
@@ -79,7 +79,7 @@ export async function runProgram(
     }
   }
 
-  /** Answers a question of the program. Never rejects. */
+  /** Answers a question from the program. Never rejects. */
   async function answer({ ask, permission, patterns, ...rest }: Lines["ask"]): Promise<void> {
     const { always, paths, metadata } = rest
     asked.add(ask)

@@ -101,8 +101,8 @@ export async function commitFiles(
 }
 
 /**
- * Returns the step that creates a file at a directory of the deleted file, or a file below the deleted file. The file
- * must then be deleted first.
+ * Returns the step that creates a file below the path of the deleted file or at the path of one of its parent
+ * directories. The old file must then be deleted first.
  */
 function replacementOf({ path }: FileStep, steps: readonly FileStep[]): FileStep | undefined {
   const created = (other: FileStep) => other.bytes !== undefined

@@ -12,7 +12,7 @@ export type TextEncoding = "utf-8" | "utf-16le" | "utf-16be"
 /** Number of leading bytes that {@link fileKind} examines. */
 export const sampleBytes = 4096
 
-/** Maximum share of control characters in a text. A sample with a larger share is binary. */
+/** Maximum share of control characters in text. A sample with a larger share is binary. */
 const maxControlShare = 0.3
 
 /** Signatures of the formats that models accept as attachments. SVG is not included because it is text. */

@@ -13,12 +13,12 @@ export interface FileTracker {
   /** Runs `work` while no other call of the session holds one of the paths. */
   lock<T>(paths: readonly string[], work: () => Promise<T>): Promise<T>
   /**
-   * Runs the last step of a change while no other session, also of another process, holds one of the paths. In this
+   * Runs the last step of a change while no other session, in this or another process, holds one of the paths. In this
    * step, the tool checks that the files are unchanged, writes them and formats them. `work` must not wait for the
    * user. Formatters may take seconds.
    */
   commit<T>(paths: readonly string[], work: () => Promise<T>): Promise<T>
-  /** Records each temporary file that a change creates beside the user's files. */
+  /** Records each temporary file that a change creates next to the user's files. */
   trackTemporary: TrackTemporary
 }
 

@@ -50,7 +50,7 @@ export function createLineSplitter(
   }
 }
 
-/** Returns the first `maxLength` UTF-16 units of a text, without splitting a surrogate pair. */
+/** Returns the first `maxLength` UTF-16 units of the text, without splitting a surrogate pair. */
 export function cutText(text: string, maxLength: number): string {
   const cut = text.slice(0, maxLength)
   const last = cut.charCodeAt(cut.length - 1)

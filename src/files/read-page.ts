@@ -9,7 +9,7 @@ import { createLineSplitter } from "./line-splitter.ts"
 import { type OpenFile, readChunks } from "./open-file.ts"
 import { showName } from "./show-name.ts"
 
-/** Maximum number of characters that are shown of a line. */
+/** Maximum number of characters shown per line. */
 export const maxLineLength = 2000
 
 /** Maximum size of a page in bytes, including line numbers. */

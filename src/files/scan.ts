@@ -168,8 +168,8 @@ export interface SeenChange {
 export interface ScanDifference {
   changes: SeenChange[]
   /**
-   * Paths of files that appeared but are not new, because they were previously ignored or moved here from a place that
-   * is not scanned. Their earlier state is unknown.
+   * Paths of files that appeared but are not new, because they were previously ignored or moved here from a location
+   * that is not scanned. Their earlier state is unknown.
    */
   appeared: string[]
   /** Paths of known files whose state after the command cannot be determined. */

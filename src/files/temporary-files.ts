@@ -7,7 +7,7 @@ import { isTemporaryName } from "../util/file-system.ts"
 import { createJournal } from "../util/journal.ts"
 import { MovedPathError, openPinnedDirectory } from "../util/pinned-path.ts"
 
-/** A temporary file that exists beside the user's files during a change. Both paths are resolved. */
+/** A temporary file that exists next to the user's files during a change. Both paths are resolved. */
 export interface TemporaryFile {
   /** Path of the temporary file. Its name comes from `temporaryName`. */
   path: string

@@ -32,7 +32,7 @@ export function decodeText(bytes: Uint8Array): DecodedText {
   return { kind: "text", text, format }
 }
 
-/** Encodes a text. Throws `TackleError` (`text.malformed`) for a lone surrogate, which no encoding can represent. */
+/** Encodes the text. Throws `TackleError` (`text.malformed`) for a lone surrogate, which no encoding can represent. */
 export function encodeText(text: string, format: TextFormat): Uint8Array {
   if (!text.isWellFormed()) {
     throw new TackleError(

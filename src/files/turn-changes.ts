@@ -64,8 +64,8 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
   const store = () => save({ files: [...entries.values()].filter(isChange), unseen: [...unseen] })
 
   /**
-   * Adds a change. If it does not start with the result of the previous change, another program changed the file in
-   * between.
+   * Adds a change. If its old content differs from the result of the previous change, another program changed the file
+   * in between.
    */
   function add(change: FileChange): void {
     const known = entries.get(change.path)

@@ -63,7 +63,10 @@ export function readJson(text: string): Record<string, unknown> {
   return checked(z.looseObject({}), parsed.value)
 }
 
-/** Passes the request and the answer through. Returns false if the upstream must not or does not accept the tools. */
+/**
+ * Passes the request and the answer through. Returns false if the upstream must not receive the tools or does not
+ * accept them.
+ */
 async function passThrough(
   body: Record<string, unknown>,
   { text, headers, signal, reply }: Exchange,

@@ -28,7 +28,7 @@ export type AnswerEvent =
   | { type: "end"; index: number; block: AnswerBlock }
   | { type: "finish"; answer: Answer }
 
-/** Converts the parts of a model to an answer. */
+/** Converts the parts that a model returns to an answer. */
 interface AnswerReader {
   /**
    * Returns the events of a part. Throws the error of an error part, and `GatewayError` if the answer cannot continue.
@@ -146,7 +146,7 @@ export function createAnswerReader({ parallel }: { parallel: boolean }): AnswerR
   }
 }
 
-/** Converts an answer that was not streamed. Throws `GatewayError` if the upstream's answer broke off. */
+/** Converts an answer that was not streamed. Throws `GatewayError` if the upstream's answer was cut off. */
 export function readAnswer(
   { content, finishReason, usage }: ModelAnswer,
   options: { parallel: boolean },
@@ -161,7 +161,7 @@ export function readAnswer(
   return reader.end()
 }
 
-/** Returns the texts of an answer of one type as one text. */
+/** Joins all text of one type in an answer. */
 export function textOf({ blocks }: Answer, type: "text" | "reasoning"): string {
   return blocks.map((block) => (block.type === type ? block.text : "")).join("")
 }

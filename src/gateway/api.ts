@@ -12,7 +12,7 @@ export interface ClientApi {
   errorBody(error: GatewayErrorFields): object
 }
 
-/** A request of a client, converted from its API. */
+/** A client's request, converted from its API. */
 export interface ClientRequest {
   model: string
   /** True if the client asks for server-sent events. */
@@ -90,7 +90,9 @@ export function functionTool(
   }
 }
 
-/** Returns a custom tool as a function of one text. `grammar` describes the text that the tool accepts. */
+/**
+ * Returns a custom tool as a function with one string parameter. `grammar` describes the string that the tool accepts.
+ */
 export function customTool(
   name: string,
   description: string | null | undefined,
@@ -102,7 +104,10 @@ export function customTool(
   return functionTool(name, [description, format].filter(Boolean).join("\n\n"), parameters)
 }
 
-/** Returns the text that the model wrote for a custom tool, which the upstream sees as a function of one text. */
+/**
+ * Returns the text that the model wrote for a custom tool, which the upstream sees as a function with one string
+ * parameter.
+ */
 export function customInput(input: string): string {
   const parsed = parseJson(input)
   return parsed.ok && isRecord(parsed.value) && typeof parsed.value.input === "string"
@@ -140,12 +145,12 @@ function readDataUrl(url: string) {
 }
 
 type Message = ModelCall["prompt"][number]
-/** A text or a file that a user message can contain. */
+/** Text or a file that a user message can contain. */
 export type UserPart = Extract<Message, { role: "user" }>["content"][number]
 
 /**
- * Adds a system prompt. The first ones become one message, and a later one becomes a message of the user, because many
- * chat templates accept a system prompt only at the beginning.
+ * Adds a system prompt. The first ones become one message, and a later one becomes a user message, because many chat
+ * templates accept a system prompt only at the beginning.
  */
 export function addSystem(messages: Message[], text: string): void {
   const last = messages.at(-1)
@@ -156,7 +161,7 @@ export function addSystem(messages: Message[], text: string): void {
   else messages.push({ role: "user", content: [{ type: "text", text: `<system>\n${text}\n</system>` }] })
 }
 
-/** A result of a call, as the request contains it. */
+/** The result of a call, in the format of the request. */
 interface GivenResult {
   toolCallId: string
   toolName: string

@@ -10,7 +10,7 @@ type Json = Record<string, unknown>
 /** The parts of a request that its answer depends on. */
 interface ChatContext {
   model: string
-  /** Names of the custom tools, whose calls contain a text. */
+  /** Names of the custom tools, whose calls contain text instead of arguments. */
   custom: ReadonlySet<string>
 }
 

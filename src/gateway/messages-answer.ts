@@ -8,7 +8,7 @@ import { type GatewayErrorFields, tooLong } from "./errors.ts"
 interface MessageContext {
   model: string
   call: ClientRequest["call"]
-  /** True if the client wants to see the thinking of the model. */
+  /** True if the client wants to see the model's thinking. */
   showsThinking: boolean
 }
 

@@ -189,7 +189,7 @@ function textOf(content: z.infer<typeof Content>, where: string): string {
     .join("\n\n")
 }
 
-/** Converts the answer of a model. Adds the names of its calls, since a result contains only the id. */
+/** Converts a model's answer. Adds the names of its calls, since a result contains only the id. */
 function readAssistant(blocks: readonly Block[], where: string, names: Map<string, string>): Message[] {
   const content: Extract<Message, { role: "assistant" }>["content"] = []
   for (const [index, block] of blocks.entries()) {
@@ -206,7 +206,7 @@ function readAssistant(blocks: readonly Block[], where: string, names: Map<strin
   return content.length > 0 ? [{ role: "assistant", content }] : []
 }
 
-/** Converts a message of the user. Results come first. */
+/** Converts a user message. Results come first. */
 function readUser(blocks: readonly Block[], where: string, names: ReadonlyMap<string, string>): Message[] {
   const results: Parameters<typeof resultMessages>[0][number][] = []
   const content: UserPart[] = []

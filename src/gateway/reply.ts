@@ -7,9 +7,9 @@ import type { GatewayError } from "./errors.ts"
 export interface Reply {
   sendJson(status: number, body: object, headers?: Record<string, string>): void
   sendError(error: GatewayError): void
-  /** Sends an answer of the upstream whose text has already been read. */
+  /** Sends an answer from the upstream whose text has already been read. */
   sendText(from: Response, text: string): void
-  /** Streams an answer of the upstream. Rejects if the answer is interrupted. */
+  /** Streams an answer from the upstream. Rejects if the answer is interrupted. */
   pipe(from: Response): Promise<void>
   /** Starts server-sent events. The first event sends the head. */
   events(): EventReply
@@ -22,7 +22,7 @@ export interface Reply {
  */
 interface EventReply {
   readonly begun: boolean
-  /** Sends the text of events. An empty text sends nothing. */
+  /** Sends the text of events. Empty text sends nothing. */
   send(events: string): Promise<void>
   end(): void
 }
@@ -79,7 +79,7 @@ export function createReply(response: ServerResponse, signal: AbortSignal, api: 
 
 const eventHeaders = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" }
 
-/** Headers of the upstream that the client receives. Length and encoding apply only to the upstream connection. */
+/** Headers from the upstream that the client receives. Length and encoding apply only to the upstream connection. */
 const passedBack = [
   "content-type",
   "cache-control",

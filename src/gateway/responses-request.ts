@@ -118,8 +118,8 @@ const Namespace = z.looseObject({
 })
 
 /**
- * Returns the tools that the client executes, also those that an item adds. Tools that OpenAI's servers execute, such
- * as `web_search`, are left out.
+ * Returns the tools that the client executes, including those that an item adds. Tools that OpenAI's servers execute,
+ * such as `web_search`, are left out.
  */
 function readTools({ tools: given, input }: ResponsesRequest): ClientTool[] {
   const added = (typeof input === "string" ? [] : input).flatMap((item, index) =>
@@ -217,7 +217,7 @@ const SearchCallItem = z.looseObject({
   arguments: z.record(z.string(), z.unknown()),
 })
 const SearchResultItem = WithTools.extend({ call_id: z.string() })
-/** A message between agents. OpenAI encrypts its content. Here, it is the text of the model. */
+/** A message between agents. OpenAI encrypts its content. Here, it is the model's text. */
 const AgentMessageItem = z.looseObject({
   content: z.array(z.looseObject({ text: z.string().optional(), encrypted_content: z.string().optional() })),
 })

@@ -185,7 +185,7 @@ const clientCapabilities: ClientCapabilities = {
   },
 }
 
-/** Answers requests of the server. The server cannot change files or show messages. */
+/** Answers requests from the server. The server cannot change files or show messages. */
 function answerServer(
   method: string,
   params: unknown,

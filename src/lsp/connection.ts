@@ -16,7 +16,7 @@ import { ServerAnswerError, ServerEndedError } from "./errors.ts"
 export interface Connection {
   /**
    * Sends a request. Rejects with `ServerAnswerError`, with `ServerEndedError` when the process ends, with
-   * `TimeoutError` after `ms` milliseconds, and with the signal's reason. A timeout or abort cancels the request at the
+   * `TimeoutError` after `ms` milliseconds, and with the signal's reason. A timeout or abort cancels the request on the
    * server.
    */
   request<T>(method: string, params: unknown, limit: { ms: number; signal: AbortSignal }): Promise<T>
@@ -42,7 +42,7 @@ export interface ConnectionOptions {
   /** Records the server process, so that it is ended if Tackle's process is killed. */
   record: RecordTree | undefined
   onNotification(method: string, params: unknown): void
-  /** Answers a request of the server. Returns undefined for an unknown method. */
+  /** Answers a request from the server. Returns undefined for an unknown method. */
   onRequest(method: string, params: unknown): unknown
 }
 

@@ -19,7 +19,7 @@ export interface LanguageServer {
   /** Initialization options of the server. They are also returned when the server requests its settings. */
   initialization: Settings
   /**
-   * Returns options that prevent the program from running code of an untrusted project. `initialization` takes
+   * Returns options that prevent the program from running code from an untrusted project. `initialization` takes
    * precedence. Undefined if no such options are known. Throws `NoServerError` if the options cannot be determined.
    */
   restrict?(program: string, initialization: Settings): Settings

@@ -19,7 +19,7 @@ const defaultLimits: AnswerLimits = { bodyBytes: 256 * 2 ** 20, lineBytes: 32 * 
  * - A body or line that exceeds its limit fails with `ProviderError`, which is not retryable.
  * - The last event counts without the blank line after it.
  * - A stream that is silent after its finish reason ends as if the server had closed it.
- * - A streamed call without a name becomes a call of `invalid`. The provider packages would drop it.
+ * - A streamed call without a name becomes a call to `invalid`. The provider packages would drop it.
  */
 export function guardAnswers(ask: typeof fetch, limits: Partial<AnswerLimits> = {}): typeof fetch {
   return async (input, init) => {
@@ -100,7 +100,7 @@ export function tooLong(reason: string): ProviderError {
   })
 }
 
-/** Matches the end of an answer in chat completions, responses and messages. Text of the model is escaped in JSON. */
+/** Matches the end of an answer in chat completions, responses and messages. Text from the model is escaped in JSON. */
 const finish =
   /(?<!\\)"(?:finish_reason"\s*:\s*"[^"]|type"\s*:\s*"(?:message_stop|response\.(?:completed|incomplete))")/
 

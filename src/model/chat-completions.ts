@@ -159,7 +159,7 @@ export function createChatBodyCache(): ChatBodyCache {
   }
 }
 
-/** Returns the bytes of a text. `Buffer.from` would keep the whole block of Node's pool in memory. */
+/** Returns the bytes of the text. `Buffer.from` would keep the whole block of Node's pool in memory. */
 function lastingBytes(text: string): Buffer {
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text))
   bytes.write(text)
@@ -172,7 +172,7 @@ function withoutFirstComma(messages: readonly Buffer[]): Buffer[] {
   return filled.map((message, index) => (index === 0 ? message.subarray(1) : message))
 }
 
-/** Returns the malformed arguments of each call of a message, and undefined for other arguments. */
+/** Returns the malformed arguments of each call in a message, and undefined for other arguments. */
 function textInputs({ role, content }: LanguageModelV4Message): (string | undefined)[] {
   if (role !== "assistant") return []
   return content.flatMap((part) => {
@@ -248,7 +248,7 @@ function asDelta(choice: unknown): unknown {
 
 /**
  * Adds the index to a call and converts its arguments to text, since some servers send them as an object. A call
- * without a name becomes a call of `invalid`.
+ * without a name becomes a call to `invalid`.
  */
 function asPiece(call: unknown, index: number): unknown {
   if (!isRecord(call) || !isRecord(call.function)) return call

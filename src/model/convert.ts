@@ -177,7 +177,7 @@ function isFrom(message: Message, model: ModelInfo): boolean {
   return modelName(message.model) === modelName(model.ref)
 }
 
-/** Returns the arguments as the model wrote them. Malformed arguments are a text, or an object that contains it. */
+/** Returns the arguments as the model wrote them. Malformed arguments are text, or an object that contains the text. */
 function argumentsOf({ state }: ToolPart, { family }: ModelInfo): unknown {
   if (state.status !== "error" || state.raw === undefined) return wellFormed(state.input)
   const raw = state.raw.toWellFormed()

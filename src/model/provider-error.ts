@@ -293,7 +293,7 @@ function messageOf(value: unknown): string | undefined {
   return messageOf(value.error) ?? messageOf(value.message) ?? messageOf(value.detail) ?? messageOf(value.msg)
 }
 
-/** Joins the lines of a text and shortens it to 300 characters. */
+/** Joins the lines of the text and shortens it to 300 characters. */
 export function shorten(text: string): string {
   const line = text.replaceAll(/\s+/g, " ").trim()
   return line.length > maxLength ? `${line.slice(0, maxLength)}…` : line

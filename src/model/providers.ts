@@ -30,7 +30,7 @@ export interface ModelsDependencies extends OpeningDependencies {
 }
 
 /**
- * Combines the models of the table, the config, and `extra`. A provider package is loaded on the first call of
+ * Combines the models of the table, the config, and `extra`. A provider package is loaded on the first call to
  * `language()`.
  */
 export function createModels(dependencies: ModelsDependencies): Models {

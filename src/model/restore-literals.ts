@@ -7,9 +7,9 @@ const maxVisits = 20_000
 const maxDepth = 200
 
 /**
- * Returns arguments in which texts are replaced by the literals that the schema requires: `"2"` becomes `2` for
- * `{ enum: [1, 2] }`. Some models send literals as texts, because their servers accept only texts in an `enum`. Values
- * that the schema accepts, and values that match no literal, stay as they are. Never throws.
+ * Returns the arguments with strings replaced by the literals that the schema requires: `"2"` becomes `2` for
+ * `{ enum: [1, 2] }`. Some models send literals as strings, because their servers accept only strings in an `enum`.
+ * Values that the schema accepts, and values that match no literal, stay as they are. Never throws.
  */
 export function restoreLiterals(schema: JsonSchema, args: Record<string, unknown>): Record<string, unknown> {
   const restored = restore(args, schema, { root: schema, visits: 0, depth: 0 })

@@ -85,7 +85,7 @@ export const bareReferences = everywhere((schema) => {
   return kept.length === Object.keys(schema).length ? schema : Object.fromEntries(kept)
 })
 
-/** Converts enum values to texts, for Gemini. `restoreLiterals` converts the arguments back. */
+/** Converts enum values to strings, for Gemini. `restoreLiterals` converts the arguments back. */
 export const textEnums = everywhere((schema) => {
   const literals = schema.enum
   if (!Array.isArray(literals)) return schema
@@ -95,7 +95,7 @@ export const textEnums = everywhere((schema) => {
   return { ...schema, type: "string", enum: texts, ...nullable }
 })
 
-/** Returns the text that stands for a literal in an `enum` of texts. */
+/** Returns the string that stands for a literal in an `enum` of strings. */
 export function literalText(literal: unknown): string {
   return typeof literal === "string" ? literal : canonicalJson(literal)
 }

@@ -12,7 +12,7 @@ const beyondPlain = /[^\n\x20-\x7e]/
 const everyUnseen = new RegExp(unseen, "gu")
 
 /**
- * Returns true if the text contains invisible characters, including tabs. The user could not see what such a text runs.
+ * Returns true if the text contains invisible characters, including tabs. The user could not see what such text runs.
  */
 export function invisibleCharacters(text: string): boolean {
   return beyondPlain.test(text) && unseen.test(text)

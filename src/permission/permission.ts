@@ -59,7 +59,9 @@ export interface Permission {
   pending(sessionID?: string): PermissionRequest[]
 }
 
-/** Creates one permission service for all sessions, because a grant of one session can answer a request of another. */
+/**
+ * Creates one permission service for all sessions, because a grant from one session can answer a request from another.
+ */
 export function createPermission({
   home,
   guarded = [],
@@ -204,7 +206,9 @@ async function askPlugins(
   return asks && !loops ? "allow" : "none"
 }
 
-/** Returns the checks that ask and that are not allowed yet. `all` includes checks that the rules allow. */
+/**
+ * Returns the checks that need the user's answer and are not allowed yet. `all` includes checks that the rules allow.
+ */
 function openChecks({ details }: DetailedVerdict, allowed: ReadonlySet<string>, all = false): Check[] {
   const asking = details.filter(({ judgement }) => all || judgement.action === "ask")
   return asking.map(({ check }) => check).filter((check) => !allowed.has(keyOf(check)))

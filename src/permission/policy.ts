@@ -39,7 +39,7 @@ export interface Judgement {
 /** A second name of a permission, such as the id that the author of a custom tool chose. */
 export interface Alias {
   name: string
-  /** True if the name is not the tool's alone. Its rules then cannot loosen the verdict. */
+  /** True if another tool or a permission has the same name. Its rules then cannot loosen the verdict. */
   tightenOnly: boolean
 }
 

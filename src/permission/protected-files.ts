@@ -3,7 +3,8 @@ import { isInside } from "../util/paths.ts"
 import { wildcardMatch } from "../util/wildcard.ts"
 
 /**
- * The reason why a file asks even inside the worktree, and the `marker` that a pattern must contain to name the file.
+ * The reason why a file requires permission even inside the worktree, and the `marker` that a pattern must contain to
+ * name the file.
  */
 export interface Protection {
   reason: string
@@ -182,7 +183,7 @@ function homeProtection(name: string): Protection {
   return { reason: "it usually contains keys, tokens or private data", marker: name.toLowerCase() }
 }
 
-/** The sandbox hides these files, and `read` asks for them unless a rule names them. */
+/** The sandbox hides these files. The `read` tool asks before it reads them, unless a rule names them. */
 const homeSecretNames = [
   ...words(`
     .ssh .gnupg .aws .azure .kube .oci .s3cfg .boto .databrickscfg .snowflake .docker/config.json

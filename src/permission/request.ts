@@ -1,7 +1,7 @@
 import type { Action, CallReference, Rule } from "../schema/permission.ts"
 import type { Alias, JudgeOptions, Layer, Policy } from "./policy.ts"
 
-/** A permission request of a call. It has the same shape as `AskRequest` of the tools. */
+/** A permission request from a call. It has the same shape as `AskRequest` of the tools. */
 export interface PermissionAsk {
   permission: string
   /** A second name of the permission, which rules can use. */
@@ -30,7 +30,8 @@ export interface Scope {
   /** Directories of the session, which it can read without asking. */
   own: readonly string[]
   /**
-   * The user's config directories and the data directory of the engine. Changing them asks unless a rule names them.
+   * The user's config directories and the data directory of the engine. Changing them requires permission, unless a
+   * rule names them.
    */
   guarded?: readonly string[]
   /** The sandbox of the commands. Undefined if they run without one. */
@@ -43,7 +44,7 @@ export interface Scope {
 export interface ScopeSandbox {
   /** Returns true if the sandbox works, so that every command runs in it. */
   works(): Promise<boolean>
-  /** Whether commands that run in the sandbox need no question. */
+  /** Whether commands that run in the sandbox are allowed without asking. */
   allows: boolean
 }
 
@@ -61,7 +62,7 @@ export interface Check {
   hardenedGit?: boolean
   /** Whether the file belongs to the session. The check then does not ask. */
   own?: boolean
-  /** Whether only a deny refuses. The check then does not ask. */
+  /** Whether only a deny rule affects the check. The check then never asks. */
   onlyDenies?: boolean
   /**
    * Whether another check of the request covers this one. It then asks only because of a rule that is narrower than
@@ -72,7 +73,7 @@ export interface Check {
   confined?: boolean
   /** Why the check asks, if it is not obvious from the rules. */
   reason?: string
-  /** Why the file is protected. A protected file asks even inside the worktree. */
+  /** Why the file is protected. A protected file requires permission even inside the worktree. */
   protection?: string
   /** The path with symbolic links resolved. */
   resolved?: string

@@ -10,7 +10,7 @@ import { copyPlain } from "./copy-plain.ts"
 export interface ClientHost {
   directory: string
   worktree: string
-  /** Logs a message of a plugin. */
+  /** Logs a message from a plugin. */
   log(entry: { plugin: string; level: string; message: string; extra?: unknown }): void
   session(id: string): Promise<Session | undefined>
   sessions(): Promise<Session[]>

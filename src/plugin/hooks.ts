@@ -34,7 +34,7 @@ export interface Hooks {
   "chat.messages.transform"?: (input: object, output: { messages: TransformedMessage[] }) => unknown
   /** Called before each step with the system prompt. Also `experimental.chat.system.transform`. */
   "chat.system.transform"?: (input: SystemInput, output: { system: string[] }) => unknown
-  /** Called before a completed text of the model is stored. Also `experimental.text.complete`. */
+  /** Called before completed text from the model is stored. Also `experimental.text.complete`. */
   "text.complete"?: (input: TextInput, output: { text: string }) => unknown
   "shell.env"?: (input: ShellInput, output: { env: Record<string, string> }) => unknown
   /** Called before the request for a conversation summary. Also `experimental.session.compacting`. */

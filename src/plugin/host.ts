@@ -17,7 +17,7 @@ export interface PluginHost {
   /** Returns true if an enabled plugin has the hook. Callers use it to avoid preparing input that no plugin needs. */
   has(hook: keyof Hooks): boolean
   /**
-   * Runs a hook of all plugins in load order. Each plugin receives the output of the previous one. If a plugin throws,
+   * Runs a hook in all plugins, in load order. Each plugin receives the output of the previous one. If a plugin throws,
    * exceeds the limit or returns an invalid output, its changes are dropped, it is disabled, and `failed` is true. In
    * `tool.execute.before`, it blocks the call instead by throwing {@link PluginBlockedError}. Throws the signal's
    * reason.

@@ -33,7 +33,7 @@ export interface LoadedTools {
   problems: readonly RegistryProblem[]
 }
 
-/** Opens custom tools without reading any file. Concurrent calls of {@link LiveToolFiles.read} share one read. */
+/** Opens custom tools without reading any file. Concurrent calls to {@link LiveToolFiles.read} share one read. */
 export function openToolFiles(source: ToolFileSource, host: ToolFileHost): LiveToolFiles {
   let entries: ReadonlyMap<string, Entry> = new Map()
   /** True after the first successful read. */

@@ -271,7 +271,7 @@ const permissionNames: ReadonlySet<string> = new Set(
   "todo external_directory doom_loop network private_network sandbox_escape mcp_sampling".split(" "),
 )
 
-/** Decides which tools are offered. The reasons are texts for users and models. */
+/** Decides which tools are offered. The reasons are shown to users and models. */
 function createOfferRules(disabled: ReadonlySet<string>, aliasOf: Registry["aliasOf"]) {
   function ruledOut(id: string, scope: ToolScope): string | undefined {
     const alias = aliasOf(id)

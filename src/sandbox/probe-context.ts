@@ -6,7 +6,7 @@ import { createServer, type Server } from "node:net"
 import { join } from "node:path"
 import type { RunningProcess } from "../util/process.ts"
 
-/** An attempt to leave the sandbox. The result is observed from outside the sandbox, not reported by the attempt. */
+/** An attempt to escape the sandbox. The result is observed from outside the sandbox, not reported by the attempt. */
 export interface Probe {
   id: string
   /** Description for the user, such as `write a file outside the project`. */

@@ -15,7 +15,7 @@ import {
 import { probes } from "./probes.ts"
 import { type Sandbox, startConfined } from "./sandbox.ts"
 
-/** An attempt to leave the sandbox and its outcome. */
+/** An attempt to escape the sandbox, and its outcome. */
 export interface ProbeResult extends ProbeOutcome, Pick<Probe, "id" | "attempt"> {}
 
 /** Time limit for one attempt, in milliseconds. */

@@ -232,5 +232,5 @@ const processProbes: readonly Probe[] = [
   },
 ]
 
-/** All attempts to leave the sandbox. Each attempt runs in its own context. */
+/** All attempts to escape the sandbox. Each attempt runs in its own context. */
 export const probes: readonly Probe[] = [...fileProbes, ...networkProbes, ...processProbes]

@@ -23,7 +23,7 @@ export const MessageError = z.object({
 })
 export type MessageError = z.infer<typeof MessageError>
 
-/** A message of the user. Its text and files are parts. */
+/** A user message. Its text and files are parts. */
 export const UserMessage = z.object({
   id: z.string(),
   sessionID: z.string(),

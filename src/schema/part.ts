@@ -5,7 +5,7 @@ const base = { id: z.string(), sessionID: z.string(), messageID: z.string() }
 const span = z.object({ start: z.number(), end: z.number().optional() })
 const providerMetadata = z.record(z.string(), z.unknown())
 
-/** Text of the user or the model. `synthetic` marks text that Tackle wrote. */
+/** Text from the user or the model. `synthetic` marks text that Tackle wrote. */
 export const TextPart = z.object({
   ...base,
   type: z.literal("text"),

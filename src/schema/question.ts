@@ -21,7 +21,7 @@ export const Question = z.lazy(() =>
 )
 export type Question = z.infer<typeof Question>
 
-/** A text that the user reads before answering, such as a plan. `path` is the file with the full text. */
+/** Text that the user reads before answering, such as a plan. `path` is the file with the full text. */
 export const QuestionDocument = z.lazy(() =>
   z.object({ title: z.string(), path: z.string(), text: z.string() }),
 )

@@ -1,8 +1,6 @@
 import * as z from "zod"
 
-/**
- * A file in the result of a tool. `url` is a data URL or an absolute path. The ids are kept as the tool returns them.
- */
+/** A file in a tool result. `url` is a data URL or an absolute path. The ids are kept as the tool returns them. */
 export const Attachment = z.lazy(() =>
   z.object({
     id: z.string().optional(),

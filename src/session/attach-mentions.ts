@@ -69,7 +69,7 @@ export async function attachMentions(
   }
 }
 
-/** Marks calls that read a file which the user names. */
+/** Marks calls that read a file that the user mentions. */
 export const attachedByUser = { bypassCwdCheck: true } as const
 
 /** Returns the tool call that reads an attachment. The checks and limits of the tool apply. */

@@ -26,7 +26,7 @@ export interface Command extends CommandConfig {
   name: string
   /**
    * Undefined for a template. `skill` loads the skill with this name under the rules of the session. `mcp` uses
-   * `template` verbatim, because it is the answer of an MCP server. Neither has placeholders.
+   * `template` verbatim, because it comes from an MCP server. Neither has placeholders.
    */
   origin?: "skill" | "mcp"
 }
@@ -51,9 +51,8 @@ export function listCommands(
 }
 
 /**
- * Returns the command that a text such as `/name arguments` calls. Any other text, including a path such as
- * `/etc/hosts`, is plain text; `near` is then the most similar command name, if any. In names, `/` is equivalent to
- * `:`.
+ * Returns the command that text such as `/name arguments` calls. Any other text, including a path such as `/etc/hosts`,
+ * is plain text; `near` is then the most similar command name, if any. In names, `/` is equivalent to `:`.
  */
 export function findCommand(
   text: string,

@@ -35,7 +35,7 @@ export interface Conversation {
   shortened(history: MessageWithParts[]): void
   /** Closes messages and calls in the store that remained open because a run could not store its end. */
   settle(): Promise<void>
-  /** Makes the next call of `history` read from the store again. */
+  /** Makes the next call to `history` read from the store again. */
   forget(): void
 }
 
@@ -126,7 +126,7 @@ export function createNearInstructions(
   }
 }
 
-/** Makes new ids sort after those of the messages, which a process with a clock that was ahead may have created. */
+/** Makes new ids sort after those of the messages, which a process whose clock was ahead may have created. */
 function continueIds(page: readonly MessageWithParts[]): void {
   for (const { message, parts } of page) {
     continueIdsAfter(message.id)

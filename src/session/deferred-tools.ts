@@ -6,8 +6,8 @@ import { toolSearchId } from "../tools/tool-search.ts"
 import { isRecord } from "../util/json.ts"
 
 /**
- * Maximum size, in bytes, of tool definitions that are all offered at once. It fits about 80 tools, the total of
- * several typical servers.
+ * Maximum size, in bytes, of tool definitions that are all offered at once. Large enough for about 80 tools, the total
+ * of several typical servers.
  */
 export const defaultToolBytes = 64 * 1024
 

@@ -17,7 +17,7 @@ import { handOver, postNote } from "./post-message.ts"
 import { offeredTools, type SessionAgent, type SessionRun } from "./session-run.ts"
 import { type StepProcessor, startStep } from "./step-processor.ts"
 
-/** Number of refused loops in one turn at which the run ends. */
+/** Number of refused loops in one turn after which the run ends. */
 const loopRefusalLimit = 3
 
 /** Result of a loop. `error` is set unless the model ended the loop by itself. */

@@ -116,7 +116,7 @@ export async function hookPrompt(
   return { system, messages, changed: true }
 }
 
-/** Returns a completed text of the model after plugins have changed it. */
+/** Returns completed text from the model after plugins have changed it. */
 export async function hookText(
   plugins: PluginHost | undefined,
   { sessionID, messageID, id: partID, text }: TextPart,

@@ -51,7 +51,8 @@ async function addCommand(
 }
 
 /**
- * Returns true if a state must survive a power loss. As for the model's calls, these are the start and end of a call.
+ * Returns true if a state must survive a power loss. As with the model's calls, this applies to the start and end of a
+ * call.
  */
 function isSynced({ state }: ToolPart): boolean {
   return state.status === "running" ? mayHaveActed(state) : state.status !== "pending"

@@ -85,8 +85,8 @@ export interface CommandOptions {
 }
 
 /**
- * Turns a command into a prompt. Runs each `` !`…` `` as a call of `bash` and each skill as a call of `skill`, with the
- * same permissions and storage as calls of a model. A note replaces the output of a failed or refused call.
+ * Turns a command into a prompt. Runs each `` !`…` `` as a call to `bash` and each skill as a call to `skill`, with the
+ * same permissions and storage as calls by the model. A note replaces the output of a failed or refused call.
  */
 export async function expandCommand(
   command: CommandCall,

@@ -161,7 +161,7 @@ function budgetOf(options: PromptOptions, agent: Agent, model: Model): Budget {
   return budget
 }
 
-/** Returns the messages of the model since the user's message. */
+/** Returns the model's messages since the user's message. */
 function stepsSince(user: UserMessage, history: readonly MessageWithParts[]): AssistantMessage[] {
   return history.flatMap(({ message }) =>
     message.role === "assistant" && message.id > user.id ? [message] : [],

@@ -151,8 +151,8 @@ function createPromptLock(sessionID: string): PromptLock {
 }
 
 /**
- * Starts to measure a run. `workMs` returns its time so far without the time in which the session or one below it waits
- * for the user, in milliseconds.
+ * Starts measuring a run. `workMs` returns the time so far in milliseconds, excluding the time that the session or one
+ * below it spends waiting for the user.
  */
 function watchTime(bus: Bus, sessionID: string): { workMs(): number; end(): void } {
   const started = performance.now()

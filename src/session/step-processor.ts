@@ -29,7 +29,7 @@ export interface StepProcessor {
   readonly parts: Part[]
   /** Applies a stream event. Returns a promise if the next event must wait. */
   apply(event: StepEvent): Promise<void> | undefined
-  /** Returns the calls of the model in order. Must be called after the stream has ended. */
+  /** Returns the model's calls in order. Must be called after the stream has ended. */
   calls(): Call[]
   /** Adds nested calls that a call makes. The model sees them only in the result of that call. */
   nest(parentCallID: string, calls: readonly Call[]): Promise<void>
@@ -64,7 +64,7 @@ export function startStep(
     model: ModelInfo
     /** Returns true if an earlier message has a call with this id. Default: always false. */
     isUsed?(callID: string): boolean
-    /** Returns the replacement for a completed text of the model. Without this function, texts do not change. */
+    /** Returns the replacement for completed text from the model. Without this function, the text does not change. */
     completeText?(part: TextPart): Promise<string>
   },
 ): StepProcessor {

@@ -24,7 +24,7 @@ interface TextBlock {
 
 /**
  * Creates the text and reasoning blocks of a step. Empty blocks create no parts, except reasoning with metadata.
- * `completeText` returns the replacement for a completed text.
+ * `completeText` returns the replacement for completed text.
  */
 export function createStreamedTexts(
   { base, add, note, delta }: StepParts,

@@ -176,7 +176,7 @@ function describe(role: string, parts: readonly Part[]): string {
   return `## ${role}\n${lines.join("\n")}`
 }
 
-/** Returns the start and the end of a text that is longer than `maxCharacters`. Returns any other text unchanged. */
+/** Returns the start and the end of the text if it is longer than `maxCharacters`. Otherwise, returns it unchanged. */
 function shorten(text: string, maxCharacters: number): string {
   if (text.length <= maxCharacters) return text
   const half = Math.max(0, Math.floor(maxCharacters / 2) - 20)

@@ -116,7 +116,7 @@ function upTo(messages: readonly MessageWithParts[], at: string, id: string): Me
 }
 
 /**
- * Replaces all ids with new ids in the same order, including ids inside texts. Ids are long and random, so a text that
+ * Replaces all ids with new ids in the same order, including ids inside texts. Ids are long and random, so text that
  * contains one refers to it.
  */
 function withNewIds(archive: Archive): Archive {

@@ -85,13 +85,13 @@ export function findTool(
     : { ok: true, tool, repaired: `the name "${name}" was read as "${tool}"` }
 }
 
-/** Returns a call of a tool that is not offered, or undefined if the name or the input cannot belong to a call. */
+/** Returns a call to a tool that is not offered, or undefined if the name or the input cannot belong to a call. */
 export function callOfUnknown(name: string, input: unknown): ReadCall | undefined {
   if (!/^[\w.:/-]{1,64}$/.test(name) || !isRecord(input) || isSchema(input)) return undefined
   return { tool: name, input: JSON.stringify(input) }
 }
 
-/** Counts the calls of offered tools in the value. Returns 0 if the value contains anything else. */
+/** Counts the calls to offered tools in the value. Returns 0 if the value contains anything else. */
 export function plainCalls(value: unknown, tools: ReadonlyMap<string, SyntheticTool>): number {
   const inner = isRecord(value) ? (value.tool_calls ?? value.tool_call ?? value) : value
   const values = Array.isArray(inner) ? inner : [inner]

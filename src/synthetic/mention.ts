@@ -94,7 +94,7 @@ const sentenceEnd =
 const clauseEnd =
   /[,;，；、]\s*|[:：]\s+|\s[—–-]\s|\b(?:so|but|and (?=i\b|let\b|we\b)|aber|donc|mais|pero|entonces|mas|então|ma|quindi|maar|dus)\b\s*(?=\S)/iu
 
-/** Verbs of work with tools, as stems and irregular forms. */
+/** Verbs for work with tools, as stems and irregular forms. */
 const verbs =
   "add|analy[sz]|apply|ask|begin|build|call|chang|check|compil|debug|dig|implement|investigat|prepar|refactor|restart|retry|compar|confirm|continu|count|creat|delet|do|edit|examin|execut|explor|fetch|find|fix|gather|get|go|grep|inspect|install|invok|list|load|locat|look|mak|mov|open|perform|proceed|pull|quer|read|remov|renam|replac|request|retriev|review|runn?|scan|search|see|start|tak|test|tri|try|updat|us|verif|view|writ"
 
@@ -131,11 +131,11 @@ const bareAction: readonly RegExp[] = [
 const order =
   /^(?:and |so )*(?:now|next|first(?:ly)?|second(?:ly)?|third|then|finally|again|once more|one (?:more|last)|final|retry|step \d+|lastly|ok(?:ay)?|sure|all ?right|right|great|got it|understood|certainly|of course|here (?:we|i) go|here goes|on it|action|(?:the |my )?(?:tool|function) calls?|my (?:next )?(?:call|action|step)|thought|zuerst|jetzt|nun|dann|als nächstes|d'abord|maintenant|ensuite|primero|ahora|primeiro|agora|prima|ora|adesso|сначала|сейчас|теперь|まず|次に|먼저|이제)(?!\p{L})/iu
 
-/** Words of a description of content. */
+/** Verbs that describe content instead of announcing a call. */
 const citing =
   /\b(?:contain(?:s|ed|ing)?|says?|saying|said|writes|emits|sends|answers|calls|asks|produces|prints|makes|show(?:s|ed|n|ing)|reads|reading (?:as|like)|holds?|held|ha[sd]|have|is|are|was|were|reports?|reported|return(?:s|ed)?|print(?:s|ed)?|logged|wrote|written|answer(?:s|ed)?|repl(?:y|ies|ied)|sent|sends|gives?|gave|got|received|found|saw|looks|includ(?:es|ed)|lists|mention(?:s|ed)|states?|stated|quot(?:e|es|ed)|follow(?:s|ed|ing)|below|comes?|came|steht|enthält|lautet|sagt|zeigt|contient|dit|montre|affiche|contiene|dice|muestra|contém|diz|mostra|содержит|говорит|написано)(?!\p{L})|包含|内容|显示|写|含|書|です|あります|있습니다|내용/iu
 
-/** Names of content. */
+/** Nouns for content. */
 const content =
   /\b(?:text|lines?|outputs?|results?|messages?|entr(?:y|ies)|paragraphs?|logs?|docs|documentation|manual|readme|contents?|transcripts?|history|excerpts?|snippets?)\b/iu
 

@@ -259,7 +259,7 @@ function* thoughtsEnd(source: Source, context: TextContext): Reading<number | un
 const ignoringSink: CallSink = { start() {}, delta() {}, call() {}, malformed() {} }
 
 /**
- * Returns a sink for calls within a line. It drops `unknown`, since a call of an unknown tool there is probably an
+ * Returns a sink for calls within a line. It drops `unknown`, since a call to an unknown tool there is probably an
  * example.
  */
 function withinLine(sink: CallSink): CallSink {

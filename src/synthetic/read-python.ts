@@ -6,7 +6,7 @@ import { scanBrackets } from "./scan-json.ts"
 import { charAt, type Reading, skipSpace, takes, takeWhile } from "./source.ts"
 
 /**
- * Reads Python calls in a list or in sequence. If `sure` is false, the text may be prose. In that case, only calls of
+ * Reads Python calls in a list or in sequence. If `sure` is false, the text may be prose. In that case, only calls to
  * offered tools that are alone on their lines count, and `text` means that there is no such call.
  */
 export function* readPython(context: ReadContext, sure: boolean): Reading<"calls" | "text"> {

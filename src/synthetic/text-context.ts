@@ -92,7 +92,7 @@ const quotationMark = /["'“‘«‹„「『《（(]$/
 const betweenExamples =
   /^\s*(?:(?:[-*+•]|\(?\d+[.)])?\s*|(?:or|and|then|oder|und|ou|et|o|y|e|of|en|или|и|lub|或|或者|和|または|또는)[,:]?\s*)$/iu
 
-/** Maximum number of characters that are kept of the current line. */
+/** Maximum number of characters of the current line that are kept. */
 const lineLimit = 2_000
 
 /** Creates a tracker that reads Markdown character by character. */

@@ -96,7 +96,7 @@ export function createTranslator(options: {
     }
   }
 
-  /** Returns the parts of a call of an unknown tool. The engine answers the call as with native tool calling. */
+  /** Returns the parts of a call to an unknown tool. The engine answers the call as with native tool calling. */
   function unknownCall({ tool, input }: ReadCall): Part[] {
     const id = newId("call")
     calls += 1

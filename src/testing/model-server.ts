@@ -70,8 +70,8 @@ export interface ModelServer {
 
 /**
  * Starts an HTTP server that answers with scripted replies, streamed or not. It serves OpenAI's chat completions and
- * responses, and Anthropic's messages. Answers with status 400 or 404 and a text if the script has ended, the script
- * throws, or the path is unknown. Providers do not retry these statuses.
+ * responses, and Anthropic's messages. Answers with status 400 or 404 and a text message if the script has ended, the
+ * script throws, or the path is unknown. Providers do not retry these statuses.
  */
 export async function startModelServer(options: ModelServerOptions): Promise<ModelServer> {
   const formats = [chatCompletion, responses, messages, ...(options.formats ?? [])]

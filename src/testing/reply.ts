@@ -1,4 +1,4 @@
-/** A tool call of the scripted model. */
+/** A tool call by the scripted model. */
 export interface ScriptedCall {
   /** Id of the call. Default: `call_<request>_<position>`, which is unique within one server. */
   id?: string
@@ -32,7 +32,7 @@ export interface ScriptedUsage {
  */
 export type Fault = "hang" | "hang-mid" | "cut" | "reset" | "garbage" | "half-event" | "no-finish" | "html"
 
-/** One reply of the scripted model. Fields can be combined. A reply without fields is an empty text. */
+/** One reply of the scripted model. Fields can be combined. A reply without fields is empty text. */
 export interface Reply {
   text?: string
   reasoning?: string
@@ -72,8 +72,7 @@ export function callID(call: ScriptedCall, request: number, position: number): s
 }
 
 /**
- * Splits a text into pieces of `size` characters. Does not split surrogate pairs, so a piece may be one character
- * longer.
+ * Splits text into pieces of `size` characters. Does not split surrogate pairs, so a piece may be one character longer.
  */
 export function pieces(text: string, size = text.length): string[] {
   if (text === "") return []

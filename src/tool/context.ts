@@ -262,7 +262,7 @@ export interface SampleResult {
   spent?: { tokens: Tokens; cost: number }
 }
 
-/** Access to plan mode of the session. */
+/** Access to the session's plan mode. */
 export interface PlanCapability {
   /** Absolute path of the plan file, which may not exist yet. */
   file: string
@@ -271,8 +271,8 @@ export interface PlanCapability {
 /** Access to instruction files in directories below the project root. */
 export interface InstructionCapability {
   /**
-   * Returns the instructions of the directories between the project root and the file that the session has not received
-   * yet, nearest last. `file` is a path with links resolved.
+   * Returns the instructions that the session has not received yet, from the directories between the project root and
+   * the file, nearest last. `file` is a path with links resolved.
    */
   near(file: string): Promise<FoundInstructions[]>
 }

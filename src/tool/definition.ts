@@ -55,7 +55,7 @@ export interface Definition<P extends z.ZodType = z.ZodType> {
    * no effect. Ignored for third-party tools.
    */
   asksFirst?: boolean
-  /** True if the tool must not run in parallel with another call of the same step. */
+  /** True if the tool must not run in parallel with another call in the same step. */
   serial?: boolean
   /**
    * Returns true if the call only reports a state that others change. Such a call can be repeated as long as its

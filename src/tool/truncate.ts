@@ -16,7 +16,7 @@ export interface Truncation {
   truncatedSize?: number
 }
 
-/** Size of a text, in lines and bytes of UTF-8. */
+/** Size of text, in lines and bytes of UTF-8. */
 export interface TextSize {
   lines: number
   bytes: number

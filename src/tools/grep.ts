@@ -20,7 +20,7 @@ import {
 /** Maximum number of lines shown, for all files together. */
 const maxShownLines = 100
 
-/** Maximum number of characters shown of a line. */
+/** Maximum number of characters shown per line. */
 const maxLineLength = 2000
 
 /** Maximum number of matching lines counted, per file and in total. */
@@ -121,7 +121,10 @@ function notes({ unreadable, hidden }: { unreadable: boolean; hidden: number }):
   return notes
 }
 
-/** Requests the same permission as `read`, because a search must not show content that `read` would ask for. */
+/**
+ * Requests the same permission as `read`, because a search must not show content that `read` would not show without
+ * permission.
+ */
 async function askToRead(path: string, ctx: ToolContext): Promise<void> {
   await ctx.ask({ permission: "read", patterns: [path], always: ["*"], metadata: { filePath: path } })
 }

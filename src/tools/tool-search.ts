@@ -26,7 +26,7 @@ const parameters = z.lazy(() =>
 )
 
 /**
- * Maximum number of characters shown of a description. The tool definition that follows contains the full description.
+ * Maximum number of characters shown per description. The tool definition that follows contains the full description.
  */
 const shownLength = 160
 
@@ -126,7 +126,7 @@ function weightOf(word: string, { name, description, parameters }: EntryWords): 
 /** Minimum length for partial matches. Shorter words, such as "a" and "to", match only whole words of a name. */
 const minWordLength = 3
 
-/** Splits a text into lowercase words. `createIssue` and `create_issue` each have two. */
+/** Splits text into lowercase words. `createIssue` and `create_issue` each have two. */
 function wordsOf(text: string): string[] {
   return text
     .replaceAll(/(\p{Ll})(\p{Lu})/gu, "$1 $2")

@@ -69,7 +69,9 @@ export function readRegularFile(path: string, maxBytes: number): Buffer | undefi
   }
 }
 
-/** Reads a text file that is stored beside the code, such as a tool description. Call it only when the module loads. */
+/**
+ * Reads a text file that is stored next to the code, such as a tool description. Call it only when the module loads.
+ */
 export function readText(url: URL): string {
   return readFileSync(url, "utf8").trim()
 }
@@ -85,7 +87,7 @@ export async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined>
   }
 }
 
-/** Returns a random name for a temporary file beside a file that is changed. */
+/** Returns a random name for a temporary file next to a file that is being changed. */
 export function temporaryName(): string {
   return `.tackle-${randomBytes(6).toString("hex")}.tmp`
 }

@@ -11,5 +11,5 @@ export async function keepAlive<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-/** Node fires longer timers at once. */
+/** Maximum delay of a timer in ms. Node fires longer timers immediately. */
 const longestIntervalMs = 2 ** 31 - 1

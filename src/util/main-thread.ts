@@ -31,8 +31,8 @@ export async function watchThirdPartyCode(): Promise<void> {
 }
 
 /**
- * Reports a time limit that the main thread enforces with a timer, for the case that the thread is blocked. The
- * returned function ends the limit.
+ * Reports a time limit that the main thread enforces with a timer, in case the thread is blocked. The returned function
+ * ends the limit.
  */
 export function noteTimeLimit(ms: number, message: string): () => void {
   ids += 1
@@ -45,7 +45,7 @@ export function noteTimeLimit(ms: number, message: string): () => void {
 }
 
 /**
- * Requests a watchdog for the time until the returned function is called. It starts before the next third-party code,
+ * Requests a watchdog that runs until the returned function is called. It starts before the next third-party code,
  * because a thread costs time and memory.
  */
 export function requestWatchdog(start: () => Watchdog): () => void {

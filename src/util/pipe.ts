@@ -37,7 +37,7 @@ let making: Promise<void> | undefined
 
 /**
  * Opens a real pipe. Node connects children through sockets: `> /dev/stderr` fails on a socket, standard output and
- * standard error cannot share one, and reading takes 50 % longer. Node has no pipe(2), but a named pipe that is opened
+ * standard error cannot share one, and reading takes 50% longer. Node has no pipe(2), but a named pipe that is opened
  * at both ends and then unlinked is equivalent. Throws {@link PipeError}.
  */
 export async function openPipe(): Promise<Pipe> {

@@ -190,7 +190,7 @@ function describeRule(rule: Rule): string {
 }
 
 /**
- * Flags of `tackle agent create`, which set the fields of the new file. At a terminal, the command asks for a missing
+ * Flags of `tackle agent create`, which set the fields of the new file. In a terminal, the command asks for a missing
  * description and prompt. Other missing fields are omitted.
  */
 export interface AgentCreateFlags extends FormatFlags {
@@ -208,7 +208,7 @@ export interface AgentCreateFlags extends FormatFlags {
 }
 
 /**
- * Runs `tackle agent create [name]`, which writes the file of a new agent and never changes an existing file. At a
+ * Runs `tackle agent create [name]`, which writes the file of a new agent and never changes an existing file. In a
  * terminal, asks for a missing name, description or prompt. Throws `UsageError` for invalid or missing values.
  */
 export async function createAgent(given: string | undefined, flags: AgentCreateFlags): Promise<void> {

@@ -42,7 +42,7 @@ export interface LoginFlags extends WorkspaceFlags {
   method?: string
 }
 
-/** Sign-in method of a provider for which no plugin has one. */
+/** Sign-in method of providers for which no plugin offers one. */
 const plainKey: AuthMethod = { type: "api", label: "API key", prompts: [] }
 
 /**

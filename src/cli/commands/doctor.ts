@@ -92,7 +92,7 @@ export async function checkHealth(flags: FormatFlags): Promise<void> {
     )
 }
 
-/** As wide as the mark and the name of a check. */
+/** Indentation of details: the width of the mark and the name of a check. */
 const indent = " ".repeat(17)
 
 function foldedHere(text: string): string {

@@ -64,7 +64,7 @@ export async function serveMcp(flags: ServeFlags): Promise<void> {
   })
 }
 
-/** Notice for a user who starts the command at a terminal. */
+/** Notice for a user who starts the command in a terminal. */
 const atTerminal =
   'this command speaks MCP on stdin and stdout. Configure your client to run "tackle" with the arguments "mcp", "serve", or use --http for a URL. Press Ctrl-D to stop.'
 

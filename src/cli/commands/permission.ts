@@ -198,7 +198,10 @@ function describeGrant({ id, scope, sessionID, permission, pattern, time }: Gran
 /** Time limit in ms for looking up a host name. */
 const lookupMs = 5000
 
-/** Requests of a tool in order. After a refusal, no further request is made and no further host name is looked up. */
+/**
+ * The requests that a tool makes, in order. After a refusal, no further request is made and no further host name is
+ * looked up.
+ */
 export type AskSequence = AsyncGenerator<PermissionAsk, void, void>
 
 /**

@@ -247,7 +247,7 @@ function describeSession({ id, title, agent, directory, model }: Session): strin
   return `${prose(`${id} · ${agent}${asked} · ${directory}\n${title}`)}\n`
 }
 
-/** Formats text with a mark before each line. Wraps the lines at a terminal. */
+/** Formats text with a mark before each line. Wraps the lines in a terminal. */
 function prose(text: string, mark = ""): string {
   const whole = visible(text)
   const { isTTY, columns } = process.stdout

@@ -84,7 +84,7 @@ function list(workspace: Workspace, items: readonly ShownItem[], json: boolean):
   else printLine(items.map(shown).join("\n\n"))
 }
 
-/** Formats the item, and wraps the text at a terminal. */
+/** Formats the item, and wraps the text in a terminal. */
 function shown(item: ShownItem): string {
   const text = describeItem(item)
   return process.stdout.isTTY ? folded(text, process.stdout.columns) : text

@@ -4,14 +4,14 @@ import { AbortedError } from "../../util/abort.ts"
 import { style } from "../view/style.ts"
 import { columns, oneLine } from "../view/visible.ts"
 
-/** Choice of a decision. Choices have different keys and digits. */
+/** One choice in a decision. Each choice has its own key and digit. */
 export interface Choice<T> {
   value: T
   /** Letter that selects the choice. */
   key: string
   /** Digit that selects the choice. It stays the same if other choices are not offered. */
   digit: number
-  /** Words that select the choice with Enter, besides the letter and the digit. In lower case. */
+  /** Words that select the choice with Enter, in addition to the letter and the digit. In lower case. */
   words?: readonly string[]
   label: string
   hint?: string

@@ -13,8 +13,8 @@ export function warn(message: string): void {
 }
 
 /**
- * Ignores errors of stderr from now on. When the terminal closes, SIGHUP ends the processes that belong to it. A
- * detached process continues, and its session is stored completely.
+ * Ignores further errors on stderr. When the terminal closes, SIGHUP ends the processes that belong to it. A detached
+ * process continues, and its session is stored completely.
  */
 export function outliveStderr(): void {
   if (process.stderr.listenerCount("error", onLost) === 0) process.stderr.on("error", onLost)

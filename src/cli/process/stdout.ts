@@ -5,7 +5,7 @@ import { outliveStderr, warn } from "./notice.ts"
 import { asTyped } from "./typed-command.ts"
 
 /**
- * Prints a line on stdout. At a terminal, makes hidden characters visible, because the output of a tool or a file name
+ * Prints a line on stdout. In a terminal, makes hidden characters visible, because the output of a tool or a file name
  * could otherwise move the cursor or change settings of the terminal.
  */
 export function printLine(text: string): void {
@@ -17,7 +17,7 @@ export function printHint(text: string): void {
   printLine(asTyped(text))
 }
 
-/** Prints a JSON value on stdout, indented at a terminal. */
+/** Prints a JSON value on stdout, indented in a terminal. */
 export function printJson(value: unknown): void {
   printLine(JSON.stringify(value, null, stdout.isTTY ? 2 : undefined))
 }

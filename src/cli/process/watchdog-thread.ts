@@ -6,16 +6,16 @@ import { constants } from "node:os"
 import { parentPort } from "node:worker_threads"
 import { endName, type ToWatchdog } from "./watchdog.ts"
 
-/** Exit codes of a process that was blocked at a signal or a time limit. */
+/** Exit codes of a process that was blocked when a signal arrived or a time limit expired. */
 const exitCode = { signal: 130, limit: 4 } as const
 
 /** Time in ms that the main thread has to answer before it counts as blocked. */
 const answerMs = { signal: 1_000, secondSignal: 300, limit: 2_000 } as const
 
-/** Time in ms after which a process is killed that cannot run JavaScript, such as during a synchronous command. */
+/** Time in ms after which a process that cannot run JavaScript, for example during a synchronous command, is killed. */
 const killMs = 2_000
 
-/** Node fires longer timers at once. */
+/** Maximum delay of a timer in ms. Node fires longer timers immediately. */
 const longestTimerMs = 2 ** 31 - 1
 
 const limits = new Map<number, NodeJS.Timeout>()

@@ -8,7 +8,7 @@ import type { Workspace } from "../workspace/workspace.ts"
 const offline = "tackle/offline"
 
 /**
- * Chooses the model of a run if none is configured. At a terminal, offers each local model server once. Saves an
+ * Chooses the model of a run if none is configured. In a terminal, offers each local model server once. Saves an
  * accepted model in the user's config and remembers a refusal. Never uses a local server without asking, because any
  * local program could listen on its port. Otherwise returns the built-in model.
  */

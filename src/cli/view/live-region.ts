@@ -5,7 +5,7 @@ import { clipped, columns, oneLine } from "./visible.ts"
 
 /** Time in ms between two frames of the animation. */
 const frameMs = 120
-/** Minimum time in ms between two drawings of new content. */
+/** Minimum time in ms between two updates with new content. */
 const redrawMs = 40
 const frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
 

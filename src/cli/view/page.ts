@@ -8,7 +8,7 @@ import { createMarkdownBlocks, type RenderMarkdown } from "./markdown.ts"
  * the same terminal, a note never starts within the text.
  */
 export interface Page {
-  /** True if the current activity is shown in lines that disappear, as at a terminal. */
+  /** True if the current activity is shown in lines that disappear, as in a terminal. */
   readonly live: boolean
   /** Returns the time in ms on a clock that stops while the user is asked. */
   clock(): number
@@ -21,7 +21,7 @@ export interface Page {
   proseWidth(): number
   /** Writes a note of one or more lines about the run. Notes of several lines have an empty line around them. */
   note(lines: readonly string[]): void
-  /** Adds text of the model. A terminal shows it as Markdown, which `render` formats. */
+  /** Adds text from the model. A terminal shows it as Markdown, which `render` formats. */
   say(text: string, render: RenderMarkdown | undefined): void
   /** Completes the current text, if any. */
   endText(): void

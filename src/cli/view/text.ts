@@ -170,7 +170,7 @@ export function createTextView(options: TextViewOptions): View {
     else showNow(event)
   }
 
-  /** Loads the renderer of Markdown, and holds back all events until then. */
+  /** Loads the Markdown renderer and holds back all events until then. */
   function load(): void {
     if (loading) return
     const release = hold()

@@ -91,7 +91,7 @@ const wide =
   /[\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6\u{20000}-\u{3FFFD}]|\p{Emoji_Presentation}/u
 const combining = /^\p{M}$/u
 
-/** Returns the number of columns that a text takes in a terminal. */
+/** Returns the number of columns that the text takes in a terminal. */
 export function columns(text: string): number {
   let count = 0
   for (const character of text) count += combining.test(character) ? 0 : wide.test(character) ? 2 : 1

@@ -109,8 +109,9 @@ const maxImportDepth = 5
 const maxImports = 50
 
 /**
- * Returns the texts of the files that an instruction file imports with `@path`, also indirectly, each once. A file of a
- * project can import only files of the project. Files that may contain secrets are skipped. Skipped files are reported.
+ * Returns the texts of the files that an instruction file imports with `@path`, directly or indirectly, each once. A
+ * file of a project can import only files of the project. Files that may contain secrets are skipped. Skipped files are
+ * reported.
  */
 async function readImports(
   start: { path: string; text: string },

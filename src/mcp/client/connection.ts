@@ -44,7 +44,7 @@ export interface ConnectOptions {
   onToolsChanged(): void
   /** Called for each tool that cannot be used. */
   onProblem(error: unknown): void
-  /** Called when the server reports a change of a watched resource. */
+  /** Called when the server reports a change to a watched resource. */
   onResourceChanged(uri: string): void
   /** Cancels the connection attempt. */
   signal: AbortSignal
@@ -69,7 +69,7 @@ export interface McpConnection {
   call(call: McpCall): Promise<CallToolResult>
   resources(signal: AbortSignal): Promise<ResourceList>
   readResource(uri: string, signal: AbortSignal): Promise<ReadResourceResult>
-  /** Asks the server to report changes of the resource. */
+  /** Asks the server to report changes to the resource. */
   watchResource(uri: string, signal: AbortSignal): Promise<void>
   unwatchResource(uri: string, signal: AbortSignal): Promise<void>
   prompts(signal: AbortSignal): Promise<Prompt[]>

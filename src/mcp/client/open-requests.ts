@@ -15,11 +15,11 @@ export const maxMessageLength = 10 * 1024 * 1024
  */
 export interface OpenRequests {
   sent(message: JSONRPCMessage | readonly JSONRPCMessage[]): void
-  /** Returns the message in a text. Undefined if the text is not a valid message. */
+  /** Parses a message. Returns undefined if the text is not a valid message. */
   read(text: string): JSONRPCMessage | undefined
   /**
-   * Returns an error reply for the request that a text without a valid message answers. Undefined if it answers none.
-   * `length` is the length of the whole text if the given text is only its beginning.
+   * Returns an error reply for the request that an invalid message answers. Returns undefined if it answers none. If
+   * `text` is only the beginning of the message, `length` is the length of the whole message.
    */
   reject(text: string, length?: number): JSONRPCErrorResponse | undefined
   /** Returns an error reply for a request that will not get a reply. Undefined if it has one. */

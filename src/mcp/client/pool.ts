@@ -60,7 +60,7 @@ export interface McpPool {
   /** Reads a resource. Rejects like `prompt`, and with `McpCallError` for an unknown resource. */
   readResource(request: { server: string; uri: string; signal: AbortSignal }): Promise<ReadResourceResult>
   /**
-   * Calls `onChanged` when the server reports a change of the resource, and after the server restarts. Returns a
+   * Calls `onChanged` when the server reports a change to the resource, and after the server restarts. Returns a
    * function that stops watching. Rejects like `readResource`, and if the server does not report changes.
    */
   watchResource(request: ResourceWatch & { signal: AbortSignal }): Promise<() => Promise<void>>

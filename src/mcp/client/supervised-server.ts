@@ -44,7 +44,7 @@ export interface SupervisedServer {
   /** Returns true if the server declares the feature. Returns false before the first start. */
   has(kind: "resources" | "prompts"): boolean
   /**
-   * Calls the listener after each reported change of the resource and after each restart. Starts the server like
+   * Calls the listener after each reported change to the resource and after each restart. Starts the server like
    * `connection`. Returns a function that stops watching and can reject with `McpCallError`.
    */
   watchResource(uri: string, listener: () => void, signal: AbortSignal): Promise<() => Promise<void>>
@@ -166,7 +166,7 @@ export function createSupervisedServer(options: SupervisedServerOptions): Superv
   }
 }
 
-/** Time limit for ending a subscription at the server, in milliseconds. */
+/** Time limit for ending a subscription on the server, in milliseconds. */
 const unwatchMs = 5000
 
 /** Keeps resource listeners across restarts. `connection` starts the server if needed; `running` does not. */

@@ -3,7 +3,7 @@ import { type CallToolResult, type Client, specTypeSchemas } from "@modelcontext
 import * as z from "zod"
 import type { McpCall } from "./pending-calls.ts"
 
-/** Time in milliseconds between two questions for the state of a task, if the server proposes none. */
+/** Time in milliseconds between two requests for the state of a task, if the server proposes none. */
 const defaultPollMs = 1_000
 
 const Task = z.object({
@@ -15,8 +15,8 @@ const Task = z.object({
 
 /**
  * Runs a tool that its server offers only as a task. Reports each new status message as progress, and calls `restart`
- * after each answer of the server. `timeout` is the limit of one request in milliseconds. If the signal fires, cancels
- * the task and throws the reason. Throws the errors of the requests.
+ * after each answer from the server. `timeout` is the limit of one request in milliseconds. If the signal fires,
+ * cancels the task and throws the reason. Throws the errors of the requests.
  */
 export async function callAsTask(
   client: Client,

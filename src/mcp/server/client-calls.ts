@@ -21,7 +21,7 @@ import { type Forms, forwardForms } from "./forms.ts"
 export interface ClientCall {
   tool: string
   input: Readonly<Record<string, unknown>>
-  /** Tool that runs instead of a tool of the engine. See `CallerCall`. */
+  /** Tool that runs in place of one of the engine's tools. See `CallerCall`. */
   by?: Info
 }
 

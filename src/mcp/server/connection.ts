@@ -28,7 +28,7 @@ export interface ConnectionOptions {
   version: string
   /** Returns the full text of a permission request for the user. */
   describe(request: PermissionRequest): string
-  /** Warnings of the engine to send to clients. Default: none. */
+  /** Engine warnings to send to clients. Default: none. */
   warnings?: Warnings
   /** Interval for checking subscribed files, in milliseconds. Default: 1000. */
   watchMs?: number

@@ -33,7 +33,7 @@ interface PromptSource {
 
 /**
  * Answers `prompts/list` and `prompts/get`. Offers commands and skills by name, and prompts of upstream MCP servers as
- * `server:prompt`. Commands run shell commands, load skills and read files through calls of the client, under the
+ * `server:prompt`. Commands run shell commands, load skills and read files through the client's calls, under the
  * permission rules. The agent, model and subagent of a command apply only in Tackle's own sessions.
  */
 export function offerPrompts(server: Server, source: PromptSource): void {

@@ -11,9 +11,7 @@ import { type ClientCalls, completedOf } from "./client-calls.ts"
 import { linkTarget, watchFile, watchServerResource } from "./resource-tools.ts"
 import type { NamedResource, ResourceSource } from "./resources.ts"
 
-/**
- * Maximum number of subscriptions of a client. Each costs a `stat` call per second, or memory at an upstream server.
- */
+/** Maximum number of subscriptions per client. Each costs a `stat` call per second, or memory at an upstream server. */
 const maxSubscriptions = 100
 
 /** The subscriptions of one client. */
@@ -26,7 +24,7 @@ type Stop = () => void | Promise<void>
 
 /**
  * Answers `resources/subscribe` and `resources/unsubscribe`. A subscription needs the same permission as reading the
- * resource. For a resource of an upstream server, subscribes at that server.
+ * resource. For a resource of an upstream server, subscribes on that server.
  */
 export function offerSubscriptions(
   server: Server,

@@ -4,12 +4,12 @@ export type Places = Readonly<Record<"data" | "directory" | "worktree" | "home" 
 /** Minimum length of a value that is replaced. Shorter values, such as `/`, are kept. */
 const shortest = 3
 
-/** Replaces the values in a JSON text with placeholders such as `⟪directory⟫`. */
+/** Replaces the values in JSON text with placeholders such as `⟪directory⟫`. */
 export function withMarks(json: string, places: Places): string {
   return byLength(places).reduce((text, [name, value]) => text.replaceAll(value, mark(name)), json)
 }
 
-/** Replaces the placeholders in a JSON text with their values. */
+/** Replaces the placeholders in JSON text with their values. */
 export function withPlaces(json: string, places: Places): string {
   return Object.entries(places).reduce(
     (text, [name, value]) => text.replaceAll(mark(name), quoted(value)),

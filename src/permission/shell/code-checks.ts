@@ -64,7 +64,7 @@ function namesInCode(command: PlannedCommand, scope: CommandScope): string[] {
   return [...new Set(code.flatMap(namesIn))].filter(isPossibleName)
 }
 
-/** Returns the words and strings in a text that may be names of files. */
+/** Returns the words and strings in the text that may be names of files. */
 function namesIn(text: string): string[] {
   const words = text.replaceAll(/(?<=^|[;{\s])\d*[rRwW](?=\S*\/)/g, " ").match(/[\p{L}\p{N}_.~/@+-]+/gu) ?? []
   return [...words, ...[...text.matchAll(/(["'])([^"'\p{Cc}]+)\1/gu)].map(([, , inner = ""]) => inner)]

@@ -7,8 +7,8 @@ const maxForms = 8_000
 const maxWords = 24
 
 /**
- * Returns every possible command in a text that cannot be parsed. Splits the text at operators, removes quotes, and
- * lets a command start at each word. Only deny rules match the results, because some of them are not commands.
+ * Returns every possible command in text that cannot be parsed. Splits the text at operators, removes quotes, and lets
+ * a command start at each word. Only deny rules match the results, because some of them are not commands.
  */
 export function crudeForms(text: string): string[] {
   const forms = new Set<string>()
@@ -29,7 +29,7 @@ export function crudeForms(text: string): string[] {
 }
 
 /**
- * Returns every possible command in a text that may be code in any language. Also finds the words of a list
+ * Returns every possible command in text that may be code in any language. Also finds the words of a list
  * (`["git", "push"]`), joined strings (`"cu" + "rl"`) and the contents of `data:` URLs. Only deny rules match the
  * results. Returns undefined if the text is too long to be searched completely.
  */
@@ -47,7 +47,7 @@ export function codeForms(text: string): string[] | undefined {
 /** Maximum length of code that is searched, in characters. */
 const maxCodeLength = 32_768
 
-/** Returns a text, and the text with `%20` and base64 decoded if it contains a `data:` URL. */
+/** Returns the text, and also its decoded form (`%20`, base64) if it contains a `data:` URL. */
 export function decodings(text: string): string[] {
   if (!/data:/i.test(text)) return [text]
   const plain = text.replaceAll(/(?:%[0-9a-f]{2})+/gi, (escapes) =>

@@ -47,7 +47,7 @@ const settings: readonly (readonly [string, string])[] = [
 ]
 
 /**
- * Returns additional environment variables for a command. If a text contains git and is proved to only read, it may
+ * Returns additional environment variables for a command. If the text contains git and is proved to only read, it may
  * have been allowed only because of that proof, so it runs in the hardened environment. Other texts get no variables,
  * so that hooks, transports and the user's configuration work.
  */

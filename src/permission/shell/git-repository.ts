@@ -145,7 +145,7 @@ const overriddenKeys =
 const transferKeys =
   /(?:^|\])[ \t]*(?:uploadpack|receivepack)\b|\b(?:ext|fd)::|\bcustomtransfer\b|"extension\./im
 
-/** Hooks that commands run although they only read. Git runs the first after it refreshed the index. */
+/** Hooks that commands run although they only read. Git runs the first one after refreshing the index. */
 const readingHooks = ["post-index-change", "fsmonitor-watchman", "reference-transaction"]
 
 function configurationProblem(gitDirectory: string, use: GitUse): string | undefined {

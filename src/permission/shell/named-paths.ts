@@ -47,8 +47,7 @@ function tailsAfterSeparators(text: string): string[] {
 const maxPathLength = 4_096
 
 /**
- * Returns false for a text that is longer than a path can be (PATH_MAX on Linux) or contains a name longer than
- * NAME_MAX.
+ * Returns false for text that is longer than a path can be (PATH_MAX on Linux) or contains a name longer than NAME_MAX.
  */
 export function isPossibleName(text: string): boolean {
   return text.length <= maxPathLength && text.split("/").every((segment) => Buffer.byteLength(segment) <= 255)
@@ -63,8 +62,8 @@ export function globDirectory(text: string): string | undefined {
 }
 
 /**
- * Returns the absolute paths that a text may name. Does not resolve `..`. Returns undefined for a relative path if the
- * directories are unknown.
+ * Returns the absolute paths that the text may name. Does not resolve `..`. Returns undefined for a relative path if
+ * the directories are unknown.
  */
 export function absolutePaths(
   text: string,
@@ -80,7 +79,7 @@ export function absolutePaths(
 const ownDirectory =
   /^\/+(?:\.\/+)*proc\/+(?:\.\/+)*(?:thread-)?self\/+(?:\.\/+)*(?:task\/+\d+\/+)?cwd(?:\/+|$)/
 
-/** Returns true for a text that usually names a file, whether the file exists or not. */
+/** Returns true for text that usually names a file, whether the file exists or not. */
 export function looksLikePath(text: string): boolean {
   return text.includes("/") || text.startsWith(".")
 }

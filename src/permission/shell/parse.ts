@@ -15,25 +15,25 @@ export interface ShellNode {
 /** Maximum depth of the tree. Deeper nodes have the type `too-deep`. */
 const maxDepth = 200
 
-/** Maximum number of nodes of a tree. A text with more nodes takes seconds to judge. */
+/** Maximum number of nodes in a tree. Larger trees take seconds to judge. */
 const maxNodes = 30_000
 
 /**
- * Maximum number of `|` in a text. If a pipeline with n commands does not end, the parser needs time and memory in
- * proportion to the square of n, and checks its time limit only afterwards. For 2,000 commands, these are 0.3 s and 400
- * MB.
+ * Maximum number of `|` in a command text. If a pipeline with n commands does not end, the parser needs time and memory
+ * in proportion to the square of n, and checks its time limit only afterwards. For 2,000 commands, these are 0.3 s and
+ * 400 MB.
  */
 const maxPipes = 1_000
 
-/** The time, in ms, that remains for parsing a text and the texts inside it. */
+/** The time, in ms, that remains for parsing a command text and the texts inside it. */
 export interface ParseTime {
   left: number
 }
 
 /**
- * Returns the syntax tree of a text in the language of bash. Returns undefined if the remaining time is not sufficient
- * or the text has too many pipes or nodes. Subtracts the time that parsing takes. Syntax errors are nodes of the types
- * `ERROR` and `MISSING`. The first call loads the parser.
+ * Parses text as bash and returns its syntax tree. Returns undefined if the remaining time is not sufficient or the
+ * text has too many pipes or nodes. Subtracts the time that parsing takes. Syntax errors are nodes of the types `ERROR`
+ * and `MISSING`. The first call loads the parser.
  */
 export async function parseShell(text: string, time: ParseTime): Promise<ShellNode | undefined> {
   if (text.split(singlePipe, maxPipes + 2).length > maxPipes + 1) return undefined
@@ -127,8 +127,8 @@ export function layoutProblem(tree: ShellNode, text: string): string | undefined
 }
 
 /**
- * Joins lines at line continuations, so that a word on two lines becomes one word, as in a shell. Returns a text with
- * single quotes, comments or here-documents unchanged.
+ * Joins lines at line continuations, so that a word on two lines becomes one word, as in a shell. Returns text that
+ * contains single quotes, comments or here-documents unchanged.
  */
 export function joinContinuations(text: string): string {
   if (!text.includes("\\\n") || /['#]|<</.test(text)) return text

@@ -12,7 +12,7 @@ export const maxCommandLength = 262_144
 /** Maximum nesting depth of shell texts. */
 const maxShellDepth = 8
 
-/** Maximum time to parse a text and all texts inside it, in ms. */
+/** Maximum time to parse a command text and all texts inside it, in ms. */
 const maxParseMs = 2_000
 
 const tooSlow = "it takes too long to analyze"
@@ -128,7 +128,7 @@ function isShell(name: string): boolean {
   return findVersioned(name)?.wraps === "shell"
 }
 
-/** Returns the names of the files that a text writes, without their directories. */
+/** Returns the names of the files that a command text writes, without their directories. */
 function writtenFiles({ files, commands }: ShellPlan): ReadonlySet<string> {
   const redirected = files.flatMap(({ kind, target }) => (kind === "write" ? [target] : []))
   const others = commands.flatMap(({ argv: [program, ...words] }) =>

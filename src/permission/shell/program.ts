@@ -133,11 +133,11 @@ export type Writing = Pick<Program, "operands" | "targets" | "rewrites" | "dryRu
 
 /** When a program writes files that its arguments do not name, such as the contents of an archive. */
 export interface Spreading {
-  /** Options with which it does. Default: always. */
+  /** Options with which the program does so. Default: it always does. */
   with?: string
-  /** Options with which it does not if it has no operands, such as `-b` of `git checkout`. */
+  /** Options with which the program does not do so if it has no operands, such as `-b` of `git checkout`. */
   unless?: string
-  /** Whether it does only without operands, or with an option of `into`. */
+  /** Whether the program does so only without operands, or with an option of `into`. */
   unlessOperands?: true
   /** Whether it writes only its operands if one of them exists, or follows `--`. */
   unlessPaths?: true
@@ -149,9 +149,9 @@ export interface Spreading {
 
 /** When a program writes a file with the name in a URL operand. */
 export interface Downloading {
-  /** Options with which it does. Default: always. */
+  /** Options with which the program does so. Default: it always does. */
   with?: string
-  /** Options with which it does not. */
+  /** Options with which the program does not do so. */
   unless?: string
 }
 

@@ -139,8 +139,8 @@ function readListed(
 }
 
 /**
- * Returns true for a text that contains git and only commands that are proved to only read. A proof allows git only in
- * such a text.
+ * Returns true for text that contains git and only commands that are proved to only read. A proof allows git only in
+ * such text.
  */
 export function needsHardenedGit(plan: ShellPlan): boolean {
   const proofs = plan.commands.filter(({ transparent }) => !transparent).map(proveReadOnly)
@@ -212,9 +212,10 @@ export interface KnownPrograms {
 }
 
 /**
- * Checks whether a text consists of git and of commands that are proved to only read, such as `git add -A && git commit
- * -m …`. Excludes git subcommands whose arguments can run programs, commands that set options or variables, and git in
- * a repository whose hooks or configuration run programs. `directory` is the initial working directory.
+ * Checks whether the text consists of git and of commands that are proved to only read, such as
+ * `git add -A && git commit -m …`. Excludes git subcommands whose arguments can run programs, commands that set options
+ * or variables, and git in a repository whose hooks or configuration run programs. `directory` is the initial working
+ * directory.
  */
 export async function knownPrograms(text: string, directory: string): Promise<KnownPrograms> {
   const plan = await planCommand(text)

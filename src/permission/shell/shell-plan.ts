@@ -1,7 +1,7 @@
 import type { InputUse } from "./risks.ts"
 import type { Word } from "./words.ts"
 
-/** One command that a text runs, at any nesting depth. */
+/** One command that a command text runs, at any nesting depth. */
 export interface PlannedCommand {
   /** The program and its arguments, without quotes. */
   argv: Word[]

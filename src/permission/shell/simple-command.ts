@@ -79,7 +79,7 @@ function isHarmlessAssignment(walk: Walk, { children: [name, , value] }: ShellNo
   )
 }
 
-/** Analyses the commands in the value. Returns why the assignment could not be parsed. */
+/** Analyzes the commands in the value. Returns why the assignment could not be parsed. */
 function valueProblem(walk: Walk, node: ShellNode, at: Directories): string | undefined {
   const [name, operator, value, ...more] = node.children
   const plain = name?.type === "variable_name" && operator?.type === "=" && more.length === 0
@@ -146,7 +146,7 @@ interface Found {
   at: Directories
   assigns: boolean
   assignments?: readonly string[]
-  /** Why it cannot be analysed, regardless of its words. */
+  /** Why it cannot be analyzed, regardless of its words. */
   reason: string | undefined
   /** The command that runs it. */
   wrapper?: PlannedCommand
@@ -273,7 +273,7 @@ function possibleCommands(words: readonly Word[]): string[] {
   ]
 }
 
-/** Returns a text that may contain a command, and the possible values of short options at its start. */
+/** Returns text that may contain a command, and the possible values of short options at its start. */
 function withoutLetters(text: string): string[] {
   if (!/[\s;&|]/.test(text)) return []
   const letters = /^-[A-Za-z]+/.exec(text)?.[0].length ?? 0

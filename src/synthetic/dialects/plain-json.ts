@@ -57,7 +57,7 @@ export function* startsLikeCall({ source }: ReadContext): Reading<boolean> {
 
 /**
  * Returns an opening for a pair of marks that can contain any JSON. It counts only if the marks contain nothing but
- * calls of offered tools. `begin` reads the text between the first mark and the JSON, and returns false for unexpected
+ * calls to offered tools. `begin` reads the text between the first mark and the JSON, and returns false for unexpected
  * text.
  */
 export function enclosed(

@@ -20,7 +20,7 @@ export interface PatchedText {
 }
 
 /**
- * Applies all hunks to a text. Context lines and lines outside the hunks do not change. New lines get the line ending
+ * Applies all hunks to the text. Context lines and lines outside the hunks do not change. New lines get the line ending
  * used at their location. The file ends with a line ending only if it did before. If a hunk matched without its
  * indentation, its new lines get the file's indentation. Throws {@link PatchMismatchError}.
  */

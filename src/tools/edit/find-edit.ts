@@ -164,7 +164,7 @@ function lineOfWhole(lines: readonly Line[], newString: string): number | undefi
   return start === -1 ? undefined : start + 1
 }
 
-/** The part of the file that is most similar to a text that was not found. */
+/** The part of the file that is most similar to the text that was not found. */
 export interface NearestText {
   /** Line number, from 1. */
   line: number
@@ -174,7 +174,7 @@ export interface NearestText {
 
 /** Maximum number of lines of a file that is searched. */
 const maxSearchedLines = 50_000
-/** Maximum number of characters of a line that are compared and shown. */
+/** Maximum number of characters compared and shown per line. */
 const maxLineLength = 200
 const maxShownLines = 10
 /** Minimum similarity. Less similar text does not help the model. */

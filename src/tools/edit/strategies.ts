@@ -42,22 +42,22 @@ export interface Strategy {
  */
 export const strategies: readonly Strategy[] = [
   /**
-   * Compares the text unchanged: 0 %, since the looser strategies include it. Only this strategy and `line-endings`
+   * Compares the text unchanged: 0%, since the looser strategies include it. Only this strategy and `line-endings`
    * allow `replaceAll`.
    */
   { name: "exact", kind: "literal", find: (file, reading) => file.exact(reading) },
-  /** Treats all line endings as equal: 0.02 %, and every `replaceAll` of several lines in a CRLF file. */
+  /** Treats all line endings as equal: 0.02%, and every `replaceAll` of several lines in a CRLF file. */
   { name: "line-endings", kind: "literal", find: (file, reading) => file.anyEol(reading) },
   /**
-   * Treats typographic characters as equal to their ASCII forms: 0.04 %, and edits within a line, which the bench does
+   * Treats typographic characters as equal to their ASCII forms: 0.04%, and edits within a line, which the bench does
    * not contain.
    */
   { name: "look-alikes", kind: "whole", find: (file, reading) => file.anyLook(reading) },
-  /** Compares whole lines like `look-alikes`, but ignores white space: 12.3 %. */
+  /** Compares whole lines like `look-alikes`, but ignores white space: 12.3%. */
   { name: "normalized-lines", kind: "whole", find: findNormalized },
-  /** Finds a block with equal first and last lines and similar lines between them: 7.9 %. */
+  /** Finds a block with equal first and last lines and similar lines between them: 7.9%. */
   { name: "block-anchors", kind: "partial", find: findBlocks },
-  /** Accepts a mark such as `...` for omitted lines: 1.7 %. */
+  /** Accepts a mark such as `...` for omitted lines: 1.7%. */
   { name: "left-out-lines", kind: "partial", find: findLeftOut },
 ]
 

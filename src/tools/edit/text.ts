@@ -5,7 +5,7 @@ export interface Line {
   start: number
 }
 
-/** Splits a text into lines. A final line ending does not start another line. An empty text has no lines. */
+/** Splits text into lines. A final line ending does not start another line. Empty text has no lines. */
 export function splitLines(text: string): Line[] {
   const lines: Line[] = []
   let start = 0
@@ -89,7 +89,7 @@ function mostFrequent(counts: ReadonlyMap<string, number>): string | undefined {
   return best
 }
 
-/** A range of a text, in UTF-16 units from 0. Excludes `end`. */
+/** A range of text, in UTF-16 units from 0. Excludes `end`. */
 export interface Span {
   start: number
   end: number
@@ -290,7 +290,7 @@ export function changesBetween(compared: Compared): Change[] {
   return changes
 }
 
-/** Splits a text into words: runs of letters, digits and underscores. */
+/** Splits text into words: runs of letters, digits and underscores. */
 export function wordsOf(text: string): string[] {
   return text.match(/[\p{L}\p{N}_]+/gu) ?? []
 }

@@ -24,7 +24,7 @@ export function startOf(range: Range): Pick<Finding, "line" | "character"> {
   return { line: range.start.line + 1, character: range.start.character + 1 }
 }
 
-/** Converts a diagnostic to a finding with a text of one line. */
+/** Converts a diagnostic to a finding with one line of text. */
 export function diagnosticFinding(path: string, diagnostic: Diagnostic): Finding {
   const { severity = 1, code, range } = diagnostic
   const named = code === undefined ? "" : ` ${code}`
@@ -51,7 +51,7 @@ export interface RenderedFindings {
 /** Maximum number of findings shown, as in grep. */
 const maxShown = 100
 
-/** Maximum number of characters shown of a line. */
+/** Maximum number of characters shown per line. */
 const maxLine = 200
 
 /** Maximum size in bytes of a file whose lines are shown. */

@@ -17,7 +17,7 @@ import {
   type TextQuery,
 } from "./search-engine.ts"
 
-/** Maximum number of characters of a line that are searched. */
+/** Maximum number of characters searched per line. */
 const maxSearchedLength = 10_000
 
 /**

@@ -37,7 +37,7 @@ export interface TextQuery extends FileQuery {
   maxLines: number
   /** Maximum number of lines counted, per file. */
   maxCount: number
-  /** Maximum number of characters returned of a line. */
+  /** Maximum number of characters returned per line. */
   maxLineLength: number
 }
 

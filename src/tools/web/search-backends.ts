@@ -22,7 +22,7 @@ export interface SearchResult {
   published?: string
 }
 
-/** Pages, or a text that the service compiled from them. */
+/** Pages, or text that the service compiled from them. */
 export type SearchAnswer = { kind: "results"; results: SearchResult[] } | { kind: "text"; text: string }
 
 /** URL and key of a service. */
@@ -66,7 +66,7 @@ const ExaPages = z.object({
 
 const ExaContext = z.object({ response: z.string() })
 
-/** Searches with Exa. Returns pages with their text or, for code, a text compiled from many sources. */
+/** Searches with Exa. Returns pages with their text or, for code, text compiled from many sources. */
 async function searchExa(
   { kind, query, results, maxCharacters }: SearchRequest,
   { url, key = "" }: SearchAccess,
