@@ -52,7 +52,7 @@ function leaves(node: ConfigNode, path: string): { key: string; value: unknown }
 const notes: readonly (readonly [key: RegExp, note: string])[] = [
   [/^shell$/, "runs every command"],
   [/^sandbox(?:\.mode)?$/, "controls whether commands run in a sandbox"],
-  [/^sandbox\.allow$/, "runs commands in the sandbox without a question"],
+  [/^sandbox\.allow$/, "runs commands in the sandbox without asking"],
   [/^pass_environment$/, "passes these variables to commands, even if they contain keys"],
   [/^secrets$/, "masks the values of these variables"],
   [/^override$/, "tools that custom tools may replace"],

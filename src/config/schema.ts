@@ -190,7 +190,7 @@ const sections = {
   shell: () => z.string().describe("Shell that runs commands (default: bash if installed, else sh)"),
   sandbox: () =>
     SandboxSetting.describe(
-      "Sandbox for commands: auto uses it if available (default), require refuses to run commands without it, off never uses it. As an object: mode, and allow: auto to run commands in the sandbox without a question",
+      "Sandbox for commands: auto uses it if available (default), require refuses to run commands without it, off never uses it. As an object: mode, and allow: auto to run commands in the sandbox without asking",
     ),
   search: () => SearchConfig.describe("Search service for websearch and codesearch"),
   lsp: () =>

@@ -105,7 +105,7 @@ async function isThere(path: string, real: string): Promise<boolean> {
   if (stats.size > maxFileBytes) {
     throw new FileChangeError(
       "unfit",
-      `${showName(path)} has ${stats.size} bytes. This tool cannot change files over ${maxFileBytes} bytes. Use bash.`,
+      `${showName(path)} is ${stats.size} bytes. This tool cannot change files over ${maxFileBytes} bytes. Use bash.`,
     )
   }
   await assertWritable(path, real)

@@ -83,7 +83,7 @@ class TemporaryLeftError extends TackleError {
   constructor({ path, backupOf }: TemporaryFile, cause: unknown) {
     const content = backupOf === undefined ? "" : ` It contains the old content of ${backupOf}.`
     super(
-      `Cannot remove the temporary file ${path}: ${errorMessage(cause)}.${content} Remove it, or Tackle tries again at a later start.`,
+      `Cannot remove the temporary file ${path}: ${errorMessage(cause)}.${content} Remove it, or let Tackle try again at its next start.`,
       { code: "file.temporary-left", recoverable: false, cause },
     )
   }

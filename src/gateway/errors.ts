@@ -69,7 +69,7 @@ export function toGatewayError(error: unknown): GatewayError {
   const { statusCode, responseBody } = fields
   if (typeof statusCode === "number" && statusCode >= 400) {
     const said = typeof responseBody === "string" ? ownWords(responseBody) : undefined
-    return new GatewayError(said?.message ?? `The upstream answered with status ${statusCode}.`, {
+    return new GatewayError(said?.message ?? `The upstream returned status ${statusCode}.`, {
       ...said,
       status: statusCode,
       label: isTooLong(error) ? tooLong : (said?.code ?? "upstream_error"),

@@ -251,7 +251,7 @@ async function openForeign(
       throw packageError(`The provider package ${npm} fails to load: ${errorMessage(error)}`, error)
     }
     throw packageError(
-      `The provider package ${npm} of provider.${settings.name} is not installed. Install it beside Tackle: npm install ${npm}`,
+      `The provider package ${npm} of provider.${settings.name} is not installed. Install it next to Tackle: npm install ${npm}`,
       error,
     )
   }

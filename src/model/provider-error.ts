@@ -137,7 +137,7 @@ function isRetryable(report: Report, kind: ProviderErrorKind): boolean {
 function whatHappened(report: Report, kind: ProviderErrorKind): string {
   const host = hostOf(report.url)
   if (report.status !== undefined && report.status >= 400) {
-    return `${host} answered ${report.status}: ${sentence(serverMessage(report.body, report.message))}`
+    return `${host} returned ${report.status}: ${sentence(serverMessage(report.body, report.message))}`
   }
   if (isBrokenOff(report, kind)) return `${host} ended its answer early (${report.systemCode}).`
   if (kind === "network" || kind === "timeout") {

@@ -109,7 +109,7 @@ export async function* streamStep(request: StepRequest): AsyncGenerator<StepEven
       if (value.type === "tool-call") calls += 1
       if (length > maxAnswerLength || calls > maxCalls) {
         const limit = calls > maxCalls ? `${maxCalls} calls` : `${maxAnswerLength / 2 ** 20} MiB of text`
-        throw tooLong(`${modelName(ref)}: the answer has more than ${limit}.`)
+        throw tooLong(`${modelName(ref)}: the answer exceeds the limit of ${limit}.`)
       }
       switch (value.type) {
         case "text-delta":
@@ -272,7 +272,7 @@ function wrongFormat(model: string, { response }: LanguageModelV4StreamResult): 
   const type = response?.headers?.["content-type"]
   if (type === undefined || !/^text\/html/.test(type)) return undefined
   return new ProviderError(
-    `${model}: the server answered with a web page (${type}) instead of a model's answer. Check the provider's baseURL in the config (it usually ends in /v1).`,
+    `${model}: the server returned a web page (${type}) instead of a model's answer. Check the provider's baseURL in the config (it usually ends in /v1).`,
     { kind: "bad-response", retryable: false },
   )
 }

@@ -65,7 +65,7 @@ function describe({ permission, patterns, by, rule, ceiling, feedback }: Denial)
     case "client":
       return `Refused: ${what} needs the user's approval, but the client or its user dismissed the request. Continue without it, or tell the user which rule would allow it.`
     case "no-terminal":
-      return `Refused: ${what} needs the user's approval, but no user can be asked here. Continue without it, or tell the user which rule would allow it.`
+      return `Refused: ${what} needs the user's approval, but no user is available here. Continue without it, or tell the user which rule would allow it.`
   }
 }
 

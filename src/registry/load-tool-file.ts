@@ -147,7 +147,7 @@ function describeMissing({ specifier, importer }: { specifier: string; importer:
   const isPath = /^[./]/.test(specifier)
   const next = isPath
     ? "that file does not exist"
-    : "that package is not installed: run `npm install` beside the file"
+    : "that package is not installed: run `npm install` in the directory of the file"
   return `it imports "${specifier}" (${importer}${lineOf(specifier, importer)}), but ${next}.`
 }
 

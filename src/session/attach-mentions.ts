@@ -39,7 +39,7 @@ export async function attachMentions(
   for (const { kind, name } of mentions) {
     if (kind !== "agent") continue
     result.notes.push(
-      `The user names the subagent ${name} (@${name}). Use the task tool to delegate that part of the work to this subagent.`,
+      `The user mentions the subagent ${name} (@${name}). Use the task tool to delegate that part of the work to this subagent.`,
     )
   }
   if (attached.length === 0) return result

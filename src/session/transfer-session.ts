@@ -40,7 +40,7 @@ export async function importSession(
   for (const { session } of records) {
     if (await store.session(session.id)) {
       throw new ArchiveError(
-        `Session ${session.id} exists already. Import a copy (--copy), or delete the existing session first.`,
+        `Session ${session.id} already exists. Import a copy (--copy), or delete the existing session first.`,
       )
     }
   }

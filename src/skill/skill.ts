@@ -55,7 +55,7 @@ export async function loadSkills(
 
 async function readSkill(path: string, pinned: SkillFile["pinned"]): Promise<string> {
   const { size } = await stat(path)
-  if (size > maxBytes) throw new RangeError(`it has ${size} bytes; the limit is ${maxBytes}`)
+  if (size > maxBytes) throw new RangeError(`it is ${size} bytes; the limit is ${maxBytes}`)
   const bytes = await readFile(path)
   if (pinned && pinned.get(realPath(path)) !== createHash("sha256").update(bytes).digest("hex"))
     throw new TackleError("it has changed since it was trusted", {
@@ -78,7 +78,7 @@ const Name = z.lazy(() =>
 const Fields = z.lazy(() =>
   z.looseObject({
     name: Name.optional(),
-    description: z.string({ error: "must be a text that describes the skill" }).trim().min(1),
+    description: z.string({ error: "must be text that describes the skill" }).trim().min(1),
   }),
 )
 

@@ -40,7 +40,7 @@ export function describeTools(options: {
 function requirements(choice: LanguageModelV4ToolChoice | undefined): string[] {
   if (choice?.type === "none") return ["Your next answer must not contain a call."]
   if (choice?.type === "required") return ["Your next answer must contain at least one call."]
-  if (choice?.type === "tool") return [`Your next answer must contain a call of ${choice.toolName}.`]
+  if (choice?.type === "tool") return [`Your next answer must contain a call to ${choice.toolName}.`]
   return []
 }
 

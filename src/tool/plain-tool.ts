@@ -41,7 +41,7 @@ export function problemOfTool(value: unknown, { alone = false } = {}): string | 
   if (typeof execute !== "function")
     return "it has no `execute`: add `async execute(args, ctx) { … }` that returns a string"
   if (args === undefined && parameters !== undefined)
-    return `it has \`parameters\` instead of \`args\`: write ${example}, or export \`Tool.define("name", { … })\` of "tackle/tool"`
+    return `it has \`parameters\` instead of \`args\`: write ${example}, or export \`Tool.define("name", { … })\` from "tackle/tool"`
   if (!isRecord(args)) return `it has no \`args\`: add ${example}, or \`args: {}\` for none`
   if ("_zod" in args || "_def" in args)
     return `its \`args\` is a schema instead of an object of fields: write ${example}, without z.object(…)`

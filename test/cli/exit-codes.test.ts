@@ -21,10 +21,10 @@ test("exits with 1 when the provider refuses the key or fails in all attempts", 
   const failing = await machine.run(["run", "hi"])
   expect(failing.code).toBe(1)
   expect(failing.stderr).toMatch(
-    /^↻ attempt 1 failed, retrying in 1 s: test\/m: 127\.0\.0\.1:\d+ answered 500: Broken/m,
+    /^↻ attempt 1 failed, retrying in 1 s: test\/m: 127\.0\.0\.1:\d+ returned 500: Broken/m,
   )
   expect(failing.stderr).toMatch(
-    /^✗ test\/m: 127\.0\.0\.1:\d+ answered 500: Still broken\. The server asks you to wait 1 s\.$/m,
+    /^✗ test\/m: 127\.0\.0\.1:\d+ returned 500: Still broken\. The server asks you to wait 1 s\.$/m,
   )
   expect(failing.stderr).toMatch(/^failed · /m)
   expect(machine.server.requests).toHaveLength(3)
@@ -134,7 +134,7 @@ test("exits with 3 after a refusal without a terminal, by a rule or by --auto", 
     text: "I may not.",
     refused: [{ tool: "bash", permission: "bash", patterns: ["touch made"], by: "no-terminal" }],
   })
-  expect(callsOf(alone)).toEqual([["bash", "error", expect.stringContaining("no user can be asked here")]])
+  expect(callsOf(alone)).toEqual([["bash", "error", expect.stringContaining("no user is available here")]])
   expect(only(eventsOf(alone), "permission.replied")).toMatchObject([
     { reply: "reject", source: "no-terminal" },
   ])

@@ -45,11 +45,11 @@ test("reports a failing model server with its address, and shows the attempts", 
   expect(told.cut).toMatch(/test\/m: 127\.0\.0\.1:\d+ ended its answer early \(\w+\)\.$/)
   expect(told.garbage).toMatch(/test\/m: .*invalid answer/)
   expect(told.html).toMatch(/test\/m: .*baseURL/)
-  expect(told.page).toMatch(/answered 502: Bad gateway/)
+  expect(told.page).toMatch(/returned 502: Bad gateway/)
   expect(told.reset).toMatch(/test\/m: the connection to 127\.0\.0\.1:\d+ failed/)
   expect(told["no-finish"]).toMatch(/test\/m: /)
   expect(told.overflow).toMatch(/maximum context length.*too long for this model/)
-  expect(told.missing).toMatch(/answered 404: model m not found\. Check the model's name/)
+  expect(told.missing).toMatch(/returned 404: model m not found\. Check the model's name/)
 })
 
 test("waits for a recovering server as long as it asks, and drops the failed attempt", async () => {
@@ -76,7 +76,7 @@ test("waits for a recovering server as long as it asks, and drops the failed att
 
   const refused = await machine.run(["run", "hi"])
   expect(refused.code).toBe(1)
-  expect(refused.stderr).toMatch(/answered 429: Slow down\. The server asks you to wait 67 min\./)
+  expect(refused.stderr).toMatch(/returned 429: Slow down\. The server asks you to wait 67 min\./)
 })
 
 test("ends the run at once when nothing listens, and asks whether the server is running", async () => {

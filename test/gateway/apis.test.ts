@@ -240,7 +240,7 @@ describe.each(ways)("gateway: $name, $way", ({ name, create, ask }) => {
     const { model, upstream } = await start(create, [{ text: called("a", "write") }])
     const toolChoice = { type: "tool" as const, toolName: "write" }
     expect((await ask(model, { prompt, tools, toolChoice })).calls).toHaveLength(1)
-    expect(JSON.stringify(lastBody(upstream).messages)).toContain("must contain a call of write")
+    expect(JSON.stringify(lastBody(upstream).messages)).toContain("must contain a call to write")
   })
 
   test("forwards parameters that are unrelated to tools", async () => {

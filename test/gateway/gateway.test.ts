@@ -246,7 +246,7 @@ describe("tool_choice", () => {
     const { client, upstream } = await setUp([{ text: called("a", "write") }])
     const named = (name: string) => ({ type: "function" as const, function: { name } })
     await client.chat.completions.create({ model: "m", messages, tools, tool_choice: named("write") })
-    expect(JSON.stringify(lastBody(upstream).messages)).toContain("must contain a call of write")
+    expect(JSON.stringify(lastBody(upstream).messages)).toContain("must contain a call to write")
     const wrong = client.chat.completions.create({ model: "m", messages, tools, tool_choice: named("rm") })
     expect(await failure(wrong)).toMatchObject({ status: 400, param: "tool_choice" })
   })
@@ -299,7 +299,7 @@ describe("gateway: custom tools", () => {
     const sent = JSON.stringify(lastBody(upstream).messages)
     expect(sent).toContain("*** old")
     expect(sent).toContain('<tool_response name=\\"apply_patch\\">\\nApplied.')
-    expect(sent).toContain("must contain a call of apply_patch")
+    expect(sent).toContain("must contain a call to apply_patch")
   })
 
   test("several answers to one request are refused before the upstream is asked", async () => {

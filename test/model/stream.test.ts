@@ -208,7 +208,7 @@ describe("stream errors", () => {
     const error = await failure(step(server.origin))
     expect(error).toMatchObject({ kind: "auth", status: 401, retryable: false })
     expect(error.message).toContain("test/m")
-    expect(error.message).toContain(`127.0.0.1:${server.port} answered 401: Incorrect API key.`)
+    expect(error.message).toContain(`127.0.0.1:${server.port} returned 401: Incorrect API key.`)
     expect(error.message).toContain("provider.test.options.apiKey")
   })
 

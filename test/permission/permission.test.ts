@@ -281,7 +281,7 @@ describe("createPermission", () => {
   })
 
   test.each([
-    ["no-terminal", /no user can be asked here/],
+    ["no-terminal", /no user is available here/],
     ["client", /the client or its user dismissed/],
     ["auto", /not approved automatically/],
   ] as const)("names %s as the reason of a refusal", async (source, text) => {

@@ -92,7 +92,7 @@ describe.each([
     await using store = await open()
     await fill(store)
     const archive = await exported(store)
-    await expect(importSession(store, archive, place)).rejects.toThrow(/Session ses_1 exists already.*--copy/)
+    await expect(importSession(store, archive, place)).rejects.toThrow(/Session ses_1 already exists.*--copy/)
     const copy = await exported(store, (await importSession(store, archive, { ...place, copy: true })).id)
     expect(JSON.stringify(copy)).not.toMatch(/"(?:ses|msg|prt)_\d"|ses_2/)
     const [child] = copy.children

@@ -169,7 +169,7 @@ describe("an odd answer of the model", () => {
     await using engine = await startEngine([{ calls }, { text: "Done." }], { files })
     const { end, error, tools } = await run(engine)
     expect(end.status).toBe("failed")
-    expect(error).toContain("the answer has more than 128 calls")
+    expect(error).toContain("the answer exceeds the limit of 128 calls")
     expect(tools.some(({ state }) => state.status === "completed")).toBe(false)
     expect(engine.server.requests).toHaveLength(1)
   })

@@ -51,7 +51,7 @@ test("reads skills; a later one replaces one with the same name", async () => {
 test.each([
   ["no front matter", "Do it.\n", /does not start with front matter/],
   ["an open front matter", "---\nname: x\n", /does not start with front matter/],
-  ["no description", "---\nname: x\n---\n", /description must be a text/],
+  ["no description", "---\nname: x\n---\n", /description must be text/],
   ["an empty description", '---\nname: x\ndescription: " "\n---\n', /description/],
   ["a name that is not a text", "---\nname: [x]\ndescription: d\n---\n", /name/],
   ["a name with a wildcard", '---\nname: "*"\ndescription: d\n---\n', /name must be 1 to 64/],

@@ -100,7 +100,7 @@ export async function showConfig(flags: FormatFlags): Promise<void> {
   }
   if (sandboxOptions(workspace.config.config.sandbox, {}).sandboxAllow === "auto")
     printLine(
-      "\nCommands that run in a working sandbox need no question, unless a rule narrower than * names them or their files, or they need the network, paths outside the project, protected files or secrets (sandbox.allow).",
+      "\nCommands that run in a working sandbox do not need permission, unless a rule narrower than * names them or their files, or they need the network, paths outside the project, protected files or secrets (sandbox.allow).",
     )
 }
 

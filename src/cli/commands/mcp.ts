@@ -55,7 +55,7 @@ export function defineMcp(mcp: Command): void {
     .option("--tools <ids>", "offer only these tools, comma-separated", names)
     .option("--allow <rule>", "allow permission[:pattern] without asking (repeatable)", collect)
     .option("--deny <rule>", "deny permission[:pattern] (repeatable)", collect)
-    .option("--sandboxed", "run commands in the sandbox without a question")
+    .option("--sandboxed", "run commands in the sandbox without asking")
     .option("--http", "serve streamable HTTP (default: stdin and stdout)")
     .option("--port <n>", "with --http: port to listen on; 0 selects a free port (default: 8485)", port)
     .option("--host <address>", "with --http: address to listen on (default: 127.0.0.1)")

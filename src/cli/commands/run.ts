@@ -38,7 +38,7 @@ export function defineRun(run: Command): void {
     .option("--auto", "allow every request once, except for denied calls, loops and protected files")
     .option("--allow <rule>", "allow permission[:pattern], such as 'bash:git *' (repeatable)", collect)
     .option("--deny <rule>", "deny permission[:pattern] (repeatable)", collect)
-    .option("--sandboxed", "run commands in the sandbox without a question")
+    .option("--sandboxed", "run commands in the sandbox without asking")
     .option("-f, --file <path>", "attach a file (repeatable)", collect)
     .option("--max-steps <n>", "stop after this many model steps", positive)
     .option("--max-tokens <n>", "stop after this many tokens", positive)

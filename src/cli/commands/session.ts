@@ -224,7 +224,7 @@ async function readArchive(file: string): Promise<unknown> {
   const name = file === "-" ? "stdin" : file
   const parsed = parseJson(await readInput(file))
   if (parsed.ok) return parsed.value
-  throw new UsageError(`${name} is not an export of \`tackle session export\`: ${parsed.error}.`)
+  throw new UsageError(`${name} is not an export from \`tackle session export\`: ${parsed.error}.`)
 }
 
 async function readInput(file: string): Promise<string> {

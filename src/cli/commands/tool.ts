@@ -41,7 +41,7 @@ export function defineTool(tool: Command): void {
     .option("--auto", "allow every request once")
     .option("--allow <rule>", "allow permission[:pattern] (repeatable)", collect)
     .option("--deny <rule>", "deny permission[:pattern] (repeatable)", collect)
-    .option("--sandboxed", "run commands in the sandbox without a question")
+    .option("--sandboxed", "run commands in the sandbox without asking")
     .addOption(formatFlag())
     .addOption(jsonFlag())
     .action(callTool)

@@ -13,7 +13,7 @@ export function allowHint(asked: readonly { rules?: readonly string[] }[]): stri
   if (rules.length === 0 || rules.length > maxRules || !rules.every(isShort)) return undefined
   if (asked.some((each) => !each.rules?.length)) return undefined
   const flags = rules.map((rule) => `--allow ${quoted(rule)}`)
-  return `no user could be asked; to allow this, add: ${flags.join(" ")}`
+  return `no user was available; to allow this, add: ${flags.join(" ")}`
 }
 
 function isShort(rule: string): boolean {

@@ -306,7 +306,7 @@ export function retryText({ attempt, delayMs, error }: RetryPart): string {
 
 /** Warns that the model's context is almost full. */
 export function fillingText({ used, room }: EventOf<"context.filling">): string {
-  const share = `${Math.round((used / room) * 100)} % of the model's context is used (${used} of ${room} tokens)`
+  const share = `${Math.round((used / room) * 100)}% of the model's context is used (${used} of ${room} tokens)`
   return `! ${share}: a summary replaces older messages when the context is full`
 }
 

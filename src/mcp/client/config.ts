@@ -17,7 +17,7 @@ const common = () => ({
     .max(2 ** 31 - 1)
     .optional()
     .describe(
-      "Time limit for a call of a tool, in milliseconds, excluding the time spent waiting for the user (default 3600000)",
+      "Time limit for a tool call, in milliseconds, excluding the time spent waiting for the user (default 3600000)",
     ),
 })
 

@@ -276,7 +276,7 @@ function transportsFor({ server: { id, settings }, ...options }: ConnectOptions)
     const where = name.includes("/") ? `in ${worktree}` : "on PATH"
     const hint = trusted
       ? ""
-      : " Programs of an untrusted project do not run. To trust the project, run `tackle trust`."
+      : " Programs in an untrusted project do not run. To trust the project, run `tackle trust`."
     throw new McpServerError(id, `the program ${name} was not found ${where}.${hint}`)
   }
   const env = { ...given, PATH: programDirectories(locations).join(delimiter) }

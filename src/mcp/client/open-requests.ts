@@ -88,14 +88,14 @@ const notJson = `its reply is not valid JSON. ${serverError}`
 function faultOf({ result, error }: Record<string, unknown>): string {
   const given = error === undefined ? { name: "result", value: result } : { name: "error", value: error }
   const expected =
-    given.name === "result" ? "an object" : 'an object with a number "code" and a text "message"'
+    given.name === "result" ? "an object" : 'an object with a number "code" and a string "message"'
   const got = given.value === undefined ? "nothing" : JSON.stringify(given.value).slice(0, 60)
   return `its reply does not follow the protocol: "${given.name}" must be ${expected}, got ${got}. ${serverError}`
 }
 
 function tooLong(length: number): string {
   const megabytes = (count: number) => `${(count / 1024 / 1024).toFixed(1)} MB`
-  return `its reply was discarded because it has ${megabytes(length)}, and the limit is ${megabytes(maxMessageLength)}. Request less at a time.`
+  return `its reply was discarded because it is ${megabytes(length)}, and the limit is ${megabytes(maxMessageLength)}. Request less at a time.`
 }
 
 /** Returns the id at the beginning of a message that cannot be parsed, if the beginning has the usual order of keys. */

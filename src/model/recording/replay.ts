@@ -54,7 +54,7 @@ export function startReplay({ exchanges, tools, mcp }: Recording): Replay {
       const { number, response } = take(requestOf(input, init))
       if (response) return answerOf(response)
       const text = differs(
-        `Request ${number} has no answer in the recording: the recorded run ended before it.`,
+        `Request ${number} has no answer in the recording: the recorded run ended before the answer.`,
       )
       throw new ProviderError(text, { kind: "unknown", retryable: false })
     },

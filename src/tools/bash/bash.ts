@@ -290,7 +290,7 @@ const sandboxSigns: readonly { limit: string; sign: RegExp }[] = [
     sign: /read-only file system|EROFS|resource busy|EBUSY/i,
   },
   {
-    limit: "no access to secrets, sockets and other processes",
+    limit: "no access to secrets, sockets or other processes",
     sign: /operation not permitted|EPERM|permission denied|EACCES|^bwrap: /im,
   },
 ]

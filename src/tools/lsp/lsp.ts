@@ -103,7 +103,7 @@ export const lspTool = define("lsp", {
 })
 
 const startNote =
-  "The server runs outside the sandbox and may run code of the project, such as its build and plugins."
+  "The server runs outside the sandbox and may run code from the project, such as its build and plugins."
 
 /** A query. `path` is absolute with links resolved. `line` and `character` count from 1. */
 interface LanguageCall {

@@ -143,7 +143,7 @@ test("does not sign in with oauth switched off or an authorization header", asyn
       onProblem: () => {},
     })
     const [server] = await other.tackle.mcpServers()
-    expect(server?.problem).toMatch(/it answered 401/)
+    expect(server?.problem).toMatch(/it returned 401/)
   }
   expect(closed.asked.filter((line) => line.includes("well-known"))).toEqual([])
   settings.oauth = false

@@ -209,7 +209,7 @@ describe("a local server", () => {
     const own: McpServer = { id: "own", settings: { type: "local", command: ["./bin/own", ...args] } }
     const untrusted = openPoolIn({ trusted: false }, own)
     expect(await untrusted.ids()).toEqual([])
-    expect(untrusted.problems).toEqual([expect.stringMatching(/Programs of an untrusted project do not run/)])
+    expect(untrusted.problems).toEqual([expect.stringMatching(/Programs in an untrusted project do not run/)])
     expect(lines()).toEqual([])
     expect(await openPoolIn({ trusted: true }, own).ids()).toContain("own_env")
   })
@@ -352,7 +352,7 @@ describe("a server that does not follow the protocol", () => {
     ],
     ["empty", /could not run empty: .*"result" must be an object, got nothing/],
     ["no-json", /could not run no-json: .*not valid JSON/],
-    ["large", /could not run large: .*it has 100\.0 MB, and the limit is 10\.0 MB/],
+    ["large", /could not run large: .*it is 100\.0 MB, and the limit is 10\.0 MB/],
   ])("fails the call whose reply is malformed (%s), and answers the next", async (name, message) => {
     const { call } = openPool(oddServer())
     const waiting = call("odd_silent")

@@ -127,7 +127,7 @@ test("does not let a client answer its own requests unless the server trusts it"
   const command = { command: "touch made", description: "Make a file" }
   const refused = await client.callTool({ name: "bash", arguments: command })
   expect(refused.isError).toBe(true)
-  expect(JSON.stringify(refused.content)).toMatch(/does not accept the answers of its clients.*--allow/s)
+  expect(JSON.stringify(refused.content)).toMatch(/does not treat its clients' answers.*--allow/s)
   await expect(project.read("made")).rejects.toThrow("ENOENT")
   const asked = await client.callTool({ name: "asking", arguments: {} })
   expect(JSON.stringify(asked.content)).not.toContain("yes")

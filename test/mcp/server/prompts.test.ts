@@ -75,7 +75,7 @@ test("asks for permission to run the shell lines of a prompt", async () => {
 
   const { client: silent } = await connectClient(engine)
   const refused = JSON.stringify((await silent.getPrompt({ name: "state" })).messages)
-  expect(refused).toMatch(/no user can be asked here/)
+  expect(refused).toMatch(/no user is available here/)
 })
 
 test("passes on prompts of upstream MCP servers", async () => {

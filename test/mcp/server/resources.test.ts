@@ -37,7 +37,7 @@ test("asks the user for files outside the worktree, and refuses them without for
   const outside = await openEngine({}, { "note.txt": "outside" })
   const named = { uri: uri(outside.project.path("note.txt")) }
   const { client } = await connectClient(engine)
-  await expect(client.readResource(named)).rejects.toThrow(/no user can be asked here.*elicitation/s)
+  await expect(client.readResource(named)).rejects.toThrow(/no user is available here.*elicitation/s)
   const { client: asking } = await connectClient(engine, { elicitation: { form: {} } }, (created) =>
     created.setRequestHandler("elicitation/create", () => ({
       action: "accept",
@@ -72,7 +72,7 @@ test("offers a full output only to the client that made the call", async () => {
   const { contents } = await client.readResource({ uri: output?.uri ?? "" })
   expect(contents).toMatchObject([{ text: expect.stringMatching(/^1\n2\n.*\n15000\n.*30000/s) }])
   expect((await other.listResources()).resources).toEqual([])
-  await expect(other.readResource({ uri: output?.uri ?? "" })).rejects.toThrow("no user can be asked")
+  await expect(other.readResource({ uri: output?.uri ?? "" })).rejects.toThrow("no user is available")
 })
 
 test("passes on resources of upstream MCP servers under the rules of the tool that reads them", async () => {
