@@ -7,6 +7,9 @@ const shared = {
   hookTimeout: 30_000,
   // The default of one second is too short on a busy machine.
   expect: { poll: { timeout: 15_000 } },
+  // The files of one worker share their modules, because loading the engine again for each file takes a second. So a test
+  // restores whatever it changes in the process.
+  isolate: false,
   // Real processes meet real timing. On a busy machine of others one that failed is tried again, and told as such.
   retry: process.env.CI ? 2 : 0,
 }

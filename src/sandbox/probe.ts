@@ -22,9 +22,8 @@ export interface ProbeResult extends ProbeOutcome, Pick<Probe, "id" | "attempt">
 const attemptMs = 10_000
 
 /**
- * Attempts everything that the sandbox must prevent and checks the effects from outside. Takes about three seconds,
- * because one of the programs must be killed. Requires a working sandbox. `record` records the programs, so that a
- * later process can end them if this process is killed.
+ * Attempts everything that the sandbox must prevent and checks the effects from outside. Requires a working sandbox.
+ * `record` records the programs, so that a later process can end them if this process is killed.
  */
 export async function probeSandbox(sandbox: Sandbox, record?: RecordTree): Promise<ProbeResult[]> {
   const root = await realpath(await mkdtemp(join(tmpdir(), "tackle-probe-")))

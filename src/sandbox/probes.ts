@@ -202,7 +202,7 @@ const processProbes: readonly Probe[] = [
       )
       await child.exited
       if (!existsSync(beat)) return untested("no background process started")
-      await child.kill()
+      await child.kill(arrivalMs)
       const before = readFileSync(beat, "utf8").length
       await delay(arrivalMs)
       return outcomeOf(readFileSync(beat, "utf8").length === before)

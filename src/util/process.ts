@@ -81,8 +81,11 @@ export interface RunningProcess {
   running(): boolean
   /** Removes the records of the tree. Call it when no process of the tree is left. */
   removeRecords(): void
-  /** Sends SIGTERM to the whole tree, and SIGKILL after the grace period. No output is delivered afterwards. */
-  kill(): Promise<void>
+  /**
+   * Sends SIGTERM to the whole tree, and SIGKILL after the grace period (3 seconds by default). No output is delivered
+   * afterwards.
+   */
+  kill(graceMs?: number): Promise<void>
   /** Allows this process to exit while the program runs. */
   unref(): void
 }
@@ -146,8 +149,8 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
     outputEnded: standardOutput.closed,
     running: () => output.open() || (!options.holdsOutput && isGroupAlive(tree.group)),
     removeRecords: records.remove,
-    async kill() {
-      await killTree(tree)
+    async kill(graceMs) {
+      await killTree(tree, graceMs)
       // The last output may still be in the pipe. After this wait, only a process that cannot be ended holds the pipe
       // open.
       await within(output.closed, lastReadMs)

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { callsOf, createMachine } from "./run-tackle.ts"
+import { callsOf, createMachine, runDoctor } from "./run-tackle.ts"
 
 const bash = (command: string) => ({ name: "bash", arguments: { command, description: "do" } })
 
@@ -44,7 +44,7 @@ test("lists the agent files in use in config show and doctor, and unknown keys i
   const shown = await machine.run(["config", "show", "--trust"])
   expect(shown.stdout).toMatch(/\.claude\/agents\/a\.md \(claude, project\)\n.*b\.md \(opencode, project\)/)
   expect(shown.stderr).toBe("")
-  const { stdout } = await machine.run(["doctor", "--trust", "--format", "json"])
+  const { stdout } = await runDoctor(machine, "--trust", "--format", "json")
   const finding = JSON.parse(stdout).findings.find(({ check }: { check: string }) => check === "agents")
   expect(finding).toMatchObject({ status: "warn" })
   for (const part of [".claude/agents/a.md, .opencode/agent/b.md", "NotebookEdit", "agent.a.color"])

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { callsOf, createMachine, endOf, until } from "./run-tackle.ts"
+import { callsOf, createMachine, endOf, runDoctor, until } from "./run-tackle.ts"
 
 const files = {
   ".tackle/commands/team/show.md": "---\ndescription: Shows\nagent: reviewer\n---\nShow $1: !`cat a.txt`\n",
@@ -53,7 +53,7 @@ test("sends text that is not a command unchanged, and suggests a near name", asy
 
 test("lists commands in doctor, and reports that a list of tools allows nothing", async () => {
   const machine = await createMachine({ files })
-  const { stdout } = await machine.run(["doctor", "--trust"])
+  const { stdout } = await runDoctor(machine, "--trust")
   expect(stdout).toMatch(
     /! commands .*\.claude\/commands\/ship\.md, \.tackle\/commands\/team\/show\.md.*allowed-tools/,
   )

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { expect, test } from "vitest"
-import { createMachine } from "./run-tackle.ts"
+import { createMachine, runDoctor } from "./run-tackle.ts"
 
 const manifest = JSON.parse(readFileSync(resolve(import.meta.dirname, "../../package.json"), "utf8"))
 
@@ -48,7 +48,7 @@ test("prints help and version without a config or a writable directory", async (
 
 test("reports an unusable shell and an unusable model in doctor", async () => {
   const machine = await createMachine({ config: { shell: "/nope/sh", model: "w/m", provider: { w: {} } } })
-  const { code, stdout } = await machine.run(["doctor", "--format", "json"])
+  const { code, stdout } = await runDoctor(machine, "--format", "json")
   expect(code).toBe(1)
   const { findings } = JSON.parse(stdout) as { findings: { check: string; status: string; detail: string }[] }
   const failed = findings.filter(({ status }) => status === "fail")
@@ -72,7 +72,7 @@ test("shows the config without keys, prints its schema, lists models and runs do
     machine.run(["models"]),
     machine.run(["models", "--format", "json"]),
     machine.run(["doctor"]),
-    machine.run(["doctor", "--format", "json"]),
+    runDoctor(machine, "--format", "json"),
   ])
   expect(text.code).toBe(0)
   expect(text.stdout).toContain(`${env.TACKLE_CONFIG} (tackle, env)`)
@@ -149,7 +149,7 @@ test("reports rules that never decide in config show and doctor", async () => {
   const [show, json, doctor] = await Promise.all([
     machine.run(["config", "show", "--trust"]),
     machine.run(["config", "show", "--trust", "--format", "json"]),
-    machine.run(["doctor", "--trust"]),
+    runDoctor(machine, "--trust"),
   ])
   expect(show.stdout).toMatch(
     /deny {2}bash: rm \* {3}\(.*tackle\.json:2\) {3}never applies: .*tackle\.json:3 takes precedence\n/,

@@ -2,7 +2,7 @@ import { cpSync } from "node:fs"
 import { resolve } from "node:path"
 import { expect, test } from "vitest"
 import type { Reply } from "../../src/testing/reply.ts"
-import { createMachine, type Machine, type MachineOptions } from "./run-tackle.ts"
+import { createMachine, type Machine, type MachineOptions, runDoctor } from "./run-tackle.ts"
 
 const fixtures = resolve(import.meta.dirname, "../fixtures")
 
@@ -56,7 +56,7 @@ const opencodeScript: Reply[] = [
 test("reports in doctor what it uses of .opencode and what it does not understand", async () => {
   const machine = await openFixture("opencode-project", { config: null })
   await machine.run(["trust", "--yes"])
-  const { stdout } = await machine.run(["doctor"])
+  const { stdout } = await runDoctor(machine)
   const taken = lineOf(stdout, "other programs")
   for (const what of ["opencode.json", "reviewer.md", "changed.md", "release-notes"])
     expect(taken).toContain(what)
@@ -87,7 +87,7 @@ test("runs a project made for Claude Code with its instructions, server, skill, 
 test("reports in doctor which files and settings of .claude are used and which are not", async () => {
   const machine = await openFixture("claude-project")
   await machine.run(["trust", "--yes"])
-  const { stdout } = await machine.run(["doctor"])
+  const { stdout } = await runDoctor(machine)
   const taken = lineOf(stdout, "other programs")
   for (const what of ["CLAUDE.md", ".mcp.json", "test-writer.md", "fix-issue.md", "changelog/SKILL.md"])
     expect(taken).toContain(what)

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { createMachine } from "./run-tackle.ts"
+import { createMachine, runDoctor } from "./run-tackle.ts"
 
 test("names the agents in config show, with their origin", async () => {
   const machine = await createMachine({
@@ -27,7 +27,7 @@ test("reports plugins and MCP servers in doctor, and an untrusted project once",
     config: { mcp: { broken: { type: "local", command: ["false"] } } },
   })
   const found = async () => {
-    const { stdout, stderr } = await machine.run(["doctor", "--json"])
+    const { stdout, stderr } = await runDoctor(machine, "--json")
     const findings: { check: string; status: string; detail: string }[] = JSON.parse(stdout).findings
     const named = (name: string) => findings.find(({ check }) => check === name)
     return { plugins: named("plugins"), servers: named("mcp servers"), sandbox: named("sandbox"), stderr }

@@ -80,6 +80,13 @@ export async function createMachine(options: MachineOptions = {}): Promise<Machi
   return { project, home, data, server, env, start, run: (args, given) => start(args, given).ended }
 }
 
+/** Runs `tackle doctor` without its sandbox checks, which start dozens of programs. */
+export function runDoctor(machine: Machine, ...flags: string[]): Promise<Ended> {
+  const config = JSON.parse(machine.env.TACKLE_CONFIG_CONTENT ?? "{}")
+  const env = { TACKLE_CONFIG_CONTENT: JSON.stringify({ ...config, sandbox: "off" }) }
+  return machine.run(["doctor", ...flags], { env })
+}
+
 /** Config whose model is `test/m` at the URL. */
 export function modelConfig(url: string): Record<string, unknown> {
   return {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { createMachine } from "./run-tackle.ts"
+import { createMachine, runDoctor } from "./run-tackle.ts"
 
 const skill = (name: string, words = name) => `---\nname: ${name}\ndescription: ${words}\n---\nDo it.\n`
 
@@ -68,7 +68,7 @@ test("reports an unusable skill in doctor, and runs without it", async () => {
     script: [{ text: "Done." }],
   })
   const [doctor, run] = await Promise.all([
-    machine.run(["doctor", "--trust", "--format", "json"]),
+    runDoctor(machine, "--trust", "--format", "json"),
     machine.run(["run", "--trust", "go"]),
   ])
   const { findings } = JSON.parse(doctor.stdout)

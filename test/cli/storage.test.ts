@@ -2,7 +2,7 @@ import { chmod, mkdir, readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { expect, test } from "vitest"
-import { callsOf, createMachine, endOf } from "./run-tackle.ts"
+import { callsOf, createMachine, endOf, runDoctor } from "./run-tackle.ts"
 
 test("reports an unusable database with the next step, and leaves it unchanged", async () => {
   const machine = await createMachine({ script: [{ text: "Never." }] })
@@ -31,7 +31,7 @@ test("reports an unusable database with the next step, and leaves it unchanged",
   expect(corrupt).toMatchObject({ code: 1, stdout: "" })
   expect(corrupt.stderr).toMatch(/tackle\.db is not a database\. Move it away and start again/)
   expect(machine.server.requests).toEqual([])
-  const checked = await machine.run(["doctor"])
+  const checked = await runDoctor(machine)
   expect(checked.code).toBe(1)
   expect(checked.stdout).toContain("tackle.db is not a database")
 })

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { createMachine } from "./run-tackle.ts"
+import { createMachine, runDoctor } from "./run-tackle.ts"
 import { hasTmux, openTerminal } from "./terminal.ts"
 
 test("lists the offered tools, with --all every tool with the reason, and prints the schema for models", async () => {
@@ -123,7 +123,7 @@ test("reports a script without execute permission with the command that sets it,
   const told = `${file}: the script is not executable, so it is not offered as a tool. To fix this: chmod +x '${file.replace("'", "'\\''")}'`
   const list = await machine.run(["tool", "list", "--trust"])
   expect(list).toMatchObject({ code: 0, stderr: `tackle: ${told}\n` })
-  const doctor = await machine.run(["doctor", "--format", "json"])
+  const doctor = await runDoctor(machine, "--format", "json")
   expect(doctor.stdout).toContain("chmod +x")
 })
 

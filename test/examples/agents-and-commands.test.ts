@@ -2,7 +2,7 @@ import { cpSync } from "node:fs"
 import { resolve } from "node:path"
 import { expect, test } from "vitest"
 import type { Script } from "../../src/testing/model-server.ts"
-import { callsOf, createMachine, type Machine } from "../cli/run-tackle.ts"
+import { callsOf, createMachine, type Machine, runDoctor } from "../cli/run-tackle.ts"
 
 const example = resolve(import.meta.dirname, "../../examples/agents-and-commands")
 
@@ -22,7 +22,7 @@ test("lists the agents of both programs and reports unknown fields once", async 
   expect(list.stderr).toBe("")
   expect(list.stdout).toMatch(/^reviewer +all, \.tackle\/agent\/reviewer\.md/m)
   expect(list.stdout).toMatch(/^finder +all, \.claude\/agents\/finder\.md +Finds where something is done:/m)
-  const { stdout } = await machine.run(["doctor"])
+  const { stdout } = await runDoctor(machine)
   expect(stdout).toMatch(/! agents .*finder\.md.*agent\.finder\.color.*"haiku"/)
   expect(stdout).toMatch(
     /other programs +\.claude: agents \.claude\/agents\/finder\.md\. \.opencode: commands \.opencode\/command\/where\.md/,

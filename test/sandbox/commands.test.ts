@@ -326,7 +326,7 @@ await describeSandboxed("a bash command of the model", () => {
     expect(metadata.jobID).toMatch(/^job_/)
     await expect.poll(() => existsSync(project.path("late"))).toBe(true)
     expect(existsSync("/var/tmp/tackle-job")).toBe(false)
-    expect(runs("300.7")).toBe(true)
+    await expect.poll(() => runs("300.7")).toBe(true)
     await engine.close()
     expect(runs("300.7")).toBe(false)
   })
