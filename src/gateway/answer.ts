@@ -190,7 +190,7 @@ function brokenOff(): GatewayError {
   })
 }
 
-/** Returns the error for a call that cannot be repaired any more. */
+/** Returns the error for a call that can no longer be repaired. */
 export function malformedCall(tool: string): GatewayError {
   return new GatewayError(
     `The model wrote a malformed call to ${tool}, and part of the call was already sent. Send the request again.`,

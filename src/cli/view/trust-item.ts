@@ -59,7 +59,7 @@ function details({
   }
   if (kind === "plugin" && path.startsWith("npm:"))
     return [
-      `code that runs with your permissions, as a plugin: ${others.length} files of an installed package`,
+      `code that runs with your permissions, as a plugin: ${others.length} files from an installed package`,
       ...describeDependencies(dependencies),
     ]
   if (kind === "plugin") {
