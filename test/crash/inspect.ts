@@ -27,7 +27,8 @@ export function inspect(data: string): Remains {
   if (!existsSync(join(data, "tackle.db"))) return remains
   const copy = mkdtempSync(join(tmpdir(), "tackle-inspect-"))
   try {
-    for (const name of ["tackle.db", "tackle.db-wal"])
+    // The rollback journal exists only while a new database changes to WAL mode.
+    for (const name of ["tackle.db", "tackle.db-wal", "tackle.db-journal"])
       if (existsSync(join(data, name))) cpSync(join(data, name), join(copy, name))
     const database = new DatabaseSync(join(copy, "tackle.db"))
     try {
