@@ -1,5 +1,6 @@
 import { act, complete, fail, progress, start } from "../schema/tool-moves.ts"
 import type { ToolState, ToolStateRunning } from "../schema/tool-state.ts"
+import { StoreError } from "../store/store.ts"
 import type { CallTools, ToolContext } from "../tool/context.ts"
 import { executeValidated, type RunOptions } from "../tool/run.ts"
 import { defaultLimits, truncateOutput } from "../tool/truncate.ts"
@@ -57,8 +58,10 @@ export async function executeCall(
     expired: `The ${tool.id} tool was stopped: it did not finish within ${timeout} ms.`,
   })
   const progressing = createThrottle(progressIntervalMs, () => {
-    // If the state cannot be stored, storing the result fails too and reports the error.
-    step.report(call.callID, state).catch((error: unknown) => engine.onEscape(tool.id, error))
+    step.report(call.callID, state).catch((error: unknown) => {
+      // The result replaces a state that could not be stored. If it cannot be stored either, it reports the error.
+      if (!StoreError.isThrown(error)) engine.onEscape(tool.id, error)
+    })
   })
 
   let wasAsked = false

@@ -1,6 +1,7 @@
 import type { ModelInfo } from "../model/model.ts"
 import type { MessageWithParts } from "../schema/message.ts"
-import { TackleError, UsageError } from "../util/errors.ts"
+import { StoreError } from "../store/store.ts"
+import { UsageError } from "../util/errors.ts"
 import type { Spent } from "./budget.ts"
 import type { CompactionResult } from "./handle.ts"
 import { compactionOf } from "./history.ts"
@@ -45,8 +46,7 @@ export function createContextLimit({
       spent.push(...(await compact()).spent)
       return true
     } catch (error) {
-      if (error instanceof UsageError || (TackleError.isInstance(error) && error.code === "store"))
-        throw error
+      if (error instanceof UsageError || StoreError.isThrown(error)) throw error
       // The rejected step or the next step reports the problem.
       failed = true
       return false

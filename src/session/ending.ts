@@ -1,6 +1,7 @@
 import type { Bus } from "../event/bus.ts"
 import type { EventInput, Refusal, RunStatus } from "../event/events.ts"
 import type { MessageWithParts } from "../schema/message.ts"
+import { StoreError } from "../store/store.ts"
 import { AbortedError, TimeoutError } from "../util/abort.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
 import { addUsage, type Spent, sumUsage } from "./budget.ts"
@@ -46,7 +47,7 @@ export function concludeBroken({ bus, sessionID, workMs }: EndingContext, error:
     bus.publish({
       type: "session.error",
       sessionID,
-      error: { name: "unknown", message: errorMessage(error) },
+      error: { name: StoreError.isThrown(error) ? error.code : "unknown", message: errorMessage(error) },
     })
   }
   return {

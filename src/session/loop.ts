@@ -7,9 +7,10 @@ import { retryDelay } from "../model/retry.ts"
 import { streamStep } from "../model/stream.ts"
 import type { AssistantMessage, MessageError, MessageWithParts, UserMessage } from "../schema/message.ts"
 import type { TextPart } from "../schema/part.ts"
+import { StoreError } from "../store/store.ts"
 import { sleep, TimeoutError } from "../util/abort.ts"
 import { currentTime } from "../util/clock.ts"
-import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
+import { errorMessage, UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 import { addUsage, limitReached, noTokens, stepsMessage, sumUsage } from "./budget.ts"
 import { hookParams, hookText } from "./plugin-hooks.ts"
@@ -213,7 +214,7 @@ function describeFailure(error: unknown): MessageError {
   const message = errorMessage(error)
   if (!(error instanceof ProviderError)) {
     // Problems that the user must fix and errors of the store are not failures of the step.
-    if (error instanceof UsageError || (TackleError.isInstance(error) && error.code === "store")) throw error
+    if (error instanceof UsageError || StoreError.isThrown(error)) throw error
     return { name: "unknown", message }
   }
   const name = error.kind === "auth" || error.kind === "context-overflow" ? error.kind : "provider"

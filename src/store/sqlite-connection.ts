@@ -1,10 +1,10 @@
-import { closeSync, mkdirSync, openSync, statSync } from "node:fs"
+import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, statSync } from "node:fs"
 import { dirname } from "node:path"
 import type { DatabaseSync } from "node:sqlite"
 import { pathToFileURL } from "node:url"
 import { errorMessage, systemCode } from "../util/errors.ts"
 import { migrate, migrations, readVersion } from "./migrations.ts"
-import { StoreError } from "./store.ts"
+import { StoreError, StoreRemovedError } from "./store.ts"
 
 /** Not imported, so that an older Node can load this module and report its version. */
 const sqlite = process.getBuiltinModule("node:sqlite")
@@ -15,9 +15,14 @@ export interface SqliteConnection {
   readonly database: DatabaseSync
   /** Runs `work`, and retries it while another process locks the database. */
   run<T>(work: () => T): T
-  /** Runs `work` in one transaction. Call this within {@link run}. */
+  /**
+   * Like {@link run}, for work that writes. Throws {@link StoreRemovedError} if the database was removed, moved or
+   * replaced since it was opened: SQLite would write to the old file without an error.
+   */
+  change<T>(work: () => T): T
+  /** Runs `work` in one transaction. Call this within {@link change}. */
   transact<T>(work: () => T): T
-  /** Runs `work` and syncs its commits to the disk before returning. Call this within {@link run}. */
+  /** Runs `work` and syncs its commits to the disk before returning. Call this within {@link change}. */
   durably(work: () => void): void
   /** Returns unused space to the file system. */
   reclaim(): void
@@ -78,7 +83,9 @@ export function openReadOnlyConnection(
 function createFile(path: string): void {
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-    closeSync(openSync(path, "a", 0o600))
+    // To open and close an existing file would end the locks of this process's other connections to it.
+    if (existsSync(path)) accessSync(path, constants.R_OK | constants.W_OK)
+    else closeSync(openSync(path, "a", 0o600))
   } catch (error) {
     throw new StoreError(
       `The database ${path} cannot be written (${systemCode(error) ?? "unknown reason"}). ` +
@@ -116,15 +123,40 @@ const synchronous = { normal: "PRAGMA synchronous = NORMAL", full: "PRAGMA synch
 function connect(path: string, database: DatabaseSync, busyMs: number): SqliteConnection {
   const begin = database.prepare("BEGIN IMMEDIATE")
   const commit = database.prepare("COMMIT")
+  // SQLite keeps both files open, and removes the log only when the last process closes the database.
+  const files = [path, `${path}-wal`].map((file) => ({ file, id: fileId(file) }))
 
   function run<T>(work: () => T): T {
     if (!database.isOpen) throw new StoreError(`The store of ${path} is closed.`)
     return guarded(path, () => waitWhileBusy(busyMs, work))
   }
 
+  /** Throws {@link StoreRemovedError} if one of the files is another file now. Takes 3 µs. */
+  function assertInPlace(): void {
+    for (const { file, id } of files) {
+      const now = fileId(file)
+      if (now === id) continue
+      const subject = file === path ? `The database ${path}` : `The log ${file} of the database`
+      const what = now === undefined ? "removed or moved" : "replaced by another file"
+      const next =
+        now === undefined && file === path ? "Put it back if you still have it, then start" : "Start"
+      throw new StoreRemovedError(
+        `${subject} was ${what} while it was open, so nothing more can be stored. ${next} again.`,
+      )
+    }
+  }
+
+  function change<T>(work: () => T): T {
+    return run(() => {
+      assertInPlace()
+      return work()
+    })
+  }
+
   return {
     database,
     run,
+    change,
     transact(work) {
       begin.run()
       try {
@@ -146,7 +178,7 @@ function connect(path: string, database: DatabaseSync, busyMs: number): SqliteCo
       }
     },
     reclaim() {
-      run(() => {
+      change(() => {
         const incremental = database.prepare("PRAGMA auto_vacuum").get()?.auto_vacuum === 2
         database.exec(incremental ? "PRAGMA incremental_vacuum" : "PRAGMA auto_vacuum = INCREMENTAL; VACUUM")
         // The file shrinks only at a checkpoint.
@@ -157,6 +189,12 @@ function connect(path: string, database: DatabaseSync, busyMs: number): SqliteCo
       if (database.isOpen) run(() => database.close())
     },
   }
+}
+
+/** Returns the device and inode of a file, or undefined if it does not exist. */
+function fileId(path: string): string | undefined {
+  const found = statSync(path, { throwIfNoEntry: false })
+  return found && `${found.dev}:${found.ino}`
 }
 
 function guarded<T>(path: string, work: () => T): T {

@@ -44,7 +44,7 @@ export async function openReadOnlySqliteStore(path: string): Promise<{ store: St
   }
 }
 
-function createStore({ database, run, transact, durably, reclaim, close }: SqliteConnection): Store {
+function createStore({ database, run, change, transact, durably, reclaim, close }: SqliteConnection): Store {
   const writer = createChangeWriter(database)
   const reader = createReader(database)
   const leases = createLeaseTable(database)
@@ -56,7 +56,7 @@ function createStore({ database, run, transact, durably, reclaim, close }: Sqlit
       // A single statement is a transaction by itself.
       const write = () =>
         more.length === 0 ? writer.apply(first) : transact(() => changes.forEach(writer.apply))
-      run(() => (durable ? durably(write) : write()))
+      change(() => (durable ? durably(write) : write()))
     },
     async session(id) {
       return run(() => reader.session(id))
@@ -65,7 +65,7 @@ function createStore({ database, run, transact, durably, reclaim, close }: Sqlit
       return run(() => reader.sessions(filter))
     },
     async deleteSession(id) {
-      return run(() => writer.deleteSession(id))
+      return change(() => writer.deleteSession(id))
     },
     async messages(sessionID, page = {}) {
       return run(() => reader.messages(sessionID, page))
@@ -77,7 +77,7 @@ function createStore({ database, run, transact, durably, reclaim, close }: Sqlit
       return run(() => reader.grants(scope))
     },
     async lease(sessionID, holder, lives) {
-      return run(() =>
+      return change(() =>
         transact(() => {
           const present = leases.holder(sessionID)
           if (present && present.id !== holder.id && lives(present)) return present
@@ -87,12 +87,12 @@ function createStore({ database, run, transact, durably, reclaim, close }: Sqlit
       )
     },
     async release(sessionID, holder) {
-      run(() => leases.remove(sessionID, holder))
+      change(() => leases.remove(sessionID, holder))
     },
     async recover(lives, settle) {
       for (const { sessionID, holder } of run(leases.all)) {
         if (lives(holder)) continue
-        run(() =>
+        change(() =>
           transact(() => {
             // Another process may have already recovered the session, or may be using it.
             if (leases.holder(sessionID)?.id !== holder.id) return

@@ -54,8 +54,20 @@ export interface LeaseHolder extends ProcessIdentity {
 
 /** The database could not be opened, read or written. The message names the file and the next step. */
 export class StoreError extends TackleError {
-  constructor(message: string, cause?: unknown) {
-    super(message, { code: "store", recoverable: false, cause })
+  constructor(message: string, cause?: unknown, code = "store") {
+    super(message, { code, recoverable: false, cause })
+  }
+
+  /** Returns true for errors of a store. Works across bundles, unlike `instanceof`. */
+  static isThrown(error: unknown): error is TackleError {
+    return TackleError.isInstance(error) && /^store(\.|$)/.test(error.code)
+  }
+}
+
+/** The database was removed, moved or replaced while it was open. Nothing was written, because it would be lost. */
+export class StoreRemovedError extends StoreError {
+  constructor(message: string) {
+    super(message, undefined, "store.removed")
   }
 }
 

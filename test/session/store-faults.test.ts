@@ -1,6 +1,7 @@
+import { rmSync } from "node:fs"
 import { expect, test } from "vitest"
 import { createMemoryStore } from "../../src/store/memory.ts"
-import { type Change, type Store, StoreError } from "../../src/store/store.ts"
+import { type Change, type Store, StoreError, StoreRemovedError } from "../../src/store/store.ts"
 import { startEngine } from "./engine.ts"
 import { run, tool, toolParts } from "./run.ts"
 
@@ -78,6 +79,59 @@ test("ends the run with the reason when the store refuses any write, and the nex
       if (message.role === "assistant") expect(message.time.completed).toBeDefined()
   }
   expect(failing).toBeGreaterThan(10)
+})
+
+test("stores the result of a call whose progress could not be stored, without a warning", async () => {
+  const faults: string[] = []
+  const refused = Promise.withResolvers<void>()
+  const progressing = tool("progressing", async (_, ctx) => {
+    await ctx.metadata({ title: "half" })
+    await refused.promise
+    return { title: "whole", output: "whole" }
+  })
+  const store = failingStore((_, change) => {
+    if (change.kind !== "part" || change.part.type !== "tool") return false
+    const { state } = change.part
+    const fails = state.status === "running" && state.title === "half"
+    if (fails) refused.resolve()
+    return fails
+  })
+  await using engine = await startEngine(
+    [{ calls: [{ name: "progressing", arguments: {} }] }, { text: "Done." }],
+    {
+      store,
+      tools: [progressing],
+      permission: { "*": "allow" },
+      onProblem: (message, error) => faults.push(`${message} ${String(error)}`),
+    },
+  )
+  const { session, end } = await run(engine)
+  expect(end).toMatchObject({ status: "completed", text: "Done." })
+  expect(await toolParts(session)).toMatchObject([{ state: { status: "completed", output: "whole" } }])
+  expect(faults).toEqual([])
+})
+
+test("names the error when the data directory is removed", async () => {
+  const faults: string[] = []
+  const remove = tool("remove", async () => {
+    rmSync(engine.tackle.dataDirectory, { recursive: true })
+    return { title: "", output: "" }
+  })
+  await using engine = await startEngine([{ calls: [{ name: "remove", arguments: {} }] }], {
+    store: undefined,
+    tools: [remove],
+    permission: { "*": "allow" },
+    onProblem: (message, error) => faults.push(`${message} ${String(error)}`),
+  })
+  const { session, events, end } = await run(engine)
+  expect(end).toMatchObject({ status: "failed", exitCode: 1 })
+  expect(events.filter(({ type }) => type === "session.error")).toMatchObject([
+    { error: { name: "store.removed", message: expect.stringContaining(engine.tackle.dataDirectory) } },
+  ])
+  await expect(engine.tackle.sessions.create()).rejects.toThrow(StoreRemovedError)
+  await expect(session.undo()).rejects.toMatchObject({ name: "StoreRemovedError", code: "store.removed" })
+  expect((await run(engine, { session })).end).toMatchObject({ status: "failed", exitCode: 1 })
+  expect(faults).toEqual([])
 })
 
 test("does not start a tool whose intent could not be stored", async () => {

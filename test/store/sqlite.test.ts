@@ -2,10 +2,12 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import {
   chmodSync,
+  cpSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -16,7 +18,7 @@ import { DatabaseSync } from "node:sqlite"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { applicationID, migrations } from "../../src/store/migrations.ts"
 import { openSqliteStore } from "../../src/store/sqlite.ts"
-import { StoreError } from "../../src/store/store.ts"
+import { StoreError, StoreRemovedError } from "../../src/store/store.ts"
 import { aMessage, aPart, aSession } from "../suites/records.ts"
 import { testStore } from "../suites/store.ts"
 
@@ -207,6 +209,71 @@ describe("an unusable file stays unchanged", () => {
   })
 })
 
+describe("a database that is removed, moved or replaced while it is open", () => {
+  const ways: [string, () => void, string][] = [
+    ["removed", () => rmSync(path), "removed or moved"],
+    [
+      "removed with its directory",
+      () => rmSync(join(directory, "deep"), { recursive: true }),
+      "removed or moved",
+    ],
+    [
+      "moved with its directory",
+      () => renameSync(join(directory, "deep"), join(directory, "x")),
+      "removed or moved",
+    ],
+    ["replaced", replace, "replaced by another file"],
+    ["without its log", () => rmSync(`${path}-wal`), "tackle.db-wal of the database was removed or moved"],
+  ]
+
+  function replace(): void {
+    cpSync(path, `${path}.copy`)
+    renameSync(`${path}.copy`, path)
+  }
+
+  test.each(ways)("refuses every write: %s", async (_, change, what) => {
+    const holder = { id: "eng_1", pid: 1 }
+    const store = await openSqliteStore(path)
+    await store.commit([{ kind: "session", session: aSession("ses_1") }])
+    await store.lease("ses_1", holder, () => true)
+    change()
+    const writes = [
+      () => store.commit([{ kind: "session", session: aSession("ses_2") }]),
+      () => store.commit([{ kind: "session", session: aSession("ses_2") }], { durable: true }),
+      () => store.deleteSession("ses_1"),
+      () => store.lease("ses_1", holder, () => true),
+      () => store.release("ses_1", holder),
+      () =>
+        store.recover(
+          () => false,
+          () => [],
+        ),
+      () => store.reclaim(),
+    ]
+    for (const write of writes) {
+      const error: unknown = await write().catch((reason: unknown) => reason)
+      expect(error).toBeInstanceOf(StoreRemovedError)
+      expect(error).toMatchObject({ code: "store.removed", message: expect.stringContaining(what) })
+      expect(String(error)).toContain(path)
+    }
+    // Reads continue, and nothing was written to the old file.
+    expect((await store.sessions()).map(({ id }) => id)).toEqual(["ses_1"])
+    await store.close()
+  })
+
+  test("accepts writes again after the directory is moved back", async () => {
+    const store = await openSqliteStore(path)
+    const [from, to] = [join(directory, "deep"), join(directory, "x")]
+    renameSync(from, to)
+    await expect(store.commit([{ kind: "session", session: aSession("ses_1") }])).rejects.toThrow(
+      StoreRemovedError,
+    )
+    renameSync(to, from)
+    await store.commit([{ kind: "session", session: aSession("ses_1") }])
+    await store.close()
+  })
+})
+
 describe("several processes", () => {
   const children: ChildProcess[] = []
   afterEach(() => {
@@ -268,6 +335,19 @@ describe("several processes", () => {
     await store.commit([change])
     expect(await store.session("ses_1")).toBeDefined()
     await store.close()
+  })
+
+  test.skipIf(process.platform !== "linux")("keeps its locks when the process opens it again", async () => {
+    const first = await openSqliteStore(path)
+    const locks = () =>
+      readFileSync("/proc/locks", "utf8")
+        .split("\n")
+        .filter((line) => line.includes(` ${process.pid} `) && line.includes(`:${statSync(path).ino} `))
+    expect(locks()).toHaveLength(1)
+    const second = await openSqliteStore(path)
+    expect(locks()).toHaveLength(1)
+    await first.close()
+    await second.close()
   })
 
   test("reads commits of another connection", async () => {

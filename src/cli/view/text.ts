@@ -72,6 +72,8 @@ export function createTextView(options: TextViewOptions): View {
   /** Events held back during a question or while the renderer is loaded. */
   const held: TackleEvent[] = []
   let holds = 0
+  /** False if the database is gone, so that the session cannot be continued. */
+  let isStored = true
 
   /** Sets what the model does. The time restarts if this changes, or with `restart`. */
   function modelDoes(text: string | undefined, { restart = false, delayMs = 0 } = {}): void {
@@ -260,6 +262,7 @@ export function createTextView(options: TextViewOptions): View {
         noteAll(wrapped(fillingText(event), page.proseWidth()), style.yellow)
         return
       case "session.error":
+        isStored = event.error.name !== "store.removed"
         if (begun) introduce(begun.agent)
         noteAll(wrapped(`✗ ${event.error.message}`, page.proseWidth()), style.red)
         return
@@ -267,7 +270,7 @@ export function createTextView(options: TextViewOptions): View {
         page.endText()
         modelDoes(undefined)
         if (begun) introduce(begun.agent)
-        page.note(summary(event).map(style.dim))
+        page.note(summary(event, { isStored }).map(style.dim))
         return
     }
   }
@@ -311,10 +314,10 @@ export function fillingText({ used, room }: EventOf<"context.filling">): string 
 }
 
 /**
- * Describes how a run ended, its usage, and how to continue. Reports an empty answer, because it would otherwise look
+ * Describes how a run ended, its usage, and, if the session is stored, how to continue. Reports an empty answer, because it would otherwise look
  * like a defect.
  */
-export function summary(event: EventOf<"run.completed">): string[] {
+export function summary(event: EventOf<"run.completed">, { isStored = true } = {}): string[] {
   const { status, text, usage, refused, durationMs, sessionID } = event
   const words = [
     { completed: "done", failed: "failed", limit: "stopped by a limit", interrupted: "interrupted" }[status],
@@ -327,6 +330,6 @@ export function summary(event: EventOf<"run.completed">): string[] {
     ...(status === "completed" && text.trim() === "" ? ["the model ended without an answer"] : []),
     words.join(" · "),
     ...(hint === undefined ? [] : [hint]),
-    asTyped(`continue with: tackle run -s ${sessionID} "…"`),
+    ...(isStored ? [asTyped(`continue with: tackle run -s ${sessionID} "…"`)] : []),
   ]
 }
