@@ -268,7 +268,7 @@ function withinLine(sink: CallSink): CallSink {
 
 type Output = ReturnType<typeof createOutput>
 
-/** A call while it is read. Its events wait until it is held, or released as a stream. */
+/** A call that is being read. Its events wait until it is held, or released as a stream. */
 interface PendingCall {
   sink: CallSink
   hasBegun(): boolean

@@ -9,7 +9,7 @@ export const maxSpillBytes = 1_000_000_000
 
 /**
  * Space in bytes that spill files leave free on their disk: 64 MB, or a quarter of a disk under 256 MB. The database
- * needs it to record the rest of the run: 100 steps with ten results of 50 KB take 50 MB, and the log of SQLite 4 MB.
+ * needs it to record the rest of the run: 100 steps with ten results of 50 KB take 50 MB, and SQLite's log takes 4 MB.
  */
 const reserve = { bytes: 64 * 1024 * 1024, share: 1 / 4 }
 

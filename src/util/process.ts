@@ -233,7 +233,7 @@ function childEnds({ output, errors, input }: Pipes): number[] {
   return [output.write, errors?.write, input?.read].filter((end) => end !== undefined)
 }
 
-/** The output of a program while it is read. */
+/** The output of a program that is being read. */
 interface ProcessOutput {
   /** Resolves when no process holds the output open, or when reading was stopped. */
   readonly closed: Promise<void>

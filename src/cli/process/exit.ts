@@ -33,7 +33,7 @@ export async function untilSettled<T>(work: () => Promise<T>): Promise<T> {
   const onExit = (code: number) => {
     if (code !== exitCode.finished) return
     process.exitCode = exitCode.failed
-    warn("the process was ended before the command was complete.")
+    warn("the process ended before the command was complete.")
   }
   process.once("exit", onExit)
   try {

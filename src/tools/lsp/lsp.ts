@@ -176,7 +176,7 @@ async function runOperation(call: LanguageCall, ctx: Context): Promise<RenderedF
         "workspaceSymbolProvider",
         { query },
       )
-      return show((symbols ?? []).flatMap(symbolFinding), `No symbol of the project matches "${query}".`)
+      return show((symbols ?? []).flatMap(symbolFinding), `No symbol in the project matches "${query}".`)
     }
     case "prepareCallHierarchy":
       return show((await prepare()).flatMap(itemFinding), `No function found. ${here}`)
