@@ -74,7 +74,7 @@ export function defineSession(session: Command): void {
     .description("delete old sessions with all their data")
     .option(
       "--older-than <time>",
-      "delete sessions that were not used for this long, such as 30d, 12h or 6w",
+      "delete sessions that have not been used for this long, such as 30d, 12h or 6w",
       duration,
     )
     .option("--keep <number>", "keep the newest N sessions per project", positive)

@@ -2,7 +2,7 @@ import * as z from "zod"
 import { orAbort, TimeoutError } from "../../util/abort.ts"
 import { errorMessage, TackleError } from "../../util/errors.ts"
 
-/** A search of the web or for code. */
+/** A web search or a code search. */
 export interface SearchRequest {
   /** `code` searches examples and documentation of libraries. */
   kind: "web" | "code"
