@@ -70,7 +70,7 @@ export interface Definitions {
   commands(): Command[]
   /** Reads changed files again. Costs little if no file changed. Does not reject. */
   follow(): Promise<void>
-  /** Calls the listener after every change of the definitions. */
+  /** Calls the listener after every change to the definitions. */
   onChanged(listener: () => void): void
   /** Returns true if `follow` may find a change. Costs so little that every step can call it. */
   changedLately(): boolean

@@ -68,7 +68,7 @@ export async function formatFile(ctx: FormatContext, file: WrittenFile): Promise
   }
 }
 
-/** Records a change of files for undo and makes it by calling `work`. Outside a turn, only calls `work`. */
+/** Records a change to files for undo, and makes the change by calling `work`. Outside a turn, only calls `work`. */
 export function recordChange<T>(
   { changes }: Pick<FormatContext, "changes">,
   change: { before: readonly FileContent[]; after: readonly FileContent[] },

@@ -50,8 +50,8 @@ export type GatewayErrorFields = Pick<GatewayError, "message" | "status" | "labe
 }
 
 /**
- * Converts an error of an upstream request. Keeps the upstream's status, text, code, type and field. The status is 504
- * if the upstream was silent, and 502 if it could not be reached or its answer could not be read.
+ * Converts an error from an upstream request. Keeps the upstream's status, text, code, type and field. The status is
+ * 504 if the upstream was silent, and 502 if it could not be reached or its answer could not be read.
  */
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error

@@ -36,7 +36,7 @@ export interface Limit {
   signal: AbortSignal
 }
 
-/** A change of a file. A move is reported as two changes: deleted, and created or changed. */
+/** A change to a file. A move is reported as two changes: deleted, and created or changed. */
 export type FileChange = "created" | "changed" | "deleted"
 
 /** Values of the change types in the protocol. */

@@ -11,7 +11,7 @@ interface AnswerLimits {
   closingMs: number
 }
 
-/** Default limits. The longest answers of models, one event per token, stay below a quarter of `bodyBytes`. */
+/** Default limits. The longest model answers, one event per token, stay below a quarter of `bodyBytes`. */
 const defaultLimits: AnswerLimits = { bodyBytes: 256 * 2 ** 20, lineBytes: 32 * 2 ** 20, closingMs: 5_000 }
 
 /**

@@ -23,7 +23,7 @@ interface Report {
 }
 
 /**
- * Converts an error of a provider package. The message names the model, the host, the status, and the next step. An
+ * Converts an error from a provider package. The message names the model, the host, the status, and the next step. An
  * unknown error within an answer (`streamed`) is retryable, since the server had accepted the request.
  */
 export function toProviderError(error: unknown, ref: ModelRef, { streamed = false } = {}): ProviderError {
@@ -82,7 +82,7 @@ function findSystemCode(error: unknown): string | undefined {
   return undefined
 }
 
-/** Matches the messages of providers and local servers for a prompt that is too long. */
+/** Matches the messages with which providers and local servers reject a prompt that is too long. */
 const overflow =
   /context[ _]?(length|window|size|limit)|maximum context|too many (input )?tokens|(prompt|input|request|messages?)( is| are|_is)? too (long|large)|exceeds? (the |this )?(available |model'?s? )?(context|maximum (input|number of) tokens)|reduce the length|token (count|limit).{0,20}exceed/i
 

@@ -45,7 +45,7 @@ export function createCallParser(options: {
   tools: readonly SyntheticTool[]
   /** The dialect that the model was asked to use. */
   dialect: DialectName
-  /** Texts that the model has read, such as results of tools. A call that repeats a part of one is a quotation. */
+  /** Texts that the model has read, such as tool results. A call that repeats a part of one is a quotation. */
   quotable?: readonly string[]
 }): CallParser {
   const source = createSource()

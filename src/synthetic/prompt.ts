@@ -106,7 +106,7 @@ function convertAssistant(
   return { ...message, content: others }
 }
 
-/** Returns the texts of all tool results of the history. */
+/** Returns the texts of all tool results in the history. */
 export function resultTexts(prompt: LanguageModelV4Prompt): string[] {
   const parts = prompt.flatMap(({ role, content }) => (role === "tool" ? content : []))
   return parts.flatMap((part) => {

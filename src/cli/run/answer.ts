@@ -24,8 +24,8 @@ export interface AnswerOptions {
 }
 
 /**
- * Answers every request of the engine: according to `--auto`, by asking at the terminal, or by refusing if there is no
- * terminal. Shows one question at a time.
+ * Answers every request from the engine: according to `--auto`, by asking at the terminal, or by refusing if there is
+ * no terminal. Shows one question at a time.
  */
 export function answerRequests(tackle: Tackle, options: AnswerOptions): void {
   const terminal = atTerminal()

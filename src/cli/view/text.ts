@@ -191,7 +191,7 @@ export function createTextView(options: TextViewOptions): View {
     }
   }
 
-  /** Returns whether the event contains text of a model. */
+  /** Returns whether the event contains text from a model. */
   function isText(event: TackleEvent): boolean {
     if (event.type === "part.delta") return event.field === "text"
     return event.type === "part.updated" && event.part.type === "text" && !own.has(event.part.messageID)

@@ -169,8 +169,8 @@ function progressLine({ title, metadata = {} }: ToolStateRunning): string | unde
 const samplingMs = 60 * 60 * 1000
 
 /**
- * Returns a handler that forwards sampling requests of upstream MCP servers to the client's model. Returns undefined if
- * the client does not support sampling.
+ * Returns a handler that forwards sampling requests from upstream MCP servers to the client's model. Returns undefined
+ * if the client does not support sampling.
  */
 function forwardSampling(
   capabilities: ClientCapabilities | undefined,

@@ -76,7 +76,7 @@ function canShowForms(capabilities: ClientCapabilities | undefined): boolean {
 }
 
 /**
- * Returns a function that forwards forms of upstream MCP servers to the client. Returns undefined if forms cannot be
+ * Returns a function that forwards forms from upstream MCP servers to the client. Returns undefined if forms cannot be
  * shown.
  */
 export function forwardForms(forms: Forms, context: ServerContext): AskForm | undefined {

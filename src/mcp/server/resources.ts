@@ -38,7 +38,7 @@ export interface OfferedResources {
 }
 
 /**
- * Answers `resources/…`. Offers files by URI, full outputs of the client's own calls, and resources of upstream MCP
+ * Answers `resources/…`. Offers files by URI, full outputs of the client's own calls, and resources from upstream MCP
  * servers. Each kind requires the tool that reads it.
  */
 export function offerResources(

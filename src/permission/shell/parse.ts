@@ -181,7 +181,7 @@ function isStatement(node: ShellNode): boolean {
 }
 
 /**
- * Returns true for blanks, line ends, and line continuations next to a blank. A continuation alone would join two
+ * Returns true for blanks, line endings, and line continuations next to a blank. A continuation alone would join two
  * words.
  */
 function isBlank(gap: string): boolean {

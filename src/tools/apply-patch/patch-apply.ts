@@ -79,7 +79,7 @@ function placeHunks(file: {
   return placed
 }
 
-/** Orders hunks by location. An insertion comes before a change of the lines at the same location. */
+/** Orders hunks by location. An insertion comes before a change to the lines at the same location. */
 function inOrder(a: Place, b: Place): number {
   return a.start - b.start || a.count - b.count
 }

@@ -400,7 +400,7 @@ function tokensOf(text: string): string[] {
   return text.match(/[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu) ?? []
 }
 
-/** A change of the tokens from `start` to `end`, excluding `end`. */
+/** A change to the tokens from `start` to `end`, excluding `end`. */
 interface Rewording {
   start: number
   end: number

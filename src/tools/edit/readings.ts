@@ -2,8 +2,8 @@
 export type Decoration = "fence" | "line-numbers" | "blank-edges" | "entities" | EscapeForm
 
 /**
- * The characters with an extra level of escapes: all, only quotes, only line ends and tabs, the same outside strings of
- * the code, or only backslashes.
+ * The characters with an extra level of escapes: all, only quotes, only line endings and tabs, the same outside strings
+ * of the code, or only backslashes.
  */
 type EscapeForm =
   | "escapes"
@@ -237,10 +237,10 @@ const isEscaped: Record<EscapeForm, (edit: Escaped) => boolean> = {
   "doubled-backslashes": () => true,
 }
 
-/** A string between quotes, without line ends. An apostrophe within a word is not a quote. */
+/** A string between quotes, without line endings. An apostrophe within a word is not a quote. */
 const stringOfCode = /"(?:\\.|[^"\\\n])*"|(?<!\w)'(?:\\.|[^'\\\n])*'(?!\w)|`(?:\\.|[^`\\\n])*`/g
 
-/** Returns true if no line end of the new text is between quotes. Such a line end would belong to the code. */
+/** Returns true if no line ending of the new text is between quotes. Such a line ending would belong to the code. */
 function keepsQuotes({ oldString, newString }: Texts): boolean {
   const known = new Set(oldString.split("\n"))
   // An apostrophe within a word is not a quote.

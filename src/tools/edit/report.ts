@@ -55,8 +55,8 @@ const removed: Record<Decoration, string> = {
   entities: "it had HTML entities",
   escapes: "it had extra backslash escapes",
   "escaped-quotes": "its quotes were escaped",
-  "escaped-line-ends": "its line ends were escaped",
-  "escaped-line-ends-outside-strings": "its line ends were escaped",
+  "escaped-line-ends": "its line endings were escaped",
+  "escaped-line-ends-outside-strings": "its line endings were escaped",
   "doubled-backslashes": "its backslashes were doubled",
 }
 
