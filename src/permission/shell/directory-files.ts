@@ -1,6 +1,6 @@
 import type { Dirent } from "node:fs"
 import { readdir } from "node:fs/promises"
-import { basename, dirname, join } from "node:path"
+import { basename, dirname, join, relative } from "node:path"
 import { systemCode, TackleError } from "../../util/errors.ts"
 import { isDirectory, readRegularFile } from "../../util/file-system.ts"
 import { isInside, realPath } from "../../util/paths.ts"
@@ -49,7 +49,7 @@ export async function filesNeedingPermission(
   const found: string[] = []
   for (const path of files) {
     if (reading.selects?.(basename(path)) === false) continue
-    if (reading.plainNames && !path.slice(directory.length).split("/").every(isPlainName)) return undefined
+    if (reading.plainNames && !relative(directory, path).split("/").every(isPlainName)) return undefined
     if (reading.needsPermission(path)) found.push(path)
     if (found.length === maxFound) break
   }

@@ -142,12 +142,37 @@ describe("files that xargs reads from a list", () => {
     expect(await actionFor("find . -name '*.md' | xargs cat")).toBe("allow")
   })
 
+  it.each(["x y", "x\ty", "x\ny", "it's", 'x"y', "x\\y", "-x"])(
+    "ask if xargs would not pass on a name as it is: %j",
+    async (name) => {
+      const worktree = project()
+      mkdirSync(join(worktree, "docs/deep"), { recursive: true })
+      writeFileSync(join(worktree, "docs/deep/plain"), "")
+      const actions = async () => {
+        const commands = ["rg --files docs", "cd docs/deep && rg --files", "cd docs/deep && rg --files ."]
+        const checked = commands.map((list) => verdictOf({}, "bash", `${list} | xargs sort`, { worktree }))
+        return (await Promise.all(checked)).map(({ action }) => action)
+      }
+      expect(await actions()).toEqual(["allow", "allow", "allow"])
+      writeFileSync(join(worktree, "docs/deep", name), "")
+      expect(await actions()).toEqual(["ask", "ask", "ask"])
+    },
+  )
+
   it("ask for unknown files even if a rule allows the command", async () => {
     const rules = allow("find *", "cat *", "touch *")
     expect(await actionOf("find odd -name '*.ts' | xargs cat", rules)).toBe("ask")
     expect(await actionOf("touch x; find src -name '*.ts' | xargs cat", rules)).toBe("ask")
     expect(await actionOf("find src -name '*.ts' | xargs cat", rules)).toBe("allow")
   })
+
+  it.each(["find src -name '*.ts' | xargs cat", "for f in src/*.ts; do cat $f; done"])(
+    "ask if an allowed program may create such a file before: %s",
+    async (command) => {
+      expect(await actionOf(command, allow("make *"))).toBe("allow")
+      expect(await actionOf(`make x; ${command}`, allow("make *"))).toBe("ask")
+    },
+  )
 
   it("are denied by a rule for reading", async () => {
     const rules = { read: { "src/b.ts": "deny" } } as const
