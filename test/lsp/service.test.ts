@@ -112,21 +112,17 @@ describe.each(cases)("the real server $name", slow, ({ name, files, a, b, column
     expect(messages(clean?.diagnostics)).toEqual([])
   })
 
-  test("sees changes by others, also in files that were not requested", async () => {
-    const { service, project } = await setup(realServers[name], files)
+  test("sees changes by others, also in files that were not requested, and is restarted after it was killed", async () => {
+    const { service, project, running } = await setup(realServers[name], files)
     await service.diagnose(project.path(a), signal)
     expect(await definition(service, project)).toEqual([{ path: project.path(a), line: 0 }])
     await project.write(a, `\n\n${text[a]}`)
     expect(await definition(service, project)).toEqual([{ path: project.path(a), line: 2 }])
-  })
 
-  test("is restarted after it was killed", async () => {
-    const { service, project, running } = await setup(realServers[name], files)
-    await definition(service, project)
     const before = running()
     expect(before.length).toBeGreaterThan(0)
     for (const pid of before) process.kill(pid, "SIGKILL")
-    expect(await definition(service, project)).toEqual([{ path: project.path(a), line: 0 }])
+    expect(await definition(service, project)).toEqual([{ path: project.path(a), line: 2 }])
     expect(running()).not.toEqual(before)
   })
 })

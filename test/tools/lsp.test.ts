@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from "vitest"
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
 import { createTackle } from "../../src/engine/create-tackle.ts"
 import type { TackleOptions } from "../../src/engine/options.ts"
 import type { Tackle } from "../../src/engine/tackle.ts"
@@ -11,15 +11,24 @@ import { realServers, scriptedServer } from "../lsp/servers.ts"
 /** Real servers take seconds to start, longer under load. */
 const patience = { timeout: 120_000 }
 
-const open: { tackle: Tackle; project: TemporaryProject; running(): number[] }[] = []
+interface Opened {
+  tackle: Tackle
+  project: TemporaryProject
+  running(): number[]
+}
+
+/** Closed after each test. */
+const open: Opened[] = []
 
 afterEach(async () => {
-  for (const { tackle, project, running } of open.splice(0)) {
-    await tackle.close()
-    expect(running()).toEqual([])
-    await project.remove()
-  }
+  for (const opened of open.splice(0)) await close(opened)
 })
+
+async function close({ tackle, project, running }: Opened): Promise<void> {
+  await tackle.close()
+  expect(running()).toEqual([])
+  await project.remove()
+}
 
 async function setup(files: Record<string, string>, options: Partial<TackleOptions>) {
   const project = await temporaryProject(files)
@@ -78,8 +87,17 @@ const python = {
 }
 
 describe.each(["typescript", "native"] as const)("operations with the server %s", patience, (name) => {
+  let shared: Awaited<ReturnType<typeof setup>>
+
+  // A server takes seconds to start, so the tests share one.
+  beforeAll(async () => {
+    shared = await setup(typescript, { lsp: realServers[name] })
+    open.splice(open.indexOf(shared), 1)
+  })
+  afterAll(() => close(shared))
+
   test("find definitions, references and types", async () => {
-    const { ask } = await setup(typescript, { lsp: realServers[name] })
+    const { ask } = shared
     expect(await ask("goToDefinition", "main.ts", 3, 10)).toBe(
       "shapes.ts:10:17 export function square(n: number): number {",
     )
@@ -97,7 +115,7 @@ describe.each(["typescript", "native"] as const)("operations with the server %s"
   })
 
   test("find callers and callees", async () => {
-    const { ask } = await setup(typescript, { lsp: realServers[name] })
+    const { ask } = shared
     expect(await ask("prepareCallHierarchy", "main.ts", 3, 10)).toBe("shapes.ts:10:17 function square")
     expect((await ask("incomingCalls", "shapes.ts", 10, 17)).split("\n")).toEqual([
       "main.ts:3:10 in function total",
@@ -111,7 +129,8 @@ describe.each(["typescript", "native"] as const)("operations with the server %s"
   })
 
   test("list symbols and diagnostics", async () => {
-    const { ask, call, project } = await setup(typescript, { lsp: realServers[name] })
+    const { ask, call, project } = shared
+    await project.write("main.ts", main)
     expect((await ask("documentSymbol", "shapes.ts")).split("\n")).toEqual([
       "shapes.ts:1:18 interface Shape",
       "  shapes.ts:2:3 method area",

@@ -1,8 +1,10 @@
 import { execFileSync } from "node:child_process"
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { describe, expect, it } from "vitest"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { PermissionConfig } from "../../../src/permission/rules.ts"
+import { realPath } from "../../../src/util/paths.ts"
 import { temporaryDirectory, verdictOf } from "../support.ts"
 
 const rules: PermissionConfig = {
@@ -11,8 +13,7 @@ const rules: PermissionConfig = {
   external_directory: "allow",
 }
 
-function createWorktree(): string {
-  const worktree = temporaryDirectory()
+function createWorktree(worktree = temporaryDirectory()): string {
   mkdirSync(join(worktree, "src/v3"), { recursive: true })
   for (const file of ["a.ts", "src/b.ts", "src/v3/c.ts"]) writeFileSync(join(worktree, file), "x\n")
   symlinkSync("src/v3", join(worktree, "link"))
@@ -23,7 +24,14 @@ function createWorktree(): string {
   return worktree
 }
 
-const verdict = async (command: string, worktree = createWorktree()) =>
+/** A verdict changes no file, so the cases share one worktree. */
+let shared = ""
+beforeAll(() => {
+  shared = createWorktree(realPath(mkdtempSync(join(tmpdir(), "tackle-written-"))))
+})
+afterAll(() => rmSync(shared, { recursive: true, force: true }))
+
+const verdict = async (command: string, worktree = shared) =>
   (await verdictOf(rules, "bash", command, { worktree })).action
 
 describe("a denied path", () => {
@@ -214,8 +222,7 @@ describe("a denied path", () => {
     ["cp a.ts src/b.ts", "allow"],
   ])("with a deny of everything but src/b.ts, the verdict on %s is %s", async (command, expected) => {
     const permission: PermissionConfig = { ...rules, edit: { "*": "deny", "src/b.ts": "allow" } }
-    const worktree = createWorktree()
-    expect((await verdictOf(permission, "bash", command, { worktree })).action).toBe(expected)
+    expect((await verdictOf(permission, "bash", command, { worktree: shared })).action).toBe(expected)
   })
 
   it("asks before git changes files of an unknown repository", async () => {
