@@ -24,8 +24,7 @@ const maxParallel = 16
  */
 export async function runCalls(calls: readonly Call[], step: Step): Promise<CallOutcome[]> {
   const { turn } = step
-  // All earlier calls have ended. Their results may be long, and after pruning this is the only reference to them.
-  if (!step.nested) for (const old of turn.past.slice(0, -rememberedResults)) old.result = undefined
+  if (!step.nested) forgetOldCalls(turn.past)
 
   const prepared: (PreparedCall | InvalidCall)[] = []
   for (const call of calls) prepared.push(await prepareCall(call, step))
@@ -49,6 +48,15 @@ export async function runCalls(calls: readonly Call[], step: Step): Promise<Call
     outcomes.push(runAfter(before, () => inSlot(run)))
   })
   return allEnded(outcomes)
+}
+
+/** Maximum number of earlier calls that the loop detector sees at the start of a step. */
+const rememberedCalls = 50
+
+/** Removes what the loop detector does not need. Inputs and results may be long. All these calls have ended. */
+function forgetOldCalls(past: PastCall[]): void {
+  past.splice(0, past.length - rememberedCalls)
+  for (const old of past.slice(0, -rememberedResults)) old.result = undefined
 }
 
 /** Returns a function that runs at most `count` functions at the same time, in the order of the requests. */

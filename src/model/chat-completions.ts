@@ -55,34 +55,40 @@ function defined(body: Record<string, unknown>): Record<string, unknown> {
 }
 
 /**
- * Caches the JSON of each message in chat completions requests. Every request carries the whole history. With the
- * cache, the provider package converts each message only once. An entry lives as long as its message object.
+ * Caches the JSON of the messages in chat completions requests. Every request carries the whole history. With the cache,
+ * the provider package converts each message once, and the JSON of a conversation is stored once, in one block of memory
+ * that all its requests share. A conversation is identified by its first message that is not a system prompt. Its JSON
+ * lives as long as this message object. A request reuses the JSON of the same message objects in the same order.
  *
  * Malformed arguments of a call are sent as the model wrote them. If a server refuses the request, they are sent as an
  * object, now and in later requests.
  *
- * `model` passes only uncached messages to the package, `transformRequestBody` caches the conversions, and `fetch`
- * sends the whole body, as text or, with `asBytes`, as a `Uint8Array`. Use all three together. The package must convert
- * each message independently into one message, and a tool message into one message per result.
+ * `model` passes only new messages to the package, `transformRequestBody` caches the conversions, and `fetch` sends the
+ * whole body, as text or, with `inPieces`, as an array of `Uint8Array`. The pieces are valid until the answer begins.
+ * Use all three together. The package must convert each message independently into one message, and a tool message into
+ * one message per result.
  */
 interface ChatBodyCache {
   model(inner: LanguageModelV4): LanguageModelV4
   transformRequestBody(body: Body): Body
-  fetch(inner: typeof fetch, options?: { asBytes?: boolean }): typeof fetch
+  fetch(inner: typeof fetch, options?: { inPieces?: boolean }): typeof fetch
 }
 
 type Body = Record<string, unknown>
 
 interface PendingRequest {
-  prompt: readonly LanguageModelV4Message[]
-  uncached: readonly LanguageModelV4Message[]
-  body?: Buffer<ArrayBuffer>
+  system: readonly LanguageModelV4Message[]
+  /** Messages after those that the conversation contains. */
+  added: readonly LanguageModelV4Message[]
+  conversation: EncodedConversation
+  body?: Uint8Array[]
 }
 
 /** Creates a cache for the models of one server. */
 export function createChatBodyCache(): ChatBodyCache {
-  // Bytes, because encoding the text of the whole history at each step takes several times as long as copying it.
-  const cached = new WeakMap<LanguageModelV4Message, Buffer>()
+  let conversations = new WeakMap<LanguageModelV4Message, EncodedConversation>()
+  /** Conversations of the pending requests. Their bytes must not change. */
+  const busy = new Set<EncodedConversation>()
   const pending = new Map<string, PendingRequest>()
   /** True after the server refused malformed arguments. */
   let refused = false
@@ -94,12 +100,11 @@ export function createChatBodyCache(): ChatBodyCache {
     try {
       return await send(call, inner)
     } catch (error) {
-      const malformed = call.prompt.filter((message) =>
-        textInputs(message).some((input) => input !== undefined),
-      )
-      if (refused || malformed.length === 0 || !isRefusal(error)) throw error
+      const isMalformed = (message: LanguageModelV4Message) =>
+        textInputs(message).some((input) => input !== undefined)
+      if (refused || !isRefusal(error) || !call.prompt.some(isMalformed)) throw error
       refused = true
-      for (const message of malformed) cached.delete(message)
+      conversations = new WeakMap()
       return await send(call, inner)
     }
   }
@@ -109,15 +114,30 @@ export function createChatBodyCache(): ChatBodyCache {
     inner: (call: LanguageModelV4CallOptions) => PromiseLike<T>,
   ): Promise<T> {
     const { prompt } = call
-    const uncached = [...new Set(prompt.filter((message) => !cached.has(message)))]
+    const found = prompt.findIndex(({ role }) => role !== "system")
+    const begin = found < 0 ? prompt.length : found
+    const conversation = conversationOf(prompt[begin])
+    const system = prompt.slice(0, begin)
+    const added = prompt.slice(begin + conversation.keepCommon(prompt, begin))
     const id = newId("call")
-    pending.set(id, { prompt, uncached })
+    pending.set(id, { system, added, conversation })
+    busy.add(conversation)
     try {
       // The package passes the id through as the first message.
-      return await inner({ ...call, prompt: [{ role: "system", content: id }, ...uncached] })
+      return await inner({ ...call, prompt: [{ role: "system", content: id }, ...system, ...added] })
     } finally {
       pending.delete(id)
+      busy.delete(conversation)
     }
+  }
+
+  /** Returns the conversation with this first message. Concurrent requests of one conversation share nothing. */
+  function conversationOf(first: LanguageModelV4Message | undefined): EncodedConversation {
+    const known = first && conversations.get(first)
+    if (known && !busy.has(known)) return known
+    const created = createEncodedConversation()
+    if (first && !known) conversations.set(first, created)
+    return created
   }
 
   return {
@@ -136,40 +156,71 @@ export function createChatBodyCache(): ChatBodyCache {
       const id = String(first?.content)
       const request = pending.get(id)
       if (request === undefined) throw new Error("The request was not made by a model of this cache.")
-      for (const message of request.uncached) {
-        const texts = converted
-          .splice(0, convertedCount(message))
-          .map((value) => JSON.stringify(withTextInputs(value, message, refused)))
-        cached.set(message, lastingBytes(texts.map((text) => `,${text}`).join("")))
+      const { system, added, conversation } = request
+      let index = 0
+      const encode = (message: LanguageModelV4Message): string => {
+        const own = converted.slice(index, index + convertedCount(message))
+        index += own.length
+        return own.map((value) => `,${JSON.stringify(withTextInputs(value, message, refused))}`).join("")
       }
+      const prompts = system.map(encode).join("")
+      for (const message of added) conversation.append(message, encode(message))
       const settings = JSON.stringify({ ...body, messages: undefined })
-      const messages = request.prompt.flatMap((message) => cached.get(message) ?? [])
-      const [begin, end] = [Buffer.from(`${settings.slice(0, -1)},"messages":[`), Buffer.from("]}")]
-      request.body = Buffer.concat([begin, ...withoutFirstComma(messages), end])
-      return { pendingRequest: id }
+      const begin = Buffer.from(`${settings.slice(0, -1)},"messages":[${prompts.slice(1)}`)
+      // Every message has a comma before it.
+      const rest = prompts === "" ? conversation.bytes().subarray(1) : conversation.bytes()
+      request.body = [begin, rest, Buffer.from("]}")]
+      return { pendingRequest: id, stream: body.stream }
     },
     fetch:
-      (inner, { asBytes = false } = {}) =>
+      (inner, { inPieces = false } = {}) =>
       (input, init) => {
         const given = typeof init?.body === "string" ? parseJson(init.body) : undefined
         const id = given?.ok && isRecord(given.value) ? String(given.value.pendingRequest) : ""
-        const bytes = pending.get(id)?.body
-        return inner(input, { ...init, body: (asBytes ? bytes : bytes?.toString()) ?? init?.body })
+        const body = pending.get(id)?.body
+        if (body === undefined) return inner(input, init)
+        return inner(input, { ...init, body: inPieces ? body : Buffer.concat(body).toString() })
       },
   }
 }
 
-/** Returns the bytes of the text. `Buffer.from` would keep the whole block of Node's pool in memory. */
-function lastingBytes(text: string): Buffer {
-  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text))
-  bytes.write(text)
-  return bytes
+/** The JSON of the messages of one conversation, in one block of memory. */
+interface EncodedConversation {
+  /** Keeps the first messages that equal those of the prompt from `begin`. Returns their number. */
+  keepCommon(prompt: readonly LanguageModelV4Message[], begin: number): number
+  append(message: LanguageModelV4Message, json: string): void
+  /** Returns all messages. Valid until the next call of `keepCommon`. */
+  bytes(): Uint8Array
 }
 
-/** Removes the comma before the first message. A tool message without results is empty. */
-function withoutFirstComma(messages: readonly Buffer[]): Buffer[] {
-  const filled = messages.filter(({ length }) => length > 0)
-  return filled.map((message, index) => (index === 0 ? message.subarray(1) : message))
+function createEncodedConversation(): EncodedConversation {
+  const messages: LanguageModelV4Message[] = []
+  /** Position after each message. */
+  const ends: number[] = []
+  let block = Buffer.alloc(0)
+  const size = () => ends.at(-1) ?? 0
+
+  return {
+    keepCommon(prompt, begin) {
+      const different = messages.findIndex((message, index) => message !== prompt[begin + index])
+      if (different >= 0) messages.length = different
+      ends.length = messages.length
+      return messages.length
+    },
+    append(message, json) {
+      const end = size() + Buffer.byteLength(json)
+      if (end > block.length) {
+        // `allocUnsafeSlow` does not keep a block of Node's pool in memory.
+        const larger = Buffer.allocUnsafeSlow(Math.ceil(end * 1.25))
+        block.copy(larger, 0, 0, size())
+        block = larger
+      }
+      block.write(json, size())
+      messages.push(message)
+      ends.push(end)
+    },
+    bytes: () => block.subarray(0, size()),
+  }
 }
 
 /** Returns the malformed arguments of each call in a message, and undefined for other arguments. */
@@ -222,9 +273,8 @@ export function alwaysStreamed(ask: typeof fetch): typeof fetch {
 }
 
 function asksForStream(init: RequestInit | undefined): boolean {
-  const body = init?.body instanceof Uint8Array ? Buffer.from(init.body).toString() : init?.body
-  if (typeof body !== "string") return false
-  const { value } = { value: undefined, ...parseJson(body) }
+  if (typeof init?.body !== "string") return false
+  const { value } = { value: undefined, ...parseJson(init.body) }
   return isRecord(value) && value.stream === true
 }
 

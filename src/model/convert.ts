@@ -32,31 +32,37 @@ export function toPrompt(input: PromptInput): LanguageModelV4Prompt {
   return createPromptBuilder()(input)
 }
 
-/** Creates a {@link toPrompt} function for one session. The function caches messages that can no longer change. */
+/**
+ * Creates a {@link toPrompt} function for one session. The function caches messages that can no longer change. It returns
+ * the same message objects for the same entries and system prompts, because request bodies are cached by message object.
+ */
 export function createPromptBuilder(): (input: PromptInput) => LanguageModelV4Prompt {
-  const kept = new Map<string, Kept>()
+  /** Settled messages by their position in the history. */
+  let kept: (Kept | undefined)[] = []
   let keptFor: string | undefined
   let keptSystem: readonly LanguageModelV4Message[] = []
 
   return ({ system, messages, model }) => {
     const wanted = `${modelName(model.ref)} ${model.family} ${model.attachment}`
-    if (wanted !== keptFor) kept.clear()
+    if (wanted !== keptFor) kept = []
     keptFor = wanted
 
-    // Reuse the same objects for the same text: request bodies are cached per message object.
     keptSystem = system.filter((text) => text !== "").map((text) => systemMessage(text, keptSystem))
     const prompt: LanguageModelV4Prompt = [...keptSystem]
-    for (const entry of messages) {
-      const { message, parts } = entry
-      let current = kept.get(message.id)
-      if (current?.lastPartID !== parts.at(-1)?.id || current?.partCount !== parts.length) {
+    kept.length = messages.length
+    messages.forEach((entry, index) => {
+      const { parts } = entry
+      let current = kept[index]
+      if (
+        current?.entry !== entry ||
+        current.partCount !== parts.length ||
+        current.lastPartID !== parts.at(-1)?.id
+      ) {
         current = convert(entry, model)
-        if (isSettled(entry)) kept.set(message.id, current)
+        kept[index] = isSettled(entry) ? current : undefined
       }
-      prompt.push(...current.converted)
-    }
-    // Forget messages that the history no longer contains, for example after compaction.
-    if (kept.size > 2 * messages.length) for (const id of idsWithout(kept, messages)) kept.delete(id)
+      for (const message of current.converted) prompt.push(message)
+    })
     const { afterResults, cacheMark } = quirksOf(model)
     return markForCache(fillGaps(prompt, afterResults), cacheMark)
   }
@@ -67,23 +73,21 @@ function systemMessage(text: string, known: readonly LanguageModelV4Message[]): 
   return known.find((message) => message.content === content) ?? { role: "system", content }
 }
 
+const gaps = new Map<string, LanguageModelV4Message>()
+
 /** Inserts an assistant message with the text between tool results and a user message. */
 function fillGaps(prompt: LanguageModelV4Prompt, text: string | undefined): LanguageModelV4Prompt {
   if (text === undefined) return prompt
+  const gap = gaps.get(text) ?? { role: "assistant", content: [{ type: "text", text }] }
+  gaps.set(text, gap)
   return prompt.flatMap((message, index) =>
-    message.role === "user" && prompt[index - 1]?.role === "tool"
-      ? [{ role: "assistant", content: [{ type: "text", text }] }, message]
-      : [message],
+    message.role === "user" && prompt[index - 1]?.role === "tool" ? [gap, message] : [message],
   )
-}
-
-function idsWithout(kept: ReadonlyMap<string, Kept>, messages: readonly MessageWithParts[]): string[] {
-  const present = new Set(messages.map(({ message }) => message.id))
-  return [...kept.keys()].filter((id) => !present.has(id))
 }
 
 /** A converted message, with the values that reveal added or removed parts. */
 interface Kept {
+  entry: MessageWithParts
   converted: readonly LanguageModelV4Message[]
   partCount: number
   lastPartID: string | undefined
@@ -92,7 +96,7 @@ interface Kept {
 function convert(entry: MessageWithParts, model: ModelInfo): Kept {
   const { message, parts } = entry
   const converted = message.role === "user" ? convertUser(entry, model) : convertAssistant(entry, model)
-  return { converted, partCount: parts.length, lastPartID: parts.at(-1)?.id }
+  return { entry, converted, partCount: parts.length, lastPartID: parts.at(-1)?.id }
 }
 
 /** Returns true if the message can no longer change. */

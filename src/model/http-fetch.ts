@@ -4,11 +4,11 @@ import { text } from "node:stream/consumers"
 import { systemCode } from "../util/errors.ts"
 
 /**
- * Implements `fetch` over `node:http` for requests from provider packages, whose body is text or bytes and whose
- * headers are a record. Starts and runs faster than the global `fetch`: see `docs/decisions/020-own-http-client.md`.
- * Uses the proxies and certificates of the process and keeps connections alive. Passes other requests and redirects to
- * the global `fetch`. Rejects with `TypeError` ("fetch failed") and a cause if no answer arrives, or with the reason of
- * the aborted signal.
+ * Implements `fetch` over `node:http` for requests from provider packages, whose body is text or an array of
+ * `Uint8Array` and whose headers are a record. Starts and runs faster than the global `fetch`: see
+ * `docs/decisions/020-own-http-client.md`. Uses the proxies and certificates of the process and keeps connections alive.
+ * Passes other requests and redirects to the global `fetch`. Rejects with `TypeError` ("fetch failed") and a cause if no
+ * answer arrives, or with the reason of the aborted signal.
  */
 export const httpFetch: typeof fetch = async (input, init = {}) => {
   const request = plainRequest(input, init)
@@ -18,7 +18,9 @@ export const httpFetch: typeof fetch = async (input, init = {}) => {
   const status = response.statusCode ?? 0
   if (status >= 300 && status < 400 && response.headers.location !== undefined) {
     response.destroy()
-    return await fetch(input, init)
+    // An array would become a stream, which cannot be sent again.
+    const body = Array.isArray(init.body) ? Buffer.concat(init.body) : init.body
+    return await fetch(input, { ...init, body })
   }
   return asResponse(request, response, await decoded(response))
 }
@@ -27,7 +29,9 @@ interface PlainRequest {
   url: string
   method: string
   headers: Record<string, string>
-  body: Uint8Array
+  body: readonly Uint8Array[]
+  /** Size of the body in bytes. */
+  length: number
   signal: AbortSignal | undefined
 }
 
@@ -35,21 +39,23 @@ interface PlainRequest {
 function plainRequest(input: string | URL | Request, init: RequestInit): PlainRequest | undefined {
   const { method = "GET", body = "", headers = {}, signal } = init
   if (typeof input !== "string" && !(input instanceof URL)) return undefined
-  if (
-    !(typeof body === "string" || body instanceof Uint8Array) ||
-    Array.isArray(headers) ||
-    Symbol.iterator in headers
-  )
-    return undefined
+  if (typeof body !== "string" && !isPieces(body)) return undefined
+  if (Array.isArray(headers) || Symbol.iterator in headers) return undefined
   const url = String(input)
   if (!/^https?:/.test(url)) return undefined
+  const pieces = typeof body === "string" ? [Buffer.from(body)] : body
   return {
     url,
     method,
     headers: headers as Record<string, string>,
-    body: typeof body === "string" ? Buffer.from(body) : body,
+    body: pieces,
+    length: pieces.reduce((sum, { length }) => sum + length, 0),
     signal: signal ?? undefined,
   }
+}
+
+function isPieces(body: unknown): body is Uint8Array[] {
+  return Array.isArray(body) && body.every((piece) => piece instanceof Uint8Array)
 }
 
 /** Sends the request. Repeats it once if the server closes a reused connection while the request is sent. */
@@ -65,7 +71,9 @@ async function send(request: PlainRequest): Promise<IncomingMessage> {
           reused = outgoing.reusedSocket
           reject(error)
         })
-        outgoing.end(request.body)
+        outgoing.cork()
+        for (const piece of request.body) if (piece.length > 0) outgoing.write(piece)
+        outgoing.end()
       })
     } catch (error) {
       request.signal?.throwIfAborted()
@@ -75,10 +83,10 @@ async function send(request: PlainRequest): Promise<IncomingMessage> {
   }
 }
 
-function requestOptions({ method, headers, body, signal }: PlainRequest): RequestOptions {
+function requestOptions({ method, headers, length, signal }: PlainRequest): RequestOptions {
   return {
     method,
-    headers: body.length === 0 ? headers : { ...headers, "content-length": body.length },
+    headers: length === 0 ? headers : { ...headers, "content-length": length },
     signal,
   }
 }

@@ -72,7 +72,7 @@ export async function openModel(
     {
       importPackage: dependencies.importPackage ?? ((name) => import(name)),
       // Code of plugins and applications may read the body as text.
-      asBytes: replaced === undefined && dependencies.aroundFetch === undefined,
+      inPieces: replaced === undefined && dependencies.aroundFetch === undefined,
     },
   )
   const model = own(config.models ?? {}, modelID)
@@ -146,13 +146,13 @@ type ModelFactory = (modelID: string) => LanguageModelV4
 
 /**
  * Returns the model factory of a package. Literal names let the bundler load shipped packages on first use. Other
- * packages are loaded through `importPackage`. `asBytes` is true if `fetch` accepts bytes as body. Throws `UsageError`
+ * packages are loaded through `importPackage`. `inPieces` is true if `fetch` accepts bytes as body. Throws `UsageError`
  * if a package is missing or implements another version of the provider interface.
  */
 async function openPackage(
   { npm, api }: { npm: string; api: ProviderConfig["api"] },
   settings: ProviderSettings,
-  { importPackage, asBytes }: { importPackage(name: string): Promise<unknown>; asBytes: boolean },
+  { importPackage, inPieces }: { importPackage(name: string): Promise<unknown>; inPieces: boolean },
 ): Promise<ModelFactory> {
   if (api !== undefined && npm !== openaiPackage)
     throw packageError(
@@ -169,7 +169,7 @@ async function openPackage(
         includeUsage: true,
         ...known(settings),
         transformRequestBody: (body) => cache.transformRequestBody(marksIntoTexts(body)),
-        fetch: cache.fetch(alwaysStreamed(settings.fetch ?? fetch), { asBytes }),
+        fetch: alwaysStreamed(cache.fetch(settings.fetch ?? fetch, { inPieces })),
         baseURL,
       })
       return (modelID) => cache.model(create(modelID))

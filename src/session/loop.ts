@@ -43,19 +43,22 @@ export async function runLoop(first: SessionAgent, prompt: UserMessage): Promise
   const result = (status: RunStatus, error?: MessageError): LoopResult => ({ status, turn, messages, error })
   let active = first
   let user = prompt
+  /** Usage of the steps so far. */
+  let spent = sumUsage([])
+  /** Ids of the calls before the current step. */
+  let used: Set<string> | undefined
 
   for (let number = 1; number <= budget.maxSteps; number += 1) {
     await contextLimit.beforeStep()
-    const usage = addUsage([sumUsage(messages), spending.elsewhere()])
+    const usage = addUsage([spent, spending.elsewhere()])
     shared?.used(usage)
     const limit = limitReached(budget, number, usage) ?? shared?.limit()
     const isLast = limit !== undefined
-    let used: ReadonlySet<string> | undefined
     const processor = startStep(newMessage(active, user), {
       recorder: run.conversation.recorder,
       model: run.model.info,
       isUsed: (id) => {
-        used ??= callIDs(history)
+        used ??= new Set(callIDs(history))
         return used.has(id)
       },
       completeText: engine.plugins?.has("text.complete")
@@ -65,6 +68,8 @@ export async function runLoop(first: SessionAgent, prompt: UserMessage): Promise
     messages.push(processor.message)
 
     const failure = await streamWithRetries(processor, { active, user, isLast })
+    spent = addUsage([spent, sumUsage([processor.message])])
+    for (const id of callIDs([processor])) used?.add(id)
     history.push({ message: processor.message, parts: processor.parts })
     if (failure) {
       await processor.end(failure)
@@ -102,11 +107,9 @@ export async function runLoop(first: SessionAgent, prompt: UserMessage): Promise
   return result("limit", stepsMessage(budget.maxSteps))
 }
 
-/** Returns the ids of all calls in the history. */
-function callIDs(history: readonly MessageWithParts[]): Set<string> {
-  const ids = new Set<string>()
-  for (const { parts } of history) for (const part of parts) if (part.type === "tool") ids.add(part.callID)
-  return ids
+/** Returns the ids of all calls in messages. */
+function callIDs(messages: readonly Pick<MessageWithParts, "parts">[]): string[] {
+  return messages.flatMap(({ parts }) => parts.flatMap((part) => (part.type === "tool" ? [part.callID] : [])))
 }
 
 const abortedMessage: MessageError = { name: "aborted", message: "The run was interrupted." }

@@ -61,7 +61,7 @@ const settings: fc.Arbitrary<Partial<LanguageModelV4CallOptions>> = fc.record(
 function listener() {
   const bodies: string[] = []
   const listen = (async (_, init) => {
-    bodies.push(init?.body instanceof Uint8Array ? Buffer.from(init.body).toString() : String(init?.body))
+    bodies.push(Array.isArray(init?.body) ? Buffer.concat(init.body).toString() : String(init?.body))
     return new Response("data: [DONE]\n\n", { headers: { "content-type": "text/event-stream" } })
   }) satisfies typeof fetch
   return { bodies, listen }
@@ -74,11 +74,25 @@ function plainModel() {
   return { bodies, model: createOpenAICompatible({ ...server, fetch: listen })("m") }
 }
 
-function cachingModel(options?: { asBytes: boolean }) {
+function cachingModel(options?: { inPieces: boolean }) {
   const { bodies, listen } = listener()
-  const { model, transformRequestBody, fetch } = createChatBodyCache()
-  const create = createOpenAICompatible({ ...server, transformRequestBody, fetch: fetch(listen, options) })
-  return { bodies, model: model(create("m")) }
+  /** Number of messages that each request gave to the package, without the message that carries the id. */
+  const given: number[] = []
+  /** Blocks of memory of the bodies that were sent in pieces. */
+  const blocks = new Set<ArrayBufferLike>()
+  const cache = createChatBodyCache()
+  const create = createOpenAICompatible({
+    ...server,
+    transformRequestBody(body) {
+      given.push(body.messages.length - 1)
+      return cache.transformRequestBody(body)
+    },
+    fetch: cache.fetch((input, init) => {
+      if (Array.isArray(init?.body)) blocks.add(init.body[1].buffer)
+      return listen(input, init)
+    }, options),
+  })
+  return { bodies, given, blocks, model: cache.model(create("m")) }
 }
 
 async function ask(model: LanguageModelV4, options: LanguageModelV4CallOptions): Promise<void> {
@@ -108,19 +122,18 @@ test("sends the body that the package alone would send, with new and repeated me
   )
 })
 
-test("sends the same body as text and as bytes", async () => {
+test("sends the same body as text and in pieces", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(message, { maxLength: 6 }), settings, async (prompt, some) => {
-      const [asText, asBytes] = [cachingModel(), cachingModel({ asBytes: true })]
-      for (const { model } of [asText, asBytes, asBytes]) await ask(model, { ...some, prompt })
+      const [asText, inPieces] = [cachingModel(), cachingModel({ inPieces: true })]
+      for (const { model } of [asText, inPieces, inPieces]) await ask(model, { ...some, prompt })
       const [body] = asText.bodies
-      expect(asBytes.bodies).toEqual([body, body])
+      expect(inPieces.bodies).toEqual([body, body])
     }),
   )
 })
 
 test("keeps the messages of concurrent requests apart", async () => {
-  const said = (text: string): LanguageModelV4Message => ({ role: "user", content: [{ type: "text", text }] })
   const shared = said("shared")
   const { bodies, model } = cachingModel()
   const prompts = ["a", "b", "c"].map((name) => [shared, said(name)])
@@ -135,23 +148,37 @@ test("keeps the messages of concurrent requests apart", async () => {
   ])
 })
 
-test("passes each message to the package once", async () => {
-  const given: number[] = []
-  const cache = createChatBodyCache()
-  const { listen } = listener()
-  const create = createOpenAICompatible({
-    ...server,
-    transformRequestBody(body) {
-      given.push(JSON.stringify(body.messages).split("said").length - 1)
-      return cache.transformRequestBody(body)
-    },
-    fetch: cache.fetch(listen),
-  })
-  const model = cache.model(create("m"))
-  const messages = ["one", "two"].map(
-    (name): LanguageModelV4Message => ({ role: "user", content: [{ type: "text", text: `said ${name}` }] }),
-  )
-  await ask(model, { prompt: messages.slice(0, 1) })
-  await ask(model, { prompt: messages })
-  expect(given).toEqual([1, 1])
+test("passes each message to the package once, also when the system prompt changes", async () => {
+  const { bodies, given, model } = cachingModel()
+  const messages = ["one", "two", "three"].map(said)
+  for (const count of [1, 2, 3, 3])
+    await ask(model, { prompt: [{ role: "system", content: `${count}` }, ...messages.slice(0, count)] })
+  expect(given).toEqual([2, 2, 2, 1])
+  expect(bodies.map((body) => JSON.parse(body).messages[0].content)).toEqual(["1", "2", "3", "3"])
 })
+
+test("passes only the last messages to the package again when they carry cache marks", async () => {
+  const { given, model } = cachingModel()
+  const messages = Array.from({ length: 20 }, (_, index) => said(`${index}`))
+  for (let count = 2; count <= messages.length; count += 2) {
+    const marked = messages.slice(count - 2, count).map((message) => ({ ...message }))
+    await ask(model, { prompt: [...messages.slice(0, count - 2), ...marked] })
+  }
+  expect(given).toEqual([2, 4, ...Array(8).fill(4)])
+})
+
+test("sends a growing conversation from few blocks of memory", async () => {
+  const { blocks, bodies, model } = cachingModel({ inPieces: true })
+  const prompt: LanguageModelV4Message[] = []
+  for (let step = 0; step < 300; step += 1) {
+    prompt.push(said(`step ${step}`))
+    await ask(model, { prompt })
+  }
+  expect(JSON.parse(bodies.at(-1) ?? "").messages).toHaveLength(300)
+  const bytes = [...blocks].reduce((sum, { byteLength }) => sum + byteLength, 0)
+  expect(bytes).toBeLessThan(8 * (bodies.at(-1)?.length ?? 0))
+})
+
+function said(text: string): LanguageModelV4Message {
+  return { role: "user", content: [{ type: "text", text }] }
+}

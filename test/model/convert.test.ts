@@ -273,6 +273,19 @@ describe("prompt builder", () => {
     expect(after[2]).toMatchObject({ content: [{ output: { value: "done" } }] })
   })
 
+  test("returns the same messages for a longer history, also where a server needs a message between", () => {
+    const build = createPromptBuilder()
+    const mistral = { ...model, ref: { ...model.ref, modelID: "mistral-large" } }
+    const messages = [user("a"), assistant(call("t", "c", completed({}, "r"))), user("b")]
+    const before = build({ system: ["s"], messages, model: mistral })
+    messages.push(assistant("d"))
+    const after = build({ system: ["s"], messages, model: mistral })
+    expect(after.map(({ role }) => role)).toEqual([
+      ...["system", "user", "assistant", "tool", "assistant", "user", "assistant"],
+    ])
+    for (const [index, message] of before.entries()) expect(after[index]).toBe(message)
+  })
+
   test("matches a fresh conversion after messages were added, removed and changed", () => {
     const build = createPromptBuilder()
     const messages = [user("a"), assistant("b", call("t", "c", completed({}, "r"))), user("d")]

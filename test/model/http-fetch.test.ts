@@ -53,15 +53,6 @@ describe.each([
     expect(await response.text()).toBe('POST application/json {"text":"→ ü 🎣"}')
   })
 
-  test("sends bytes unchanged", async () => {
-    const { url } = await serve((request, response, body) =>
-      response.end(`${request.headers["content-length"]} ${body}`),
-    )
-    const bytes = new Uint8Array(Buffer.from('{"text":"→ ü 🎣"}'))
-    const response = await ask(url, { ...post(""), body: bytes })
-    expect(await response.text()).toBe(`${bytes.length} {"text":"→ ü 🎣"}`)
-  })
-
   test("reads JSON, also of an error status", async () => {
     const { url } = await serve((_request, response) =>
       response.writeHead(429, { "retry-after": "3" }).end('{"error":{"message":"slow down"}}'),
@@ -178,6 +169,18 @@ test("reuses a connection and replaces a stale one", async () => {
   closeNow?.()
   expect(await (await httpFetch(url, post("{}"))).text()).toBe("ok")
   expect(connections()).toBe(2)
+})
+
+test("sends a body in pieces, also after a redirect", async () => {
+  const pieces = ['{"text":"→ ü', "", ' 🎣"}'].map((text) => new Uint8Array(Buffer.from(text)))
+  const { url } = await serve((request, response, body) => {
+    if (request.url !== "/moved") return response.writeHead(307, { location: "/moved" }).end()
+    return response.end(`${request.headers["content-length"]} ${body}`)
+  })
+  for (const target of [url, new URL("/moved", url)]) {
+    const response = await httpFetch(target, { ...post(""), body: pieces })
+    expect(await response.text()).toBe('22 {"text":"→ ü 🎣"}')
+  }
 })
 
 test("rejects an unsupported encoding", async () => {
