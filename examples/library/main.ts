@@ -11,7 +11,7 @@ import { startModelServer } from "tackle/testing"
 import { z } from "zod"
 
 const weather = Tool.define("weather", {
-  description: "Returns the weather of a city.",
+  description: "Returns the weather in a city.",
   parameters: z.object({ city: z.string().describe("Its English name") }),
   async execute({ city }, ctx) {
     await ctx.metadata({ title: `asking about ${city}` })

@@ -65,7 +65,7 @@ function readArguments({ server, name, arguments: known }: McpPrompt, text: stri
   return Object.fromEntries(given)
 }
 
-/** Joins messages into one text. Labels each message with its role if the model wrote some of them. */
+/** Joins messages into one string. Labels each message with its role if the model wrote some of them. */
 function joined(messages: readonly McpPromptMessage[]): string {
   const told = messages.filter(({ text }) => text !== "")
   const mixed = told.some(({ role }) => role === "assistant")

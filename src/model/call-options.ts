@@ -25,7 +25,7 @@ export interface CallRequest {
   /** Sent with every request, even if `toolChoice` is `none`. */
   tools: readonly OfferedTool[]
   toolChoice?: "auto" | "none" | "required"
-  /** The JSON Schema of the answer, for servers that support it. */
+  /** The JSON Schema for the answer, for servers that support it. */
   answerSchema?: JsonSchema
   maxOutputTokens?: number
   temperature?: number

@@ -68,7 +68,7 @@ type Ask = (prompt: LanguageModelV4Prompt) => LanguageModelV4CallOptions
 const weather = {
   type: "function" as const,
   name: "weather",
-  description: "The weather of a city today.",
+  description: "Today's weather in a city.",
   inputSchema: {
     type: "object" as const,
     properties: { city: { type: "string" as const }, country: { type: "string" as const } },

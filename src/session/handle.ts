@@ -61,7 +61,7 @@ export interface PromptOptions {
    */
   maxCost?: number
   /**
-   * JSON Schema of the answer. The `text` of the run is then valid JSON with defaults filled in. The run fails if the
+   * JSON Schema for the answer. The `text` of the run is then valid JSON with defaults filled in. The run fails if the
    * model does not write a valid answer. It fails before it starts if the schema cannot be used.
    */
   outputSchema?: Readonly<Record<string, unknown>>

@@ -6,7 +6,7 @@ import type { ShowForm } from "./forms.ts"
 
 /**
  * Asks the client's user for permission and passes the reply to the engine. Rejects the permission request if the
- * client cannot show forms. The returned promise rejects if the form fails at the client.
+ * client cannot show forms. The returned promise rejects if the form fails in the client.
  */
 export async function answerPermission(
   request: PermissionRequest,
@@ -28,7 +28,7 @@ export async function answerPermission(
   if (result) await tackle.reply(request.id, replyOf(request, result), source)
 }
 
-/** Returns undefined for a withdrawn form, whose failure at the client is expected. */
+/** Returns undefined for a withdrawn form, whose failure in the client is expected. */
 async function unlessSettled(
   result: Promise<ElicitResult>,
   isPending: () => boolean,
@@ -88,7 +88,7 @@ function replyOf(request: PermissionRequest, { action, content }: ElicitResult):
 
 /**
  * Shows a tool's questions as one form and passes the answers to the engine. Rejects the questions if the user
- * dismisses the form or the client cannot show forms. The returned promise rejects if the form fails at the client.
+ * dismisses the form or the client cannot show forms. The returned promise rejects if the form fails in the client.
  */
 export async function answerQuestion(request: AskedQuestion, show: ShowForm | undefined): Promise<void> {
   const { questions, document } = request

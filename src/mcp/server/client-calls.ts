@@ -106,7 +106,7 @@ export function createClientCalls({
   }
 }
 
-function hintFor(reason = "The form failed at the MCP client."): string {
+function hintFor(reason = "The form failed in the MCP client."): string {
   return `${reason} No user was available. To decide without asking, add a rule to Tackle's configuration, or start the server with --allow.`
 }
 

@@ -11,7 +11,7 @@ import { type ClientCalls, completedOf } from "./client-calls.ts"
 import { linkTarget, watchFile, watchServerResource } from "./resource-tools.ts"
 import type { NamedResource, ResourceSource } from "./resources.ts"
 
-/** Maximum number of subscriptions per client. Each costs a `stat` call per second, or memory at an upstream server. */
+/** Maximum number of subscriptions per client. Each costs a `stat` call per second, or memory on an upstream server. */
 const maxSubscriptions = 100
 
 /** The subscriptions of one client. */
@@ -112,7 +112,7 @@ export function offerSubscriptions(
     try {
       await result.value?.()
     } catch (error) {
-      onProblem("could not end a subscription at an MCP server", error)
+      onProblem("could not end a subscription on an MCP server", error)
     }
   }
 

@@ -64,7 +64,7 @@ export const strategies: readonly Strategy[] = [
 /** A file in the forms that strategies search. Each form is computed once, when it is first needed. */
 export interface SearchedFile {
   lines(): readonly Line[]
-  /** Returns the keys of all lines as one text, for {@link findLines}. */
+  /** Returns the keys of all lines as one string, for {@link findLines}. */
   keys(): string
   exact(reading: Reading): Span[]
   /** Finds the old text, treating all line endings as equal. */
