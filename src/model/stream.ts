@@ -221,7 +221,7 @@ function remember(
   blocks.set(id, known)
 }
 
-/** Ignores errors of a canceled stream. */
+/** Ignores errors from a canceled stream. */
 function ignoreLateFailure(): void {}
 
 function readReason({ unified }: LanguageModelV4FinishReason): FinishReason {

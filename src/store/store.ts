@@ -58,7 +58,7 @@ export class StoreError extends TackleError {
     super(message, { code, recoverable: false, cause })
   }
 
-  /** Returns true for errors of a store. Works across bundles, unlike `instanceof`. */
+  /** Returns true for errors from a store. Works across bundles, unlike `instanceof`. */
   static isThrown(error: unknown): error is TackleError {
     return TackleError.isInstance(error) && /^store(\.|$)/.test(error.code)
   }

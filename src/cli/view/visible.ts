@@ -21,7 +21,7 @@ export function visibleExceptStyles(text: string): string {
 const styles = /(\x1b\[[\d;]*m)/
 
 /**
- * Makes hidden characters visible and formats the text on one line. Cuts the text to `width` columns with a mark,
+ * Makes hidden characters visible and formats the text on one line. Cuts the text to `width` columns, marking the cut,
  * between words if possible.
  */
 export function oneLine(text: string, width: number): string {
@@ -31,7 +31,7 @@ export function oneLine(text: string, width: number): string {
 
 /**
  * Makes hidden characters visible and wraps the text to at most `rows` lines, between words if possible. Cuts the last
- * line with a mark.
+ * line and marks the cut.
  */
 export function wrapped(text: string, width: number, rows = Number.POSITIVE_INFINITY): string[] {
   const lines: string[] = []
@@ -98,7 +98,7 @@ export function columns(text: string): number {
   return count
 }
 
-/** Cuts a line to `width` columns with a mark. Keeps its spaces. */
+/** Cuts a line to `width` columns and marks the cut. Keeps its spaces. */
 export function clipped(line: string, width: number): string {
   return columns(line) > width ? `${take(line, width - 1)}…` : line
 }

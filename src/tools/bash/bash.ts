@@ -279,7 +279,7 @@ function endingNote(ending: Ending, timeoutMs: number): string {
   return signal ? `killed by ${signal}` : `exit code ${code}`
 }
 
-/** Errors of the system and of common programs that a sandbox can cause. */
+/** Errors from the system and from common programs that a sandbox can cause. */
 const sandboxSigns: readonly { limit: string; sign: RegExp }[] = [
   {
     limit: "no network access",
