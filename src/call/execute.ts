@@ -1,6 +1,6 @@
 import { act, complete, fail, progress, start } from "../schema/tool-moves.ts"
 import type { ToolState, ToolStateRunning } from "../schema/tool-state.ts"
-import { StoreError } from "../store/store.ts"
+import { StoreError, StoreRemovedError } from "../store/store.ts"
 import type { CallTools, ToolContext } from "../tool/context.ts"
 import { executeValidated, type RunOptions } from "../tool/run.ts"
 import { defaultLimits, truncateOutput } from "../tool/truncate.ts"
@@ -53,14 +53,17 @@ export async function executeCall(
   let state: PreparedCall["state"] | ToolStateRunning = prepared.state
   let last: CallOutcome["state"]
   const { timeout } = tool.definition
-  const limit = createTimeLimit(run.signal, {
+  /** Stops the tool when its result can no longer be stored. */
+  const lost = new AbortController()
+  const limit = createTimeLimit(AbortSignal.any([run.signal, lost.signal]), {
     ms: timeout,
     expired: `The ${tool.id} tool was stopped: it did not finish within ${timeout} ms.`,
   })
   const progressing = createThrottle(progressIntervalMs, () => {
     step.report(call.callID, state).catch((error: unknown) => {
       // The result replaces a state that could not be stored. If it cannot be stored either, it reports the error.
-      if (!StoreError.isThrown(error)) engine.onEscape(tool.id, error)
+      if (error instanceof StoreRemovedError) lost.abort(error)
+      else if (!StoreError.isThrown(error)) engine.onEscape(tool.id, error)
     })
   })
 
