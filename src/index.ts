@@ -24,6 +24,7 @@ export type { Layer } from "./permission/policy.ts"
 export type { PermissionConfig } from "./permission/rules.ts"
 export type { RegistryProblem } from "./registry/registered-tool.ts"
 export type { ToolListing } from "./registry/registry.ts"
+export type { Delivery, Input, PromptFile } from "./schema/input.ts"
 export type { AssistantMessage, Message, MessageWithParts, UserMessage } from "./schema/message.ts"
 export type { Part, ToolPart } from "./schema/part.ts"
 export type { Grant, PermissionReply, PermissionRequest, Rule } from "./schema/permission.ts"
@@ -37,17 +38,33 @@ export { CompactionError } from "./session/compact.ts"
 export {
   type CompactionResult,
   EngineClosedError,
-  type PromptFile,
   type PromptOptions,
   type PromptRun,
   SessionBusyError,
   type SessionHandle,
+  type SessionInputs,
 } from "./session/handle.ts"
+export {
+  InputConflictError,
+  type InputEdit,
+  InputEndedError,
+  type Receipt,
+  type SendOptions,
+} from "./session/inputs.ts"
 export { SessionHeldError } from "./session/lease.ts"
 export type { PruneChoice } from "./session/prune.ts"
+export type { EventStreamOptions, SessionEvent, StreamReset } from "./session/session-events.ts"
 export type { ModelStats, ToolStats, UsageStats } from "./session/stats.ts"
 export type { UndoResult } from "./session/undo.ts"
-export type { Change, LeaseHolder, MessagePage, SessionFilter, Store } from "./store/store.ts"
+export type {
+  Change,
+  CurrentInputs,
+  LeaseHolder,
+  MessagePage,
+  SequencedChange,
+  SessionFilter,
+  Store,
+} from "./store/store.ts"
 export { StoreError, StoreRemovedError } from "./store/store.ts"
 export type { AskRequest, MetadataUpdate, ToolContext } from "./tool/context.ts"
 export { Tool } from "./tool/index.ts"

@@ -6,6 +6,7 @@ import { describe, expect, onTestFinished, test } from "vitest"
 import * as z from "zod"
 import { loadConfig } from "../src/config/load.ts"
 import type { EventType } from "../src/event/events.ts"
+import { Input } from "../src/schema/input.ts"
 import { Message } from "../src/schema/message.ts"
 import { Part } from "../src/schema/part.ts"
 import { PermissionRequest } from "../src/schema/permission.ts"
@@ -46,9 +47,13 @@ describe("events", () => {
   test.each(blocks)("$place matches a real event", ({ text }) => {
     const event: unknown = JSON.parse(text)
     const { type } = z.object({ type: z.enum(Object.keys(payloads) as EventType[]) }).parse(event)
-    z.strictObject({ type: z.string(), time: z.number(), sessionID: z.string(), ...payloads[type] }).parse(
-      event,
-    )
+    z.strictObject({
+      type: z.string(),
+      time: z.number(),
+      sessionID: z.string(),
+      seq: z.number().optional(),
+      ...payloads[type],
+    }).parse(event)
   })
 
   test("document every event type", () => {
@@ -191,6 +196,7 @@ const payloads: Record<EventType, z.ZodRawShape> = {
   "question.asked": { request: QuestionRequest },
   "question.replied": { requestID: z.string(), answers: QuestionAnswers },
   "question.rejected": { requestID: z.string() },
+  "input.updated": { input: Input },
   "todo.updated": { todos: z.array(Todo) },
   "context.filling": { used: z.number(), room: z.number() },
   "run.completed": {

@@ -107,6 +107,9 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     onProblem("the calls of killed runs could not be closed", error),
   )
 
+  const ended = new AbortController()
+  opening.defer(() => ended.abort())
+
   // Services that do not depend on sessions.
   const variables = commandVariables(options, environment)
   const bus = createBus((error) => onProblem("a subscriber threw", error), hide)
@@ -257,6 +260,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   const { toolSearch } = options
   const engine: SessionEngine = {
     assertOpen,
+    ended: ended.signal,
     store,
     bus,
     holder: { id: newId("eng"), ...identifyProcess() },
@@ -336,7 +340,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
 
   const mcpAnswers = createMcpAnswers(mcp, { signal: closing.signal, hide })
   const parts = opening.move()
-  let ended: Promise<void> | undefined
+  let closed: Promise<void> | undefined
 
   /** Returns the model of the options. A model without a name stands for any model. */
   function chosenModel(): ModelRef {
@@ -441,8 +445,8 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     callTool: calls.call,
     caller: (caller = {}) => calls.caller(caller),
     close: () => {
-      ended ??= parts.disposeAsync()
-      return ended
+      closed ??= parts.disposeAsync()
+      return closed
     },
   }
 }

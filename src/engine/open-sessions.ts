@@ -16,8 +16,8 @@ export interface OpenSessions {
   handleOf(session: Session): SessionHandle
   /** Stores a new session and opens it. Throws `EngineClosedError`. */
   begin(fields: Omit<Session, "id" | "time">): Promise<SessionHandle>
-  /** Opens a session that was just stored, and publishes its creation. */
-  made(session: Session): SessionHandle
+  /** Opens a session that was just stored, and publishes its creation. `seq` is the number of its last change. */
+  made(session: Session, seq: number): SessionHandle
   /** Returns the handles of the given sessions that are open. */
   all(ids: readonly string[]): SessionHandle[]
   /** Keeps a handle only while other code references it. */
@@ -47,8 +47,8 @@ export function createOpenSessions({ store, bus, assertOpen, open }: OpenSession
     return handle
   }
 
-  function made(session: Session): SessionHandle {
-    bus.publish({ type: "session.created", sessionID: session.id, session })
+  function made(session: Session, seq: number): SessionHandle {
+    bus.publish({ type: "session.created", sessionID: session.id, seq, session })
     return handleOf(session)
   }
 
@@ -63,8 +63,8 @@ export function createOpenSessions({ store, bus, assertOpen, open }: OpenSession
       assertOpen()
       const now = currentTime()
       const session: Session = { id: newId("ses"), ...fields, time: { created: now, updated: now } }
-      await store.commit([{ kind: "session", session }])
-      return made(session)
+      const [seq = 1] = await store.commit([{ kind: "session", session }])
+      return made(session, seq)
     },
     made,
     all: (ids) => ids.flatMap((id) => handles.get(id) ?? []),

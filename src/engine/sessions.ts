@@ -148,12 +148,13 @@ export function createSessions(options: SessionsOptions): Sessions {
     },
     async import(archive, { copy = false } = {}) {
       const { importSession } = await archives()
-      return opened.made(await importSession(store, archive, { directory, worktree, copy }))
+      const session = await importSession(store, archive, { directory, worktree, copy })
+      return opened.made(session, await store.sequence(session.id))
     },
     async fork(id, { at } = {}) {
       const { forkSession } = await archives()
       const session = await forkSession(store, id, at)
-      return session && opened.made(session)
+      return session && opened.made(session, await store.sequence(session.id))
     },
   }
   return sessions

@@ -1,3 +1,4 @@
+import type { Input } from "../schema/input.ts"
 import type { Message } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
 import type { PermissionReply, PermissionRequest, ReplySource } from "../schema/permission.ts"
@@ -57,6 +58,8 @@ interface Payloads {
   /** Sent when the user dismisses the question or the run ends. */
   "question.rejected": { requestID: string }
   "todo.updated": { todos: Todo[] }
+  /** Contains the whole input. Sent when it is accepted and at every change. */
+  "input.updated": { input: Input }
   /**
    * Sent once when the history uses most of its available context, and again only after the history has been shorter.
    * `used` and `room` are in tokens.
@@ -77,14 +80,17 @@ interface Payloads {
 export type EventType = keyof Payloads
 
 /** An event before the bus adds the time. */
-export type EventInput = { [T in EventType]: { type: T; sessionID: string } & Payloads[T] }[EventType]
+export type EventInput = {
+  [T in EventType]: { type: T; sessionID: string; seq?: number } & Payloads[T]
+}[EventType]
 
 /**
  * An event that the bus delivers. `time` is in milliseconds since the epoch. Changes are committed before their event
- * is published.
+ * is published. `seq` is the number of the stored change in its session: see `Store.commit`. Events without it are not
+ * repeated for a client that was away.
  */
 export type TackleEvent = {
-  [T in EventType]: { type: T; time: number; sessionID: string } & Payloads[T]
+  [T in EventType]: { type: T; time: number; sessionID: string; seq?: number } & Payloads[T]
 }[EventType]
 
 /** An event of type `T`. */

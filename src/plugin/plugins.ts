@@ -200,6 +200,7 @@ function toPluginEvents(event: TackleEvent): PluginEvent[] {
     case "todo.updated":
       return [converted(event.type, { todos: event.todos })]
     case "context.filling":
+    case "input.updated":
       return []
     case "run.completed":
       return [converted("session.status", { status: { type: "idle" } }), converted("session.idle", {})]

@@ -3,9 +3,9 @@ import type { Step } from "../call/context.ts"
 import { runCalls } from "../call/schedule.ts"
 import type { Refusal } from "../event/events.ts"
 import { readResourceID, resourceServers } from "../mcp/client/resources.ts"
+import type { PromptFile } from "../schema/input.ts"
 import type { ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
 import { newId } from "../util/id.ts"
-import type { PromptFile } from "./handle.ts"
 import { findMentions } from "./mentions.ts"
 
 /** Files and notes that mentions add to a prompt. */

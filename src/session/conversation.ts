@@ -6,6 +6,7 @@ import type { FoundInstructions, InstructionCapability } from "../tool/context.t
 import { continueIdsAfter } from "../util/id.ts"
 import { restoreLedger, settleInterrupted } from "./crash-recovery.ts"
 import { dropSummed, historyPages, neededPages, type PageReader } from "./history.ts"
+import { createInputQueue, type InputQueue } from "./inputs.ts"
 import { createRecorder, type Recorder } from "./recorder.ts"
 import { givenBack } from "./run-command.ts"
 import type { SessionEngine } from "./session-engine.ts"
@@ -16,6 +17,8 @@ export interface Conversation {
   /** The current session. Code that replaces this object must also store it with the recorder. */
   session: Session
   readonly recorder: Recorder
+  /** Texts of the user that wait for their delivery. */
+  readonly inputs: InputQueue
   /** Files that the calls of the session have read and written. */
   readonly files: ListableFileTracker
   readonly readPage: PageReader
@@ -44,6 +47,7 @@ export function openConversation(initial: Session, engine: SessionEngine): Conve
   const { store, bus, mask, fileCommits, instructionsNear } = engine
   const { id } = initial
   const recorder = createRecorder({ sessionID: id, store, bus, mask })
+  const inputs = createInputQueue({ store, bus, sessionID: id, holder: engine.holder })
   const files = createFileTracker(fileCommits)
   const readPage: PageReader = (page) => store.messages(id, page)
   let history: MessageWithParts[] | undefined
@@ -76,6 +80,7 @@ export function openConversation(initial: Session, engine: SessionEngine): Conve
     engine,
     session: givenBack(initial),
     recorder,
+    inputs,
     files,
     readPage,
     instructions: instructionsNear && { near: async (file) => (await instructions?.near(file)) ?? [] },

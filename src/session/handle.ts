@@ -1,5 +1,6 @@
 import type { EventOf, TackleEvent } from "../event/events.ts"
 import type { UndoChoice } from "../files/undo.ts"
+import type { Input, PromptFile } from "../schema/input.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { CallReference } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
@@ -7,6 +8,8 @@ import type { MessagePage } from "../store/store.ts"
 import { TackleError } from "../util/errors.ts"
 import type { SharedBudget, Spent } from "./budget.ts"
 import type { CommandCall } from "./command.ts"
+import type { InputEdit, Receipt, SendOptions } from "./inputs.ts"
+import type { EventStreamOptions, SessionEvent } from "./session-events.ts"
 import type { UndoResult } from "./undo.ts"
 
 /** Thrown when the session is busy with another prompt. */
@@ -33,14 +36,6 @@ export class EngineClosedError extends TackleError {
       },
     )
   }
-}
-
-/** A file attached to a prompt. */
-export interface PromptFile {
-  mime: string
-  /** A data URL, or an absolute path. */
-  url: string
-  filename?: string
 }
 
 /** Options of a prompt, such as attachments and limits. */
@@ -95,16 +90,53 @@ export interface CompactionResult {
   spent: Spent[]
 }
 
-/** Gives access to one session: its prompts, messages, compaction and undo. */
+/** The pending inputs of a session. All operations are atomic across processes. */
+export interface SessionInputs {
+  /** Returns the pending inputs in the order of their delivery. */
+  list(): Promise<Input[]>
+  /** Changes a pending input. Throws `InputEndedError`, and `UsageError` for an unknown id. */
+  edit(id: string, edit: InputEdit): Promise<Input>
+  /** Withdraws a pending input. Throws like `edit`. */
+  withdraw(id: string): Promise<Input>
+  /** Continues the delivery after an interrupt. */
+  resume(): Promise<void>
+}
+
+/** Gives access to one session: its inputs, prompts, messages, compaction and undo. */
 export interface SessionHandle {
   readonly id: string
   info(): Session
+  /**
+   * Stores a text of the user for delivery to the model, and starts a run if the session is idle. Resolves when the
+   * input is stored. An input that is sent again returns its present state. An input never answers a permission request
+   * or a question. Throws `InputConflictError`, `UsageError` and {@link EngineClosedError}.
+   */
+  send(text: string, options?: SendOptions): Promise<Receipt>
+  readonly inputs: SessionInputs
+  /**
+   * Returns the events of the session: first the changes after `after`, then all events as they happen. See
+   * `followSession`.
+   */
+  events(options?: EventStreamOptions): AsyncIterableIterator<SessionEvent>
+  /**
+   * Waits until no run is active and no input can be delivered. Resolves with the end of this engine's last run, if
+   * any. Rejects with the reason of the signal.
+   */
+  wait(options?: { signal?: AbortSignal }): Promise<EventOf<"run.completed"> | undefined>
+  /**
+   * Stops the run, and pauses the queue until the next input. With `clear`, withdraws the pending inputs instead and
+   * returns them. Resolves when the run has ended.
+   */
+  interrupt(options?: { clear?: boolean }): Promise<Input[]>
   /**
    * Starts a prompt immediately, even if its events are not read. `@path` in the text attaches a file or directory of
    * the worktree, subject to the rules of the session. Throws {@link SessionBusyError} and {@link EngineClosedError}.
    */
   prompt(text: string, options?: PromptOptions): PromptRun
-  /** Interrupts the running prompt, if any. Resolves when it has ended. */
+  /**
+   * Stops the run, if any. Resolves when it has ended. This engine delivers no further input until the next `send` or
+   * `prompt`.
+   */
   abort(): Promise<void>
   /** Returns the stored messages of a page, or all messages. Read long sessions page by page. */
   messages(page?: MessagePage): Promise<MessageWithParts[]>

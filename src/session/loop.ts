@@ -15,6 +15,7 @@ import { newId } from "../util/id.ts"
 import { addUsage, limitReached, noTokens, stepsMessage, sumUsage } from "./budget.ts"
 import { hookParams, hookText } from "./plugin-hooks.ts"
 import { handOver, postNote } from "./post-message.ts"
+import { postSteering } from "./prompt-additions.ts"
 import { offeredTools, type SessionAgent, type SessionRun } from "./session-run.ts"
 import { type StepProcessor, startStep } from "./step-processor.ts"
 
@@ -49,6 +50,7 @@ export async function runLoop(first: SessionAgent, prompt: UserMessage): Promise
   let used: Set<string> | undefined
 
   for (let number = 1; number <= budget.maxSteps; number += 1) {
+    if (number > 1) user = (await postSteering(active, turn)) ?? user
     await contextLimit.beforeStep()
     const usage = addUsage([spent, spending.elsewhere()])
     shared?.used(usage)

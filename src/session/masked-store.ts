@@ -1,3 +1,4 @@
+import type { Input } from "../schema/input.ts"
 import type { Message, MessageWithParts } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
@@ -20,6 +21,19 @@ export function maskStore(store: Store, mask: SecretMask): Store {
       return session && maskSession(session, mask)
     },
     sessions: async (filter) => (await store.sessions(filter)).map((session) => maskSession(session, mask)),
+    sequence: (sessionID) => store.sequence(sessionID),
+    changes: async (sessionID, after) =>
+      (await store.changes(sessionID, after)).map(({ seq, change }) => ({
+        seq,
+        change: maskChange(change, mask),
+      })),
+    watch: (listener) => store.watch(listener),
+    updateInputs: (sessionID, named, decide) =>
+      store.updateInputs(sessionID, named, (current) =>
+        decide(current).map((input) => maskInput(input, mask)),
+      ),
+    inputs: (sessionID) => store.inputs(sessionID),
+    sessionsWithInputs: () => store.sessionsWithInputs(),
     deleteSession: (id) => store.deleteSession(id),
     messages: async (sessionID, page) => maskHistory(await store.messages(sessionID, page), mask),
     todos: async (sessionID) => mask.value(await store.todos(sessionID)),
@@ -44,6 +58,7 @@ function maskHistory(history: MessageWithParts[], mask: SecretMask): MessageWith
   }))
 }
 
+function maskChange<C extends Change>(change: C, mask: SecretMask): C
 function maskChange(change: Change, mask: SecretMask): Change {
   if (mask.empty) return change
   switch (change.kind) {
@@ -55,9 +70,17 @@ function maskChange(change: Change, mask: SecretMask): Change {
       return { ...change, part: maskPart(change.part, mask) }
     case "todos":
       return { ...change, todos: mask.value(change.todos) }
+    case "input":
+      return { ...change, input: maskInput(change.input, mask) }
     default:
       return change
   }
+}
+
+/** Masks what the user wrote. The id and the digest must match. */
+function maskInput(input: Input, mask: SecretMask): Input {
+  const { text, files, command } = input
+  return { ...input, ...mask.value({ text, files, command }) }
 }
 
 function maskSession(session: Session, mask: SecretMask): Session {

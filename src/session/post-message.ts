@@ -1,13 +1,13 @@
 import type { Agent } from "../agent/agent.ts"
 import type { Model } from "../model/model.ts"
 import type { PluginHost } from "../plugin/host.ts"
+import type { Input, PromptFile } from "../schema/input.ts"
 import type { ModelRef, UserMessage } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
 import type { Handover } from "../tool/tool.ts"
 import { currentTime } from "../util/clock.ts"
 import { newId } from "../util/id.ts"
 import type { Conversation } from "./conversation.ts"
-import type { PromptFile } from "./handle.ts"
 import { hookMessage } from "./plugin-hooks.ts"
 import type { SessionRun } from "./session-run.ts"
 import { describeUndone } from "./undo.ts"
@@ -17,6 +17,8 @@ import { updateTime } from "./update-time.ts"
 export interface Post {
   text: string
   files: readonly PromptFile[]
+  /** The input that becomes this message, if any. */
+  input?: Input | undefined
   /** Notes that Tackle adds for the model. */
   notes: readonly string[]
   agent: Agent
@@ -51,7 +53,8 @@ export async function postPrompt(conversation: Conversation, post: Post): Promis
     title: session.title === "" ? titleOf(text) : session.title,
   }
   await recorder.session(conversation.session)
-  await append(conversation, message, parts)
+  const promoted = post.input && conversation.inputs.promoted(post.input, message.id)
+  await append(conversation, message, parts, promoted)
   return message
 }
 
@@ -104,8 +107,15 @@ export function newUserMessage(
   }
 }
 
-async function append(conversation: Conversation, message: UserMessage, parts: Part[]): Promise<void> {
-  await conversation.recorder.write({ messages: [message], created: true, parts })
+/** Stores a message with its parts, and the delivery of its input, in one transaction. */
+async function append(
+  conversation: Conversation,
+  message: UserMessage,
+  parts: Part[],
+  input?: Input,
+): Promise<void> {
+  const inputs = input ? [input] : []
+  await conversation.recorder.write({ inputs, messages: [message], created: true, parts })
   const history = await conversation.history()
   history.push({ message, parts })
 }

@@ -1,12 +1,12 @@
-import { newTurn } from "../call/call.ts"
+import { newTurn, type Turn } from "../call/call.ts"
 import type { Step } from "../call/context.ts"
 import type { Refusal } from "../event/events.ts"
-import type { UserMessage } from "../schema/message.ts"
+import type { MessageWithParts, UserMessage } from "../schema/message.ts"
 import type { Part, ToolPart } from "../schema/part.ts"
 import { mayHaveActed } from "../schema/tool-moves.ts"
 import { attachMentions } from "./attach-mentions.ts"
 import type { CommandCall } from "./command.ts"
-import { partOf } from "./post-message.ts"
+import { partOf, postPrompt } from "./post-message.ts"
 import { type ExpandedCommand, expandCommand } from "./run-command.ts"
 import { offeredTools, type SessionAgent } from "./session-run.ts"
 
@@ -14,11 +14,35 @@ import { offeredTools, type SessionAgent } from "./session-run.ts"
 export interface Prompted {
   text: string
   /** Set if the text calls a command. */
-  command: CommandCall | undefined
+  command?: CommandCall | undefined
   /** The subagent that runs the command, if any. */
-  subagent: string | undefined
-  /** The user's message, which is the last message of the conversation. */
+  subagent?: string | undefined
+  /** The user's message in the history. */
   user: UserMessage
+}
+
+/**
+ * Posts the steering inputs that wait in the queue, in order. Returns the last message, or undefined if no input waits.
+ */
+export async function postSteering(active: SessionAgent, turn: Turn): Promise<UserMessage | undefined> {
+  const { engine, conversation, model, signal } = active.run
+  const { agent } = active
+  let user: UserMessage | undefined
+  for (const input of await conversation.inputs.claim("steer")) {
+    const { text, files = [] } = input
+    user = await postPrompt(conversation, {
+      text,
+      files,
+      input,
+      notes: [],
+      agent,
+      model,
+      plugins: engine.plugins,
+      signal,
+    })
+    turn.refused.push(...(await addToPrompt(active, { text, user })))
+  }
+  return user
 }
 
 /**
@@ -46,7 +70,7 @@ async function addCommand(
   const step = { ...stepFor(active, user), recorded: engine.recorded }
   const expanded = await expandCommand(command, step, { keep, subagent })
   await keep({ ...partOf(user)(), type: "text", text: expanded.text, synthetic: true })
-  history.at(-1)?.parts.push(...kept.values())
+  partsOf(user, history)?.push(...kept.values())
   return expanded
 }
 
@@ -75,8 +99,12 @@ async function addMentions(active: SessionAgent, text: string, user: UserMessage
     ...notes.map((note) => ({ ...part(), type: "text" as const, text: note, synthetic: true })),
   ]
   if (parts.length > 0) await conversation.recorder.write({ parts })
-  history.at(-1)?.parts.push(...parts)
+  partsOf(user, history)?.push(...parts)
   return refused
+}
+
+function partsOf(user: UserMessage, history: readonly MessageWithParts[]): Part[] | undefined {
+  return history.findLast(({ message }) => message.id === user.id)?.parts
 }
 
 function stepFor(active: SessionAgent, user: UserMessage): Omit<Step, "report"> {

@@ -1,11 +1,13 @@
 import type { Bus } from "../event/bus.ts"
 import type { EventInput } from "../event/events.ts"
+import type { Input } from "../schema/input.ts"
 import type { Message } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
-import type { Change, CommitOptions, Store } from "../store/store.ts"
+import type { Change, CommitOptions, SequencedChange, Store } from "../store/store.ts"
 import type { SecretMask } from "../tool/secrets.ts"
+import { eventOf } from "./session-events.ts"
 
 /**
  * Provides the only way to write a session. Changes are first committed and then announced, in the order of the calls.
@@ -14,7 +16,7 @@ import type { SecretMask } from "../tool/secrets.ts"
  */
 export interface Recorder {
   session(session: Session): Promise<void>
-  /** Stores new or changed messages and parts in one transaction. A `durable` transaction survives a power loss. */
+  /** Stores new or changed messages, parts and inputs in one transaction. A `durable` transaction survives a power loss. */
   write(written: Written & CommitOptions): Promise<void>
   /**
    * Stores messages and parts without waiting. They are committed with the next write or with all other notes of the
@@ -27,21 +29,24 @@ export interface Recorder {
   delta(partID: string, field: "text" | "raw", delta: string): void
 }
 
-/** Messages and parts in their current state. `created` is true for new messages. */
+/** Messages, parts and inputs in their current state. `created` is true for new messages. */
 interface Written {
+  /** Inputs that become one of the messages. */
+  inputs?: readonly Input[]
   messages?: readonly Message[]
   created?: boolean
   parts?: readonly Part[]
 }
 
-/** Changes to store, and the events to publish afterwards. */
-interface Step {
-  changes: Change[]
-  events: EventInput[]
+/** A change to store, and the event to publish afterwards. Streamed text has no change. */
+interface Entry {
+  change?: Change
+  event: EventInput
 }
 
-/** A step that waits for its transaction. */
-interface WaitingStep extends Step {
+/** Entries that wait for their transaction. */
+interface WaitingStep {
+  entries: Entry[]
   durable: boolean
   /** Resolves when the step is stored and announced. Rejects with the reason if the step cannot be stored. */
   waiter?: { resolve(): void; reject(error: unknown): void }
@@ -62,44 +67,41 @@ export function createRecorder({
 }): Recorder {
   let waiting: WaitingStep[] = []
   let committing = false
-  let noted: Step = { changes: [], events: [] }
+  let noted: Entry[] = []
   let noting: NodeJS.Immediate | undefined
   /** The first error for which no caller was waiting. The next write reports it. */
   let lost: { error: unknown } | undefined
   const deltas = createDeltas(flush, mask)
 
-  function note(changes: readonly Change[], events: readonly EventInput[]): void {
+  function note(entries: readonly Entry[]): void {
     // Earlier deltas are announced before this change, later ones after it.
-    const earlier = deltas.take(changes.flatMap((change) => (change.kind === "part" ? [change.part.id] : [])))
+    const earlier = deltas.take(
+      entries.flatMap(({ change }) => (change?.kind === "part" ? [change.part.id] : [])),
+    )
     for (const { partID, field, text } of earlier) {
-      noted.events.push({ type: "part.delta", sessionID, partID, field, delta: text })
+      noted.push({ event: { type: "part.delta", sessionID, partID, field, delta: text } })
     }
-    noted.changes.push(...changes)
-    noted.events.push(...events)
+    noted.push(...entries)
   }
 
   /** Commits changes for which no caller waits. The next write reports an error. */
   function flush(): void {
-    note([], [])
+    note([])
     enqueue({ durable: false })
   }
 
-  function commit(
-    changes: readonly Change[],
-    events: readonly EventInput[],
-    { durable = false }: CommitOptions = {},
-  ): Promise<void> {
-    note(changes, events)
+  function commit(entries: readonly Entry[], { durable = false }: CommitOptions = {}): Promise<void> {
+    note(entries)
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     enqueue({ durable, waiter: { resolve, reject } })
     return promise
   }
 
-  function enqueue(how: Omit<WaitingStep, keyof Step>): void {
+  function enqueue(how: Omit<WaitingStep, "entries">): void {
     clearImmediate(noting)
     noting = undefined
-    waiting.push({ ...noted, ...how })
-    noted = { changes: [], events: [] }
+    waiting.push({ entries: noted, ...how })
+    noted = []
     if (committing) return
     committing = true
     // Waits until all code that can run now has reached its next write, such as the parallel calls of a step.
@@ -111,13 +113,14 @@ export function createRecorder({
     while (waiting.length > 0) {
       const steps = waiting
       waiting = []
+      let sequences: Sequences
       try {
-        await commitTogether(steps)
+        sequences = await commitTogether(steps)
       } catch (error) {
         tell(steps, error)
         continue
       }
-      steps.forEach(announce)
+      for (const step of steps) announce(step, sequences)
     }
     committing = false
   }
@@ -129,18 +132,22 @@ export function createRecorder({
   }
 
   /** Commits several steps in one transaction, to wait for the disk only once. */
-  async function commitTogether(steps: readonly WaitingStep[]): Promise<void> {
+  async function commitTogether(steps: readonly WaitingStep[]): Promise<Sequences> {
     const before = lost
     lost = undefined
     if (before) throw before.error
-    const changes = latest(steps.flatMap(({ changes }) => changes))
-    if (changes.length === 0) return
-    await store.commit(changes, { durable: steps.some(({ durable }) => durable) })
+    const changes = latest(steps.flatMap(({ entries }) => entries.flatMap(({ change }) => change ?? [])))
+    if (changes.length === 0) return new Map()
+    const sequences = await store.commit(changes, { durable: steps.some(({ durable }) => durable) })
+    return new Map(changes.map((change, index) => [change, sequences[index] ?? 0]))
   }
 
-  function announce(step: WaitingStep): void {
+  function announce(step: WaitingStep, sequences: Sequences): void {
     try {
-      for (const event of step.events) bus.publish(event)
+      for (const { change, event } of step.entries) {
+        const seq = change && sequences.get(change)
+        bus.publish(seq === undefined ? event : { ...event, seq })
+      }
       step.waiter?.resolve()
     } catch (error) {
       tell([step], error)
@@ -148,25 +155,20 @@ export function createRecorder({
   }
 
   return {
-    session: (session) =>
-      commit([{ kind: "session", session }], [{ type: "session.updated", sessionID, session }]),
+    session: (session) => commit([entryOf({ kind: "session", session })]),
     write({ durable = false, ...written }) {
-      const { changes, events } = stepOf(written, sessionID)
-      return commit(changes, events, { durable })
+      return commit(entriesOf(written), { durable })
     },
     note(written) {
-      const { changes, events } = stepOf(written, sessionID)
-      note(changes, events)
+      note(entriesOf(written))
       noting ??= setImmediate(flush)
     },
     removeParts(parts) {
       return commit(
-        parts.map(({ id, messageID }) => ({ kind: "part.remove", sessionID, messageID, partID: id })),
-        parts.map(({ id, messageID }) => ({ type: "part.removed", sessionID, messageID, partID: id })),
+        parts.map(({ id, messageID }) => entryOf({ kind: "part.remove", sessionID, messageID, partID: id })),
       )
     },
-    todos: (todos) =>
-      commit([{ kind: "todos", sessionID, todos }], [{ type: "todo.updated", sessionID, todos: [...todos] }]),
+    todos: (todos) => commit([entryOf({ kind: "todos", sessionID, todos })]),
     delta: deltas.add,
   }
 }
@@ -185,19 +187,19 @@ function latest(changes: readonly Change[]): Change[] {
   return kept.reverse()
 }
 
-function stepOf({ messages = [], created = false, parts = [] }: Written, sessionID: string): Step {
-  return {
-    changes: [
-      ...messages.map((message) => ({ kind: "message", message }) as const),
-      ...parts.map((part) => ({ kind: "part", part }) as const),
-    ],
-    events: [
-      ...messages.map(
-        (message) => ({ type: created ? "message.created" : "message.updated", sessionID, message }) as const,
-      ),
-      ...parts.map((part) => ({ type: "part.updated", sessionID, part }) as const),
-    ],
-  }
+/** Sequence numbers of stored changes. A change that was replaced in its transaction has none. */
+type Sequences = ReadonlyMap<Change, number>
+
+function entryOf(change: SequencedChange["change"], created = false): Entry {
+  return { change, event: eventOf(change, created) }
+}
+
+function entriesOf({ messages = [], created = false, parts = [], inputs = [] }: Written): Entry[] {
+  return [
+    ...inputs.map((input) => entryOf({ kind: "input", input })),
+    ...messages.map((message) => entryOf({ kind: "message", message }, created)),
+    ...parts.map((part) => entryOf({ kind: "part", part })),
+  ]
 }
 
 /** Text that streamed into one part. */

@@ -1,9 +1,12 @@
 import type { Agent } from "../agent/agent.ts"
+import type { Refusal } from "../event/events.ts"
 import { type Model, parseModelName } from "../model/model.ts"
+import type { Input, PromptFile } from "../schema/input.ts"
 import type { AssistantMessage, MessageWithParts, UserMessage } from "../schema/message.ts"
 import type { Store } from "../store/store.ts"
 import type { TodoCapability } from "../tool/context.ts"
 import { assertCountable, type Budget, createSpending } from "./budget.ts"
+import type { CommandCall } from "./command.ts"
 import { compactConversation } from "./compact.ts"
 import { createContextLimit } from "./context-limit.ts"
 import type { Conversation } from "./conversation.ts"
@@ -21,9 +24,18 @@ import { requireAnswer } from "./structured-answer.ts"
 import { createSpawner } from "./subagent.ts"
 import { changesOfTurn } from "./turn-patch.ts"
 
+/** A text from the user. `input` is set if the text waited in the queue. */
+export interface Said {
+  text: string
+  files: readonly PromptFile[]
+  command?: CommandCall | undefined
+  input?: Input
+}
+
 /** A prompt from the user. */
 export interface Prompt {
-  text: string
+  /** At least one text. A text with a command comes alone. */
+  said: readonly Said[]
   options: PromptOptions
   /** Interrupts the run when it fires. */
   signal: AbortSignal
@@ -37,7 +49,8 @@ export interface Prompt {
  */
 export async function runPrompt(conversation: Conversation, { options, ...prompt }: Prompt): Promise<Ending> {
   await conversation.catchUp()
-  const owner = promptOwner(options, conversation.engine)
+  const { model: chosen } = options
+  const owner = promptOwner({ command: prompt.said[0]?.command, model: chosen }, conversation.engine)
   conversation.session = lend(conversation.session, owner, { keepModel: options.model !== undefined })
   try {
     return await answer(conversation, { ...prompt, options: { ...options, ...owner } })
@@ -51,7 +64,7 @@ export async function runPrompt(conversation: Conversation, { options, ...prompt
 
 async function answer(
   conversation: Conversation,
-  { text, options, signal, workMs }: Prompt & { options: PromptOwner },
+  { said, options, signal, workMs }: Prompt & { options: PromptOwner },
 ): Promise<Ending> {
   const { engine } = conversation
   const { bus, plugins } = engine
@@ -62,13 +75,20 @@ async function answer(
   const demand = options.outputSchema && requireAnswer(options.outputSchema, model.info)
   await engine.policies.load(conversation.session)
   const notes = demand ? [demand.instructions] : []
-  const post = { text, files: options.files ?? [], notes, agent, model, plugins, signal }
-  const user = await postPrompt(conversation, post)
+  const posted: { said: Said; user: UserMessage }[] = []
+  for (const each of said) {
+    const post = { ...each, notes, agent, model, plugins, signal }
+    posted.push({ said: each, user: await postPrompt(conversation, post) })
+  }
+  const [first, user] = [posted[0]?.user, posted.at(-1)?.user]
+  if (!first || !user) throw new Error("A prompt needs a text.")
 
-  const run = await createRun({ conversation, history, agent, model, budget, demand, user, options, signal })
+  const given = { conversation, history, agent, model, budget, demand, options, signal }
+  const run = await createRun({ ...given, user: first })
   const active = await createSessionAgent(agent, run)
-  const { command, subagent } = options
-  const refused = await addToPrompt(active, { text, command, subagent, user })
+  const refused: Refusal[] = []
+  for (const { said: each, user: to } of posted)
+    refused.push(...(await addToPrompt(active, { ...each, subagent: options.subagent, user: to })))
   const result = await runLoop(active, user)
   const end = conclude({ bus, sessionID: run.session.id, workMs }, result, {
     past: history,

@@ -20,6 +20,8 @@ import type { Lineage } from "./lineage.ts"
 export interface SessionEngine extends Engine {
   /** Throws `EngineClosedError` if the engine is closed. */
   assertOpen(): void
+  /** Fires when all runs have ended and the engine closes. */
+  ended: AbortSignal
   store: Store
   bus: Bus
   /** Identifies this engine as the holder of a session's lease. */

@@ -1,22 +1,23 @@
 import { createUserWaits } from "../call/user-waits.ts"
 import type { Bus } from "../event/bus.ts"
-import type { TackleEvent } from "../event/events.ts"
+import type { EventOf, TackleEvent } from "../event/events.ts"
 import type { Direction, UndoChoice } from "../files/undo.ts"
+import type { Input } from "../schema/input.ts"
 import type { Session } from "../schema/session.ts"
+import { createChannel } from "../util/channel.ts"
+import { errorMessage } from "../util/errors.ts"
 import { keepAlive } from "../util/keep-alive.ts"
+import type { CommandCall } from "./command.ts"
 import { compactConversation } from "./compact.ts"
 import { openConversation } from "./conversation.ts"
-import { concludeBroken } from "./ending.ts"
-import {
-  type CompactionResult,
-  type PromptOptions,
-  type PromptRun,
-  SessionBusyError,
-  type SessionHandle,
-} from "./handle.ts"
-import { withLease } from "./lease.ts"
-import { runPrompt } from "./run-prompt.ts"
+import { createDelivery, createPromptLock, type HeldLock } from "./delivery.ts"
+import { concludeBroken, type Ending } from "./ending.ts"
+import type { CompactionResult, PromptOptions, PromptRun, SessionHandle } from "./handle.ts"
+import type { Receipt, SendOptions } from "./inputs.ts"
+import { SessionHeldError, withLease } from "./lease.ts"
+import { type Prompt, runPrompt, type Said } from "./run-prompt.ts"
 import type { SessionEngine } from "./session-engine.ts"
+import { followSession } from "./session-events.ts"
 import { watchFamily } from "./subagent.ts"
 import { endTurn } from "./turn-patch.ts"
 import { type UndoResult, undoTurn } from "./undo.ts"
@@ -27,32 +28,126 @@ export function openSession(initial: Session, engine: SessionEngine): SessionHan
   const { store, bus } = engine
   const { id: sessionID } = initial
   const conversation = openConversation(initial, engine)
-  const { recorder, readPage } = conversation
+  const { recorder, readPage, inputs } = conversation
   const lock = createPromptLock(sessionID)
+  const delivery = createDelivery({ store, sessionID, holder: engine.holder, inputs, lock, run: runInputs })
 
   function prompt(text: string, options: PromptOptions = {}): PromptRun {
     engine.assertOpen()
     // Throws for an invalid signal before the session is locked.
     const given = options.signal && AbortSignal.any([options.signal])
-    const { stopped, stop, release } = lock.acquire()
-    const signal = given ? AbortSignal.any([stopped, given]) : stopped
-    const events = eventStream(bus, sessionID, stop)
-    const { workMs, end } = watchTime(bus, sessionID)
-    const completed = keepAlive(whileHeld(() => runPrompt(conversation, { text, options, signal, workMs })))
-      .catch((error: unknown) => {
-        // The next prompt continues from the stored state and closes open calls.
-        conversation.forget()
-        return concludeBroken({ bus, sessionID, workMs }, error)
-      })
-      .then((event) => {
-        end()
-        release()
-        endTurn(sessionID, engine)
-        // The session of a subagent is rarely continued, so its history does not need to stay in memory.
-        if (initial.parentID !== undefined) conversation.forget()
-        return bus.publish(event)
-      })
+    const held = lock.acquire()
+    const signal = given ? AbortSignal.any([held.stopped, given]) : held.stopped
+    const events = promptEvents(bus, sessionID, held.stop)
+    const said = [{ text, files: options.files ?? [], command: options.command }]
+    const completed = keepAlive(run(held, { options, signal, read: async () => said }))
+    delivery.start()
     return { completed, [Symbol.asyncIterator]: () => events }
+  }
+
+  /**
+   * Runs the next inputs. Returns false if no input waits, or if another engine uses the session. Rejects if the inputs
+   * could not be claimed.
+   */
+  async function runInputs(held: HeldLock): Promise<boolean> {
+    let claimed = false
+    const read = async () => {
+      const said = await claimNext()
+      claimed = true
+      return said
+    }
+    try {
+      const { status } = await keepAlive(run(held, { options: {}, signal: held.stopped, read, ifFree: true }))
+      if (!claimed) throw new Error(`The inputs could not be read: the run is ${status}.`)
+      return true
+    } catch (error) {
+      if (error instanceof NothingToRun) return false
+      throw error
+    }
+  }
+
+  async function claimNext(): Promise<Said[]> {
+    const claimed = await inputs.claim("next")
+    if (claimed.length === 0) throw new NothingToRun()
+    return claimed.map((input) => ({
+      text: input.text,
+      files: input.files ?? [],
+      // The store returns the call as it was sent.
+      command: input.command as CommandCall | undefined,
+      input,
+    }))
+  }
+
+  /**
+   * Runs a prompt while the lock is held, releases the lock, and publishes the end. With `ifFree`, rejects with {@link
+   * NothingToRun} if another engine uses the session.
+   */
+  async function run(
+    held: HeldLock,
+    { read, options, signal, ifFree = false }: QueuedPrompt,
+  ): Promise<EventOf<"run.completed">> {
+    const { workMs, end } = watchTime(bus, sessionID)
+    const unwatch = store.watch(() => void stopForUrgent(held))
+    const done = () => {
+      end()
+      unwatch()
+      held.release()
+    }
+    let ending: Ending
+    try {
+      ending = await whileHeld(() => runSaid(read, { options, signal, workMs }))
+    } catch (error) {
+      if (error instanceof NothingToRun || (ifFree && error instanceof SessionHeldError)) {
+        done()
+        throw new NothingToRun()
+      }
+      // The next prompt continues from the stored state and closes open calls.
+      conversation.forget()
+      ending = concludeBroken({ bus, sessionID, workMs }, error)
+    }
+    done()
+    endTurn(sessionID, engine)
+    // The session of a subagent is rarely continued, so its history does not need to stay in memory.
+    if (initial.parentID !== undefined) conversation.forget()
+    const event = bus.publish(ending)
+    delivery.ended(event)
+    return event
+  }
+
+  async function runSaid(read: QueuedPrompt["read"], prompt: Omit<Prompt, "said">): Promise<Ending> {
+    const said = await read()
+    try {
+      return await runPrompt(conversation, { ...prompt, said })
+    } catch (error) {
+      // Holds an input that cannot start, so that it is not tried again and again.
+      await inputs.release(prompt.signal.aborted ? undefined : errorMessage(error)).catch(() => {})
+      throw error
+    }
+  }
+
+  /** Stops the run for an urgent input that another process has sent. */
+  async function stopForUrgent({ stop }: HeldLock): Promise<void> {
+    const pending = await inputs.pending().catch(() => [])
+    if (pending.some(({ delivery: how, held, paused }) => how === "now" && !held && !paused)) stop()
+  }
+
+  async function send(text: string, options: SendOptions = {}): Promise<Receipt> {
+    engine.assertOpen()
+    const { input, isNew } = await inputs.admit(text, options)
+    if (isNew) {
+      if (input.delivery === "now") lock.stop()
+      delivery.start()
+    }
+    const { id, seq, state } = input
+    return { id, seq, state }
+  }
+
+  async function interrupt({ clear = false }: { clear?: boolean } = {}): Promise<Input[]> {
+    const cleared = clear ? await inputs.clear() : []
+    if (!clear) await inputs.pause()
+    await delivery.stop()
+    // Inputs that the run had claimed but not delivered.
+    return clear ? [...cleared, ...(await inputs.clear())] : []
   }
 
   async function compact(given: AbortSignal | undefined): Promise<CompactionResult> {
@@ -101,8 +196,29 @@ export function openSession(initial: Session, engine: SessionEngine): SessionHan
   return {
     id: sessionID,
     info: () => conversation.session,
+    send,
+    inputs: {
+      list: inputs.pending,
+      async edit(id, edit) {
+        const edited = await inputs.edit(id, edit)
+        if (edit.held === false) delivery.start()
+        return edited
+      },
+      withdraw: inputs.withdraw,
+      async resume() {
+        await inputs.resume()
+        delivery.start()
+      },
+    },
+    events({ signal, ...options } = {}) {
+      engine.assertOpen()
+      const ends = signal ? AbortSignal.any([engine.ended, signal]) : engine.ended
+      return followSession({ store, bus }, sessionID, { ...options, signal: ends })
+    },
+    wait: delivery.wait,
+    interrupt,
     prompt,
-    abort: lock.abort,
+    abort: delivery.stop,
     messages: (page = {}) => readPage(page),
     compact: ({ signal } = {}) => compact(signal),
     undo: (options) => goBack("undo", options),
@@ -110,45 +226,19 @@ export function openSession(initial: Session, engine: SessionEngine): SessionHan
   }
 }
 
-/** Allows one operation at a time on a session, and can stop it. */
-interface PromptLock {
-  /** Acquires the lock. The caller must release it. Throws {@link SessionBusyError} if the lock is already held. */
-  acquire(): HeldLock
-  /** Stops the operation that holds the lock. Resolves when the lock is released. */
-  abort(): Promise<void>
+/** A prompt whose texts are read when the session's lease is held. */
+interface QueuedPrompt {
+  /** Returns the texts, or rejects with {@link NothingToRun}. */
+  read(): Promise<Said[]>
+  options: PromptOptions
+  /** Interrupts the run when it fires. */
+  signal: AbortSignal
+  /** Runs only if no other engine uses the session. */
+  ifFree?: boolean
 }
 
-interface HeldLock {
-  /** Fires when the operation must stop. */
-  stopped: AbortSignal
-  stop(): void
-  release(): void
-}
-
-function createPromptLock(sessionID: string): PromptLock {
-  let held: { stop(): void; released: Promise<void> } | undefined
-  return {
-    acquire() {
-      if (held) throw new SessionBusyError(sessionID)
-      const controller = new AbortController()
-      const stop = () => controller.abort()
-      const { promise: released, resolve } = Promise.withResolvers<void>()
-      held = { stop, released }
-      return {
-        stopped: controller.signal,
-        stop,
-        release() {
-          held = undefined
-          resolve()
-        },
-      }
-    },
-    async abort() {
-      held?.stop()
-      await held?.released
-    },
-  }
-}
+/** Another engine uses the session, or has taken the inputs. */
+class NothingToRun extends Error {}
 
 /**
  * Starts measuring a run. `workMs` returns the time so far in milliseconds, excluding the time that the session or one
@@ -166,54 +256,18 @@ function watchTime(bus: Bus, sessionID: string): { workMs(): number; end(): void
   return { workMs: () => Math.max(0, Math.round(performance.now() - started - waits.total())), end }
 }
 
-/**
- * Returns the events of one session from now until its `run.completed`. Events are queued until they are read. Leaving
- * the loop early calls `onLeave`.
- */
-function eventStream(bus: Bus, sessionID: string, onLeave: () => void): AsyncIterableIterator<TackleEvent> {
-  const queue: TackleEvent[] = []
-  /** Callbacks that wake reads waiting for an event. */
-  const waiting: (() => void)[] = []
-  let ended = false
-
-  const unsubscribe = bus.subscribe((event) => {
-    if (event.sessionID !== sessionID || ended) return
-    queue.push(event)
-    if (event.type === "run.completed") end()
-    wakeAll()
-  })
-
-  function wakeAll(): void {
-    for (const wake of waiting.splice(0)) wake()
-  }
-
-  function end(): void {
-    ended = true
+/** Returns the events of one session from now until its `run.completed`. Leaving the loop early calls `onLeave`. */
+function promptEvents(bus: Bus, sessionID: string, onLeave: () => void): AsyncIterableIterator<TackleEvent> {
+  const channel = createChannel<TackleEvent>(() => {
     unsubscribe()
-  }
-
-  return {
-    [Symbol.asyncIterator]() {
-      return this
-    },
-    async next() {
-      for (;;) {
-        const event = queue.shift()
-        if (event) return { done: false, value: event }
-        if (ended) return { done: true, value: undefined }
-        const { promise, resolve } = Promise.withResolvers<void>()
-        waiting.push(resolve)
-        await promise
-      }
-    },
-    async return() {
-      if (!ended) {
-        end()
-        onLeave()
-      }
-      queue.length = 0
-      wakeAll()
-      return { done: true, value: undefined }
-    },
-  }
+    onLeave()
+  })
+  const unsubscribe = bus.subscribe((event) => {
+    if (event.sessionID !== sessionID) return
+    channel.push(event)
+    if (event.type !== "run.completed") return
+    unsubscribe()
+    channel.end()
+  })
+  return channel
 }

@@ -1,11 +1,20 @@
 import "../util/require-node.ts"
+import type { Input } from "../schema/input.ts"
 import type { Message } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
 import type { Grant } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
 import { errorMessage } from "../util/errors.ts"
-import { type Change, type LeaseHolder, type Store, StoreError } from "./store.ts"
+import {
+  type Change,
+  type LeaseHolder,
+  numbered,
+  type SequencedChange,
+  type Store,
+  StoreError,
+  sessionOf,
+} from "./store.ts"
 
 /**
  * Creates a {@link Store} in memory, for tests and embedding. Values are converted to JSON and back, as in a database.
@@ -16,7 +25,10 @@ export function createMemoryStore(): Store {
   const parts = new Map<string, Part>()
   const todos = new Map<string, Todo[]>()
   const grants = new Map<string, Grant>()
+  const inputs = new Map<string, Input>()
   const leases = new Map<string, LeaseHolder>()
+  /** The last change of each object, by session. */
+  const logs = new Map<string, { last: number; changes: Map<string, SequencedChange> }>()
   let closed = false
 
   /** Applies the change and returns a function that reverts it. */
@@ -33,6 +45,7 @@ export function createMemoryStore(): Store {
         return set(parts, id, change.part)
       }
       case "part.remove": {
+        requireKnown(sessions.has(change.sessionID), `session ${change.sessionID}`)
         const { sessionID, messageID } = parts.get(change.partID) ?? {}
         const owned = sessionID === change.sessionID && messageID === change.messageID
         return owned ? unset(parts, change.partID) : () => {}
@@ -40,6 +53,9 @@ export function createMemoryStore(): Store {
       case "todos":
         requireKnown(sessions.has(change.sessionID), `session ${change.sessionID}`)
         return set(todos, change.sessionID, [...change.todos])
+      case "input":
+        requireKnown(sessions.has(change.input.sessionID), `session ${change.input.sessionID}`)
+        return set(inputs, inputKey(change.input), change.input)
       case "grant": {
         const { id, scope, sessionID } = change.grant
         if (scope === "session" && sessionID !== undefined) {
@@ -52,10 +68,32 @@ export function createMemoryStore(): Store {
     }
   }
 
+  /** Gives a change the next number of its session. */
+  function number(change: Change): number {
+    const id = sessionOf(change)
+    if (id === undefined || change.kind === "grant" || change.kind === "grant.remove") return 0
+    const log = logs.get(id) ?? { last: 0, changes: new Map() }
+    logs.set(id, log)
+    log.last += 1
+    const key = objectKey(change)
+    log.changes.delete(key)
+    log.changes.set(key, { seq: log.last, change: copy(change) })
+    return log.last
+  }
+
+  function pendingInputs(sessionID: string): Input[] {
+    return [...inputs.values()]
+      .filter((input) => input.sessionID === sessionID && input.state === "pending")
+      .sort((a, b) => a.position - b.position || a.seq - b.seq)
+      .map(copy)
+  }
+
   function remove(id: string): void {
     sessions.delete(id)
     todos.delete(id)
     leases.delete(id)
+    logs.delete(id)
+    for (const [key, input] of [...inputs]) if (input.sessionID === id) inputs.delete(key)
     for (const message of [...messages.values()]) if (message.sessionID === id) messages.delete(message.id)
     for (const part of [...parts.values()]) if (part.sessionID === id) parts.delete(part.id)
     for (const grant of [...grants.values()]) {
@@ -78,6 +116,7 @@ export function createMemoryStore(): Store {
         for (const revert of undo.reverse()) revert()
         throw error instanceof StoreError ? error : new StoreError(errorMessage(error), error)
       }
+      return changes.map(number)
     },
     async session(id) {
       assertOpen()
@@ -130,6 +169,39 @@ export function createMemoryStore(): Store {
         .sort((a, b) => a.time.created - b.time.created || compare(a.id, b.id))
         .map(copy)
     },
+    async sequence(sessionID) {
+      assertOpen()
+      return logs.get(sessionID)?.last ?? 0
+    },
+    async changes(sessionID, after) {
+      assertOpen()
+      const changes = [...(logs.get(sessionID)?.changes.values() ?? [])]
+      return changes.filter(({ seq }) => seq > after).map(copy)
+    },
+    // No other engine can reach this store.
+    watch: () => () => {},
+    async updateInputs(sessionID, named, decide) {
+      assertOpen()
+      const chosen = named === undefined ? undefined : inputs.get(inputKey({ sessionID, id: named }))
+      const decided = decide({
+        pending: pendingInputs(sessionID),
+        named: chosen && copy(chosen),
+        holder: leases.get(sessionID),
+      })
+      let next = logs.get(sessionID)?.last ?? 0
+      const changed = decided.map((input) => numbered(input, ++next))
+      const sequences = await this.commit(changed.map((input) => ({ kind: "input", input })))
+      return changed.map((input, index) => ({ input, seq: sequences[index] ?? 0 }))
+    },
+    async inputs(sessionID) {
+      assertOpen()
+      return pendingInputs(sessionID)
+    },
+    async sessionsWithInputs() {
+      assertOpen()
+      const pending = [...inputs.values()].filter(({ state }) => state === "pending")
+      return [...new Set(pending.map(({ sessionID }) => sessionID))]
+    },
     async lease(sessionID, holder, lives) {
       assertOpen()
       requireKnown(sessions.has(sessionID), `session ${sessionID}`)
@@ -160,6 +232,27 @@ export function createMemoryStore(): Store {
     async close() {
       closed = true
     },
+  }
+}
+
+function inputKey({ sessionID, id }: { sessionID: string; id: string }): string {
+  return JSON.stringify([sessionID, id])
+}
+
+/** Returns the key of the object that a change writes or removes. */
+function objectKey(change: SequencedChange["change"]): string {
+  switch (change.kind) {
+    case "message":
+      return change.message.id
+    case "part":
+      return change.part.id
+    case "part.remove":
+      return change.partID
+    case "input":
+      return inputKey(change.input)
+    case "session":
+    case "todos":
+      return change.kind
   }
 }
 

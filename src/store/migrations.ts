@@ -86,6 +86,37 @@ export const migrations: readonly string[] = [
     data TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
+  // Each change of a session has a sequence number. `seq` is the number of the last change of a row. There is no index
+  // on it: only a client that reconnects searches by it, and the index would add a page write to every step of a call.
+  `
+  CREATE TABLE sequences (
+    session_id TEXT PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+    seq INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO sequences SELECT id, 1 FROM sessions;
+
+  ALTER TABLE sessions ADD COLUMN seq INTEGER NOT NULL DEFAULT 1;
+  ALTER TABLE messages ADD COLUMN seq INTEGER NOT NULL DEFAULT 1;
+  ALTER TABLE parts ADD COLUMN seq INTEGER NOT NULL DEFAULT 1;
+  ALTER TABLE todos ADD COLUMN seq INTEGER NOT NULL DEFAULT 1;
+
+  CREATE TABLE removed_parts (
+    session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    seq INTEGER NOT NULL,
+    message_id TEXT NOT NULL,
+    part_id TEXT NOT NULL,
+    PRIMARY KEY (session_id, seq)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE inputs (
+    session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    id TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    data TEXT NOT NULL,
+    PRIMARY KEY (session_id, id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX pending_inputs ON inputs (session_id) WHERE data ->> 'state' = 'pending';
+  `,
 ]
 
 /** The version and origin of a database. `empty` means that the database contains no tables. */

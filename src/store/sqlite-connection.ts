@@ -2,7 +2,7 @@ import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, stat
 import { dirname } from "node:path"
 import type { DatabaseSync } from "node:sqlite"
 import { pathToFileURL } from "node:url"
-import { errorMessage, systemCode } from "../util/errors.ts"
+import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { migrate, migrations, readVersion } from "./migrations.ts"
 import { StoreError, StoreRemovedError } from "./store.ts"
 
@@ -23,7 +23,7 @@ export interface SqliteConnection {
   /** Runs `work` in one transaction. Call this within {@link change}. */
   transact<T>(work: () => T): T
   /** Runs `work` and syncs its commits to the disk before returning. Call this within {@link change}. */
-  durably(work: () => void): void
+  durably<T>(work: () => T): T
   /** Returns unused space to the file system. */
   reclaim(): void
   /** Closes the database. Idempotent. {@link run} throws afterwards. */
@@ -172,7 +172,7 @@ function connect(path: string, database: DatabaseSync, busyMs: number): SqliteCo
     durably(work) {
       database.exec(synchronous.full)
       try {
-        work()
+        return work()
       } finally {
         database.exec(synchronous.normal)
       }
@@ -222,9 +222,9 @@ const meanings: Record<number, string> = {
 
 const busy = 5
 
-/** Converts an error of an operation on the database at `path` to a {@link StoreError}. */
-function sqliteError(path: string, error: unknown): StoreError {
-  if (error instanceof StoreError) return error
+/** Converts an error of an operation on the database at `path` to a {@link StoreError}. Keeps errors of Tackle. */
+function sqliteError(path: string, error: unknown): TackleError {
+  if (TackleError.isInstance(error)) return error
   const code = primaryCode(error)
   if (code === undefined) return new StoreError(`The store refused a change: ${errorMessage(error)}`, error)
   const meaning = meanings[code] ?? "could not be used. If this happens again, move the file away."

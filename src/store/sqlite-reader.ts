@@ -1,11 +1,12 @@
 import type { DatabaseSync } from "node:sqlite"
+import type { Input } from "../schema/input.ts"
 import type { Message, MessageWithParts } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
 import type { Grant } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
 import { isRecord, parseJson } from "../util/json.ts"
-import type { MessagePage, SessionFilter } from "./store.ts"
+import type { MessagePage, SequencedChange, SessionFilter } from "./store.ts"
 
 /** Reads from the tables, with prepared statements. */
 export interface SqliteReader {
@@ -14,6 +15,11 @@ export interface SqliteReader {
   messages(sessionID: string, page?: MessagePage): MessageWithParts[]
   todos(sessionID: string): Todo[]
   grants(scope: { sessionID?: string; worktree?: string }): Grant[]
+  sequence(sessionID: string): number
+  changes(sessionID: string, after: number): SequencedChange[]
+  pendingInputs(sessionID: string): Input[]
+  input(sessionID: string, id: string): Input | undefined
+  sessionsWithInputs(): string[]
 }
 
 /** Creates a reader. Throws if the tables do not have the newest version. */
@@ -31,9 +37,30 @@ export function createReader(database: DatabaseSync): SqliteReader {
        ORDER BY message_id, id`,
     ),
     todos: database.prepare("SELECT data FROM todos WHERE session_id = ?"),
+    sequence: database.prepare("SELECT seq FROM sequences WHERE session_id = ?"),
+    changes: database.prepare(
+      `SELECT 'session' AS kind, seq, data FROM sessions WHERE id = :session AND seq > :after
+       UNION ALL SELECT 'message', seq, data FROM messages WHERE session_id = :session AND seq > :after
+       UNION ALL SELECT 'part', seq, data FROM parts WHERE session_id = :session AND seq > :after
+       UNION ALL SELECT 'todos', seq, data FROM todos WHERE session_id = :session AND seq > :after
+       UNION ALL SELECT 'input', seq, data FROM inputs WHERE session_id = :session AND seq > :after
+       UNION ALL SELECT 'part.remove', seq, json_object('messageID', message_id, 'partID', part_id)
+         FROM removed_parts WHERE session_id = :session AND seq > :after
+       ORDER BY seq`,
+    ),
+    pendingInputs: database.prepare(
+      `SELECT data FROM inputs WHERE session_id = ? AND data ->> 'state' = 'pending'
+       ORDER BY data ->> 'position', seq`,
+    ),
+    input: database.prepare("SELECT data FROM inputs WHERE session_id = ? AND id = ?"),
+    waiting: database.prepare("SELECT DISTINCT session_id FROM inputs WHERE data ->> 'state' = 'pending'"),
     grants: database.prepare(
       "SELECT data FROM grants WHERE session_id = ? OR (worktree = ? AND session_id IS NULL) ORDER BY created, id",
     ),
+  }
+
+  function sequence(sessionID: string): number {
+    return Number(select.sequence.get(sessionID)?.seq ?? 0)
   }
 
   return {
@@ -83,6 +110,39 @@ export function createReader(database: DatabaseSync): SqliteReader {
       const rows = select.grants.all(sessionID ?? null, worktree ?? null)
       return rows.map((row) => parse<Grant>(row.data))
     },
+    sequence,
+    changes(sessionID, after) {
+      // Clients that follow a session ask often, and usually nothing has changed.
+      if (sequence(sessionID) <= after) return []
+      const rows = select.changes.all({ session: sessionID, after })
+      return rows.map(({ kind, seq, data }) => ({
+        seq: Number(seq),
+        change: changeOf(String(kind), sessionID, data),
+      }))
+    },
+    pendingInputs: (sessionID) => select.pendingInputs.all(sessionID).map((row) => parse<Input>(row.data)),
+    input(sessionID, id) {
+      const row = select.input.get(sessionID, id)
+      return row && parse<Input>(row.data)
+    },
+    sessionsWithInputs: () => select.waiting.all().map((row) => String(row.session_id)),
+  }
+}
+
+function changeOf(kind: string, sessionID: string, data: unknown): SequencedChange["change"] {
+  switch (kind) {
+    case "session":
+      return { kind, session: parse<Session>(data) }
+    case "message":
+      return { kind, message: parse<Message>(data) }
+    case "part":
+      return { kind, part: parse<Part>(data) }
+    case "input":
+      return { kind, input: parse<Input>(data) }
+    case "todos":
+      return { kind, sessionID, todos: parse<Todo[]>(data) }
+    default:
+      return { kind: "part.remove", sessionID, ...parse<{ messageID: string; partID: string }>(data) }
   }
 }
 

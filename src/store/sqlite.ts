@@ -3,7 +3,7 @@ import type { DatabaseSync } from "node:sqlite"
 import { createChangeWriter } from "./sqlite-changes.ts"
 import { openConnection, openReadOnlyConnection, type SqliteConnection } from "./sqlite-connection.ts"
 import { createReader } from "./sqlite-reader.ts"
-import type { LeaseHolder, Store } from "./store.ts"
+import { type LeaseHolder, numbered, type Store } from "./store.ts"
 
 /** Options for {@link openSqliteStore}. */
 export interface SqliteStoreOptions {
@@ -48,15 +48,13 @@ function createStore({ database, run, change, transact, durably, reclaim, close 
   const writer = createChangeWriter(database)
   const reader = createReader(database)
   const leases = createLeaseTable(database)
+  const watcher = createWatcher(database)
   return {
     async commit(changes, { durable = false } = {}) {
-      const [first, ...more] = changes
       // This throws if the store is closed.
-      if (first === undefined) return run(() => {})
-      // A single statement is a transaction by itself.
-      const write = () =>
-        more.length === 0 ? writer.apply(first) : transact(() => changes.forEach(writer.apply))
-      change(() => (durable ? durably(write) : write()))
+      if (changes.length === 0) return run(() => [])
+      const write = () => transact(() => writer.apply(changes))
+      return change(() => (durable ? durably(write) : write()))
     },
     async session(id) {
       return run(() => reader.session(id))
@@ -75,6 +73,34 @@ function createStore({ database, run, change, transact, durably, reclaim, close 
     },
     async grants(scope) {
       return run(() => reader.grants(scope))
+    },
+    async sequence(sessionID) {
+      return run(() => reader.sequence(sessionID))
+    },
+    async changes(sessionID, after) {
+      return run(() => reader.changes(sessionID, after))
+    },
+    watch: watcher.watch,
+    async updateInputs(sessionID, named, decide) {
+      return change(() =>
+        transact(() => {
+          const decided = decide({
+            pending: reader.pendingInputs(sessionID),
+            named: named === undefined ? undefined : reader.input(sessionID, named),
+            holder: leases.holder(sessionID),
+          })
+          let next = reader.sequence(sessionID)
+          const inputs = decided.map((input) => numbered(input, ++next))
+          const sequences = writer.apply(inputs.map((input) => ({ kind: "input", input })))
+          return inputs.map((input, index) => ({ input, seq: sequences[index] ?? 0 }))
+        }),
+      )
+    },
+    async inputs(sessionID) {
+      return run(() => reader.pendingInputs(sessionID))
+    },
+    async sessionsWithInputs() {
+      return run(() => reader.sessionsWithInputs())
     },
     async lease(sessionID, holder, lives) {
       return change(() =>
@@ -96,7 +122,7 @@ function createStore({ database, run, change, transact, durably, reclaim, close 
           transact(() => {
             // Another process may have already recovered the session, or may be using it.
             if (leases.holder(sessionID)?.id !== holder.id) return
-            settle(reader.messages(sessionID)).forEach(writer.apply)
+            writer.apply(settle(reader.messages(sessionID)))
             leases.remove(sessionID, holder)
           }),
         )
@@ -109,8 +135,49 @@ function createStore({ database, run, change, transact, durably, reclaim, close 
       reclaim()
     },
     async close() {
+      watcher.end()
       close()
     },
+  }
+}
+
+/** Interval in milliseconds at which a watched database is checked for changes by other processes. */
+const watchMs = 200
+
+/** Watches for commits of other connections. `data_version` changes with each, and reading it takes about 2 µs. */
+function createWatcher(database: DatabaseSync): { watch: Store["watch"]; end(): void } {
+  const version = database.prepare("PRAGMA data_version")
+  const listeners = new Set<() => void>()
+  let timer: NodeJS.Timeout | undefined
+  let last: unknown
+
+  function check(): void {
+    const now = version.get()?.data_version
+    if (now === last) return
+    last = now
+    for (const listener of [...listeners]) listener()
+  }
+
+  function end(): void {
+    clearInterval(timer)
+    timer = undefined
+  }
+
+  return {
+    watch(listener) {
+      // Creates a new function per watch, so that one listener can watch twice.
+      const entry = () => listener()
+      listeners.add(entry)
+      if (!timer) {
+        last = version.get()?.data_version
+        timer = setInterval(check, watchMs).unref()
+      }
+      return () => {
+        listeners.delete(entry)
+        if (listeners.size === 0) end()
+      }
+    },
+    end,
   }
 }
 

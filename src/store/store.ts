@@ -1,3 +1,4 @@
+import type { Input } from "../schema/input.ts"
 import type { Message, MessageWithParts } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
 import type { Grant } from "../schema/permission.ts"
@@ -13,8 +14,50 @@ export type Change =
   | { kind: "part"; part: Part }
   | { kind: "part.remove"; sessionID: string; messageID: string; partID: string }
   | { kind: "todos"; sessionID: string; todos: readonly Todo[] }
+  | { kind: "input"; input: Input }
   | { kind: "grant"; grant: Grant }
   | { kind: "grant.remove"; grantID: string }
+
+/** A stored change that belongs to a session, with its sequence number. */
+export interface SequencedChange {
+  seq: number
+  change: Exclude<Change, { kind: "grant" | "grant.remove" }>
+}
+
+/** Returns the session of a change, or undefined for a change of a grant. */
+export function sessionOf(change: Change): string | undefined {
+  switch (change.kind) {
+    case "session":
+      return change.session.id
+    case "message":
+      return change.message.sessionID
+    case "part":
+      return change.part.sessionID
+    case "input":
+      return change.input.sessionID
+    case "part.remove":
+    case "todos":
+      return change.sessionID
+    case "grant":
+    case "grant.remove":
+      return undefined
+  }
+}
+
+/** Returns an input with the number of its first change. `seq` is used only for a new input. */
+export function numbered(input: Input, seq: number): Input {
+  return input.seq === 0 ? { ...input, seq } : input
+}
+
+/** The inputs of a session at one time. */
+export interface CurrentInputs {
+  /** Pending inputs in the order of `position`. */
+  pending: Input[]
+  /** The input with the requested id, in any state. */
+  named: Input | undefined
+  /** Holder of the session's lease, whether or not its process is alive. */
+  holder: LeaseHolder | undefined
+}
 
 /** Selects sessions. Default: all sessions. */
 export interface SessionFilter {
@@ -77,8 +120,37 @@ export class StoreRemovedError extends StoreError {
  * Reads see every earlier commit and return copies.
  */
 export interface Store {
-  /** Applies all changes in order, or none of them. Throws {@link StoreError}. */
-  commit(changes: readonly Change[], options?: CommitOptions): Promise<void>
+  /**
+   * Applies all changes in order, or none of them. Returns a sequence number for each change. The numbers of a session
+   * start at 1 and have no gaps. Changes of grants have the number 0. Throws {@link StoreError}.
+   */
+  commit(changes: readonly Change[], options?: CommitOptions): Promise<number[]>
+  /** Returns the sequence number of the session's last change, or 0 if the session does not exist. */
+  sequence(sessionID: string): Promise<number>
+  /**
+   * Returns the changes of a session with a greater sequence number, in order. Each object is returned once, in its
+   * present state, with the number of its last change.
+   */
+  changes(sessionID: string, after: number): Promise<SequencedChange[]>
+  /**
+   * Calls the listener after another engine has changed the store, or calls it again without a change. SQLite notices a
+   * change within 200 ms. Returns a function that ends the watch.
+   */
+  watch(listener: () => void): () => void
+  /**
+   * Reads inputs of a session, and stores those that `decide` returns, in one transaction. If `decide` throws, nothing
+   * is stored. A new input with `seq` 0 receives the number of this change. Returns the stored inputs with their
+   * sequence numbers. Throws {@link StoreError} if the session does not exist.
+   */
+  updateInputs(
+    sessionID: string,
+    named: string | undefined,
+    decide: (current: CurrentInputs) => readonly Input[],
+  ): Promise<{ input: Input; seq: number }[]>
+  /** Returns the pending inputs of a session in order. */
+  inputs(sessionID: string): Promise<Input[]>
+  /** Returns the ids of all sessions with pending inputs. */
+  sessionsWithInputs(): Promise<string[]>
   session(id: string): Promise<Session | undefined>
   sessions(filter?: SessionFilter): Promise<Session[]>
   /**

@@ -1,5 +1,17 @@
 /** One prefix per kind of object. */
-export type IdPrefix = "ses" | "msg" | "prt" | "per" | "que" | "gra" | "job" | "call" | "eng" | "prc" | "plc"
+export type IdPrefix =
+  | "ses"
+  | "msg"
+  | "prt"
+  | "inp"
+  | "per"
+  | "que"
+  | "gra"
+  | "job"
+  | "call"
+  | "eng"
+  | "prc"
+  | "plc"
 
 const timeLength = 9 // 36^9 ms reach past the year 5000
 const countLength = 3 // 46,656 ids per millisecond before the clock is advanced

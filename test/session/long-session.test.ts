@@ -65,7 +65,7 @@ function counted(store: Store): { store: Store; traffic: Traffic } {
     traffic.longest = Math.max(traffic.longest, found.length)
     return found
   }
-  function commit(changes: readonly Change[]): Promise<void> {
+  function commit(changes: readonly Change[]): Promise<number[]> {
     traffic.written += JSON.stringify(changes).length
     return store.commit(changes)
   }

@@ -24,6 +24,7 @@ function record(refuse: (changes: readonly Change[]) => boolean = () => false) {
     async commit(changes: readonly Change[]) {
       if (refuse(changes)) throw new StoreError("The disk is full.")
       transactions.push(changes.map((change) => (change.kind === "part" ? change.part.id : change.kind)))
+      return changes.map((_, index) => index + 1)
     },
   }
   return { recorder: createRecorder({ sessionID, store, bus }), transactions, announced }
@@ -105,6 +106,7 @@ test("stores only the last state of a part in a transaction, and announces each"
     async commit(changes: readonly Change[]) {
       for (const change of changes)
         if (change.kind === "part" && change.part.type === "text") stored.push(change.part.text)
+      return [1, 2]
     },
   }
   const recorder = createRecorder({ sessionID, store, bus })
@@ -115,12 +117,32 @@ test("stores only the last state of a part in a transaction, and announces each"
   expect(texts).toEqual(["first", "other", "last"])
 })
 
+test("announces each stored change with its sequence number", async () => {
+  const announced: [string, number | undefined][] = []
+  const bus = createBus(() => {})
+  bus.subscribe((event) => {
+    if (event.type === "part.updated" && event.part.type === "text")
+      announced.push([event.part.text, event.seq])
+  })
+  const store = { ...createMemoryStore(), commit: async () => [7, 8] }
+  const recorder = createRecorder({ sessionID, store, bus })
+  recorder.note({ parts: [part("a", "replaced in its transaction")] })
+  recorder.note({ parts: [part("b", "other")] })
+  await recorder.write({ parts: [part("a", "last")] })
+  expect(announced).toEqual([
+    ["replaced in its transaction", undefined],
+    ["other", 7],
+    ["last", 8],
+  ])
+})
+
 test("syncs a transaction to disk if any write in it requires it", async () => {
   const durable: (boolean | undefined)[] = []
   const store = {
     ...createMemoryStore(),
     async commit(_: readonly Change[], options: CommitOptions = {}) {
       durable.push(options.durable)
+      return []
     },
   }
   const recorder = createRecorder({ sessionID, store, bus: createBus(() => {}) })
@@ -137,7 +159,7 @@ test("calls listeners outside of any call's async context", async () => {
   const heard: (string | undefined)[] = []
   const bus = createBus(() => {})
   bus.subscribe(() => heard.push(context.getStore()))
-  const store = { ...createMemoryStore(), async commit() {} }
+  const store = { ...createMemoryStore(), commit: async () => [] }
   // A subagent's recorder is created inside the call that started it.
   const recorder = context.run("parent", () => createRecorder({ sessionID, store, bus }))
   await Promise.all(["one", "two"].map((id) => context.run(id, () => recorder.write({ parts: [part(id)] }))))

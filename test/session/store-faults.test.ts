@@ -8,19 +8,19 @@ import { run, tool, toolParts } from "./run.ts"
 /**
  * A memory store that refuses a transaction if `fails` returns true for one of its changes. Transactions count from 0.
  */
-function failingStore(fails: (number: number, change: Change) => boolean): Store & { changes: number } {
+function failingStore(fails: (number: number, change: Change) => boolean): Store & { written: number } {
   const store = createMemoryStore()
   const numbers = new Map<Change, number>()
   return {
     ...store,
-    get changes() {
+    get written() {
       return numbers.size
     },
     async commit(changes: readonly Change[]) {
       for (const change of changes) numbers.set(change, numbers.size)
       if (changes.some((change) => fails(numbers.get(change) ?? 0, change)))
         throw new StoreError("The disk is full.")
-      await store.commit(changes)
+      return store.commit(changes)
     },
   }
 }
@@ -61,7 +61,7 @@ test("ends the run with the reason when the store refuses any write, and the nex
       onProblem: (message, error) => faults.push(`${message} ${String(error)}`),
     })
     const { session, events, end } = await run(engine)
-    if (store.changes <= failing) break
+    if (store.written <= failing) break
     // The next state replaces a lost progress report. Any other refusal stops the run.
     if (end.status !== "completed") {
       expect(end).toMatchObject({ status: "failed", exitCode: 1 })

@@ -1,5 +1,6 @@
 import fc from "fast-check"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import type { Input } from "../../src/schema/input.ts"
 import type { Grant } from "../../src/schema/permission.ts"
 import type { Session } from "../../src/schema/session.ts"
 import type { Todo } from "../../src/schema/todo.ts"
@@ -9,6 +10,11 @@ import { aMessage, aPart, aSession } from "./records.ts"
 function aGrant(id: string, more: Partial<Grant>): Grant {
   const rule = { permission: "bash", pattern: "ls *", action: "allow" } as const
   return { id, scope: "project", worktree: "/w", ...rule, time: { created: 1 }, ...more }
+}
+
+function anInput(id: string, more: Partial<Input>): Input {
+  const text = { text: id, digest: id, delivery: "queue", state: "pending" } as const
+  return { id, sessionID: "ses_1", seq: 0, position: 1, ...text, time: { created: 1 }, ...more }
 }
 
 const aTodo: Todo = { content: "test", status: "pending", priority: "medium" }
@@ -156,11 +162,128 @@ export function testStore(name: string, open: () => Promise<Store>): void {
 
     test("removes a part only for its own session", async () => {
       await store.commit([session("ses_1"), message("msg_1", "ses_1"), part("prt_1", "msg_1", "ses_1")])
+      await store.commit([session("ses_2")])
       await store.commit([{ kind: "part.remove", sessionID: "ses_2", messageID: "msg_1", partID: "prt_1" }])
       expect(await texts("ses_1")).toEqual([["msg_1", "prt_1"]])
       await store.commit([{ kind: "part.remove", sessionID: "ses_1", messageID: "msg_1", partID: "prt_1" }])
       await store.commit([{ kind: "part.remove", sessionID: "ses_1", messageID: "msg_1", partID: "prt_1" }])
       expect(await texts("ses_1")).toEqual([["msg_1"]])
+    })
+
+    test("numbers the changes of each session without gaps", async () => {
+      expect(await store.sequence("ses_1")).toBe(0)
+      const changes = [session("ses_1"), session("ses_2"), message("msg_1", "ses_1"), grant("gra_1", {})]
+      expect(await store.commit(changes)).toEqual([1, 1, 2, 0])
+      expect(await store.commit([part("prt_1", "msg_1", "ses_1")])).toEqual([3])
+      await expect(store.commit([part("prt_2", "msg_1", "ses_1"), message("m", "ses_9")])).rejects.toThrow()
+      expect(await store.commit([session("ses_1"), part("prt_2", "msg_1", "ses_1")])).toEqual([4, 5])
+      expect([await store.sequence("ses_1"), await store.sequence("ses_2")]).toEqual([5, 1])
+    })
+
+    test("returns each object that changed after a number once, with its last number", async () => {
+      await store.commit([session("ses_1"), message("msg_1", "ses_1"), part("prt_1", "msg_1", "ses_1")])
+      await store.commit([part("prt_2", "msg_1", "ses_1"), part("prt_1", "msg_1", "ses_1", "second")])
+      await store.commit([{ kind: "part.remove", sessionID: "ses_1", messageID: "msg_1", partID: "prt_2" }])
+      await store.commit([{ kind: "todos", sessionID: "ses_1", todos: [aTodo] }, session("ses_2")])
+      const second = { kind: "part", part: aPart("prt_1", "msg_1", "ses_1", "second") }
+      const removed = { kind: "part.remove", sessionID: "ses_1", messageID: "msg_1", partID: "prt_2" }
+      const later = [
+        { seq: 5, change: second },
+        { seq: 6, change: removed },
+        { seq: 7, change: { kind: "todos", sessionID: "ses_1", todos: [aTodo] } },
+      ]
+      const first = [
+        { seq: 1, change: session("ses_1") },
+        { seq: 2, change: message("msg_1", "ses_1") },
+      ]
+      expect(await store.changes("ses_1", 0)).toEqual([...first, ...later])
+      expect(await store.changes("ses_1", 4)).toEqual(later)
+      expect(await store.changes("ses_1", 7)).toEqual([])
+      expect(await store.changes("ses_9", 0)).toEqual([])
+    })
+
+    test("applies any changes so that a reader of any number has the same objects", async () => {
+      const step = fc.record({
+        kind: fc.constantFrom("part", "remove", "session", "todos"),
+        id: fc.integer({ min: 1, max: 4 }),
+        text: fc.string(),
+      })
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { maxLength: 20 }), fc.nat(20), async (steps, asked) => {
+          await store.deleteSession("ses_1")
+          await store.commit([session("ses_1"), message("msg_1", "ses_1")])
+          const known = new Map<string, unknown>()
+          for (const [index, { kind, id, text }] of steps.entries()) {
+            if (index === asked % (steps.length + 1)) await read(known, 0)
+            const ids = { sessionID: "ses_1", messageID: "msg_1" }
+            if (kind === "part") await store.commit([part(`prt_${id}`, "msg_1", "ses_1", text)])
+            if (kind === "remove") await store.commit([{ kind: "part.remove", ...ids, partID: `prt_${id}` }])
+            if (kind === "session") await store.commit([session("ses_1", { title: text })])
+            if (kind === "todos")
+              await store.commit([
+                { kind: "todos", sessionID: "ses_1", todos: [{ ...aTodo, content: text }] },
+              ])
+          }
+          await read(known, Number(known.get("seq") ?? 0))
+          const parts = (await store.messages("ses_1")).flatMap(({ parts }) => parts)
+          expect([...known].filter(([key]) => key.startsWith("prt")).sort()).toEqual(
+            parts.map((each) => [each.id, each]),
+          )
+          expect(known.get("session")).toEqual(await store.session("ses_1"))
+          if (known.has("todos")) expect(known.get("todos")).toEqual(await store.todos("ses_1"))
+        }),
+        { numRuns: 40 },
+      )
+
+      async function read(known: Map<string, unknown>, after: number) {
+        for (const { seq, change } of await store.changes("ses_1", after)) {
+          known.set("seq", seq)
+          if (change.kind === "part") known.set(change.part.id, change.part)
+          if (change.kind === "part.remove") known.delete(change.partID)
+          if (change.kind === "session") known.set("session", change.session)
+          if (change.kind === "todos") known.set("todos", change.todos)
+        }
+      }
+    })
+
+    test("stores inputs by session, and lists the pending ones by position", async () => {
+      await store.commit([session("ses_1"), session("ses_2")])
+      await expect(
+        store.updateInputs("ses_9", undefined, () => [anInput("inp_1", { sessionID: "ses_9" })]),
+      ).rejects.toThrow()
+      const stored = await store.updateInputs("ses_1", undefined, () => [
+        anInput("inp_1", { position: 2 }),
+        anInput("inp_2", { position: 1 }),
+      ])
+      expect(stored.map(({ input, seq }) => [input.id, input.seq, seq])).toEqual([
+        ["inp_1", 2, 2],
+        ["inp_2", 3, 3],
+      ])
+      await store.updateInputs("ses_2", undefined, () => [anInput("inp_1", { sessionID: "ses_2" })])
+      expect((await store.inputs("ses_1")).map(({ id }) => id)).toEqual(["inp_2", "inp_1"])
+      const holder = { id: "eng_1", pid: 1, started: "1" }
+      await store.lease("ses_1", holder, () => true)
+      const [done] = await store.updateInputs("ses_1", "inp_2", (current) => {
+        expect(current.holder).toEqual(holder)
+        expect(current.pending.map(({ id }) => id)).toEqual(["inp_2", "inp_1"])
+        return current.named ? [{ ...current.named, state: "promoted" }] : []
+      })
+      expect(done).toMatchObject({ seq: 4, input: { id: "inp_2", seq: 3, state: "promoted" } })
+      expect((await store.inputs("ses_1")).map(({ id }) => id)).toEqual(["inp_1"])
+      await store.updateInputs("ses_1", "inp_2", ({ named }) => {
+        expect(named?.state).toBe("promoted")
+        return []
+      })
+      await expect(
+        store.updateInputs("ses_1", undefined, () => {
+          throw new Error("no")
+        }),
+      ).rejects.toThrow("no")
+      expect((await store.sessionsWithInputs()).sort()).toEqual(["ses_1", "ses_2"])
+      await store.deleteSession("ses_2")
+      expect(await store.sessionsWithInputs()).toEqual(["ses_1"])
+      const last = (await store.changes("ses_1", 2)).map(({ seq }) => seq)
+      expect(last).toEqual([4])
     })
 
     test("filters sessions by worktree, parent and limit, newest first", async () => {

@@ -24,7 +24,7 @@ import { type Places, withMarks, withPlaces } from "../../model/recording/placeh
 import { recordFetch } from "../../model/recording/record-fetch.ts"
 import { startReplay } from "../../model/recording/replay.ts"
 import { describedPool, recordedPool } from "../../registry/recorded-pool.ts"
-import type { PromptFile } from "../../session/handle.ts"
+import type { PromptFile } from "../../schema/input.ts"
 import { fileReason, UsageError } from "../../util/errors.ts"
 import { localDay } from "../../util/local-time.ts"
 import { warn } from "../process/notice.ts"

@@ -1,0 +1,147 @@
+import type { EventOf } from "../event/events.ts"
+import type { LeaseHolder, Store } from "../store/store.ts"
+import { orAbort, sleep, throwIfAborted } from "../util/abort.ts"
+import { isProcessRunning } from "../util/process-table.ts"
+import { SessionBusyError } from "./handle.ts"
+import type { InputQueue } from "./inputs.ts"
+
+/** Allows one operation at a time on a session in this engine, and can stop it. */
+export interface PromptLock {
+  /** Acquires the lock. The caller must release it. Throws `SessionBusyError` if the lock is already held. */
+  acquire(): HeldLock
+  /** Stops the operation that holds the lock, if any. */
+  stop(): void
+  /** Resolves when the present holder releases the lock. Undefined if the lock is free. */
+  readonly released: Promise<void> | undefined
+}
+
+/** The lock while one operation holds it. */
+export interface HeldLock {
+  /** Fires when the operation must stop. */
+  stopped: AbortSignal
+  stop(): void
+  release(): void
+}
+
+/** Creates the lock of a session. */
+export function createPromptLock(sessionID: string): PromptLock {
+  let held: { stop(): void; released: Promise<void> } | undefined
+  return {
+    acquire() {
+      if (held) throw new SessionBusyError(sessionID)
+      const controller = new AbortController()
+      const stop = () => controller.abort()
+      const { promise: released, resolve } = Promise.withResolvers<void>()
+      held = { stop, released }
+      return {
+        stopped: controller.signal,
+        stop,
+        release() {
+          held = undefined
+          resolve()
+        },
+      }
+    },
+    stop() {
+      held?.stop()
+    },
+    get released() {
+      return held?.released
+    },
+  }
+}
+
+/** Starts runs for the inputs of one session, one after another. */
+export interface Delivery {
+  /** Delivers the inputs that wait, now or when the present operation ends. */
+  start(): void
+  /** Records the end of a run. */
+  ended(event: EventOf<"run.completed">): void
+  /** Stops the present operation, and starts no further run until `start`. Resolves when the operation has ended. */
+  stop(): Promise<void>
+  /** See `SessionHandle.wait`. */
+  wait(options?: { signal?: AbortSignal }): Promise<EventOf<"run.completed"> | undefined>
+}
+
+/** Interval in milliseconds at which a session that another engine uses is checked. */
+const retryMs = 200
+
+/**
+ * Creates the delivery of one session. `run` runs the next inputs and releases the lock. It returns false if another
+ * engine uses the session, and rejects if the inputs could not be read.
+ */
+export function createDelivery({
+  store,
+  sessionID,
+  holder,
+  inputs,
+  lock,
+  run,
+}: {
+  store: Store
+  sessionID: string
+  holder: LeaseHolder
+  inputs: InputQueue
+  lock: PromptLock
+  run(held: HeldLock): Promise<boolean>
+}): Delivery {
+  let stopped = new AbortController()
+  /** Set while inputs are delivered. Resolves when no input can be delivered. */
+  let delivering: Promise<void> | undefined
+  /** True if inputs may have arrived since the last look at the queue. */
+  let again = false
+  let last: EventOf<"run.completed"> | undefined
+
+  function start(): void {
+    if (stopped.signal.aborted) stopped = new AbortController()
+    again = true
+    delivering ??= deliver().finally(() => {
+      delivering = undefined
+    })
+  }
+
+  async function deliver(): Promise<void> {
+    while (again) {
+      again = false
+      await deliverAll(stopped.signal).catch(() => {
+        // `stop` was called, or the store failed, which the run has reported. The inputs stay in the store.
+      })
+    }
+  }
+
+  async function deliverAll(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      if (lock.released) await lock.released
+      else if (!(await inputs.hasNext())) return
+      else if (await isUsedElsewhere()) await sleep(retryMs, signal)
+      else if (signal.aborted || lock.released) continue
+      else if (!(await run(lock.acquire()))) await sleep(retryMs, signal)
+    }
+  }
+
+  async function isUsedElsewhere(): Promise<boolean> {
+    const present = await store.holder(sessionID)
+    return present !== undefined && present.id !== holder.id && isProcessRunning(present)
+  }
+
+  return {
+    start,
+    ended(event) {
+      last = event
+    },
+    async stop() {
+      stopped.abort()
+      lock.stop()
+      await lock.released
+    },
+    async wait({ signal = new AbortController().signal } = {}) {
+      for (;;) {
+        throwIfAborted(signal)
+        const work = lock.released ?? delivering
+        if (work) await orAbort(work, signal)
+        else if (await isUsedElsewhere()) await sleep(retryMs, signal)
+        else if (!(lock.released ?? delivering)) return last
+      }
+    },
+  }
+}

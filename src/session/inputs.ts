@@ -1,0 +1,275 @@
+import type { Bus } from "../event/bus.ts"
+import type { Delivery, Input, PromptFile } from "../schema/input.ts"
+import type { CurrentInputs, LeaseHolder, Store } from "../store/store.ts"
+import { currentTime } from "../util/clock.ts"
+import { TackleError, UsageError } from "../util/errors.ts"
+import { newId } from "../util/id.ts"
+import type { CommandCall } from "./command.ts"
+import { eventOf } from "./session-events.ts"
+
+/** Options of {@link SessionInputs.send}. */
+export interface SendOptions {
+  /** Id of the input: 1 to 200 letters, digits, `_`, `-`, `.` or `:`. Sending it again has no effect. */
+  id?: string
+  /** When the input reaches the model. Default: `steer`. An input with a command waits for the end of the run. */
+  delivery?: Delivery
+  files?: readonly PromptFile[]
+  /** The parsed command, if the text calls one. */
+  command?: CommandCall
+}
+
+/** Confirms that an input is stored. `seq` is the sequence number of its event. */
+export type Receipt = Pick<Input, "id" | "seq" | "state">
+
+/** A change of a pending input. */
+export interface InputEdit {
+  text?: string
+  files?: readonly PromptFile[]
+  delivery?: Delivery
+  /** New place among the pending inputs, from 0. A greater number than possible means the end. */
+  position?: number
+  /** True stops the delivery of the input until it is set to false. */
+  held?: boolean
+}
+
+/** Thrown when an id is sent again with another content. */
+export class InputConflictError extends TackleError {
+  constructor(id: string) {
+    super(`The input ${id} was sent before with another content. Send the new content with a new id.`, {
+      code: "input.conflict",
+      recoverable: false,
+    })
+  }
+}
+
+/** Thrown when an input that is no longer pending is changed or withdrawn. */
+export class InputEndedError extends TackleError {
+  constructor({ id, state }: Input) {
+    super(
+      `The input ${id} can no longer be changed: it ${state === "withdrawn" ? "was withdrawn" : "was delivered to the model"}. Send a new input.`,
+      { code: "input.ended", recoverable: false },
+    )
+  }
+}
+
+/** The input queue of one session. All operations are atomic across processes. */
+export interface InputQueue {
+  /**
+   * Stores an input. Returns the stored input if it was sent before, and whether it is new. Inputs that an interrupt
+   * has paused continue. Throws {@link InputConflictError}.
+   */
+  admit(text: string, options: SendOptions): Promise<{ input: Input; isNew: boolean }>
+  pending(): Promise<Input[]>
+  edit(id: string, edit: InputEdit): Promise<Input>
+  withdraw(id: string): Promise<Input>
+  /** Withdraws all inputs that are not being delivered, and returns them. */
+  clear(): Promise<Input[]>
+  /** Pauses all pending inputs until the next input is sent. */
+  pause(): Promise<void>
+  /** Resumes the delivery of paused inputs. */
+  resume(): Promise<void>
+  /** Returns true if a run can start with an input. */
+  hasNext(): Promise<boolean>
+  /**
+   * Reserves inputs for delivery, so that they can no longer be changed. `steer` selects what the next step of a run takes,
+   * `next` what the next run starts with. Only the holder of the session's lease may claim.
+   */
+  claim(which: "steer" | "next"): Promise<Input[]>
+  /** Returns the claimed input as it is stored with its message. */
+  promoted(input: Input, messageID: string): Input
+  /** Ends the claims that were not delivered. With a problem, the inputs are held. */
+  release(problem?: string): Promise<void>
+}
+
+/** Creates the input queue of a session. */
+export function createInputQueue({
+  store,
+  bus,
+  sessionID,
+  holder,
+}: {
+  store: Store
+  bus: Bus
+  sessionID: string
+  holder: LeaseHolder
+}): InputQueue {
+  /** Ids of claimed inputs that are not promoted yet. */
+  const claimed = new Set<string>()
+
+  async function update(
+    named: string | undefined,
+    decide: (current: CurrentInputs) => readonly Input[],
+  ): Promise<Input[]> {
+    const stored = await store.updateInputs(sessionID, named, decide)
+    for (const { input, seq } of stored) bus.publish({ ...eventOf({ kind: "input", input }), seq })
+    return stored.map(({ input }) => input)
+  }
+
+  /** Returns true if an engine is delivering the input. Claims of an engine without the lease are left over. */
+  const isClaimed = (input: Input, { holder: present }: CurrentInputs) =>
+    input.claimedBy !== undefined && input.claimedBy === present?.id
+
+  /** Returns the pending input. Throws if it is being delivered. */
+  function changeable(id: string, current: CurrentInputs): Input {
+    const { named } = current
+    if (!named) throw new UsageError(`Session ${sessionID} has no input ${id}.`, undefined, "input.unknown")
+    if (named.state !== "pending" || isClaimed(named, current)) throw new InputEndedError(named)
+    return named
+  }
+
+  function withdrawn(input: Input): Input {
+    const { files: _, ...rest } = input
+    return { ...rest, state: "withdrawn", time: { ...input.time, ended: currentTime() } }
+  }
+
+  return {
+    async admit(text, { id = newId("inp"), delivery = "steer", files = [], command }) {
+      checkContent(id, text, files)
+      const digest = digestOf({ text, delivery, files, command })
+      let known: Input | undefined
+      const changed = await update(id, ({ pending, named }) => {
+        known = named
+        if (named && named.digest !== digest) throw new InputConflictError(id)
+        if (named) return []
+        const input: Input = {
+          id,
+          sessionID,
+          seq: 0,
+          delivery,
+          state: "pending",
+          position: (pending.at(-1)?.position ?? 0) + 1,
+          text,
+          ...(files.length > 0 && { files: [...files] }),
+          ...(command && { command: { ...command } }),
+          digest,
+          time: { created: currentTime() },
+        }
+        return [...pending.flatMap(unpaused), input]
+      })
+      const input = known ?? changed.find((each) => each.id === id)
+      if (!input) throw new Error(`The store did not return the input ${id}.`)
+      return { input, isNew: known === undefined }
+    },
+    pending: () => store.inputs(sessionID),
+    async edit(id, edit) {
+      if (edit.text !== undefined) checkContent(id, edit.text, edit.files ?? [])
+      const changed = await update(id, (current) => {
+        const { held: _, problem: __, ...input } = changeable(id, current)
+        const { text, files, delivery, position, held } = edit
+        const isHeld = held ?? (input as Input).held
+        const edited: Input = {
+          ...input,
+          ...(text !== undefined && { text }),
+          ...(files && { files: [...files] }),
+          ...(delivery && { delivery }),
+          ...(isHeld && { held: true as const }),
+        }
+        return position === undefined ? [edited] : moved(edited, position, current.pending)
+      })
+      return theOne(changed, id)
+    },
+    async withdraw(id) {
+      return theOne(await update(id, (current) => [withdrawn(changeable(id, current))]), id)
+    },
+    clear: () =>
+      update(undefined, (current) =>
+        current.pending.filter((input) => !isClaimed(input, current)).map(withdrawn),
+      ),
+    async pause() {
+      await update(undefined, ({ pending }) =>
+        pending.filter(({ paused }) => !paused).map((input) => ({ ...input, paused: true })),
+      )
+    },
+    async resume() {
+      await update(undefined, ({ pending }) => pending.flatMap(unpaused))
+    },
+    async hasNext() {
+      return choose(await store.inputs(sessionID), "next").length > 0
+    },
+    async claim(which) {
+      // Most steps have no waiting input, and a read is cheaper than a transaction.
+      if (choose(await store.inputs(sessionID), which).length === 0) return []
+      const chosen = await update(undefined, ({ pending }) =>
+        choose(pending, which).map((input) => ({ ...input, claimedBy: holder.id })),
+      )
+      for (const { id } of chosen) claimed.add(id)
+      return chosen
+    },
+    promoted(input, messageID) {
+      claimed.delete(input.id)
+      const { files: _, claimedBy: __, ...rest } = input
+      return { ...rest, state: "promoted", messageID, time: { ...input.time, ended: currentTime() } }
+    },
+    async release(problem) {
+      if (claimed.size === 0) return
+      await update(undefined, ({ pending }) =>
+        pending
+          .filter(({ id }) => claimed.has(id))
+          .map(({ claimedBy: _, ...input }) =>
+            problem === undefined ? input : { ...input, held: true as const, problem },
+          ),
+      )
+      claimed.clear()
+    },
+  }
+}
+
+/**
+ * Selects the inputs to deliver together. A step of a run takes all steering inputs. A run starts with all urgent and
+ * steering inputs, or with one queued input. An input with a command is delivered alone, because a command may choose
+ * the agent and the model.
+ */
+export function choose(pending: readonly Input[], which: "steer" | "next"): Input[] {
+  const ready = pending.filter(({ held, paused }) => !held && !paused)
+  const steering = ready.filter(({ delivery }) => delivery === "steer")
+  if (which === "steer") return untilCommand(steering)
+  const first = [...ready.filter(({ delivery }) => delivery === "now"), ...steering]
+  if (first[0]?.command) return first.slice(0, 1)
+  if (first.length > 0) return untilCommand(first)
+  return ready.slice(0, 1)
+}
+
+function untilCommand(inputs: Input[]): Input[] {
+  const end = inputs.findIndex(({ command }) => command)
+  return end < 0 ? inputs : inputs.slice(0, end)
+}
+
+/** Returns the input without its pause, or nothing if it is not paused. */
+function unpaused({ paused, ...input }: Input): Input[] {
+  return paused ? [input] : []
+}
+
+/** Returns the inputs whose position changes if one of them moves to a place. */
+function moved(input: Input, place: number, pending: readonly Input[]): Input[] {
+  const order = pending.filter(({ id }) => id !== input.id)
+  order.splice(Math.max(0, place), 0, input)
+  return order.flatMap((each, index) => {
+    const position = index + 1
+    return each.position === position && each.id !== input.id ? [] : [{ ...each, position }]
+  })
+}
+
+function theOne(changed: readonly Input[], id: string): Input {
+  const input = changed.find((each) => each.id === id)
+  if (!input) throw new Error(`The store did not return the input ${id}.`)
+  return input
+}
+
+const idPattern = /^[\w.:-]{1,200}$/
+
+function checkContent(id: string, text: string, files: readonly PromptFile[]): void {
+  if (!idPattern.test(id))
+    throw new UsageError(
+      `The input id ${JSON.stringify(id)} is not valid. Use 1 to 200 letters, digits, "_", "-", "." or ":".`,
+      undefined,
+      "input.id",
+    )
+  if (text.trim() === "" && files.length === 0)
+    throw new UsageError("The input is empty. Send a text or a file.", undefined, "input.empty")
+}
+
+function digestOf(content: unknown): string {
+  // Loaded here, because most commands do not need it.
+  const { createHash } = process.getBuiltinModule("node:crypto")
+  return createHash("sha256").update(JSON.stringify(content)).digest("hex")
+}

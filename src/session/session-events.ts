@@ -1,0 +1,154 @@
+import type { Bus } from "../event/bus.ts"
+import type { EventInput, TackleEvent } from "../event/events.ts"
+import type { SequencedChange, Store } from "../store/store.ts"
+import { type Channel, createChannel } from "../util/channel.ts"
+import { currentTime } from "../util/clock.ts"
+
+/**
+ * The last item of a stream that cannot continue. `behind`: the reader was too slow; follow the session again after
+ * `seq`. `unknown`: the requested number is greater than the session's last number `seq`; read the session again.
+ */
+export interface StreamReset {
+  type: "reset"
+  sessionID: string
+  seq: number
+  reason: "behind" | "unknown"
+}
+
+/** An item of the event stream of a session. */
+export type SessionEvent = TackleEvent | StreamReset
+
+/** Options of an event stream. */
+export interface EventStreamOptions {
+  /** Sequence number of the last event that the reader knows. Default: the number of the session's last change. */
+  after?: number
+  /** Ends the stream when it fires. */
+  signal?: AbortSignal
+  /** Maximum number of events that wait for the reader. Then the stream ends with a reset. Default: 10,000. */
+  maxWaiting?: number
+}
+
+/** Returns the event that announces a stored change. `created` is true for a new message. */
+export function eventOf(change: SequencedChange["change"], created = false): EventInput {
+  switch (change.kind) {
+    case "session":
+      return { type: "session.updated", sessionID: change.session.id, session: change.session }
+    case "message": {
+      const { message } = change
+      return { type: created ? "message.created" : "message.updated", sessionID: message.sessionID, message }
+    }
+    case "part":
+      return { type: "part.updated", sessionID: change.part.sessionID, part: change.part }
+    case "part.remove": {
+      const { sessionID, messageID, partID } = change
+      return { type: "part.removed", sessionID, messageID, partID }
+    }
+    case "todos":
+      return { type: "todo.updated", sessionID: change.sessionID, todos: [...change.todos] }
+    case "input":
+      return { type: "input.updated", sessionID: change.input.sessionID, input: change.input }
+  }
+}
+
+/**
+ * Returns the events of a session. First come the stored changes after `after`, each object once in its present state.
+ * Then come all events as they happen, and changes by other engines. Events with a sequence number come in its order,
+ * without a gap.
+ */
+export function followSession(
+  { store, bus }: { store: Store; bus: Bus },
+  sessionID: string,
+  { after, signal, maxWaiting = 10_000 }: EventStreamOptions,
+): Channel<SessionEvent> {
+  /** Events that happen while the store is read. */
+  const live: TackleEvent[] = []
+  let reading = false
+  /** Number of the last event in the stream. */
+  let last = after ?? 0
+  /** True until the stream reaches the events of this engine. Streamed text is then part of a state already sent. */
+  let replayed = false
+
+  const channel = createChannel<SessionEvent>(stop)
+  const unsubscribe = bus.subscribe((event) => {
+    if (event.sessionID !== sessionID) return
+    live.push(event)
+    if (!reading) takeLive()
+  })
+  const unwatch = store.watch(() => {
+    if (!reading) void catchUp()
+  })
+  signal?.addEventListener("abort", end, { once: true })
+
+  function stop(): void {
+    unsubscribe()
+    unwatch()
+    signal?.removeEventListener("abort", end)
+    live.length = 0
+  }
+
+  function end(): void {
+    stop()
+    channel.end()
+  }
+
+  function send(event: TackleEvent): void {
+    channel.push(event)
+    if (channel.size <= maxWaiting) return
+    const [first] = channel.drain().flatMap((waiting) => waiting.seq ?? [])
+    finish({ type: "reset", sessionID, seq: first === undefined ? last : first - 1, reason: "behind" })
+  }
+
+  function finish(reset: StreamReset): void {
+    channel.push(reset)
+    end()
+  }
+
+  function takeLive(): void {
+    for (let event = live.shift(); event; event = live.shift()) {
+      const { seq } = event
+      if (seq === undefined) {
+        if (!(replayed && event.type === "part.delta")) send(event)
+        continue
+      }
+      if (seq >= last) replayed = false
+      if (seq <= last) continue
+      if (seq > last + 1) {
+        // Another engine made a change in between.
+        live.unshift(event)
+        void catchUp()
+        return
+      }
+      last = seq
+      send(event)
+    }
+  }
+
+  /** Sends the stored changes after the last event, then the events that happened meanwhile. */
+  async function catchUp(): Promise<void> {
+    reading = true
+    try {
+      for (const { seq, change } of await store.changes(sessionID, last)) {
+        last = seq
+        replayed = true
+        send({ ...eventOf(change), time: currentTime(), seq })
+      }
+    } catch {
+      // The store is closed, and with it the engine.
+      end()
+    }
+    reading = false
+    takeLive()
+  }
+
+  async function begin(): Promise<void> {
+    reading = true
+    const present = await store.sequence(sessionID).catch(() => 0)
+    if (last > present) return finish({ type: "reset", sessionID, seq: present, reason: "unknown" })
+    if (after === undefined) last = present
+    await catchUp()
+  }
+
+  if (signal?.aborted) end()
+  else void begin()
+  return channel
+}

@@ -1,0 +1,68 @@
+/** A queue between a producer and one asynchronous reader. */
+export interface Channel<T> extends AsyncIterableIterator<T> {
+  /** Adds a value. Does nothing after `end`. */
+  push(value: T): void
+  /** Ends the iteration after the values that are still queued. */
+  end(): void
+  /** Removes and returns the values that are not read yet. */
+  drain(): T[]
+  /** Number of values that are not read yet. */
+  readonly size: number
+}
+
+/** Creates a channel. Calls `onLeave` once if the reader leaves the loop before `end`. */
+export function createChannel<T>(onLeave: () => void): Channel<T> {
+  let queue: T[] = []
+  /** Callbacks that wake reads waiting for a value. */
+  const waiting: (() => void)[] = []
+  let ended = false
+
+  function wakeAll(): void {
+    for (const wake of waiting.splice(0)) wake()
+  }
+
+  return {
+    push(value) {
+      if (ended) return
+      queue.push(value)
+      wakeAll()
+    },
+    end() {
+      ended = true
+      wakeAll()
+    },
+    drain() {
+      const values = queue
+      queue = []
+      return values
+    },
+    get size() {
+      return queue.length
+    },
+    [Symbol.asyncIterator]() {
+      return this
+    },
+    async next() {
+      for (;;) {
+        const [value] = queue
+        if (queue.length > 0) {
+          queue.shift()
+          return { done: false, value: value as T }
+        }
+        if (ended) return { done: true, value: undefined }
+        const { promise, resolve } = Promise.withResolvers<void>()
+        waiting.push(resolve)
+        await promise
+      }
+    },
+    async return() {
+      if (!ended) {
+        ended = true
+        onLeave()
+      }
+      queue = []
+      wakeAll()
+      return { done: true, value: undefined }
+    },
+  }
+}

@@ -1,0 +1,195 @@
+import fc from "fast-check"
+import { expect, test } from "vitest"
+import { createTackle } from "../../src/engine/create-tackle.ts"
+import type { Message } from "../../src/schema/message.ts"
+import type { Part } from "../../src/schema/part.ts"
+import type { SessionEvent } from "../../src/session/session-events.ts"
+import { startModelServer } from "../../src/testing/model-server.ts"
+import { temporaryProject } from "../../src/testing/project.ts"
+import { startEngine } from "./engine.ts"
+import { tool } from "./run.ts"
+
+/** A view of a session that knows only its events. */
+function createView() {
+  const messages = new Map<string, Message>()
+  const parts = new Map<string, Part>()
+  const seen: number[] = []
+  return {
+    seen,
+    apply(event: SessionEvent) {
+      if (event.seq !== undefined && event.type !== "reset") seen.push(event.seq)
+      if (event.type === "message.created" || event.type === "message.updated")
+        messages.set(event.message.id, event.message)
+      if (event.type === "part.updated") parts.set(event.part.id, structuredClone(event.part))
+      if (event.type === "part.removed") parts.delete(event.partID)
+      if (event.type === "part.delta") {
+        const part = parts.get(event.partID)
+        if (part?.type === "text" || part?.type === "reasoning") part.text += event.delta
+      }
+    },
+    /** The messages as the store returns them. */
+    get messages() {
+      return [...messages.values()]
+        .sort((a, b) => (a.id < b.id ? -1 : 1))
+        .map((message) => ({
+          message,
+          parts: [...parts.values()]
+            .filter(({ messageID }) => messageID === message.id)
+            .sort((a, b) => (a.id < b.id ? -1 : 1)),
+        }))
+    },
+  }
+}
+
+/** Reads events until the run ends and the reader knows the last change. */
+async function readToEnd(events: AsyncIterable<SessionEvent>, sequence: () => Promise<number>) {
+  const view = createView()
+  let last = 0
+  for await (const event of events) {
+    view.apply(event)
+    last = event.seq ?? last
+    if (event.type === "run.completed" && last >= (await sequence())) break
+  }
+  return view
+}
+
+const note = tool("note", () => ({ title: "", output: "noted" }))
+
+function talkative() {
+  return startEngine(
+    ({ body: { messages } }) =>
+      messages.at(-1)?.role === "user"
+        ? { text: "I will note it.", calls: [{ name: "note", arguments: {} }] }
+        : { text: "All is noted now." },
+    { tools: [note], permission: { "*": "allow" } },
+  )
+}
+
+test("a reader from the start has the same messages as the store", async () => {
+  await using engine = await talkative()
+  const session = await engine.tackle.sessions.create()
+  const events = session.events({ after: 0 })
+  await session.send("go")
+  const view = await readToEnd(events, () => engine.tackle.store.sequence(session.id))
+  expect(view.messages).toEqual(await session.messages())
+  expect(view.seen).toEqual(view.seen.toSorted((a, b) => a - b))
+  expect(new Set(view.seen).size).toBe(view.seen.length)
+})
+
+test("a reader that leaves and comes back at any event misses nothing and hears nothing twice", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.integer({ min: 1, max: 12 }), { maxLength: 5 }), async (breaks) => {
+      await using engine = await talkative()
+      const session = await engine.tackle.sessions.create()
+      const view = createView()
+      let after = 0
+      let ended = false
+      await session.send("go")
+      const end = session.wait().then(() => {
+        ended = true
+      })
+      for (const count of [...breaks, Number.POSITIVE_INFINITY]) {
+        let left = count
+        const leave = new AbortController()
+        void end.then(() => setTimeout(() => leave.abort(), 20))
+        for await (const event of session.events({ after, signal: leave.signal })) {
+          view.apply(event)
+          after = event.seq ?? after
+          left -= 1
+          if (left <= 0) break
+        }
+      }
+      expect(ended).toBe(true)
+      expect(view.messages).toEqual(await session.messages())
+      expect(view.seen).toEqual(view.seen.toSorted((a, b) => a - b))
+    }),
+    { numRuns: 15 },
+  )
+})
+
+test("starts with the next event by default", async () => {
+  await using engine = await talkative()
+  const session = await engine.tackle.sessions.create()
+  await session.send("go")
+  await session.wait()
+  const leave = new AbortController()
+  const events = session.events({ signal: leave.signal })
+  const first = events.next()
+  await engine.tackle.store.sequence(session.id)
+  await session.send("again")
+  expect((await first).value).toMatchObject({ type: "input.updated", input: { text: "again" } })
+  leave.abort()
+  await session.wait()
+})
+
+test("resets a reader that asks for a number from the future", async () => {
+  await using engine = await talkative()
+  const session = await engine.tackle.sessions.create()
+  const heard: SessionEvent[] = []
+  for await (const event of session.events({ after: 99 })) heard.push(event)
+  expect(heard).toEqual([{ type: "reset", sessionID: session.id, seq: 1, reason: "unknown" }])
+})
+
+test("resets a slow reader, who misses nothing after coming back", async () => {
+  await using engine = await talkative()
+  const session = await engine.tackle.sessions.create()
+  const events = session.events({ after: 0, maxWaiting: 3 })
+  const view = createView()
+  const first = await events.next()
+  if (!first.done) view.apply(first.value)
+  await session.send("go")
+  await session.wait()
+  const heard: SessionEvent[] = []
+  for await (const event of events) heard.push(event)
+  const [reset] = heard
+  expect(heard).toEqual([{ type: "reset", sessionID: session.id, seq: expect.any(Number), reason: "behind" }])
+  const leave = new AbortController()
+  for await (const event of session.events({ after: reset?.seq ?? 0, signal: leave.signal })) {
+    view.apply(event)
+    if (event.seq === (await engine.tackle.store.sequence(session.id))) leave.abort()
+  }
+  expect(view.messages).toEqual(await session.messages())
+})
+
+test("leaving the loop or closing the engine ends the stream", async () => {
+  const engine = await talkative()
+  const session = await engine.tackle.sessions.create()
+  for await (const _ of session.events({ after: 0 })) break
+  const next = session.events().next()
+  await engine[Symbol.asyncDispose]()
+  expect(await next).toEqual({ done: true, value: undefined })
+})
+
+test("a reader in one process sees the run of another", async () => {
+  const project = await temporaryProject()
+  const server = await startModelServer({ script: () => ({ text: "Done." }) })
+  const options = {
+    directory: project.directory,
+    dataDirectory: project.path(".data"),
+    model: "test/m",
+    providers: { test: { options: { baseURL: server.url, apiKey: "k" }, models: { m: {} } } },
+  }
+  const [first, second] = [await createTackle(options), await createTackle(options)]
+  const session = await first.sessions.create()
+  const same = await second.sessions.get(session.id)
+  if (!same) throw new Error("the second engine does not see the session")
+  const view = createView()
+  const leave = new AbortController()
+  const reading = (async () => {
+    for await (const event of same.events({ after: 0, signal: leave.signal })) view.apply(event)
+  })()
+  await session.send("from the first")
+  await session.wait()
+  await same.send("from the second")
+  await same.wait()
+  await session.wait()
+  const stored = await session.messages()
+  await expect.poll(() => view.messages, { timeout: 5000 }).toEqual(stored)
+  expect(JSON.stringify(stored)).toMatch(/from the first[\s\S]*from the second/)
+  leave.abort()
+  await reading
+  await first.close()
+  await second.close()
+  await server.close()
+  await project.remove()
+})
