@@ -130,7 +130,7 @@ function parseInput(call: Call): ParsedInput {
       ok: false,
       error:
         "the output limit was reached during this call, so the arguments are incomplete. " +
-        "Nothing was done. Repeat the call with less content: a shorter text, or several smaller calls",
+        "Nothing was done. Repeat the call with less content: shorter text, or several smaller calls",
     }
   }
   const parsed = repairArguments(call.raw)

@@ -21,7 +21,7 @@ export function pluginAliases(): ModuleAliases {
     : { "tackle/plugin": own, "@opencode-ai/plugin": own, "@opencode-ai/plugin/tool": own }
 }
 
-/** Finds one of Tackle's modules: in the sources, in the library, or in the library beside the command. */
+/** Finds one of Tackle's modules: in the sources, in the library, or in the library next to the command. */
 function ownModule(name: string): string | undefined {
   return (
     resolveFrom(import.meta.url, `../${name}.ts`) ??

@@ -155,7 +155,7 @@ export interface TackleOptions extends AgentOptions {
     spillBytes?: number
     /** Number of days that full outputs are kept. Default: the `days` of `retention`. */
     retentionDays?: number
-    /** Age and size limits for the files beside the database. Default: 7 days, 512 MB. */
+    /** Age and size limits for the files next to the database. Default: 7 days, 512 MB. */
     retention?: Partial<RetentionLimits>
     stream?: Partial<StreamLimits>
     retry?: Partial<RetryLimits>

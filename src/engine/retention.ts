@@ -5,7 +5,7 @@ import { systemCode } from "../util/errors.ts"
 import { dayMs, sweepDirectory } from "../util/sweep.ts"
 import { dataPaths } from "./data-directory.ts"
 
-/** Age and size limits for the files beside the database. Sessions are never deleted automatically. */
+/** Age and size limits for the files next to the database. Sessions are never deleted automatically. */
 export interface RetentionLimits {
   /** Maximum number of days since the last use. */
   days: number

@@ -15,7 +15,8 @@ interface MessageContext {
 type Json = Record<string, unknown>
 
 /**
- * Returns the error in the format of Anthropic's API. It has no codes, so clients recognize a long prompt by the words.
+ * Returns the error in the format of Anthropic's API. It has no codes, so clients recognize a long prompt by the
+ * wording.
  */
 export function messagesErrorBody({ message, status, label }: GatewayErrorFields) {
   const text = label === tooLong ? `prompt is too long: ${message}` : message

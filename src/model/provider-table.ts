@@ -88,7 +88,7 @@ export function familyOf(npm: string): ProviderFamily {
 
 /**
  * Returns the key of `providerOptions` that a package reads. It is the provider id for compatible servers, and the
- * package name in camel case and without its scope for AI SDK packages. Azure uses the key of OpenAI.
+ * package name in camel case and without its scope for AI SDK packages. Azure uses OpenAI's key.
  */
 export function optionsKeyOf(npm: string, providerID: string): string {
   if (npm === "@ai-sdk/azure") return "openai"

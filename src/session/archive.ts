@@ -62,13 +62,13 @@ export function checkArchive(value: unknown): Archive {
   return archive
 }
 
-/** Returns the error message for a value that is not an archive, such as an export of OpenCode. */
+/** Returns the error message for a value that is not an archive, such as an OpenCode export. */
 function describeForeign(value: unknown): string {
   const wanted = "This is not a session archive from `tackle session export`"
   if (!isRecord(value))
     return `${wanted}: expected an object, got ${Array.isArray(value) ? "a list" : typeof value}.`
   if (isRecord(value.info) && Array.isArray(value.messages))
-    return `${wanted}; it looks like an export of OpenCode, which cannot be imported.`
+    return `${wanted}; it looks like an OpenCode export, which cannot be imported.`
   const keys = Object.keys(value)
     .slice(0, 5)
     .map((key) => JSON.stringify(key.slice(0, 40)))

@@ -63,7 +63,7 @@ export function unavailableReason(id: string, features: Features, model?: ModelR
  * Returns the features set by environment variables and the config. `TACKLE_CLIENT` names the client,
  * `TACKLE_ENABLE_EXA` enables the search without a key, and `TACKLE_EXPERIMENTAL` enables all experimental features
  * that the config does not set. `TACKLE_EXPERIMENTAL_<NAME>` enables or disables one feature and takes precedence over
- * the config. The same variables with the prefix `OPENCODE_` apply where those of Tackle are unset or empty.
+ * the config. The same variables with the prefix `OPENCODE_` apply where Tackle's variables are unset or empty.
  */
 export function readFeatures(options: {
   environment: Readonly<Record<string, string | undefined>>

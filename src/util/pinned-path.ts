@@ -70,7 +70,7 @@ export interface PinnedDirectory {
 }
 
 /**
- * Opens the directory at a resolved path like {@link openPinned}. Creates it and its parents unless `make` is false.
+ * Opens the directory at a resolved path, like {@link openPinned}. Creates it and its parents unless `make` is false.
  */
 export function openPinnedDirectory(real: string, { make = true } = {}): PinnedDirectory {
   const made: string[] = []

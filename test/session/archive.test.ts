@@ -170,7 +170,7 @@ test.each<[string, (archive: Archive) => unknown, RegExp]>([
   ["a text", () => "hello", /not a session archive.*expected an object, got string/],
   ["a list", () => [], /got a list/],
   ["other JSON", () => ({ name: "shop", version: 1 }), /an object with "name", "version"/],
-  ["another program's", () => ({ info: {}, messages: [] }), /an export of OpenCode/],
+  ["another program's", () => ({ info: {}, messages: [] }), /an OpenCode export/],
 ])("%s is refused", async (_, change, reason) => {
   const store = createMemoryStore()
   await fill(store)

@@ -61,7 +61,7 @@ export function createMarkdownBlocks(): MarkdownBlocks {
   let open = ""
   let fence: string | undefined
 
-  /** Adds a complete line. Returns the block that it completes, or an empty text. */
+  /** Adds a complete line. Returns the block that it completes, or an empty string. */
   function take(line: string): string {
     const before = lines.at(-1)
     const isList = listPattern.test(lines[0] ?? "")

@@ -61,7 +61,7 @@ const meanings: Readonly<Record<string, string>> = {
   sandbox_escape: "run without the sandbox",
 }
 
-/** Explains why a call counts as a loop. Returns an empty text for other requests. */
+/** Explains why a call counts as a loop. Returns an empty string for other requests. */
 function repetition({ permission, metadata: { count, period } }: PermissionRequest): string {
   if (permission !== "doom_loop" || typeof count !== "number") return ""
   return typeof period === "number" && period > 1

@@ -185,7 +185,7 @@ function isText(path: string): boolean {
   return /\.(md|mdc|markdown|txt)$/i.test(path)
 }
 
-/** Returns the text of a file. A longer text is cut to `maxBytes` and ends with a note. */
+/** Returns the text of a file. Longer text is cut to `maxBytes` and ends with a note. */
 async function readStart(path: string, maxBytes: number): Promise<string> {
   const file = await open(path)
   try {

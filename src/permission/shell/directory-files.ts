@@ -150,7 +150,7 @@ export async function listDirectory(directory: string, listing: Listing): Promis
   }
 }
 
-/** Returns patterns for the hidden files that options of ripgrep include by name. See {@link isUnhidden}. */
+/** Returns patterns for the hidden files that ripgrep options include by name. See {@link isUnhidden}. */
 export function unhiddenByOptions(options: readonly GivenOption[]): string[] {
   return options.flatMap(({ name, value }) => {
     const text = value?.text ?? ""
@@ -161,7 +161,7 @@ export function unhiddenByOptions(options: readonly GivenOption[]): string[] {
 
 const globOptions = new Set(["-g", "--glob", "--iglob"])
 const typeOptions = new Set(["-t", "--type"])
-/** File types of ripgrep that include `.env` (version 14.1, `--type-list`). `all` stands for every type. */
+/** ripgrep's file types that include `.env` (version 14.1, `--type-list`). `all` stands for every type. */
 const typesWithSecrets = new Set(["sh", "all"])
 
 /** Ignore files. A line that starts with `!` can re-include hidden files. */

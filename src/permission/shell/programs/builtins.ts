@@ -74,8 +74,8 @@ function countWord(text: string): boolean {
 }
 
 /**
- * Returns false for `-v` and `%n`, because `printf` then evaluates a name, and for words where `printf` of zsh
- * evaluates arithmetic.
+ * Returns false for `-v` and `%n`, because `printf` then evaluates a name, and for words where zsh's `printf` evaluates
+ * arithmetic.
  */
 function printfWords(words: readonly string[]): boolean {
   if (words.some((text) => text.startsWith("-v") || /%[^%\sa-z]*n/.test(text) || evaluatesSubscript(text)))
