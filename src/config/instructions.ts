@@ -18,8 +18,8 @@ export function instructionFiles(location: Location): string[] {
 
 /**
  * Returns a function that finds the instruction files for a file in a subdirectory of the project, from the worktree
- * root down. Excludes the file itself and the instruction files that are always used. Does not follow links. It runs at
- * each read, so it does not access the file system for files in the working directory or its parents.
+ * root down. Excludes the file itself and the instruction files that are always used. Does not follow links. The
+ * function runs at each read, so it does not access the file system for files in the working directory or its parents.
  */
 export function instructionFinder(location: Location): (file: string) => string[] {
   const counted = new Set([...projectLevels(location), ...ownInstructionFolders(location)])

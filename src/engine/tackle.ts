@@ -141,7 +141,7 @@ export interface Tackle {
   /** Returns the commands and skills, sorted by name. `mcpPrompts` returns the prompts of MCP servers. */
   commands(): Command[]
   /**
-   * Parses text that starts with `/`. Returns the call of a command, a skill or a prompt of an MCP server
+   * Parses text that starts with `/`. Returns the call to a command, a skill or a prompt of an MCP server
    * (`/server:prompt`, filled in with the words after it). For other texts, returns a similar name, if any. Pass the
    * call to `SessionHandle.prompt`. Starts a server only if the text names it. Throws `UsageError` for a missing
    * argument, and the errors of `mcpPrompt`.

@@ -10,7 +10,7 @@ import { type TrackTemporary, untracked } from "./temporary-files.ts"
 export interface FileTracker {
   seen(path: string): FileStamp | undefined
   record(path: string, stamp: FileStamp): void
-  /** Runs `work` while no other call of the session holds one of the paths. */
+  /** Runs `work` while no other call in the session holds one of the paths. */
   lock<T>(paths: readonly string[], work: () => Promise<T>): Promise<T>
   /**
    * Runs the last step of a change while no other session, in this or another process, holds one of the paths. In this

@@ -145,7 +145,7 @@ function pieces(text: string): string[] {
   )
 }
 
-/** A call of the offline model. */
+/** A call by the offline model. */
 interface OfflineCall {
   callID: string
   tool: string

@@ -128,7 +128,7 @@ function saidBy({ parts }: MessageWithParts): string | undefined {
   return texts.findLast((text) => text !== "")
 }
 
-/** Tracks the calls of a subagent in the order they started. */
+/** Tracks a subagent's calls in the order in which they started. */
 function trackCalls(sessionID: string, report: (progress: SubagentProgress) => void) {
   const calls = new Map<string, SubagentProgress["calls"][number]>()
   const count = () => calls.size

@@ -36,7 +36,7 @@ export interface MalformedCall {
 
 /** Receives the calls that a reader finds. `start` may precede a call or a malformed call. */
 export interface CallSink {
-  /** Begins a call of this tool. `delta` then receives the input in pieces, and `call` receives the complete input. */
+  /** Begins a call to this tool. `delta` then receives the input in pieces, and `call` receives the complete input. */
   start(tool: string): void
   delta(text: string): void
   call(call: ReadCall): void

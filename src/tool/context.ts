@@ -177,7 +177,7 @@ export interface SpawnRequest {
   sessionID?: string
   /** Signal that stops the subagent and everything it started. */
   signal: AbortSignal
-  /** Called when a tool call of the subagent starts or ends. */
+  /** Called when a tool call by the subagent starts or ends. */
   onProgress(progress: SubagentProgress): void
 }
 

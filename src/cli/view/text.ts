@@ -203,7 +203,7 @@ export function createTextView(options: TextViewOptions): View {
     else showOwn(event)
   }
 
-  /** Shows each call of a subagent when it ends. The text of a subagent goes only to the agent that started it. */
+  /** Shows each call by a subagent when it ends. The subagent's text goes only to the agent that started it. */
   function showChild(event: TackleEvent, agent: string): void {
     noteAsked(event)
     if (event.type !== "part.updated" || event.part.type !== "tool") return

@@ -207,7 +207,7 @@ async function run(plan: Run, ctx: ToolContext): Promise<ToolResult> {
 const progressMs = 100
 
 /**
- * Throttles progress reports. Calls of `report` never overlap, and no call follows a failed one. `finish` makes the
+ * Throttles progress reports. Calls to `report` never overlap, and no call follows a failed one. `finish` makes the
  * last report without delay and rejects with the first failure of any report.
  */
 function createProgress(report: () => Promise<void>): { touch(): void; finish(): Promise<void> } {

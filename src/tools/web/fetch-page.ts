@@ -34,7 +34,7 @@ export interface PageRequest {
   /** Time limit in milliseconds for all network activity. Time spent waiting for the user does not count. */
   timeoutMs: number
   signal: AbortSignal
-  /** Resolves if the URL may be fetched. Called once per URL, because rules can match single paths of a host. */
+  /** Resolves if the URL may be fetched. Called once per URL, because rules can match individual paths on a host. */
   askUrl(url: URL): Promise<void>
   /** Resolves if a host with non-public addresses may be contacted. */
   askPrivate(url: URL, host: string, addresses: readonly string[]): Promise<void>
