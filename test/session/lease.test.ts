@@ -2,8 +2,11 @@ import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { expect, test } from "vitest"
 import { createTackle } from "../../src/engine/create-tackle.ts"
+import { withLease } from "../../src/session/lease.ts"
+import { createMemoryStore } from "../../src/store/memory.ts"
 import { startModelServer } from "../../src/testing/model-server.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
+import { aSession } from "../suites/records.ts"
 import { run } from "./run.ts"
 
 /**
@@ -81,4 +84,19 @@ test("ignores the lease of a killed process", async () => {
     status: "completed",
     text: "Done.",
   })
+})
+
+test.each([
+  ["releases the lease of failed work after its calls were closed", true],
+  ["keeps the lease of failed work whose calls could not be closed", false],
+])("%s", async (_, closes) => {
+  const store = createMemoryStore()
+  await store.commit([{ kind: "session", session: aSession("ses_1") }])
+  const holder = { id: "eng_1", pid: process.pid }
+  const settle = () => (closes ? Promise.resolve() : Promise.reject(new Error("the disk is full")))
+  const work = withLease({ store, sessionID: "ses_1", holder, settle }, () =>
+    Promise.reject(new Error("the work failed")),
+  )
+  await expect(work).rejects.toThrow("the work failed")
+  expect(await store.holder("ses_1")).toEqual(closes ? undefined : holder)
 })

@@ -1,5 +1,6 @@
-import { writeFileSync } from "node:fs"
+import { globSync, readFileSync, writeFileSync } from "node:fs"
 import { chmod, readdir, rm, stat } from "node:fs/promises"
+import { join, relative } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { expect, test } from "vitest"
 import { UndoRefusedError } from "../../src/files/undo.ts"
@@ -37,6 +38,47 @@ test("undoes and redoes a turn, and names the files in the next prompt", async (
   expect(told).toContain("The user undid your changes")
   expect(told).toContain(path)
   await expect(session.redo()).rejects.toThrow("Nothing to redo")
+})
+
+test("undoes and redoes a patch that adds, changes and moves files", async () => {
+  const patchText = `*** Begin Patch
+*** Add File: added/n.txt
++N
+*** Update File: a.txt
+-A
++B
+*** Update File: old.txt
+*** Move to: moved/deep/new.txt
+-O
++P
+*** Update File: same.txt
+*** Move to: moved/same.txt
+*** End Patch`
+  const before = { "a.txt": "A\n", "old.txt": "O\n", "same.txt": "S\n" }
+  const after = {
+    "a.txt": "B\n",
+    "added/n.txt": "N\n",
+    "moved/deep/new.txt": "P\n",
+    "moved/same.txt": "S\n",
+  }
+  await using engine = await startEngine(turns(["apply_patch", { patchText }]), {
+    ...allowed,
+    model: "test/gpt-5",
+    files: before,
+  })
+  const { directory } = engine.project
+  const files = () => {
+    const names = globSync("**/*", { cwd: directory, withFileTypes: true }).filter((entry) => entry.isFile())
+    const paths = names.map((entry) => relative(directory, join(entry.parentPath, entry.name)))
+    return Object.fromEntries(paths.map((path) => [path, readFileSync(join(directory, path), "utf8")]))
+  }
+  const { session } = await run(engine)
+  expect(files()).toEqual(after)
+  await session.undo()
+  expect(files()).toEqual(before)
+  expect((await readdir(directory)).filter((name) => !name.startsWith("."))).toEqual(Object.keys(before))
+  await session.redo()
+  expect(files()).toEqual(after)
 })
 
 test("undoes a command's changes: content, creation, removal and mode", async () => {

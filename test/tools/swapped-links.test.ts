@@ -163,6 +163,20 @@ test("write does not follow a symlink created while the user is asked", async ()
   expect(await readdir(outside)).toEqual(["file.txt"])
 })
 
+test.each([
+  ["at its end", "place/new.txt", /ENOTDIR/],
+  ["in its middle", "place/sub/new.txt", /no longer leads to the file for which permission was given/],
+  ["above new directories", "place/sub/deep/er/new.txt", /no longer leads to the file/],
+])("nothing is written through a link in a resolved directory, %s", async (_, name, reason) => {
+  await mkdir(join(outside, "sub"))
+  await rename(join(project, "place"), join(project, "aside"))
+  await symlink(outside, join(project, "place"))
+  const [path, bytes] = [join(project, name), Buffer.from("x")]
+  await expect(writeAtomic(path, bytes, untracked)).rejects.toThrow(reason)
+  await expect(commitFiles([{ path, exists: false, bytes }], untracked)).rejects.toThrow(reason)
+  expect((await readdir(outside, { recursive: true })).sort()).toEqual(["file.txt", "sub"])
+})
+
 test("permission for a symlink includes its target", async () => {
   await symlink(join(project, "place/file.txt"), join(project, "link.txt"))
   const ctx = fakeContext({ directory: project })

@@ -1,5 +1,7 @@
+import crypto from "node:crypto"
+import { syncBuiltinESMExports } from "node:module"
 import { expect, onTestFinished, test } from "vitest"
-import { type LocalServerOptions, startLocalServer } from "../../src/util/local-server.ts"
+import { isAuthorized, type LocalServerOptions, startLocalServer } from "../../src/util/local-server.ts"
 
 async function start(options: Partial<LocalServerOptions> = {}) {
   const faults: unknown[] = []
@@ -49,4 +51,32 @@ test("reports an error of accepting a connection and continues", async () => {
   server.emit("error", fault)
   expect(faults).toEqual([fault])
   expect((await fetch(origin)).status).toBe(200)
+})
+
+test("accepts exactly the key, and compares every attempt in constant time", () => {
+  const { timingSafeEqual } = crypto
+  const compared: number[][] = []
+  crypto.timingSafeEqual = (one, two) => {
+    compared.push([one.byteLength, two.byteLength])
+    return timingSafeEqual(one, two)
+  }
+  syncBuiltinESMExports()
+  onTestFinished(() => {
+    crypto.timingSafeEqual = timingSafeEqual
+    syncBuiltinESMExports()
+  })
+  const wrong = [
+    undefined,
+    "",
+    "sesame",
+    "Bearer ",
+    "Bearer sesam",
+    "Bearer sesame ",
+    "Bearer Sesame",
+    "Basic sesame",
+  ]
+  expect(isAuthorized("Bearer sesame", "sesame")).toBe(true)
+  for (const sent of wrong) expect(isAuthorized(sent, "sesame"), sent).toBe(false)
+  // The lengths are those of digests, so they reveal nothing about the key.
+  expect(compared).toEqual([undefined, ...wrong].map(() => [32, 32]))
 })
