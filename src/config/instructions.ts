@@ -52,7 +52,10 @@ const instructionNames = [
   ".claude/CLAUDE.md",
 ]
 
-/** Instructions of one user of a project for Claude Code. They follow the shared file of their directory. */
+/**
+ * One user's private instructions for a project, in a file of Claude Code. They follow the shared file in the same
+ * directory.
+ */
 const privateName = "CLAUDE.local.md"
 
 function filesIn(level: string): string[] {

@@ -189,7 +189,7 @@ interface EncodedConversation {
   /** Keeps the first messages that equal those of the prompt from `begin`. Returns their number. */
   keepCommon(prompt: readonly LanguageModelV4Message[], begin: number): number
   append(message: LanguageModelV4Message, json: string): void
-  /** Returns all messages. Valid until the next call of `keepCommon`. */
+  /** Returns all messages. Valid until the next call to `keepCommon`. */
   bytes(): Uint8Array
 }
 

@@ -7,7 +7,7 @@ import * as z from "zod"
 export const Delivery = z.enum(["steer", "queue", "now"])
 export type Delivery = z.infer<typeof Delivery>
 
-/** A file that the user sends with a text. `url` is a data URL or an absolute path. */
+/** A file that the user sends with text. `url` is a data URL or an absolute path. */
 export const PromptFile = z.object({
   mime: z.string(),
   url: z.string(),
@@ -16,7 +16,7 @@ export const PromptFile = z.object({
 
 export type PromptFile = z.infer<typeof PromptFile>
 
-/** A text from the user that waits for its delivery to the model, or was delivered or withdrawn. */
+/** Text from the user that waits for delivery to the model, or was delivered or withdrawn. */
 export const Input = z.object({
   /** Chosen by the sender, or created. Unique in its session. */
   id: z.string(),
@@ -26,7 +26,7 @@ export const Input = z.object({
   delivery: Delivery,
   /** `promoted` means that the input became the message `messageID`. */
   state: z.enum(["pending", "promoted", "withdrawn"]),
-  /** Place in the queue: lower numbers first. */
+  /** Position in the queue. Lower numbers come first. */
   position: z.number(),
   /** True while the input must not be delivered: a user edits it, or it could not start. */
   held: z.literal(true).optional(),
@@ -37,7 +37,7 @@ export const Input = z.object({
   text: z.string(),
   /** Files sent with the text. Absent after the delivery, because the message then contains them. */
   files: z.array(PromptFile).optional(),
-  /** The call of a command in the text: a `CommandCall`. */
+  /** The call to a command in the text: a `CommandCall`. */
   command: z.looseObject({ name: z.string(), template: z.string(), arguments: z.string() }).optional(),
   /** SHA-256 of the content and delivery with which the input was sent. */
   digest: z.string(),

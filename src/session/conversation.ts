@@ -17,7 +17,7 @@ export interface Conversation {
   /** The current session. Code that replaces this object must also store it with the recorder. */
   session: Session
   readonly recorder: Recorder
-  /** Texts of the user that wait for their delivery. */
+  /** Texts from the user that wait for delivery. */
   readonly inputs: InputQueue
   /** Files that the calls of the session have read and written. */
   readonly files: ListableFileTracker

@@ -11,7 +11,7 @@ export interface PromptLock {
   acquire(): HeldLock
   /** Stops the operation that holds the lock, if any. */
   stop(): void
-  /** Resolves when the present holder releases the lock. Undefined if the lock is free. */
+  /** Resolves when the current holder releases the lock. Undefined if the lock is free. */
   readonly released: Promise<void> | undefined
 }
 
@@ -53,11 +53,11 @@ export function createPromptLock(sessionID: string): PromptLock {
 
 /** Starts runs for the inputs of one session, one after another. */
 export interface Delivery {
-  /** Delivers the inputs that wait, now or when the present operation ends. */
+  /** Delivers the waiting inputs, now or when the current operation ends. */
   start(): void
   /** Records the end of a run. */
   ended(event: EventOf<"run.completed">): void
-  /** Stops the present operation, and starts no further run until `start`. Resolves when the operation has ended. */
+  /** Stops the current operation, and starts no further run until `start`. Resolves when the operation has ended. */
   stop(): Promise<void>
   /** See `SessionHandle.wait`. */
   wait(options?: { signal?: AbortSignal }): Promise<EventOf<"run.completed"> | undefined>
@@ -88,7 +88,7 @@ export function createDelivery({
   let stopped = new AbortController()
   /** Set while inputs are delivered. Resolves when no input can be delivered. */
   let delivering: Promise<void> | undefined
-  /** True if inputs may have arrived since the last look at the queue. */
+  /** True if inputs may have arrived since the queue was last read. */
   let again = false
   let last: EventOf<"run.completed"> | undefined
 

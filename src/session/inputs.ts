@@ -21,18 +21,18 @@ export interface SendOptions {
 /** Confirms that an input is stored. `seq` is the sequence number of its event. */
 export type Receipt = Pick<Input, "id" | "seq" | "state">
 
-/** A change of a pending input. */
+/** A change to a pending input. */
 export interface InputEdit {
   text?: string
   files?: readonly PromptFile[]
   delivery?: Delivery
-  /** New place among the pending inputs, from 0. A greater number than possible means the end. */
+  /** New place among the pending inputs, from 0. A number that is too high means the end. */
   position?: number
   /** True stops the delivery of the input until it is set to false. */
   held?: boolean
 }
 
-/** Thrown when an id is sent again with another content. */
+/** Thrown when an id is sent again with different content. */
 export class InputConflictError extends TackleError {
   constructor(id: string) {
     super(`The input ${id} was sent before with another content. Send the new content with a new id.`, {
@@ -239,7 +239,7 @@ function unpaused({ paused, ...input }: Input): Input[] {
   return paused ? [input] : []
 }
 
-/** Returns the inputs whose position changes if one of them moves to a place. */
+/** Returns the inputs whose position changes if one of them moves to a new position. */
 function moved(input: Input, place: number, pending: readonly Input[]): Input[] {
   const order = pending.filter(({ id }) => id !== input.id)
   order.splice(Math.max(0, place), 0, input)

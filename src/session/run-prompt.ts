@@ -24,7 +24,7 @@ import { requireAnswer } from "./structured-answer.ts"
 import { createSpawner } from "./subagent.ts"
 import { changesOfTurn } from "./turn-patch.ts"
 
-/** A text from the user. `input` is set if the text waited in the queue. */
+/** Text from the user. `input` is set if the text waited in the queue. */
 export interface Said {
   text: string
   files: readonly PromptFile[]
@@ -34,7 +34,7 @@ export interface Said {
 
 /** A prompt from the user. */
 export interface Prompt {
-  /** At least one text. A text with a command comes alone. */
+  /** At least one text. Text with a command is always alone. */
   said: readonly Said[]
   options: PromptOptions
   /** Interrupts the run when it fires. */

@@ -60,7 +60,7 @@ export function followSession(
   sessionID: string,
   { after, signal, maxWaiting = 10_000 }: EventStreamOptions,
 ): Channel<SessionEvent> {
-  /** Events that happen while the store is read. */
+  /** Events that happen while the store is being read. */
   const live: TackleEvent[] = []
   let reading = false
   /** Number of the last event in the stream. */

@@ -222,7 +222,7 @@ const meanings: Record<number, string> = {
 
 const busy = 5
 
-/** Converts an error of an operation on the database at `path` to a {@link StoreError}. Keeps errors of Tackle. */
+/** Converts an error from an operation on the database at `path` to a {@link StoreError}. Keeps Tackle's own errors. */
 function sqliteError(path: string, error: unknown): TackleError {
   if (TackleError.isInstance(error)) return error
   const code = primaryCode(error)

@@ -144,7 +144,7 @@ function createStore({ database, run, change, transact, durably, reclaim, close 
 /** Interval in milliseconds at which a watched database is checked for changes by other processes. */
 const watchMs = 200
 
-/** Watches for commits of other connections. `data_version` changes with each, and reading it takes about 2 µs. */
+/** Watches for commits from other connections. `data_version` changes with each, and reading it takes about 2 µs. */
 function createWatcher(database: DatabaseSync): { watch: Store["watch"]; end(): void } {
   const version = database.prepare("PRAGMA data_version")
   const listeners = new Set<() => void>()

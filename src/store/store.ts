@@ -24,7 +24,7 @@ export interface SequencedChange {
   change: Exclude<Change, { kind: "grant" | "grant.remove" }>
 }
 
-/** Returns the session of a change, or undefined for a change of a grant. */
+/** Returns the session of a change, or undefined for a change to a grant. */
 export function sessionOf(change: Change): string | undefined {
   switch (change.kind) {
     case "session":

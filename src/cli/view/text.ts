@@ -69,7 +69,7 @@ export function createTextView(options: TextViewOptions): View {
   let model: Activity | undefined
   let render: RenderMarkdown | undefined
   let loading: Promise<void> | undefined
-  /** Events held back during a question or while the renderer is loaded. */
+  /** Events held back during a question or while the renderer is being loaded. */
   const held: TackleEvent[] = []
   let holds = 0
   /** False if the database is gone, so that the session cannot be continued. */

@@ -2,7 +2,7 @@ import type { Transport } from "@modelcontextprotocol/client"
 
 /** A transport that can explain its own errors. */
 export interface ServerTransport extends Transport {
-  /** Returns why the server does not answer: how it ended, or the message of the error. */
+  /** Returns why the server does not answer: how it ended, or the error message. */
   explain(error: unknown): string
   /** Returns true if the connection is unusable after the error. */
   isLost(error: unknown): boolean
