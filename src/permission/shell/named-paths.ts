@@ -116,7 +116,7 @@ const maxMatches = 300
 /**
  * Returns the files in a directory that match the glob `pattern` of a word. The paths are relative unless the glob is
  * absolute. Returns undefined if too many files match, if the request cannot list more entries, or if the shell would
- * split or expand a matching name. A bracket expression matches any text. Like a shell, `*` does not match hidden
+ * split or expand a matching name. A bracket expression matches any text. As in a shell, `*` does not match hidden
  * files. `**` matches directories at any depth, because some shells expand it.
  */
 export async function globFiles(
