@@ -52,7 +52,7 @@ export interface ReadContext {
   start: number
   /** True if only white space precedes the opening on its line. */
   atLineStart: boolean
-  /** True after the first call of this answer. */
+  /** True after the first call in this answer. */
   afterCall: boolean
   /** True if only white space and marks separate the last call from the opening. */
   followsCall: boolean

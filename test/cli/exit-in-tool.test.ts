@@ -57,5 +57,5 @@ test("exits with 1 if other code ends the process with code 0", async () => {
   )
   const run = await machine.run(["run", "--format", "json", "go"])
   expect(run.code).toBe(1)
-  expect(run.stderr).toContain("the process was ended before the command was complete")
+  expect(run.stderr).toContain("the process ended before the command was complete")
 })
