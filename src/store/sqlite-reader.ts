@@ -6,7 +6,7 @@ import type { Grant } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
 import { isRecord, parseJson } from "../util/json.ts"
-import type { MessagePage, SequencedChange, SessionFilter } from "./store.ts"
+import { DamagedRowError, type MessagePage, type SequencedChange, type SessionFilter } from "./store.ts"
 
 /** Reads from the tables, with prepared statements. */
 export interface SqliteReader {
@@ -33,7 +33,7 @@ export function createReader(database: DatabaseSync): SqliteReader {
       "SELECT id, data FROM messages WHERE session_id = ? AND id > ? AND id < ? ORDER BY id LIMIT ?",
     ),
     parts: database.prepare(
-      `SELECT message_id, data FROM parts WHERE session_id = ? AND message_id BETWEEN ? AND ?
+      `SELECT message_id, id, data FROM parts WHERE session_id = ? AND message_id BETWEEN ? AND ?
        ORDER BY message_id, id`,
     ),
     todos: database.prepare("SELECT data FROM todos WHERE session_id = ?"),
@@ -94,11 +94,11 @@ export function createReader(database: DatabaseSync): SqliteReader {
       const rows = select[from].all(sessionID, after, before, limit)
       if (from === "newest") rows.reverse()
       const byID = new Map<unknown, MessageWithParts>()
-      for (const { id, data } of rows) byID.set(id, { message: parse<Message>(data), parts: [] })
+      for (const row of rows) byID.set(row.id, { message: parseRow(row, sessionID, isMessage), parts: [] })
       const [oldest, newest] = [rows.at(0)?.id, rows.at(-1)?.id]
       if (oldest === undefined || newest === undefined) return []
       for (const row of select.parts.all(sessionID, oldest, newest)) {
-        byID.get(row.message_id)?.parts.push(parse<Part>(row.data))
+        byID.get(row.message_id)?.parts.push(parseRow(row, sessionID, isPart))
       }
       return [...byID.values()]
     },
@@ -158,6 +158,30 @@ function readSession(data: unknown): Session | undefined {
     isRecord(session.time) &&
     typeof session.time.updated === "number"
   return isWhole ? parse<Session>(data) : undefined
+}
+
+/**
+ * Parses the JSON of a message or part. Throws {@link DamagedRowError}, which names the row. Checks only what other
+ * programs and disks can damage, because a page has many rows.
+ */
+function parseRow<T>(
+  { id, message_id, data }: Record<string, unknown>,
+  sessionID: string,
+  fits: (value: Record<string, unknown>) => value is T & Record<string, unknown>,
+): T {
+  const parsed = parseJson(String(data))
+  if (parsed.ok && isRecord(parsed.value) && parsed.value.id === id && fits(parsed.value)) return parsed.value
+  const row = message_id === undefined ? `message ${id}` : `part ${id} of message ${message_id}`
+  throw new DamagedRowError(row, sessionID, parsed.ok ? "its JSON is not one" : parsed.error)
+}
+
+function isMessage(value: Record<string, unknown>): value is Message & Record<string, unknown> {
+  return (value.role === "user" || value.role === "assistant") && isRecord(value.time)
+}
+
+function isPart(value: Record<string, unknown>): value is Part & Record<string, unknown> {
+  const hasText = value.type !== "text" || typeof value.text === "string"
+  return typeof value.type === "string" && hasText && (value.type !== "tool" || isRecord(value.state))
 }
 
 /** Parses stored JSON without validation, because it was written from a value of this type. */

@@ -1,9 +1,10 @@
 import "../util/require-node.ts"
 import type { DatabaseSync } from "node:sqlite"
+import type { MessageWithParts } from "../schema/message.ts"
 import { createChangeWriter } from "./sqlite-changes.ts"
 import { openConnection, openReadOnlyConnection, type SqliteConnection } from "./sqlite-connection.ts"
 import { createReader } from "./sqlite-reader.ts"
-import { type LeaseHolder, numbered, type Store } from "./store.ts"
+import { DamagedRowError, type LeaseHolder, numbered, type Store } from "./store.ts"
 
 /** Options for {@link openSqliteStore}. */
 export interface SqliteStoreOptions {
@@ -49,6 +50,17 @@ function createStore({ database, run, change, transact, durably, reclaim, close 
   const reader = createReader(database)
   const leases = createLeaseTable(database)
   const watcher = createWatcher(database)
+
+  /** Returns no messages if one is damaged. The next use of the session reports it. */
+  function readableMessages(sessionID: string): MessageWithParts[] {
+    try {
+      return reader.messages(sessionID)
+    } catch (error) {
+      if (error instanceof DamagedRowError) return []
+      throw error
+    }
+  }
+
   return {
     async commit(changes, { durable = false } = {}) {
       // This throws if the store is closed.
@@ -122,7 +134,7 @@ function createStore({ database, run, change, transact, durably, reclaim, close 
           transact(() => {
             // Another process may have already recovered the session, or may be using it.
             if (leases.holder(sessionID)?.id !== holder.id) return
-            writer.apply(settle(reader.messages(sessionID)))
+            writer.apply(settle(readableMessages(sessionID)))
             leases.remove(sessionID, holder)
           }),
         )

@@ -114,6 +114,16 @@ export class StoreRemovedError extends StoreError {
   }
 }
 
+/** A stored message or part cannot be read. `row` names it. Other sessions are not affected. */
+export class DamagedRowError extends StoreError {
+  constructor(row: string, sessionID: string, reason: string) {
+    super(
+      `The ${row} in session ${sessionID} is damaged: ${reason}. Other sessions are not affected. ` +
+        `Continue in a new session, or restore the database from a backup. To delete the session: tackle session delete ${sessionID}`,
+    )
+  }
+}
+
 /**
  * Stores sessions and grants. Every implementation passes `test/suites/store.ts`. A resolved `commit` survives the end
  * of the process. A durable commit and all earlier commits survive a power loss. A rejected commit changes nothing.
@@ -172,7 +182,7 @@ export interface Store {
   release(sessionID: string, holder: LeaseHolder): Promise<void>
   /**
    * Recovers each session whose holder is no longer alive: applies the changes from `settle` and ends the lease, in one
-   * transaction.
+   * transaction. Only ends the lease of a session with a damaged row.
    */
   recover(
     lives: (holder: LeaseHolder) => boolean,

@@ -36,15 +36,23 @@ const problems = {
   end: "could not end a command that a killed run left behind",
 }
 
-/** Creates a journal with one record per intent and one per tree. Passes errors to `onProblem` and continues. */
+/**
+ * Creates a journal with one record per intent and one per tree. Passes the first error of each kind to `onProblem` and
+ * continues.
+ */
 export function createProcessJournal(
   directory: string,
   onProblem: (message: string, error: unknown) => void,
 ): ProcessJournal {
+  // A directory that cannot be written would repeat the problem for every command.
+  const reported = new Set<string>()
   const journal = createJournal<z.infer<typeof entrySchema>>({
     directory,
     schema: entrySchema,
-    onProblem: (what, error) => onProblem(problems[what], error),
+    onProblem(what, error) {
+      if (!reported.has(what)) onProblem(problems[what], error)
+      reported.add(what)
+    },
   })
   return {
     add(tree, sessionID) {

@@ -1,8 +1,9 @@
-import { chmod, mkdir, readFile, writeFile } from "node:fs/promises"
+import { spawnSync } from "node:child_process"
+import { chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { expect, test } from "vitest"
-import { callsOf, createMachine, endOf, runDoctor } from "./run-tackle.ts"
+import { callsOf, createMachine, endOf, runDoctor, tackleCommand } from "./run-tackle.ts"
 
 test("reports an unusable database with the next step, and leaves it unchanged", async () => {
   const machine = await createMachine({ script: [{ text: "Never." }] })
@@ -112,4 +113,73 @@ test("works without a log that cannot be written", async () => {
   await mkdir(join(machine.data, "log"), { recursive: true })
   await chmod(join(machine.data, "log"), 0o500)
   expect(await machine.run(["run", "hi"])).toMatchObject({ code: 0, stdout: "Said.\n" })
+})
+
+test.each(['{"id":"prt', "null", "[]", "{}"])(
+  "names the damaged row %s deep inside a session, and keeps other sessions usable",
+  async (damage) => {
+    const machine = await createMachine({ script: ["one", "two", "three", "four"].map((text) => ({ text })) })
+    await machine.run(["run", "first"])
+    for (const prompt of ["second", "third"]) await machine.run(["run", "--continue", prompt])
+    const database = new DatabaseSync(join(machine.data, "tackle.db"))
+    const select = "SELECT session_id, message_id, id FROM parts ORDER BY message_id, id LIMIT 1 OFFSET 5"
+    const { session_id: session, message_id: message, id } = database.prepare(select).get() ?? {}
+    database.prepare("UPDATE parts SET data = ? WHERE id = ?").run(damage, String(id))
+    database.close()
+    const named = `The part ${id} of message ${message} in session ${session} is damaged: `
+    for (const args of [
+      ["session", "show", String(session)],
+      ["session", "export", String(session)],
+      ["run", "--continue", "more"],
+    ]) {
+      const ended = await machine.run(args)
+      expect(ended.code).toBe(1)
+      expect(ended.stderr.split("\n").filter((line) => line.includes(named))).toHaveLength(1)
+      expect(ended.stderr).toContain(`tackle session delete ${session}`)
+      expect(ended.stderr).not.toContain("bug in Tackle")
+    }
+    const doctor = await runDoctor(machine)
+    expect(doctor.code).toBe(1)
+    expect(doctor.stdout).toContain(`✗ data directory ${named}`)
+    expect(await machine.run(["run", "a new session"])).toMatchObject({ code: 0, stdout: "four\n" })
+    const listed = await machine.run(["session", "list"])
+    expect(listed).toMatchObject({ code: 0, stderr: "" })
+    expect(await machine.run(["session", "delete", String(session)])).toMatchObject({ code: 0 })
+    expect((await runDoctor(machine)).stdout).toMatch(/^✓ data directory/m)
+  },
+)
+
+test("reads sessions of a data directory that the user cannot write, and refuses a run in one line", async (context) => {
+  const machine = await createMachine({ script: [{ text: "Said." }] })
+  await machine.run(["run", "hi"])
+  for (const directory of [machine.home, machine.project.directory]) await chmod(directory, 0o755)
+  await chmod(machine.data, 0o555)
+  for (const { name } of await readdir(machine.data, { withFileTypes: true }))
+    await chmod(join(machine.data, name), 0o555)
+  const asOther = ["--reuid=65534", "--regid=65534", "--clear-groups"]
+  const isRoot = process.getuid?.() === 0
+  const probe = isRoot && spawnSync("setpriv", [...asOther, tackleCommand, "--version"], { env: machine.env })
+  if (probe && probe.status !== 0) context.skip("setpriv cannot start the command as another user")
+  const run = (args: readonly string[]) =>
+    machine.run(args, isRoot ? { command: ["setpriv", ...asOther, tackleCommand] } : {})
+
+  for (const args of [
+    ["session", "list"],
+    ["session", "show"],
+  ])
+    expect(await run(args)).toMatchObject({ code: 0, stdout: expect.stringContaining("hi"), stderr: "" })
+  for (const args of [
+    ["run", "more"],
+    ["run", "--continue", "more"],
+  ]) {
+    const refused = await run(args)
+    expect(refused).toMatchObject({ code: 1, stdout: "" })
+    expect(refused.stderr).toMatch(
+      /^tackle: The database \S+ cannot be written \(EACCES\)\. .*TACKLE_DATA_DIR to a writable directory\.\n$/,
+    )
+  }
+  const doctor = await run(["doctor"])
+  expect(doctor.code).toBe(1)
+  expect(doctor.stdout).toMatch(/^✗ data directory \S+ cannot be written\. .*TACKLE_DATA_DIR/m)
+  expect(doctor.stderr.split("could not record a command").length).toBeLessThanOrEqual(2)
 })

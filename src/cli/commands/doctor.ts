@@ -13,7 +13,9 @@ import { createModels } from "../../model/providers.ts"
 import { planCommand } from "../../permission/shell/plan.ts"
 import { probeSandbox } from "../../sandbox/probe.ts"
 import { openSandbox, type Sandbox } from "../../sandbox/sandbox.ts"
+import { historyPages } from "../../session/history.ts"
 import { loadSkills } from "../../skill/skill.ts"
+import type { Store } from "../../store/store.ts"
 import { defaultSearchEngine } from "../../tools/search/default-search-engine.ts"
 import type { FileQuery } from "../../tools/search/search-engine.ts"
 import { errorMessage } from "../../util/errors.ts"
@@ -24,7 +26,7 @@ import { warn } from "../process/notice.ts"
 import { printJson, printLine } from "../process/stdout.ts"
 import { folded } from "../view/visible.ts"
 import { trustedSkillFiles } from "../workspace/definitions.ts"
-import { openTackle, sandboxOptions } from "../workspace/engine.ts"
+import { isWritable, openTackle, sandboxOptions } from "../workspace/engine.ts"
 import { agentRulesets, ruleOrigin, shadowedConfigRules } from "../workspace/rules.ts"
 import { type FormatFlags, openWorkspaceWithProblems, type Workspace } from "../workspace/workspace.ts"
 import { formatFlag, jsonFlag, projectFlags } from "./flags.ts"
@@ -113,17 +115,33 @@ async function check(name: string, probe: () => Outcome | Promise<Outcome>): Pro
 
 async function checkData({ dataDirectory }: Workspace): Promise<Outcome> {
   mkdirSync(dataDirectory, { recursive: true })
-  accessSync(dataDirectory, constants.W_OK)
+  if (!isWritable(dataDirectory))
+    throw new Error(
+      `${dataDirectory} cannot be written. Change its permissions, or set TACKLE_DATA_DIR to a writable directory.`,
+    )
   const { database } = dataPaths(dataDirectory)
   if (!existsSync(database)) return { detail: dataDirectory }
   const { openSqliteStore } = await import("../../store/sqlite.ts")
   const store = await openSqliteStore(database)
   try {
-    await store.sessions()
+    const damaged = await damagedRows(store)
+    return damaged.length > 0 ? { status: "fail", detail: damaged.join("\n") } : { detail: dataDirectory }
   } finally {
     await store.close()
   }
-  return { detail: dataDirectory }
+}
+
+/** Returns the error of the first damaged row of each session. Checks the 100 newest sessions. */
+async function damagedRows(store: Store): Promise<string[]> {
+  const errors: string[] = []
+  for (const { id } of await store.sessions()) {
+    try {
+      for await (const _ of historyPages((page) => store.messages(id, page)));
+    } catch (error) {
+      errors.push(errorMessage(error))
+    }
+  }
+  return errors
 }
 
 /** Checks the config files and lists each problem on its own line. */

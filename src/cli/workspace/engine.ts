@@ -117,7 +117,8 @@ async function readOnlyStore(dataDirectory: string): Promise<Store | undefined> 
   return store
 }
 
-function isWritable(path: string): boolean {
+/** Returns true if this user may write the file or directory. */
+export function isWritable(path: string): boolean {
   try {
     accessSync(path, constants.W_OK)
     return true
