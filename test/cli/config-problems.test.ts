@@ -41,18 +41,21 @@ test("runs commands on sessions despite a config error, and reports it in one li
   }
   // Exports are made to be shared, and a broken config cannot say which keys to hide.
   const exported = ["session", "export", second]
-  for (const args of [
+  const refused = [
     ["run", "x"],
     ["tool", "list"],
     ["models"],
     ["config", "show"],
     ["trust", "--yes"],
     exported,
-  ]) {
-    const { code, stdout, stderr } = await machine.run(args)
-    expect([code, stdout], args.join(" ")).toEqual([2, ""])
-    expect(stderr).toContain(`${user}:1:3: expected`)
-  }
+  ]
+  await Promise.all(
+    refused.map(async (args) => {
+      const { code, stdout, stderr } = await machine.run(args)
+      expect([code, stdout], args.join(" ")).toEqual([2, ""])
+      expect(stderr).toContain(`${user}:1:3: expected`)
+    }),
+  )
   const trusted = await machine.run(["session", "show", second, "--verbose"], {
     env: { TACKLE_CONFIG: file },
   })
