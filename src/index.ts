@@ -43,6 +43,7 @@ export {
   SessionBusyError,
   type SessionHandle,
   type SessionInputs,
+  type SessionStatus,
 } from "./session/handle.ts"
 export {
   InputConflictError,

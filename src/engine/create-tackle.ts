@@ -374,6 +374,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
       defaultAgent,
       checkModel: async (agent, model) => modelChoice.check(agents.named(agent), model),
       opened,
+      asking: () => [...permission.pending(), ...questions.pending()].map(({ sessionID }) => sessionID),
       replays: options.recorded !== undefined,
     }),
     agents: agents.all,

@@ -1,22 +1,22 @@
-import type { SessionHandle } from "../session/handle.ts"
+import type { LocalSession } from "../session/handle.ts"
 
 /** Session handles of an engine. Each session has one handle, so that two callers cannot run it at the same time. */
 export interface HandleCache {
-  get(id: string): SessionHandle | undefined
-  add(handle: SessionHandle): void
+  get(id: string): LocalSession | undefined
+  add(handle: LocalSession): void
   /**
    * Keeps the handle only while other code references it. Until it is garbage-collected, `get` returns the same handle.
    */
   release(id: string): void
   /** Removes the handle of a deleted session. */
   forget(id: string): void
-  all(): SessionHandle[]
+  all(): LocalSession[]
 }
 
 /** Creates an empty cache. */
 export function createHandleCache(): HandleCache {
-  const held = new Map<string, SessionHandle>()
-  const released = new Map<string, WeakRef<SessionHandle>>()
+  const held = new Map<string, LocalSession>()
+  const released = new Map<string, WeakRef<LocalSession>>()
   const collected = new FinalizationRegistry<string>((id) => {
     // A newer handle may have replaced the collected one.
     if (released.get(id)?.deref() === undefined) released.delete(id)

@@ -1,6 +1,6 @@
 import type { Bus } from "../event/bus.ts"
 import type { Session } from "../schema/session.ts"
-import type { SessionHandle } from "../session/handle.ts"
+import type { LocalSession, SessionHandle } from "../session/handle.ts"
 import type { Store } from "../store/store.ts"
 import { currentTime } from "../util/clock.ts"
 import { newId } from "../util/id.ts"
@@ -9,7 +9,7 @@ import { createHandleCache } from "./handle-cache.ts"
 /** The open sessions of an engine. Each session has one handle, so that two callers cannot run it at the same time. */
 export interface OpenSessions {
   /** Returns the handle of a session, or undefined if the session is not open. */
-  find(id: string): SessionHandle | undefined
+  find(id: string): LocalSession | undefined
   /** Opens a stored session. Returns undefined if it does not exist. */
   get(id: string): Promise<SessionHandle | undefined>
   /** Returns the handle of a session. Opens it if necessary. */
@@ -34,7 +34,7 @@ export interface OpenSessionsOptions {
   bus: Pick<Bus, "publish">
   /** Throws `EngineClosedError` if the engine is closed. */
   assertOpen(): void
-  open(session: Session): SessionHandle
+  open(session: Session): LocalSession
 }
 
 /** Creates an empty set of open sessions. */

@@ -25,6 +25,8 @@ export interface SessionsOptions {
   /** Throws if the agent or the model that it would use is not usable. */
   checkModel(agent: string, model: string | undefined): Promise<void>
   opened: OpenSessions
+  /** Returns the sessions with a pending permission request or question. */
+  asking(): string[]
   /** True if a recorded run is being replayed. New sessions are then marked as replays. */
   replays: boolean
   onProblem(message: string, error: unknown): void
@@ -36,6 +38,14 @@ export function createSessions(options: SessionsOptions): Sessions {
 
   async function withSubagents(id: string): Promise<string[]> {
     return [id, ...(await descendants(store, id)).map((child) => child.id)]
+  }
+
+  /** Returns true if the session `id` is `root` or below it. */
+  async function isBelow(id: string | undefined, root: string): Promise<boolean> {
+    for (let each = id; each !== undefined; each = (await store.session(each))?.parentID) {
+      if (each === root) return true
+    }
+    return false
   }
 
   /**
@@ -107,6 +117,12 @@ export function createSessions(options: SessionsOptions): Sessions {
         worktree: everywhere ? undefined : worktree,
         limit,
       }),
+    async status(id) {
+      if (!(await store.session(id))) return undefined
+      for (const asking of new Set(options.asking())) if (await isBelow(asking, id)) return "waiting"
+      const isRunning = opened.find(id)?.isActive || (await isAnyHeld(store, [id]))
+      return isRunning ? "running" : "idle"
+    },
     async delete(id) {
       const deleted = await remove(id)
       if (deleted) await reclaim()

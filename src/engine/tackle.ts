@@ -25,7 +25,7 @@ import type { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
 import type { Session } from "../schema/session.ts"
 import type { Archive } from "../session/archive.ts"
 import type { Command, CommandCall } from "../session/command.ts"
-import type { CompactionResult, SessionHandle } from "../session/handle.ts"
+import type { CompactionResult, SessionHandle, SessionStatus } from "../session/handle.ts"
 import type { PruneChoice } from "../session/prune.ts"
 import type { UsageStats } from "../session/stats.ts"
 import type { UndoResult } from "../session/undo.ts"
@@ -59,6 +59,11 @@ export interface Sessions {
    * subagents are listed only if `parentID` names their parent session.
    */
   list(options?: { everywhere?: boolean; limit?: number; parentID?: string }): Promise<Session[]>
+  /**
+   * Returns what a session does, or undefined if it does not exist. It is `running` also if another process runs it, and
+   * `waiting` if it, or a subagent below it, waits for a reply in this engine.
+   */
+  status(id: string): Promise<SessionStatus | undefined>
   /** Deletes a session with all its data. Returns false if the session does not exist. */
   delete(id: string): Promise<boolean>
   /**

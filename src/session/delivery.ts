@@ -59,6 +59,8 @@ export interface Delivery {
   ended(event: EventOf<"run.completed">): void
   /** Stops the current operation, and starts no further run until `start`. Resolves when the operation has ended. */
   stop(): Promise<void>
+  /** True while an operation runs or inputs are delivered. */
+  readonly isActive: boolean
   /** See `SessionHandle.wait`. */
   wait(options?: { signal?: AbortSignal }): Promise<EventOf<"run.completed"> | undefined>
 }
@@ -67,8 +69,8 @@ export interface Delivery {
 const retryMs = 200
 
 /**
- * Creates the delivery of one session. `run` runs the next inputs and releases the lock. It returns false if another
- * engine uses the session, and rejects if the inputs could not be read.
+ * Creates the delivery of one session. `run` runs the next inputs, if any, and releases the lock. It returns false if
+ * another engine uses the session, and rejects if the inputs could not be read.
  */
 export function createDelivery({
   store,
@@ -76,6 +78,7 @@ export function createDelivery({
   holder,
   inputs,
   lock,
+  assertOpen,
   run,
 }: {
   store: Store
@@ -83,6 +86,8 @@ export function createDelivery({
   holder: LeaseHolder
   inputs: InputQueue
   lock: PromptLock
+  /** Throws if the engine is closed. */
+  assertOpen(): void
   run(held: HeldLock): Promise<boolean>
 }): Delivery {
   let stopped = new AbortController()
@@ -95,9 +100,7 @@ export function createDelivery({
   function start(): void {
     if (stopped.signal.aborted) stopped = new AbortController()
     again = true
-    delivering ??= deliver().finally(() => {
-      delivering = undefined
-    })
+    delivering ??= deliver()
   }
 
   async function deliver(): Promise<void> {
@@ -107,10 +110,13 @@ export function createDelivery({
         // `stop` was called, or the store failed, which the run has reported. The inputs stay in the store.
       })
     }
+    // In the same turn of the event loop as the last look at `again`, so that no call of `start` is lost.
+    delivering = undefined
   }
 
   async function deliverAll(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
+      assertOpen()
       if (lock.released) await lock.released
       else if (!(await inputs.hasNext())) return
       else if (await isUsedElsewhere()) await sleep(retryMs, signal)
@@ -126,6 +132,9 @@ export function createDelivery({
 
   return {
     start,
+    get isActive() {
+      return (lock.released ?? delivering) !== undefined
+    },
     ended(event) {
       last = event
     },

@@ -102,6 +102,9 @@ export interface SessionInputs {
   resume(): Promise<void>
 }
 
+/** Activity of a session. `waiting` means that it waits for the reply to a permission request or a question. */
+export type SessionStatus = "idle" | "running" | "waiting"
+
 /** Gives access to one session: its inputs, prompts, messages, compaction and undo. */
 export interface SessionHandle {
   readonly id: string
@@ -154,4 +157,10 @@ export interface SessionHandle {
    */
   undo(options?: UndoChoice): Promise<UndoResult>
   redo(options?: UndoChoice): Promise<UndoResult>
+}
+
+/** A session that this engine has opened. */
+export interface LocalSession extends SessionHandle {
+  /** True while this engine runs the session or delivers its inputs. */
+  readonly isActive: boolean
 }

@@ -23,12 +23,15 @@ export type Receipt = Pick<Input, "id" | "seq" | "state">
 
 /** A change to a pending input. */
 export interface InputEdit {
+  /** Replaces the text. An input with a command then no longer calls it, unless `command` is set too. */
   text?: string
+  /** The parsed command, if the new text calls one. Used only with `text`. */
+  command?: CommandCall
   files?: readonly PromptFile[]
   delivery?: Delivery
   /** New place among the pending inputs, from 0. A number that is too high means the end. */
   position?: number
-  /** True stops the delivery of the input until it is set to false. */
+  /** True stops the delivery of the input until it is set to false. Other edits do not change it. */
   held?: boolean
 }
 
@@ -75,7 +78,7 @@ export interface InputQueue {
    * `next` what the next run starts with. Only the holder of the session's lease may claim.
    */
   claim(which: "steer" | "next"): Promise<Input[]>
-  /** Returns the claimed input as it is stored with its message. */
+  /** Returns the claimed input as it is stored with its message. The claim ends when the returned input is stored. */
   promoted(input: Input, messageID: string): Input
   /** Ends the claims that were not delivered. With a problem, the inputs are held. */
   release(problem?: string): Promise<void>
@@ -93,7 +96,7 @@ export function createInputQueue({
   sessionID: string
   holder: LeaseHolder
 }): InputQueue {
-  /** Ids of claimed inputs that are not promoted yet. */
+  /** Ids of the inputs of the last claim. An input that is still pending is not promoted yet. */
   const claimed = new Set<string>()
 
   async function update(
@@ -152,19 +155,10 @@ export function createInputQueue({
     },
     pending: () => store.inputs(sessionID),
     async edit(id, edit) {
-      if (edit.text !== undefined) checkContent(id, edit.text, edit.files ?? [])
       const changed = await update(id, (current) => {
-        const { held: _, problem: __, ...input } = changeable(id, current)
-        const { text, files, delivery, position, held } = edit
-        const isHeld = held ?? (input as Input).held
-        const edited: Input = {
-          ...input,
-          ...(text !== undefined && { text }),
-          ...(files && { files: [...files] }),
-          ...(delivery && { delivery }),
-          ...(isHeld && { held: true as const }),
-        }
-        return position === undefined ? [edited] : moved(edited, position, current.pending)
+        const edited = withEdit(changeable(id, current), edit)
+        checkContent(id, edited.text, edited.files ?? [])
+        return edit.position === undefined ? [edited] : moved(edited, edit.position, current.pending)
       })
       return theOne(changed, id)
     },
@@ -192,11 +186,12 @@ export function createInputQueue({
       const chosen = await update(undefined, ({ pending }) =>
         choose(pending, which).map((input) => ({ ...input, claimedBy: holder.id })),
       )
+      // Earlier claims are promoted by now.
+      claimed.clear()
       for (const { id } of chosen) claimed.add(id)
       return chosen
     },
     promoted(input, messageID) {
-      claimed.delete(input.id)
       const { files: _, claimedBy: __, ...rest } = input
       return { ...rest, state: "promoted", messageID, time: { ...input.time, ended: currentTime() } }
     },
@@ -237,6 +232,22 @@ function untilCommand(inputs: Input[]): Input[] {
 /** Returns the input without its pause, or nothing if it is not paused. */
 function unpaused({ paused, ...input }: Input): Input[] {
   return paused ? [input] : []
+}
+
+function withEdit(input: Input, { text, command, files, delivery, held }: InputEdit): Input {
+  const { held: wasHeld, problem, command: before, ...rest } = input
+  const isHeld = held ?? wasHeld
+  const calls = text === undefined ? before : command
+  return {
+    ...rest,
+    ...(text !== undefined && { text }),
+    ...(calls && { command: { ...calls } }),
+    ...(files && { files: [...files] }),
+    ...(delivery && { delivery }),
+    ...(isHeld && { held: true as const }),
+    // The reason explains why the input is held.
+    ...(isHeld && problem !== undefined && { problem }),
+  }
 }
 
 /** Returns the inputs whose position changes if one of them moves to a new position. */

@@ -22,13 +22,18 @@ export interface Prompted {
 }
 
 /**
- * Posts the steering inputs that wait in the queue, in order. Returns the last message, or undefined if no input waits.
+ * Posts the steering inputs that wait in the queue, in order. After an interrupt, the rest stays in the queue. Returns
+ * the last message, or undefined if none was posted.
  */
 export async function postSteering(active: SessionAgent, turn: Turn): Promise<UserMessage | undefined> {
   const { engine, conversation, model, signal } = active.run
   const { agent } = active
   let user: UserMessage | undefined
   for (const input of await conversation.inputs.claim("steer")) {
+    if (signal.aborted) {
+      await conversation.inputs.release()
+      break
+    }
     const { text, files = [] } = input
     user = await postPrompt(conversation, {
       text,

@@ -5,6 +5,7 @@ import type { Input, PromptFile } from "../schema/input.ts"
 import type { AssistantMessage, MessageWithParts, UserMessage } from "../schema/message.ts"
 import type { Store } from "../store/store.ts"
 import type { TodoCapability } from "../tool/context.ts"
+import { throwIfAborted } from "../util/abort.ts"
 import { assertCountable, type Budget, createSpending } from "./budget.ts"
 import type { CommandCall } from "./command.ts"
 import { compactConversation } from "./compact.ts"
@@ -77,6 +78,8 @@ async function answer(
   const notes = demand ? [demand.instructions] : []
   const posted: { said: Said; user: UserMessage }[] = []
   for (const each of said) {
+    // An interrupt before the delivery leaves the input in the queue.
+    if (each.input) throwIfAborted(signal)
     const post = { ...each, notes, agent, model, plugins, signal }
     posted.push({ said: each, user: await postPrompt(conversation, post) })
   }

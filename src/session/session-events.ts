@@ -65,6 +65,8 @@ export function followSession(
   let reading = false
   /** Number of the last event in the stream. */
   let last = after ?? 0
+  /** Number of the event before which the store was read. The changes of a deleted session are not in the store. */
+  let missing: number | undefined
   /** True until the stream reaches the events of this engine. Streamed text is then part of a state already sent. */
   let replayed = false
 
@@ -112,8 +114,9 @@ export function followSession(
       }
       if (seq >= last) replayed = false
       if (seq <= last) continue
-      if (seq > last + 1) {
+      if (seq > last + 1 && seq !== missing) {
         // Another engine made a change in between.
+        missing = seq
         live.unshift(event)
         void catchUp()
         return

@@ -12,7 +12,7 @@ import { compactConversation } from "./compact.ts"
 import { openConversation } from "./conversation.ts"
 import { createDelivery, createPromptLock, type HeldLock } from "./delivery.ts"
 import { concludeBroken, type Ending } from "./ending.ts"
-import type { CompactionResult, PromptOptions, PromptRun, SessionHandle } from "./handle.ts"
+import type { CompactionResult, LocalSession, PromptOptions, PromptRun } from "./handle.ts"
 import type { Receipt, SendOptions } from "./inputs.ts"
 import { SessionHeldError, withLease } from "./lease.ts"
 import { type Prompt, runPrompt, type Said } from "./run-prompt.ts"
@@ -24,13 +24,14 @@ import { type UndoResult, undoTurn } from "./undo.ts"
 import { updateTime } from "./update-time.ts"
 
 /** Opens a handle on a stored session. */
-export function openSession(initial: Session, engine: SessionEngine): SessionHandle {
+export function openSession(initial: Session, engine: SessionEngine): LocalSession {
   const { store, bus } = engine
   const { id: sessionID } = initial
   const conversation = openConversation(initial, engine)
   const { recorder, readPage, inputs } = conversation
   const lock = createPromptLock(sessionID)
-  const delivery = createDelivery({ store, sessionID, holder: engine.holder, inputs, lock, run: runInputs })
+  const { holder, assertOpen } = engine
+  const delivery = createDelivery({ store, sessionID, holder, inputs, lock, assertOpen, run: runInputs })
 
   function prompt(text: string, options: PromptOptions = {}): PromptRun {
     engine.assertOpen()
@@ -45,14 +46,11 @@ export function openSession(initial: Session, engine: SessionEngine): SessionHan
     return { completed, [Symbol.asyncIterator]: () => events }
   }
 
-  /**
-   * Runs the next inputs. Returns false if no input waits, or if another engine uses the session. Rejects if the inputs
-   * could not be claimed.
-   */
+  /** Runs the next inputs, if any. Returns false if another engine uses the session. Rejects if the inputs cannot be claimed. */
   async function runInputs(held: HeldLock): Promise<boolean> {
     let claimed = false
     const read = async () => {
-      const said = await claimNext()
+      const said = await claimNext(held.stopped)
       claimed = true
       return said
     }
@@ -61,12 +59,15 @@ export function openSession(initial: Session, engine: SessionEngine): SessionHan
       if (!claimed) throw new Error(`The inputs could not be read: the run is ${status}.`)
       return true
     } catch (error) {
-      if (error instanceof NothingToRun) return false
+      if (error instanceof NothingToRun) return true
+      if (error instanceof SessionHeldError) return false
       throw error
     }
   }
 
-  async function claimNext(): Promise<Said[]> {
+  async function claimNext(stopped: AbortSignal): Promise<Said[]> {
+    // An input that was sent to stop this run must not be interrupted with it.
+    if (stopped.aborted) throw new NothingToRun()
     const claimed = await inputs.claim("next")
     if (claimed.length === 0) throw new NothingToRun()
     return claimed.map((input) => ({
@@ -79,8 +80,8 @@ export function openSession(initial: Session, engine: SessionEngine): SessionHan
   }
 
   /**
-   * Runs a prompt while the lock is held, releases the lock, and publishes the end. With `ifFree`, rejects with {@link
-   * NothingToRun} if another engine uses the session.
+   * Runs a prompt while the lock is held, releases the lock, and publishes the end. Rejects with {@link NothingToRun} if
+   * there is no text. With `ifFree`, rejects with {@link SessionHeldError} if another engine uses the session.
    */
   async function run(
     held: HeldLock,
@@ -99,7 +100,7 @@ export function openSession(initial: Session, engine: SessionEngine): SessionHan
     } catch (error) {
       if (error instanceof NothingToRun || (ifFree && error instanceof SessionHeldError)) {
         done()
-        throw new NothingToRun()
+        throw error
       }
       // The next prompt continues from the stored state and closes open calls.
       conversation.forget()
@@ -128,7 +129,9 @@ export function openSession(initial: Session, engine: SessionEngine): SessionHan
   /** Stops the run for an urgent input that another process has sent. */
   async function stopForUrgent({ stop }: HeldLock): Promise<void> {
     const pending = await inputs.pending().catch(() => [])
-    if (pending.some(({ delivery: how, held, paused }) => how === "now" && !held && !paused)) stop()
+    const urgent = pending.filter(({ delivery: how, held, paused }) => how === "now" && !held && !paused)
+    // The run that delivers an urgent input has claimed it.
+    if (urgent.some(({ claimedBy }) => claimedBy !== engine.holder.id)) stop()
   }
 
   async function send(text: string, options: SendOptions = {}): Promise<Receipt> {
@@ -147,7 +150,10 @@ export function openSession(initial: Session, engine: SessionEngine): SessionHan
     if (!clear) await inputs.pause()
     await delivery.stop()
     // Inputs that the run had claimed but not delivered.
-    return clear ? [...cleared, ...(await inputs.clear())] : []
+    if (clear) return [...cleared, ...(await inputs.clear())]
+    // An input that was sent after the pause has ended it.
+    if (await inputs.hasNext()) delivery.start()
+    return []
   }
 
   async function compact(given: AbortSignal | undefined): Promise<CompactionResult> {
@@ -215,6 +221,9 @@ export function openSession(initial: Session, engine: SessionEngine): SessionHan
       const ends = signal ? AbortSignal.any([engine.ended, signal]) : engine.ended
       return followSession({ store, bus }, sessionID, { ...options, signal: ends })
     },
+    get isActive() {
+      return delivery.isActive
+    },
     wait: delivery.wait,
     interrupt,
     prompt,
@@ -237,7 +246,7 @@ interface QueuedPrompt {
   ifFree?: boolean
 }
 
-/** Another engine uses the session, or has taken the inputs. */
+/** Another engine has taken the inputs, or the run was stopped before it claimed them. */
 class NothingToRun extends Error {}
 
 /**

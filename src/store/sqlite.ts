@@ -163,8 +163,17 @@ function createWatcher(database: DatabaseSync): { watch: Store["watch"]; end(): 
   let timer: NodeJS.Timeout | undefined
   let last: unknown
 
+  /** Returns the number of the last commit by another connection, or the last known one if it cannot be read now. */
+  function read(): unknown {
+    try {
+      return version.get()?.data_version
+    } catch {
+      return last
+    }
+  }
+
   function check(): void {
-    const now = version.get()?.data_version
+    const now = read()
     if (now === last) return
     last = now
     for (const listener of [...listeners]) listener()
@@ -181,7 +190,7 @@ function createWatcher(database: DatabaseSync): { watch: Store["watch"]; end(): 
       const entry = () => listener()
       listeners.add(entry)
       if (!timer) {
-        last = version.get()?.data_version
+        last = read()
         timer = setInterval(check, watchMs).unref()
       }
       return () => {

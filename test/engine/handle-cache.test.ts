@@ -3,7 +3,7 @@ import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { expect, test } from "vitest"
 import { createHandleCache } from "../../src/engine/handle-cache.ts"
-import type { SessionHandle } from "../../src/session/handle.ts"
+import type { LocalSession } from "../../src/session/handle.ts"
 
 async function collect(): Promise<void> {
   setFlagsFromString("--expose-gc")
@@ -16,7 +16,7 @@ async function collect(): Promise<void> {
 }
 
 /** Only its identity matters here. */
-const aHandle = (id: string) => ({ id, history: new Array(10).fill(id) }) as unknown as SessionHandle
+const aHandle = (id: string) => ({ id, history: new Array(10).fill(id) }) as unknown as LocalSession
 
 test("keeps a released handle while other code holds it", async () => {
   const book = createHandleCache()

@@ -1,9 +1,11 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
 import { createTackle } from "../../src/engine/create-tackle.ts"
+import { createBus } from "../../src/event/bus.ts"
 import type { Message } from "../../src/schema/message.ts"
 import type { Part } from "../../src/schema/part.ts"
-import type { SessionEvent } from "../../src/session/session-events.ts"
+import { followSession, type SessionEvent } from "../../src/session/session-events.ts"
+import { createMemoryStore } from "../../src/store/memory.ts"
 import { startModelServer } from "../../src/testing/model-server.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 import { startEngine } from "./engine.ts"
@@ -192,4 +194,16 @@ test("a reader in one process sees the run of another", async () => {
   await second.close()
   await server.close()
   await project.remove()
+})
+
+test("an event whose session was deleted meanwhile is sent, although the store has no earlier change", async () => {
+  const bus = createBus((error) => {
+    throw error
+  })
+  const events = followSession({ store: createMemoryStore(), bus }, "ses_1", { after: 0 })
+  bus.publish({ type: "todo.updated", sessionID: "ses_1", todos: [], seq: 5 })
+  expect((await events.next()).value).toMatchObject({ type: "todo.updated", seq: 5 })
+  bus.publish({ type: "todo.updated", sessionID: "ses_1", todos: [], seq: 9 })
+  expect((await events.next()).value).toMatchObject({ type: "todo.updated", seq: 9 })
+  await events.return?.()
 })
