@@ -60,7 +60,7 @@ async function record(): Promise<Frame[]> {
   await type(`tackle run --allow 'bash:npm test' '${prompt}'`)
   await appears("Allow this?")
   await delay(2_500)
-  tmux("send-keys", "Enter")
+  tmux("send-keys", "y")
   await appears("done ·")
   await delay(2_500)
   await type("tackle session undo")

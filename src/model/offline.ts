@@ -282,7 +282,9 @@ function describe({ request, calls }: Job, results: OfflineResults): string {
   const failure = outcomes.find((outcome) => outcome !== undefined && failed(outcome))
   if (failure !== undefined) return `${what}: failed. ${shorten(failure, 400)}`
   const last = outcomes.at(-1)
-  return last === undefined ? `${what}: not done.` : `${what}:\n${excerpt(last, request.kind === "run")}`
+  return last === undefined
+    ? `${what}: not done.`
+    : `${what}:\n${quoted(excerpt(last, request.kind === "run"))}`
 }
 
 function nameOf(request: Exclude<OfflineRequest, { kind: "unknown" }>): string {
@@ -302,6 +304,14 @@ function nameOf(request: Exclude<OfflineRequest, { kind: "unknown" }>): string {
     case "run":
       return `Ran ${request.command}`
   }
+}
+
+/** Returns output as a Markdown code block, because its lines are not Markdown. One line stays as it is. */
+function quoted(text: string): string {
+  if (!text.includes("\n")) return text
+  const ticks = text.match(/`+/g) ?? []
+  const fence = "`".repeat(Math.max(3, ...ticks.map(({ length }) => length + 1)))
+  return `${fence}\n${text}\n${fence}`
 }
 
 const shownLines = 12
