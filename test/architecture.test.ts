@@ -20,7 +20,7 @@ const ranks: readonly string[][] = [
   ["config"],
   ["engine"],
   ["testing"],
-  ["gateway", "mcp/server"],
+  ["gateway", "mcp/server", "server"],
   ["cli", "index.ts"],
 ]
 
@@ -37,6 +37,9 @@ const fences: Record<string, readonly string[]> = {
   "web-tree-sitter": ["permission/shell/parse.ts"],
   "vscode-jsonrpc/": ["lsp/connection.ts"],
   "@modelcontextprotocol/": ["mcp/"],
+  hono: ["server/"],
+  "hono/": ["server/"],
+  "@hono/": ["server/"],
   jiti: ["util/load-module.ts"],
   sharp: ["files/read-media.ts"],
   yaml: ["util/front-matter.ts", "config/markdown.ts"],

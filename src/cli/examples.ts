@@ -41,6 +41,7 @@ export const examples: Readonly<Record<string, readonly string[]>> = {
   "auth login": ["tackle auth login anthropic"],
   "auth list": ["tackle auth list --json"],
   "auth logout": ["tackle auth logout anthropic"],
+  serve: ["tackle serve", "tackle serve --port 8080 --root ~/projects --format json"],
   gateway: ["tackle gateway --upstream http://127.0.0.1:8000/v1"],
   trust: ["tackle trust", "tackle trust --list"],
   doctor: ["tackle doctor"],

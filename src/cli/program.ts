@@ -70,6 +70,10 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     description: "sign in to model providers",
     load: async () => (await import("./commands/auth.ts")).defineAuth,
   },
+  serve: {
+    description: "serve sessions over HTTP",
+    load: async () => (await import("./commands/serve.ts")).defineServe,
+  },
   gateway: {
     description: "add tool calling to a chat completions API",
     load: async () => (await import("./commands/gateway.ts")).defineGateway,

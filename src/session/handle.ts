@@ -90,6 +90,13 @@ export interface CompactionResult {
   spent: Spent[]
 }
 
+/** A change of a session's properties. `model` is `provider/model`. */
+export interface SessionChange {
+  title?: string
+  agent?: string
+  model?: string
+}
+
 /** The pending inputs of a session. All operations are atomic across processes. */
 export interface SessionInputs {
   /** Returns the pending inputs in the order of their delivery. */
@@ -109,6 +116,11 @@ export type SessionStatus = "idle" | "running" | "waiting"
 export interface SessionHandle {
   readonly id: string
   info(): Session
+  /**
+   * Changes the title, or the agent and model of later prompts. The title can also change during a run. Throws
+   * `UsageError` for an unknown agent or model, {@link SessionBusyError}, and `SessionHeldError`.
+   */
+  update(change: SessionChange): Promise<Session>
   /**
    * Stores a text of the user for delivery to the model, and starts a run if the session is idle. Resolves when the
    * input is stored. An input that is sent again returns its present state. An input never answers a permission request

@@ -2,6 +2,7 @@ import { createUserWaits } from "../call/user-waits.ts"
 import type { Bus } from "../event/bus.ts"
 import type { EventOf, TackleEvent } from "../event/events.ts"
 import type { Direction, UndoChoice } from "../files/undo.ts"
+import { parseModelName } from "../model/model.ts"
 import type { Input } from "../schema/input.ts"
 import type { Session } from "../schema/session.ts"
 import { createChannel } from "../util/channel.ts"
@@ -12,7 +13,7 @@ import { compactConversation } from "./compact.ts"
 import { openConversation } from "./conversation.ts"
 import { createDelivery, createPromptLock, type HeldLock } from "./delivery.ts"
 import { concludeBroken, type Ending } from "./ending.ts"
-import type { CompactionResult, LocalSession, PromptOptions, PromptRun } from "./handle.ts"
+import type { CompactionResult, LocalSession, PromptOptions, PromptRun, SessionChange } from "./handle.ts"
 import type { Receipt, SendOptions } from "./inputs.ts"
 import { SessionHeldError, withLease } from "./lease.ts"
 import { type Prompt, runPrompt, type Said } from "./run-prompt.ts"
@@ -156,6 +157,31 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     return []
   }
 
+  async function update({ title, agent, model }: SessionChange): Promise<Session> {
+    const change = async () => {
+      const { session } = conversation
+      conversation.session = {
+        ...session,
+        ...(title !== undefined && { title }),
+        ...(agent !== undefined && { agent }),
+        ...(model !== undefined && { model: parseModelName(model) }),
+        time: updateTime(session),
+      }
+      await recorder.session(conversation.session)
+      return conversation.session
+    }
+    // A run of this engine continues with the new title.
+    if (agent === undefined && model === undefined && lock.released) return change()
+    return alone(async () => {
+      await conversation.catchUp()
+      const { session } = conversation
+      const chosen = model === undefined ? session : { ...session, model: parseModelName(model) }
+      const isChosen = agent !== undefined || model !== undefined
+      if (isChosen) await engine.model(chosen, engine.agent(agent ?? session.agent))
+      return change()
+    })
+  }
+
   async function compact(given: AbortSignal | undefined): Promise<CompactionResult> {
     return alone(async (stopped) => {
       const signal = given ? AbortSignal.any([stopped, given]) : stopped
@@ -202,6 +228,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
   return {
     id: sessionID,
     info: () => conversation.session,
+    update,
     send,
     inputs: {
       list: inputs.pending,

@@ -1,5 +1,11 @@
 import { createHash, timingSafeEqual } from "node:crypto"
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from "node:http"
 import { errorMessage, systemCode, UsageError } from "./errors.ts"
 
 /** The address to listen on, and the request handler. */
@@ -10,8 +16,12 @@ export interface LocalServerOptions {
   host: string
   /** Port to listen on. 0 selects a free port. */
   port: number
+  /** Path of a Unix socket to listen on, instead of host and port. Only the user can connect to it. */
+  socket?: string
   /** The key that `answer` requires from clients. */
   key: string | undefined
+  /** Limits of Node's server. */
+  limits?: ServerOptions
   /** Handles a request. If it rejects, the connection is closed. */
   answer(incoming: IncomingMessage, response: ServerResponse): Promise<void>
   onProblem(error: unknown): void
@@ -27,7 +37,7 @@ export async function startLocalServer(
   const { name, host, key, answer, onProblem } = options
   if (key === undefined && !isLoopback(host))
     throw new UsageError(`${name} accepts connections from other machines on ${host}. Set a key with --key.`)
-  const server = createServer((incoming, response) => {
+  const server = createServer(options.limits ?? {}, (incoming, response) => {
     // A client may disconnect at any time. This is not an error.
     incoming.on("error", () => response.destroy())
     response.on("error", () => response.destroy())
@@ -39,18 +49,31 @@ export async function startLocalServer(
   const port = await listen(server, options)
   // For example, no file descriptor is left for another connection.
   server.on("error", onProblem)
-  return { server, origin: `http://${hostInUrl(host)}:${port}` }
+  const origin = options.socket === undefined ? `http://${hostInUrl(host)}:${port}` : "http://localhost"
+  return { server, origin }
 }
 
-/** Starts listening and returns the port. */
-async function listen(server: Server, { name, host, port }: LocalServerOptions): Promise<number> {
+/** Starts listening and returns the port, or 0 for a socket. */
+async function listen(server: Server, { name, host, port, socket }: LocalServerOptions): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   server.once("error", reject)
-  server.listen(port, host, resolve)
+  // Other users must not be able to connect between the creation of the socket and the change of its mode.
+  const mask = socket === undefined ? undefined : process.umask(0o177)
+  if (socket === undefined) server.listen(port, host, resolve)
+  else server.listen(socket, resolve)
+  if (mask !== undefined) process.umask(mask)
   try {
     await promise
   } catch (error) {
-    const why = systemCode(error) === "EADDRINUSE" ? "the port is taken" : errorMessage(error)
+    const isTaken = systemCode(error) === "EADDRINUSE"
+    if (socket !== undefined) {
+      const why = isTaken ? "the file exists" : errorMessage(error)
+      throw new UsageError(
+        `${name} cannot listen on ${socket}: ${why}. Delete the file if no server uses it, or choose another path with --socket.`,
+        error,
+      )
+    }
+    const why = isTaken ? "the port is taken" : errorMessage(error)
     throw new UsageError(
       `${name} cannot listen on ${host}:${port}: ${why}. Choose another port with --port.`,
       error,

@@ -60,10 +60,13 @@ export interface Workspace extends Location {
 
 /**
  * Reads config and trust for the directory given by the flags. Reports config warnings. Throws `UsageError` for config
- * problems.
+ * problems. Default environment: that of this process.
  */
-export async function openWorkspace(flags: WorkspaceFlags): Promise<Workspace> {
-  const workspace = await openWorkspaceWithProblems(flags)
+export async function openWorkspace(
+  flags: WorkspaceFlags,
+  environment?: NodeJS.ProcessEnv,
+): Promise<Workspace> {
+  const workspace = await openWorkspaceWithProblems(flags, environment)
   for (const warning of workspace.config.warnings) warn(warning)
   if (workspace.problems.length > 0) throw new ConfigError(workspace.problems)
   return workspace
@@ -73,10 +76,12 @@ export async function openWorkspace(flags: WorkspaceFlags): Promise<Workspace> {
  * Reads config and trust like {@link openWorkspace}, but returns config problems in `problems` and ignores the affected
  * sections. Use it only for commands that do not act on the config, because a deny rule may be missing.
  */
-export async function openWorkspaceWithProblems(flags: WorkspaceFlags): Promise<Workspace> {
+export async function openWorkspaceWithProblems(
+  flags: WorkspaceFlags,
+  { ...environment }: NodeJS.ProcessEnv = process.env,
+): Promise<Workspace> {
   reserveStdout()
   const readAt = Date.now()
-  const environment = { ...process.env }
   const directory = directoryOf(flags.dir)
   const worktree = findWorktree(directory)
   const dataDirectory = resolve(defaultDataDirectory(environment))

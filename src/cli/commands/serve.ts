@@ -1,0 +1,105 @@
+import { once } from "node:events"
+import { realpathSync } from "node:fs"
+import { join } from "node:path"
+import type { Command } from "commander"
+import { UsageError } from "../../util/errors.ts"
+import { isLoopback } from "../../util/local-server.ts"
+import { interruptible } from "../process/exit.ts"
+import { warn } from "../process/notice.ts"
+import { printJson, printLine } from "../process/stdout.ts"
+import { openTackle, reportProblem } from "../workspace/engine.ts"
+import { directoryOf, openWorkspace, type WorkspaceFlags } from "../workspace/workspace.ts"
+import { collect, formatFlag, jsonFlag, port, positive, projectFlags } from "./flags.ts"
+
+/** Defines `tackle serve`. */
+export function defineServe(serve: Command): void {
+  projectFlags(serve)
+    .option("--port <n>", "port to listen on; 0 selects a free port", port, 8486)
+    .option("--host <address>", "address to listen on", "127.0.0.1")
+    .option("--socket <path>", "listen on a Unix socket instead of a port")
+    .option("--token-file <path>", "file with tokens (default: server-token in the data directory)")
+    .option(
+      "--root <dir>",
+      "serve projects inside this directory (repeatable; default: the directory)",
+      collect,
+    )
+    .option(
+      "--cors <origin>",
+      "allow web pages of this origin, such as https://example.com (repeatable)",
+      collect,
+    )
+    .option("--grace <seconds>", "time that runs have to finish after a signal", positive, 10)
+    .addOption(formatFlag())
+    .addOption(jsonFlag())
+    .action(runServe)
+}
+
+/** Flags of `tackle serve`. */
+export interface ServeFlags extends WorkspaceFlags {
+  port: number
+  host: string
+  socket?: string
+  /** Path of the token file. It is created if it is missing. */
+  tokenFile?: string
+  /** Directories that contain all projects. */
+  root?: string[]
+  /** Origins of web pages that may use the server. */
+  cors?: string[]
+  /** Time in seconds that runs have to finish after a signal. */
+  grace: number
+  format: "text" | "json"
+}
+
+/** Runs `tackle serve`, which serves until SIGINT or SIGTERM. A second signal ends it immediately. */
+export async function runServe(flags: ServeFlags): Promise<void> {
+  const { host, socket, cors: origins = [], format } = flags
+  for (const origin of origins) checkOrigin(origin)
+  await interruptible(async (signal) => {
+    const { startServer } = await import("../../server/server.ts")
+    const { readTokenFile } = await import("../../server/tokens.ts")
+    const { openSqliteStore } = await import("../../store/sqlite.ts")
+    const { dataPaths } = await import("../../engine/data-directory.ts")
+    // An engine removes the keys of its providers from the environment of this process.
+    const environment = { ...process.env }
+    const workspace = await openWorkspace(flags)
+    const roots = flags.root?.map(directoryOf) ?? [workspace.directory]
+    const tokenFile = flags.tokenFile ?? join(workspace.dataDirectory, "server-token")
+    const tokens = readTokenFile(tokenFile)
+    const secrets = tokens.map(({ token }) => ({ name: "server-token", value: token }))
+    const store = await openSqliteStore(dataPaths(workspace.dataDirectory).database)
+    try {
+      const server = await startServer({
+        version: process.env.TACKLE_VERSION ?? "development",
+        store,
+        async openEngine(directory) {
+          const own = await openWorkspace({ ...flags, dir: directory }, environment)
+          own.mask.add(secrets)
+          return openTackle(own, {}, { store, approvals: true, questions: true })
+        },
+        roots,
+        tokens,
+        host,
+        port: flags.port,
+        socket,
+        origins,
+        onProblem: (message, error) => void reportProblem(workspace, message, error),
+      })
+      const url = socket === undefined ? server.url : `unix:${socket}`
+      if (format === "json") printJson({ url, tokenFile: realpathSync(tokenFile) })
+      else printLine(`${url} serves ${roots.join(", ")}. The token is in ${tokenFile}. Press Ctrl-C to stop.`)
+      if (socket === undefined && !isLoopback(host))
+        warn(
+          "other machines can connect, and the connection is not encrypted. Use a proxy with TLS in front of the server.",
+        )
+      if (!signal.aborted) await once(signal, "abort")
+      await server.close(flags.grace * 1000)
+    } finally {
+      await store.close()
+    }
+  })
+}
+
+function checkOrigin(origin: string): void {
+  if (URL.canParse(origin) && new URL(origin).origin === origin) return
+  throw new UsageError(`--cors "${origin}" is not an origin. Example: https://tackle.example.com`)
+}

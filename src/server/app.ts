@@ -1,0 +1,35 @@
+import type { OpenAPIHono } from "@hono/zod-openapi"
+import type { ServerContext } from "./context.ts"
+import { errorResponse, ServerError } from "./errors.ts"
+import { type GuardOptions, guard, type ServerEnvironment } from "./guard.ts"
+import { documentationRoutes } from "./routes/documentation-routes.ts"
+import { eventRoutes } from "./routes/event-routes.ts"
+import { inputRoutes } from "./routes/input-routes.ts"
+import { createRouter } from "./routes/route.ts"
+import { sessionRoutes } from "./routes/session-routes.ts"
+
+/** Creates the HTTP application. `onProblem` receives errors that are not the client's. */
+export function createApp(
+  context: ServerContext,
+  guardOptions: GuardOptions,
+  onProblem: (error: unknown) => void,
+): OpenAPIHono<ServerEnvironment> {
+  const app = createRouter()
+  app.use("*", guard(guardOptions))
+  app.onError((error, c) => errorResponse(c, error, onProblem))
+  app.notFound((c) =>
+    errorResponse(
+      c,
+      new ServerError(`${c.req.method} ${c.req.path} does not exist. GET /docs lists all routes.`, {
+        status: 404,
+        code: "route.unknown",
+      }),
+      onProblem,
+    ),
+  )
+  app.route("/", sessionRoutes(context))
+  app.route("/", inputRoutes(context))
+  app.route("/", eventRoutes(context))
+  app.route("/", documentationRoutes(app, context.version))
+  return app
+}

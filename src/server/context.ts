@@ -1,0 +1,66 @@
+import type { Tackle } from "../engine/tackle.ts"
+import type { Session } from "../schema/session.ts"
+import type { SessionHandle, SessionStatus } from "../session/handle.ts"
+import { isAnyHeld } from "../session/lease.ts"
+import type { Store } from "../store/store.ts"
+import type { Engines } from "./engines.ts"
+import { notFound } from "./errors.ts"
+import type { SessionView } from "./schemas.ts"
+
+/** Services that all routes share. */
+export interface ServerContext {
+  version: string
+  /** Store of all sessions. */
+  store: Store
+  engines: Engines
+  /** Throws `ServerError` while the server stops. */
+  assertStartsWork(): void
+  /** Ends the streams of a session. */
+  endStreams(sessionID: string): void
+  /** Returns a signal that fires when the streams of the session must end, and a function that ends its use. */
+  streamSignal(sessionID: string): { signal: AbortSignal; release(): void }
+  heartbeatMs: number
+  /** Maximum number of events that wait for a slow client. */
+  maxWaiting: number
+}
+
+/** Returns a stored session. Throws `ServerError` if it does not exist or is outside the roots. */
+export async function sessionOf({ store, engines }: ServerContext, id: string): Promise<Session> {
+  const session = await store.session(id)
+  if (!session) throw notFound("session", id)
+  engines.assertServed(session.directory)
+  return session
+}
+
+/** Runs `work` with the handle of a session. Throws like {@link sessionOf}. */
+export async function withSession<T>(
+  context: ServerContext,
+  id: string,
+  work: (handle: SessionHandle, tackle: Tackle) => Promise<T>,
+): Promise<T> {
+  const { directory } = await sessionOf(context, id)
+  return context.engines.use(directory, async (tackle) => {
+    const handle = await tackle.sessions.get(id)
+    if (!handle) throw notFound("session", id)
+    return work(handle, tackle)
+  })
+}
+
+/** Returns a session as the API shows it. The state is at least as new as the number. */
+export async function viewOf(context: ServerContext, session: Session): Promise<SessionView> {
+  const { store, engines } = context
+  const seq = await store.sequence(session.id)
+  const current = (await store.session(session.id)) ?? session
+  const status = await statusOf(store, session.id, engines.find(session.directory))
+  return { ...current, seq, status }
+}
+
+/** Returns the status of a session. `tackle` is the engine of its directory, if it is open. */
+export async function statusOf(
+  store: Store,
+  sessionID: string,
+  tackle: Tackle | undefined,
+): Promise<SessionStatus> {
+  const status = await tackle?.sessions.status(sessionID)
+  return status ?? ((await isAnyHeld(store, [sessionID])) ? "running" : "idle")
+}

@@ -1,0 +1,206 @@
+import { realpathSync, statSync } from "node:fs"
+import { isAbsolute } from "node:path"
+import type { Tackle } from "../engine/tackle.ts"
+import type { TackleEvent } from "../event/events.ts"
+import { isInside } from "../util/paths.ts"
+import { ServerError } from "./errors.ts"
+
+/** Options of {@link createEngines}. */
+export interface EnginesOptions {
+  /** Directories that contain all projects, with links resolved. */
+  roots: readonly string[]
+  /** Opens the engine of a directory. The engine must have `approvals` and `questions`. */
+  open(directory: string): Promise<Tackle>
+  /** Returns true if the session has work to do or waits for the user. */
+  isActive(tackle: Tackle, sessionID: string): Promise<boolean>
+  /** Time in milliseconds after which an engine without active sessions and requests is closed. */
+  idleMs: number
+  onProblem(message: string, error: unknown): void
+}
+
+/** An engine that stays open until `release` is called. */
+export interface HeldEngine {
+  tackle: Tackle
+  /** Ends the use of the engine. Idempotent. */
+  release(): void
+}
+
+/** The engines of a server, one per directory. */
+export interface Engines {
+  /**
+   * Returns a directory with links resolved. Throws `ServerError` if it is not an absolute path of a directory inside
+   * the roots.
+   */
+  resolve(directory: string): string
+  /** Throws `ServerError` if the directory of a stored session is outside the roots. */
+  assertServed(directory: string): void
+  /** Returns true for a directory inside the roots. */
+  isServed(directory: string): boolean
+  /** Returns the engine of a directory. Opens it if necessary. Throws like `resolve`. */
+  hold(directory: string): Promise<HeldEngine>
+  /** Runs `work` with the engine of a directory. */
+  use<T>(directory: string, work: (tackle: Tackle) => Promise<T>): Promise<T>
+  /** Returns the engine of a directory if it is open. */
+  find(directory: string): Tackle | undefined
+  all(): Tackle[]
+  /** Returns the sessions with events since their engine was opened. */
+  sessions(): { tackle: Tackle; sessionID: string }[]
+  /** Calls the listener for every event of every engine. Returns a function that unsubscribes. */
+  subscribe(listener: (event: TackleEvent, tackle: Tackle) => void): () => void
+  /** Closes all engines. Running sessions are interrupted. */
+  close(): Promise<void>
+}
+
+interface Entry {
+  opening: Promise<Tackle>
+  tackle?: Tackle
+  users: number
+  /** Sessions with events since the engine was opened. */
+  sessions: Set<string>
+  timer?: NodeJS.Timeout
+}
+
+/** Creates an empty set of engines. */
+export function createEngines({ roots, open, isActive, idleMs, onProblem }: EnginesOptions): Engines {
+  const entries = new Map<string, Entry>()
+  const listeners = new Set<(event: TackleEvent, tackle: Tackle) => void>()
+  let closed = false
+
+  const isServed = (directory: string) => roots.some((root) => isInside(directory, root))
+
+  function assertServed(directory: string): void {
+    if (isServed(directory)) return
+    throw new ServerError(
+      `${directory} is outside the directories of this server: ${roots.join(", ")}. Start the server with --root to serve it.`,
+      { status: 403, code: "directory.forbidden" },
+    )
+  }
+
+  function resolve(directory: string): string {
+    if (!isAbsolute(directory) || directory.includes("\0"))
+      throw invalid(`The directory ${JSON.stringify(directory)} is not an absolute path.`)
+    let real: string
+    try {
+      real = realpathSync(directory)
+    } catch {
+      // Outside the roots, the answer must not reveal which directories exist.
+      assertServed(directory)
+      throw invalid(`The directory ${directory} does not exist.`)
+    }
+    assertServed(real)
+    if (!statSync(real).isDirectory()) throw invalid(`${directory} is not a directory.`)
+    return real
+  }
+
+  async function start(directory: string, entry: Entry): Promise<Tackle> {
+    try {
+      const tackle = await open(directory)
+      tackle.subscribe((event) => {
+        entry.sessions.add(event.sessionID)
+        for (const listener of listeners) listener(event, tackle)
+      })
+      entry.tackle = tackle
+      return tackle
+    } catch (error) {
+      entries.delete(directory)
+      throw error
+    }
+  }
+
+  function entryOf(directory: string): Entry {
+    const known = entries.get(directory)
+    if (known) return known
+    const entry: Entry = { opening: Promise.resolve() as never, users: 0, sessions: new Set() }
+    entries.set(directory, entry)
+    entry.opening = start(directory, entry)
+    return entry
+  }
+
+  async function hold(given: string): Promise<HeldEngine> {
+    const directory = resolve(given)
+    if (closed) throw stopping()
+    const entry = entryOf(directory)
+    entry.users += 1
+    clearTimeout(entry.timer)
+    let held = true
+    const release = () => {
+      if (held) entry.users -= 1
+      if (held && entry.users === 0 && !closed) closeWhenIdle(directory, entry)
+      held = false
+    }
+    try {
+      return { tackle: await entry.opening, release }
+    } catch (error) {
+      release()
+      throw error
+    }
+  }
+
+  function closeWhenIdle(directory: string, entry: Entry): void {
+    entry.timer = setTimeout(() => {
+      void closeIfIdle(directory, entry).catch((error: unknown) =>
+        onProblem("an idle engine could not be closed", error),
+      )
+    }, idleMs)
+    entry.timer.unref()
+  }
+
+  async function closeIfIdle(directory: string, entry: Entry): Promise<void> {
+    const { tackle } = entry
+    if (!tackle) return
+    for (const id of entry.sessions) {
+      if (await isActive(tackle, id)) return closeWhenIdle(directory, entry)
+      entry.sessions.delete(id)
+    }
+    if (closed || entry.users > 0 || entries.get(directory) !== entry) return
+    entries.delete(directory)
+    await tackle.close()
+  }
+
+  return {
+    resolve,
+    assertServed,
+    isServed,
+    hold,
+    async use(directory, work) {
+      const { tackle, release } = await hold(directory)
+      try {
+        return await work(tackle)
+      } finally {
+        release()
+      }
+    },
+    find: (directory) => entries.get(directory)?.tackle,
+    all: () => [...entries.values()].flatMap(({ tackle }) => tackle ?? []),
+    sessions: () =>
+      [...entries.values()].flatMap(({ tackle, sessions }) =>
+        tackle ? [...sessions].map((sessionID) => ({ tackle, sessionID })) : [],
+      ),
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    async close() {
+      closed = true
+      const closing = [...entries.values()].map(async ({ opening, timer }) => {
+        clearTimeout(timer)
+        const tackle = await opening.catch(() => undefined)
+        await tackle?.close()
+      })
+      await Promise.all(closing)
+    },
+  }
+}
+
+function invalid(message: string): ServerError {
+  return new ServerError(message, { status: 400, code: "directory.invalid" })
+}
+
+/** Returns the error of a server that accepts no more work. */
+export function stopping(): ServerError {
+  return new ServerError("The server is stopping and starts no more work. Send the request again later.", {
+    status: 503,
+    code: "server.stopping",
+    headers: { "retry-after": "5" },
+  })
+}

@@ -1,0 +1,145 @@
+import type { IncomingMessage } from "node:http"
+import { isIP } from "node:net"
+import { hostname } from "node:os"
+import type { Context, MiddlewareHandler } from "hono"
+import { isLoopback, loopbackHosts } from "../util/local-server.ts"
+import { ServerError, unsupportedType } from "./errors.ts"
+import { type Authenticator, includes, type Scope } from "./tokens.ts"
+
+/** The node request behind a Hono request, and the scope of its token. */
+export interface ServerEnvironment {
+  Bindings: { incoming: IncomingMessage }
+  Variables: { scope: Scope }
+}
+
+/** Requirements for every request. */
+export interface GuardOptions {
+  /** Address on which the server listens. */
+  host: string
+  /** Origins of web pages that may use the server, such as `https://tackle.example.com`. */
+  origins: readonly string[]
+  authenticator: Authenticator
+  /** Maximum size of a body in bytes. */
+  maxBodyBytes: number
+}
+
+/** Paths that need no token, because they contain no data of the user. */
+const publicPaths: readonly string[] = ["/health", "/openapi.json", "/docs"]
+
+const responseHeaders: Readonly<Record<string, string>> = {
+  "cache-control": "no-store",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+  "cross-origin-resource-policy": "same-origin",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+}
+
+/**
+ * Checks host, origin, token and body of every request. The checks of `Host` and `Origin` stop web pages whose domain
+ * resolves to this machine.
+ */
+export function guard(options: GuardOptions): MiddlewareHandler<ServerEnvironment> {
+  const hosts = allowedHosts(options)
+  const isWide = !isLoopback(options.host)
+  return async (c, next) => {
+    for (const [name, value] of Object.entries(responseHeaders)) c.header(name, value)
+    const { headers } = c.env.incoming
+    assertHost(headers.host ?? "", hosts, isWide)
+    const isCors = assertOrigin(headers.origin, headers.host ?? "", options.origins)
+    if (isCors) allowOrigin(c, headers.origin ?? "")
+    if (c.req.method === "OPTIONS" && isCors) return c.body(null, 204)
+    if (!publicPaths.includes(c.req.path)) await assertToken(c, options.authenticator)
+    await readBody(c, options.maxBodyBytes)
+    await next()
+  }
+}
+
+/** Requires a scope for a route. */
+export function requires(scope: Scope): MiddlewareHandler<ServerEnvironment> {
+  return async (c, next) => {
+    const present = c.get("scope")
+    if (!includes(present, scope))
+      throw new ServerError(
+        `This request needs a token with the scope "${scope}". The token has the scope "${present}".`,
+        { status: 403, code: "scope.insufficient", details: { required: scope, scope: present } },
+      )
+    await next()
+  }
+}
+
+/** A reverse proxy passes on the host of its own origin. */
+function allowedHosts({ host, origins }: GuardOptions): ReadonlySet<string> {
+  const own = isLoopback(host) ? [] : [nameIn(host), hostname().toLowerCase()]
+  return new Set([...loopbackHosts, ...own, ...origins.map((origin) => new URL(origin).hostname)])
+}
+
+/** On a wide address, an IP address is allowed too, because no domain of an attacker can have this name. */
+function assertHost(header: string, hosts: ReadonlySet<string>, isWide: boolean): void {
+  const name = nameIn(header)
+  if (hosts.has(name) || (isWide && isIP(name.replace(/^\[|\]$/g, "")) !== 0)) return
+  throw new ServerError(
+    `Requests for the host ${JSON.stringify(name)} are not served. Use 127.0.0.1 or localhost, or name the origin of your proxy with --cors.`,
+    { status: 403, code: "host.forbidden" },
+  )
+}
+
+function nameIn(host: string): string {
+  return host.toLowerCase().replace(/(?<=^[^:]*|\]):\d+$/, "")
+}
+
+/** Returns true if the request comes from a page of an allowed origin. Throws for any other page of another origin. */
+function assertOrigin(origin: string | undefined, host: string, origins: readonly string[]): boolean {
+  if (origin === undefined || origin === `http://${host.toLowerCase()}`) return false
+  if (origins.includes(origin)) return true
+  throw new ServerError(`Requests from pages of ${origin} are not served. Allow the origin with --cors.`, {
+    status: 403,
+    code: "origin.forbidden",
+  })
+}
+
+function allowOrigin(c: Context<ServerEnvironment>, origin: string): void {
+  c.header("access-control-allow-origin", origin)
+  c.header("access-control-allow-headers", "authorization, content-type, last-event-id")
+  c.header("access-control-allow-methods", "GET, POST, PATCH, DELETE")
+  c.header("access-control-max-age", "600")
+  c.header("cross-origin-resource-policy", "cross-origin")
+  c.header("vary", "origin")
+}
+
+async function assertToken(c: Context<ServerEnvironment>, authenticator: Authenticator): Promise<void> {
+  const scope = await authenticator.authenticate(c.req.header("authorization"))
+  if (scope === undefined)
+    throw new ServerError(
+      'The token is missing or wrong. Send the header "Authorization: Bearer <token>" with a token of the token file.',
+      { status: 401, code: "token.invalid", headers: { "www-authenticate": "Bearer" } },
+    )
+  c.set("scope", scope)
+}
+
+/** Reads the body, which must be JSON. The limit also applies to a body without a length. */
+async function readBody(c: Context<ServerEnvironment>, maxBytes: number): Promise<void> {
+  const { headers } = c.env.incoming
+  const length = Number(headers["content-length"] ?? 0)
+  if (length === 0 && headers["transfer-encoding"] === undefined) return
+  if (length > maxBytes) throw tooLarge(maxBytes)
+  if (!/^application\/json(\s*;|$)/i.test(headers["content-type"] ?? "")) throw unsupportedType()
+  const chunks: Uint8Array[] = []
+  let size = 0
+  // The stream stays open at an early exit, because the response uses the same connection.
+  for await (const chunk of c.env.incoming.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > maxBytes) throw tooLarge(maxBytes)
+    chunks.push(chunk)
+  }
+  // Hono keeps promises here, although its type says otherwise.
+  c.req.bodyCache.text = Promise.resolve(Buffer.concat(chunks).toString("utf8")) as never
+}
+
+function tooLarge(maxBytes: number): ServerError {
+  return new ServerError(`The body is larger than ${maxBytes} bytes.`, {
+    status: 413,
+    code: "body.too-large",
+    // The rest of the body is not read, so the connection cannot be used again.
+    headers: { connection: "close" },
+  })
+}

@@ -1,0 +1,143 @@
+import { createHash } from "node:crypto"
+
+/** JSON Schema, as far as the reference shows it. */
+export interface ShownSchema {
+  $ref?: string
+  type?: string | readonly string[]
+  const?: unknown
+  enum?: readonly unknown[]
+  items?: ShownSchema
+  properties?: Readonly<Record<string, ShownSchema>>
+  required?: readonly string[]
+  oneOf?: readonly ShownSchema[]
+  anyOf?: readonly ShownSchema[]
+  description?: string
+}
+
+/** One operation of the document, as far as the reference shows it. */
+export interface Operation {
+  summary?: string
+  description?: string
+  parameters?: readonly {
+    name: string
+    in: string
+    required?: boolean
+    description?: string
+    schema?: ShownSchema
+  }[]
+  requestBody?: { content: Readonly<Record<string, { schema: ShownSchema }>> }
+  responses: Readonly<
+    Record<string, { description: string; content?: Readonly<Record<string, { schema: ShownSchema }>> }>
+  >
+}
+
+/** An OpenAPI document, as far as the reference shows it. */
+export interface Document {
+  info: { title: string; version: string; description?: string }
+  paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  components: { schemas: Readonly<Record<string, ShownSchema>> }
+}
+
+/** Returns all operations of a document in its order. */
+export function operationsOf({ paths }: Document): { method: string; path: string; operation: Operation }[] {
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      method: method.toUpperCase(),
+      path,
+      operation,
+    })),
+  )
+}
+
+/** Returns the type of a schema as text, such as `Session[]` or `"once" | "reject"`. */
+export function typeText(schema: ShownSchema | undefined): string {
+  if (schema === undefined) return "any"
+  const { $ref, const: constant, enum: values, oneOf, anyOf, type, items } = schema
+  if ($ref !== undefined) return $ref.slice($ref.lastIndexOf("/") + 1)
+  if (constant !== undefined) return JSON.stringify(constant)
+  if (values) return values.map((value) => JSON.stringify(value)).join(" | ")
+  const alternatives = oneOf ?? anyOf
+  if (alternatives) return alternatives.map(typeText).join(" | ")
+  if (type === "array") return `${/ \| /.test(typeText(items)) ? `(${typeText(items)})` : typeText(items)}[]`
+  if (type === "object" && schema.properties) {
+    const fields = Object.entries(schema.properties).map(
+      ([name, inner]) => `${name}${schema.required?.includes(name) ? "" : "?"}: ${typeText(inner)}`,
+    )
+    return `{ ${fields.join(", ")} }`
+  }
+  return typeof type === "string" ? type : (type?.join(" | ") ?? "any")
+}
+
+const style = `
+:root { color-scheme: light dark }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem }
+h2 { font-size: 1.1rem; margin-top: 2.5rem; border-top: 1px solid #8888; padding-top: 1rem }
+code { font: 0.9em ui-monospace, monospace; overflow-wrap: anywhere }
+table { border-collapse: collapse; width: 100% }
+th, td { text-align: left; vertical-align: top; padding: 0.3rem 0.6rem 0.3rem 0; border-bottom: 1px solid #8884 }
+`
+
+/**
+ * Returns the reference of the API as one HTML page without scripts and other files, and the hash of its style sheet
+ * for the content security policy.
+ */
+export function referencePage(document: Document): { html: string; styleHash: string } {
+  const { info, components } = document
+  const operations = operationsOf(document).map(
+    ({ method, path, operation }) =>
+      `<h2 id="${escapeHtml(anchor(method, path))}"><code>${method} ${escapeHtml(path)}</code></h2>${operationHtml(operation)}`,
+  )
+  const schemas = Object.entries(components.schemas).map(
+    ([name, schema]) => `<h2 id="${escapeHtml(name)}">${escapeHtml(name)}</h2>${schemaHtml(schema)}`,
+  )
+  const html = `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escapeHtml(info.title)} API</title><style>${style}</style></head>
+<body>
+<h1>${escapeHtml(info.title)} API ${escapeHtml(info.version)}</h1>
+<p>${markup(info.description ?? "")} The document is at <a href="/openapi.json">/openapi.json</a>.</p>
+<main>${[...operations, ...schemas].join("\n")}</main>
+</body>
+</html>
+`
+  return { html, styleHash: `sha256-${createHash("sha256").update(style).digest("base64")}` }
+}
+
+function operationHtml({ summary, description, parameters = [], requestBody, responses }: Operation): string {
+  const body = requestBody?.content["application/json"]?.schema
+  const rows = parameters.map((each) =>
+    row(`${each.name}${each.required ? "" : "?"}`, each.in, typeText(each.schema), each.description),
+  )
+  if (body) rows.push(row("body", "", typeText(body)))
+  const answers = Object.entries(responses).map(([status, { description: text, content = {} }]) => {
+    const [type] = Object.values(content)
+    return row(status, "", type ? typeText(type.schema) : "", text)
+  })
+  const table = (lines: readonly string[]) =>
+    lines.length > 0 ? `<table><tbody>${lines.join("")}</tbody></table>` : ""
+  return `<p>${markup([summary, description].filter(Boolean).join(". "))}</p>${table(rows)}<h3>Responses</h3>${table(answers)}`
+}
+
+function schemaHtml(schema: ShownSchema): string {
+  if (!schema.properties) return `<p><code>${escapeHtml(typeText(schema))}</code></p>`
+  const rows = Object.entries(schema.properties).map(([name, inner]) =>
+    row(`${name}${schema.required?.includes(name) ? "" : "?"}`, "", typeText(inner), inner.description),
+  )
+  return `<table><tbody>${rows.join("")}</tbody></table>`
+}
+
+function row(name: string, place: string, type: string, description = ""): string {
+  return `<tr><td><code>${escapeHtml(name)}</code> ${escapeHtml(place)}</td><td><code>${escapeHtml(type)}</code></td><td>${markup(description)}</td></tr>`
+}
+
+function anchor(method: string, path: string): string {
+  return `${method.toLowerCase()}${path.replace(/[{}]/g, "").replaceAll("/", "-")}`
+}
+
+function markup(text: string): string {
+  return escapeHtml(text).replace(/`([^`]+)`/g, "<code>$1</code>")
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+}

@@ -1,0 +1,207 @@
+import type { Tackle } from "../../engine/tackle.ts"
+import type { Input, PromptFile } from "../../schema/input.ts"
+import { isProcessRunning } from "../../util/process-table.ts"
+import { type ServerContext, sessionOf, statusOf, withSession } from "../context.ts"
+import { notFound, ServerError } from "../errors.ts"
+import { bodies, type InputParts, page, responses, Status, z } from "../schemas.ts"
+import { body, createRouter, json, route, sessionParams } from "./route.ts"
+
+const inputParams = sessionParams.extend({
+  inputID: z.string().openapi({ description: "Id of the input" }),
+})
+
+/** Creates the routes of the input queue and of runs. */
+export function inputRoutes(context: ServerContext) {
+  const { engines, store } = context
+  const routes = createRouter()
+
+  routes.openapi(
+    route({
+      method: "post",
+      path: "/session/{id}/input",
+      summary: "Send a prompt",
+      description:
+        "Stores the input and starts a run if the session is idle. An input never answers a permission request or a question.",
+      scope: "run",
+      request: { params: sessionParams, body: body(bodies.sendInput) },
+      responses: { 202: json(responses.receipt, "Stored") },
+    }),
+    async (c) => {
+      context.assertStartsWork()
+      const { id, delivery, text = "", parts = [] } = c.req.valid("json")
+      const content = parts.length > 0 ? contentOf(parts) : { text, files: [] }
+      const receipt = await withSession(context, c.req.valid("param").id, async (handle, tackle) => {
+        const command = await commandIn(content.text, tackle, c.req.raw.signal)
+        return handle.send(content.text, { id, delivery, files: content.files, command })
+      })
+      return c.json(receipt, 202)
+    },
+  )
+
+  routes.openapi(
+    route({
+      method: "get",
+      path: "/session/{id}/input",
+      summary: "List the pending inputs in the order of their delivery",
+      scope: "read",
+      request: { params: sessionParams },
+      responses: { 200: json(page(responses.input)) },
+    }),
+    async (c) => {
+      const { id } = await sessionOf(context, c.req.valid("param").id)
+      return c.json({ items: await store.inputs(id) }, 200)
+    },
+  )
+
+  routes.openapi(
+    route({
+      method: "get",
+      path: "/session/{id}/input/{inputID}",
+      summary: "Read an input in any state",
+      scope: "read",
+      request: { params: inputParams },
+      responses: { 200: json(responses.input) },
+    }),
+    async (c) => {
+      const { id, inputID } = c.req.valid("param")
+      await sessionOf(context, id)
+      let found: Input | undefined
+      await store.updateInputs(id, inputID, ({ named }) => {
+        found = named
+        return []
+      })
+      if (!found) throw notFound("input", inputID)
+      return c.json(found, 200)
+    },
+  )
+
+  routes.openapi(
+    route({
+      method: "patch",
+      path: "/session/{id}/input/{inputID}",
+      summary: "Edit, move or hold a pending input",
+      scope: "run",
+      request: { params: inputParams, body: body(bodies.updateInput) },
+      responses: { 200: json(responses.input) },
+    }),
+    async (c) => {
+      const { id, inputID } = c.req.valid("param")
+      const change = c.req.valid("json")
+      const input = await withSession(context, id, async (handle, tackle) => {
+        const command = await commandIn(change.text ?? "", tackle, c.req.raw.signal)
+        return handle.inputs.edit(inputID, { ...change, command })
+      })
+      return c.json(input, 200)
+    },
+  )
+
+  routes.openapi(
+    route({
+      method: "delete",
+      path: "/session/{id}/input/{inputID}",
+      summary: "Withdraw a pending input",
+      scope: "run",
+      request: { params: inputParams },
+      responses: { 200: json(responses.input) },
+    }),
+    async (c) => {
+      const { id, inputID } = c.req.valid("param")
+      return c.json(await withSession(context, id, (handle) => handle.inputs.withdraw(inputID)), 200)
+    },
+  )
+
+  routes.openapi(
+    route({
+      method: "post",
+      path: "/session/{id}/interrupt",
+      summary: "Stop the run",
+      description: "Pauses the queue until the next input. Answers when the run has ended.",
+      scope: "run",
+      request: {
+        params: sessionParams,
+        body: { content: { "application/json": { schema: bodies.interrupt } } },
+      },
+      responses: {
+        200: json(z.object({ withdrawn: z.array(responses.input) })),
+      },
+    }),
+    async (c) => {
+      const { id } = c.req.valid("param")
+      const { clear } = c.req.valid("json")
+      const withdrawn = await withSession(context, id, async (handle) => {
+        const inputs = await handle.interrupt({ clear })
+        await assertNotHeld(id)
+        return inputs
+      })
+      return c.json({ withdrawn }, 200)
+    },
+  )
+
+  /** Throws if another process runs the session, because this server cannot interrupt that run. */
+  async function assertNotHeld(id: string): Promise<void> {
+    const holder = await store.holder(id)
+    if (!holder || holder.pid === process.pid || !isProcessRunning(holder)) return
+    throw new ServerError(
+      `Session ${id} is in use by process ${holder.pid}, which this server cannot interrupt. End that run there. The queue is paused.`,
+      { status: 409, code: "session.held" },
+    )
+  }
+
+  routes.openapi(
+    route({
+      method: "post",
+      path: "/session/{id}/wait",
+      summary: "Wait until the session is idle",
+      description: "Answers with the end of the last run that this server has seen, or after the timeout.",
+      scope: "read",
+      request: {
+        params: sessionParams,
+        query: z.strictObject({
+          timeout: z.coerce
+            .number()
+            .min(0)
+            .max(86_400)
+            .optional()
+            .openapi({ description: "Maximum time in seconds. Default: no limit" }),
+        }),
+      },
+      responses: { 200: json(z.object({ status: Status, run: responses.end.optional() })) },
+    }),
+    async (c) => {
+      const { id } = c.req.valid("param")
+      const { timeout } = c.req.valid("query")
+      const late = new AbortController()
+      const timer = timeout === undefined ? undefined : setTimeout(() => late.abort(), timeout * 1000)
+      const gone = c.req.raw.signal
+      try {
+        const run = await withSession(context, id, (handle) =>
+          handle.wait({ signal: AbortSignal.any([gone, late.signal]) }),
+        )
+        return c.json({ status: "idle" as const, run }, 200)
+      } catch (error) {
+        if (!late.signal.aborted) throw error
+        const { directory } = await sessionOf(context, id)
+        return c.json({ status: await statusOf(store, id, engines.find(directory)) }, 200)
+      } finally {
+        clearTimeout(timer)
+      }
+    },
+  )
+
+  return routes
+}
+
+/** Returns the call if the text calls a command, as in the terminal. */
+async function commandIn(text: string, tackle: Tackle, signal: AbortSignal) {
+  if (!text.startsWith("/")) return undefined
+  const found = await tackle.readCommand(text, { signal })
+  return "call" in found ? found.call : undefined
+}
+
+function contentOf(parts: InputParts): { text: string; files: PromptFile[] } {
+  const texts = parts.flatMap((part) => (part.type === "text" ? part.text : []))
+  const files = parts.flatMap((part) =>
+    part.type === "file" ? { mime: part.mime, url: part.url, filename: part.filename } : [],
+  )
+  return { text: texts.join("\n\n"), files }
+}

@@ -1,0 +1,67 @@
+import { createRoute, OpenAPIHono, type RouteConfig } from "@hono/zod-openapi"
+import { ServerError } from "../errors.ts"
+import { requires, type ServerEnvironment } from "../guard.ts"
+import { responses, z } from "../schemas.ts"
+import type { Scope } from "../tokens.ts"
+
+/** Creates a router that answers invalid requests with the API's error format. */
+export function createRouter(): OpenAPIHono<ServerEnvironment> {
+  return new OpenAPIHono<ServerEnvironment>({
+    defaultHook(result) {
+      if (result.success) return
+      const issues = result.error.issues.map(({ path, message }) => ({ path: path.join("."), message }))
+      const text = issues
+        .map(({ path, message }) => (path === "" ? message : `${path}: ${message}`))
+        .join("; ")
+      const place = { json: "body", query: "query", param: "path" }[String(result.target)] ?? "request"
+      throw new ServerError(`The ${place} is not valid: ${text}.`, {
+        status: 400,
+        code: "request.invalid",
+        details: { issues },
+      })
+    },
+  })
+}
+
+/** Describes a route that needs a token. Documents its errors and its scope. */
+export function route<const R extends Omit<RouteConfig, "security" | "middleware"> & { scope: Scope }>({
+  scope,
+  ...config
+}: R) {
+  const scoped = {
+    ...config,
+    description: [config.description, `Scope: \`${scope}\`.`].filter(Boolean).join(" "),
+    responses: {
+      ...config.responses,
+      default: { description: "Error", content: { "application/json": { schema: responses.error } } },
+    },
+    security: [{ bearer: [] }],
+    middleware: requires(scope),
+  }
+  return createRoute(scoped as typeof scoped & Omit<R, "scope">)
+}
+
+/** Describes a JSON body or response. */
+export function json<S extends z.ZodType>(schema: S, description = "OK") {
+  return { description, content: { "application/json": { schema } } }
+}
+
+/** Describes a required JSON body. */
+export function body<S extends z.ZodType>(schema: S) {
+  return { required: true, content: { "application/json": { schema } } } as const
+}
+
+/** Path parameters of a session. */
+export const sessionParams = z.object({ id: z.string().openapi({ description: "Id of the session" }) })
+
+/** Maximum number of items of one page. */
+const maxLimit = 1_000
+
+/** Query parameter with the number of items of one page. */
+export const limit = z.coerce
+  .number()
+  .int()
+  .min(1)
+  .max(maxLimit)
+  .default(100)
+  .openapi({ description: `Maximum number of items, from 1 to ${maxLimit}` })

@@ -1,0 +1,163 @@
+import type { Session } from "../../schema/session.ts"
+import { type ServerContext, sessionOf, viewOf, withSession } from "../context.ts"
+import { notFound, ServerError } from "../errors.ts"
+import { bodies, page, responses, z } from "../schemas.ts"
+import { body, createRouter, json, limit, route, sessionParams } from "./route.ts"
+
+/** Creates the routes of sessions and their messages. */
+export function sessionRoutes(context: ServerContext) {
+  const { engines, store } = context
+  const routes = createRouter()
+
+  routes.openapi(
+    route({
+      method: "post",
+      path: "/session",
+      summary: "Create a session",
+      scope: "run",
+      request: { body: body(bodies.createSession) },
+      responses: { 201: json(responses.session) },
+    }),
+    async (c) => {
+      context.assertStartsWork()
+      const { directory, ...options } = c.req.valid("json")
+      const session = await engines.use(directory, async (tackle) =>
+        (await tackle.sessions.create(options)).info(),
+      )
+      return c.json(await viewOf(context, session), 201)
+    },
+  )
+
+  routes.openapi(
+    route({
+      method: "get",
+      path: "/session",
+      summary: "List sessions, newest first",
+      description: "Sessions of subagents are not listed.",
+      scope: "read",
+      request: {
+        query: z.strictObject({
+          search: z.string().optional().openapi({ description: "Text in the title" }),
+          directory: z
+            .string()
+            .optional()
+            .openapi({ description: "Absolute path; only sessions of this directory" }),
+          limit,
+          cursor: z.string().optional().openapi({ description: "`next` of the previous page" }),
+        }),
+      },
+      responses: { 200: json(page(responses.session)) },
+    }),
+    async (c) => {
+      const { search, directory, limit, cursor } = c.req.valid("query")
+      const wanted = directory === undefined ? undefined : engines.resolve(directory)
+      const words = search?.toLowerCase()
+      const all = await store.sessions({ parentID: null, limit: Number.MAX_SAFE_INTEGER })
+      const found = all.filter(
+        (session) =>
+          (wanted === undefined ? engines.isServed(session.directory) : session.directory === wanted) &&
+          (words === undefined || session.title.toLowerCase().includes(words)) &&
+          (cursor === undefined || isAfter(session, cursor)),
+      )
+      const shown = found.slice(0, limit)
+      const last = shown.at(-1)
+      const next = last && found.length > shown.length ? cursorOf(last) : undefined
+      const items = await Promise.all(shown.map((session) => viewOf(context, session)))
+      return c.json({ items, next }, 200)
+    },
+  )
+
+  routes.openapi(
+    route({
+      method: "get",
+      path: "/session/{id}",
+      summary: "Read a session",
+      scope: "read",
+      request: { params: sessionParams },
+      responses: { 200: json(responses.session) },
+    }),
+    async (c) => c.json(await viewOf(context, await sessionOf(context, c.req.valid("param").id)), 200),
+  )
+
+  routes.openapi(
+    route({
+      method: "patch",
+      path: "/session/{id}",
+      summary: "Change the title, or the agent and model of later prompts",
+      scope: "run",
+      request: { params: sessionParams, body: body(bodies.updateSession) },
+      responses: { 200: json(responses.session) },
+    }),
+    async (c) => {
+      const change = c.req.valid("json")
+      const session = await withSession(context, c.req.valid("param").id, (handle) => handle.update(change))
+      return c.json(await viewOf(context, session), 200)
+    },
+  )
+
+  routes.openapi(
+    route({
+      method: "delete",
+      path: "/session/{id}",
+      summary: "Delete a session with all its data",
+      scope: "admin",
+      request: { params: sessionParams },
+      responses: { 204: { description: "Deleted" } },
+    }),
+    async (c) => {
+      const { id } = c.req.valid("param")
+      const { directory } = await sessionOf(context, id)
+      const deleted = await engines.use(directory, (tackle) => tackle.sessions.delete(id))
+      if (!deleted) throw notFound("session", id)
+      context.endStreams(id)
+      return c.body(null, 204)
+    },
+  )
+
+  routes.openapi(
+    route({
+      method: "get",
+      path: "/session/{id}/message",
+      summary: "Read the newest messages with their parts, oldest first",
+      scope: "read",
+      request: {
+        params: sessionParams,
+        query: z.strictObject({
+          limit,
+          before: z
+            .string()
+            .optional()
+            .openapi({ description: "Only messages before this message; `next` of the previous page" }),
+        }),
+      },
+      responses: { 200: json(page(responses.message)) },
+    }),
+    async (c) => {
+      const { limit, before } = c.req.valid("query")
+      const session = await sessionOf(context, c.req.valid("param").id)
+      // The store of an open engine also hides secrets that were stored before they were known.
+      const source = engines.find(session.directory)?.store ?? store
+      const found = await source.messages(session.id, { limit: limit + 1, before })
+      const items = found.slice(-limit)
+      const next = found.length > limit ? items[0]?.message.id : undefined
+      return c.json({ items, next }, 200)
+    },
+  )
+
+  return routes
+}
+
+function cursorOf({ id, time }: Session): string {
+  return `${time.updated}.${id}`
+}
+
+/** Returns true for a session after the cursor, in the order of the list. */
+function isAfter({ id, time }: Session, cursor: string): boolean {
+  const [, updated, last = ""] = /^(\d+)\.(\w+)$/.exec(cursor) ?? []
+  if (updated === undefined)
+    throw new ServerError("The cursor is not valid. Pass `next` of the previous page.", {
+      status: 400,
+      code: "request.invalid",
+    })
+  return time.updated < Number(updated) || (time.updated === Number(updated) && id < last)
+}

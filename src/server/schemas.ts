@@ -1,0 +1,273 @@
+import { z } from "@hono/zod-openapi"
+import { Delivery, Input } from "../schema/input.ts"
+import { Message } from "../schema/message.ts"
+import { Part } from "../schema/part.ts"
+import { PermissionRequest } from "../schema/permission.ts"
+import { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
+import { Session } from "../schema/session.ts"
+import { Todo } from "../schema/todo.ts"
+
+/** Schemas that the OpenAPI document names, by name. */
+const named = z.registry<{ id: string }>()
+
+/** Key that marks a reference to a named schema until the document is complete. */
+const referenceKey = "x-named"
+
+/**
+ * Names a schema of a response. Returns a schema of the same type that the document shows as a reference. Responses are
+ * not validated.
+ */
+function name<S extends z.ZodType>(id: string, schema: S) {
+  named.add(schema, { id })
+  return z.custom<z.output<S>>().openapi({ type: "object", [referenceKey]: id })
+}
+
+/** Returns the named schemas as JSON Schema, by name. */
+export function namedSchemas(): Record<string, object> {
+  const uri = (id: string) => `#/components/schemas/${id}`
+  const { schemas } = z.toJSONSchema(named, {
+    uri,
+    io: "output",
+    unrepresentable: "any",
+    // Later versions may add properties.
+    override({ jsonSchema }) {
+      if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
+    },
+  })
+  return Object.fromEntries(
+    Object.entries(schemas).map(([id, { $id: _, $schema: __, ...schema }]) => [id, schema]),
+  )
+}
+
+/** Replaces the marks of named schemas in a document by references. */
+export function withReferences(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withReferences)
+  if (typeof value !== "object" || value === null) return value
+  if (referenceKey in value) return { $ref: `#/components/schemas/${String(value[referenceKey])}` }
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withReferences(inner)]))
+}
+
+const Usage = z.object({
+  input: z.number(),
+  output: z.number(),
+  reasoning: z.number(),
+  cacheRead: z.number(),
+  cacheWrite: z.number(),
+  cost: z.number().describe("In US dollars"),
+})
+
+const Refusal = z.object({
+  tool: z.string(),
+  callID: z.string(),
+  permission: z.string(),
+  patterns: z.array(z.string()),
+  by: z.enum(["user", "rule", "plugin", "no-terminal", "client", "auto"]),
+  rules: z.array(z.string()).optional().describe("Rules that would allow the call"),
+  reason: z.string(),
+})
+
+const sequenced = {
+  time: z.number().describe("Milliseconds since the epoch"),
+  sessionID: z.string(),
+  seq: z
+    .number()
+    .optional()
+    .describe("Number of the stored change in its session. Events without it are not repeated"),
+}
+
+/** The event that ends a run. */
+const RunCompleted = z.object({
+  type: z.literal("run.completed"),
+  ...sequenced,
+  status: z.enum(["completed", "failed", "limit", "interrupted"]),
+  exitCode: z.number(),
+  text: z.string().describe("The model's last text"),
+  usage: Usage,
+  refused: z.array(Refusal).describe("Calls that did not run because they were refused"),
+  durationMs: z.number().describe("Excludes the time spent waiting for the user"),
+})
+
+/** The events of `event/events.ts`, and the end of a stream. `test/server/document.test.ts` compares the types. */
+export const EventSchema = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("session.created"), ...sequenced, session: Session }),
+  z.object({ type: z.literal("session.updated"), ...sequenced, session: Session }),
+  z.object({
+    type: z.literal("session.error"),
+    ...sequenced,
+    error: z.object({ name: z.string(), message: z.string(), status: z.number().optional() }),
+  }),
+  z.object({ type: z.literal("message.created"), ...sequenced, message: Message }),
+  z.object({ type: z.literal("message.updated"), ...sequenced, message: Message }),
+  z.object({ type: z.literal("part.updated"), ...sequenced, part: Part }),
+  z.object({ type: z.literal("part.removed"), ...sequenced, messageID: z.string(), partID: z.string() }),
+  z.object({
+    type: z.literal("part.delta"),
+    ...sequenced,
+    partID: z.string(),
+    field: z.enum(["text", "raw"]),
+    delta: z.string().describe("Text to append to the field of the part"),
+  }),
+  z.object({ type: z.literal("permission.asked"), ...sequenced, request: PermissionRequest }),
+  z.object({
+    type: z.literal("permission.replied"),
+    ...sequenced,
+    requestID: z.string(),
+    reply: z.enum(["once", "always", "reject"]),
+    source: z.enum(["user", "auto", "no-terminal", "client", "grant", "abort"]),
+    message: z.string().optional(),
+  }),
+  z.object({ type: z.literal("question.asked"), ...sequenced, request: QuestionRequest }),
+  z.object({
+    type: z.literal("question.replied"),
+    ...sequenced,
+    requestID: z.string(),
+    answers: QuestionAnswers,
+  }),
+  z.object({ type: z.literal("question.rejected"), ...sequenced, requestID: z.string() }),
+  z.object({ type: z.literal("todo.updated"), ...sequenced, todos: z.array(Todo) }),
+  z.object({ type: z.literal("input.updated"), ...sequenced, input: Input }),
+  z.object({
+    type: z.literal("context.filling"),
+    ...sequenced,
+    used: z.number().describe("In tokens"),
+    room: z.number().describe("In tokens"),
+  }),
+  RunCompleted,
+])
+
+const Reset = z.object({
+  type: z.literal("reset"),
+  sessionID: z.string().optional(),
+  seq: z.number().optional().describe("Number after which the stream can be continued"),
+  reason: z
+    .enum(["behind", "unknown"])
+    .describe(
+      "`behind`: the client was too slow. `unknown`: the session has no event with the requested number; read the session again",
+    ),
+})
+
+/** State of a session: no work, a run or a pending input, or a request that waits for the user. */
+export const Status = z.enum(["idle", "running", "waiting"])
+
+const Receipt = z.object({
+  id: z.string(),
+  seq: z.number(),
+  state: z.enum(["pending", "promoted", "withdrawn"]),
+})
+
+const MessageView = z.object({ message: Message, parts: z.array(Part) })
+
+const SessionView = Session.extend({
+  seq: z.number().describe("Number of the last change. Events after it continue this state"),
+  status: Status,
+})
+/** A stored session with its sequence number and status. */
+export type SessionView = z.infer<typeof SessionView>
+
+named.add(Part, { id: "Part" })
+named.add(PermissionRequest, { id: "PermissionRequest" })
+named.add(QuestionRequest, { id: "QuestionRequest" })
+named.add(Session, { id: "StoredSession" })
+named.add(Message, { id: "Message" })
+named.add(Todo, { id: "Todo" })
+named.add(EventSchema, { id: "SessionEvent" })
+name("Reset", Reset)
+
+/** Schemas of responses. */
+export const responses = {
+  error: name(
+    "Error",
+    z.object({ error: z.object({ code: z.string(), message: z.string(), details: z.unknown().optional() }) }),
+  ),
+  health: name("Health", z.object({ healthy: z.literal(true), version: z.string() })),
+  session: name("Session", SessionView),
+  message: name("MessageWithParts", MessageView),
+  input: name("Input", Input),
+  receipt: name("Receipt", Receipt),
+  end: name("RunCompleted", RunCompleted),
+}
+
+/** Returns the schema of one page of a list. */
+export function page<S extends z.ZodType>(item: S) {
+  return z.object({
+    items: z.array(item),
+    next: z.string().optional().openapi({ description: "Cursor of the next page. Absent on the last page" }),
+  })
+}
+
+const TextInputPart = z.strictObject({ type: z.literal("text"), text: z.string() })
+const FileInputPart = z.strictObject({
+  type: z.literal("file"),
+  mime: z.string(),
+  url: z
+    .string()
+    .regex(/^data:[^,]*;base64,[A-Za-z0-9+/]*={0,2}$/, {
+      error: "expected a data URL in base64; mention files of the project as @path in the text",
+    })
+    .openapi({
+      description: "Data URL in base64. Files of the project are mentioned in the text as `@path`",
+    }),
+  filename: z.string().optional(),
+})
+
+/** Text and files of a user, as parts of an input. */
+export const InputParts = z.array(z.discriminatedUnion("type", [TextInputPart, FileInputPart])).min(1)
+export type InputParts = z.infer<typeof InputParts>
+
+/** Bodies of requests. Unknown fields are errors. */
+export const bodies = {
+  createSession: z
+    .strictObject({
+      directory: z.string().openapi({ description: "Absolute path of the project's directory" }),
+      agent: z.string().optional(),
+      model: z.string().optional().openapi({ description: "As `provider/model`" }),
+      title: z.string().max(1_000).optional(),
+    })
+    .openapi("NewSession"),
+  updateSession: z
+    .strictObject({
+      title: z.string().max(1_000).optional(),
+      agent: z.string().optional(),
+      model: z.string().optional().openapi({ description: "As `provider/model`" }),
+    })
+    .openapi("SessionChange"),
+  sendInput: z
+    .strictObject({
+      id: z
+        .string()
+        .optional()
+        .openapi({ description: "Chosen by the client. Sending it again has no effect" }),
+      text: z.string().optional(),
+      parts: InputParts.optional().openapi({ description: "Texts and files, instead of `text`" }),
+      delivery: Delivery.optional().openapi({
+        description:
+          "`steer` (default): before the next step of a run. `queue`: after the run. `now`: interrupts the run",
+      }),
+    })
+    .refine((body) => (body.text === undefined) !== (body.parts === undefined), {
+      error: "give either `text` or `parts`",
+    })
+    .openapi("NewInput"),
+  updateInput: z
+    .strictObject({
+      text: z.string().optional(),
+      delivery: Delivery.optional(),
+      position: z
+        .int()
+        .min(0)
+        .optional()
+        .openapi({ description: "New place among the pending inputs, from 0" }),
+      held: z
+        .boolean()
+        .optional()
+        .openapi({ description: "True stops the delivery until it is set to false" }),
+    })
+    .openapi("InputChange"),
+  interrupt: z
+    .strictObject({
+      clear: z.boolean().optional().openapi({ description: "Withdraw the pending inputs and return them" }),
+    })
+    .openapi("Interrupt"),
+}
+
+export { z }

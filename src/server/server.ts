@@ -1,0 +1,201 @@
+import type { Server as HttpServer } from "node:http"
+import { getRequestListener } from "@hono/node-server"
+import type { Tackle } from "../engine/tackle.ts"
+import type { SessionHandle } from "../session/handle.ts"
+import type { Store } from "../store/store.ts"
+import { within } from "../util/abort.ts"
+import { startLocalServer } from "../util/local-server.ts"
+import { createApp } from "./app.ts"
+import { type ServerContext, statusOf } from "./context.ts"
+import { createEngines, stopping } from "./engines.ts"
+import { createAuthenticator, type Scope } from "./tokens.ts"
+
+/** Options of the server. */
+export interface ServerOptions {
+  version: string
+  /** Store of all sessions. The engines must use it. The caller closes it after the server. */
+  store: Store
+  /**
+   * Opens the engine of a directory, with `approvals` and `questions`. The server closes it. Called once per directory
+   * at a time.
+   */
+  openEngine(directory: string): Promise<Tackle>
+  /** Directories that contain all projects, with links resolved. */
+  roots: readonly string[]
+  tokens: readonly { scope: Scope; token: string }[]
+  /** Address to listen on. Default: 127.0.0.1. */
+  host?: string
+  /** Port to listen on. 0 selects a free port. */
+  port: number
+  /** Path of a Unix socket to listen on, instead of host and port. */
+  socket?: string
+  /** Origins of web pages that may use the server. Default: none. */
+  origins?: readonly string[]
+  /** Interval in milliseconds of comments in event streams. Default: 15,000. */
+  heartbeatMs?: number
+  /** Maximum number of events that wait for a slow client. Default: 10,000. */
+  maxWaiting?: number
+  /** Maximum size of a body in bytes. Default: 20 MB. */
+  maxBodyBytes?: number
+  /** Maximum number of connections. Default: 1,000. */
+  maxConnections?: number
+  /** Maximum time in milliseconds until the headers of a request have arrived. Default: 10,000. */
+  headersTimeoutMs?: number
+  /** Time in milliseconds after which an unused engine is closed. Default: 15 minutes. */
+  idleMs?: number
+  onProblem(message: string, error: unknown): void
+}
+
+/** A running server. */
+export interface Server {
+  /** Base URL for clients. For a Unix socket, `http://localhost`. */
+  url: string
+  /**
+   * Accepts no more work, waits up to `graceMs` for running prompts, interrupts the others, and closes all engines and
+   * connections. Inputs that were not delivered stay in the store. Idempotent.
+   */
+  close(graceMs?: number): Promise<void>
+}
+
+/**
+ * Starts the server, and resumes the delivery of inputs that an earlier server left. Throws `UsageError` if it cannot
+ * listen.
+ */
+export async function startServer(options: ServerOptions): Promise<Server> {
+  const { host = "127.0.0.1", store, onProblem, socket } = options
+  let isStopping = false
+  const streams = createStreams()
+  const engines = createEngines({
+    roots: options.roots,
+    open: options.openEngine,
+    isActive: async (tackle, id) => (await statusOf(store, id, tackle)) !== "idle",
+    idleMs: options.idleMs ?? 15 * 60_000,
+    onProblem,
+  })
+  const context: ServerContext = {
+    version: options.version,
+    store,
+    engines,
+    assertStartsWork() {
+      if (isStopping) throw stopping()
+    },
+    endStreams: streams.end,
+    streamSignal: streams.signal,
+    heartbeatMs: options.heartbeatMs ?? 15_000,
+    maxWaiting: options.maxWaiting ?? 10_000,
+  }
+  const guardOptions = {
+    host: socket === undefined ? host : "localhost",
+    origins: options.origins ?? [],
+    authenticator: createAuthenticator(options.tokens),
+    maxBodyBytes: options.maxBodyBytes ?? 20_000_000,
+  }
+  const app = createApp(context, guardOptions, (error) => onProblem("a request failed", error))
+  const headersTimeout = options.headersTimeoutMs ?? 10_000
+  const { server, origin } = await startLocalServer({
+    name: "The server",
+    host,
+    port: options.port,
+    socket,
+    key: "required",
+    limits: {
+      headersTimeout,
+      requestTimeout: 120_000,
+      connectionsCheckingInterval: Math.min(headersTimeout, 5_000),
+      maxHeaderSize: 16_384,
+    },
+    answer: getRequestListener((request, environment) => app.fetch(request, environment), {
+      overrideGlobalObjects: false,
+    }),
+    onProblem: (error) => onProblem("a connection failed", error),
+  })
+  server.maxConnections = options.maxConnections ?? 1_000
+  const resumed = resume(context, onProblem).catch((error: unknown) =>
+    onProblem("waiting inputs could not be resumed", error),
+  )
+
+  async function close(graceMs: number): Promise<void> {
+    isStopping = true
+    await resumed
+    await drain(context, graceMs)
+    await engines.close()
+    streams.endAll()
+    await closeConnections(server)
+  }
+
+  let closed: Promise<void> | undefined
+  return {
+    url: origin,
+    close: (graceMs = 0) => {
+      closed ??= close(graceMs)
+      return closed
+    },
+  }
+}
+
+/** Continues the delivery of inputs that an earlier server or process left. Paused and held inputs stay. */
+async function resume(
+  { store, engines }: ServerContext,
+  onProblem: ServerOptions["onProblem"],
+): Promise<void> {
+  for (const id of await store.sessionsWithInputs()) {
+    const session = await store.session(id)
+    if (!session || !engines.isServed(session.directory)) continue
+    const inputs = await store.inputs(id)
+    if (!inputs.some(({ held, paused }) => !held && !paused)) continue
+    await engines
+      .use(session.directory, async (tackle) => (await tackle.sessions.get(id))?.inputs.resume())
+      .catch((error: unknown) => onProblem(`the inputs of session ${id} could not be resumed`, error))
+  }
+}
+
+/** Waits until no prompt runs, or for `graceMs`. A run that ends starts no next run. */
+async function drain({ engines, store }: ServerContext, graceMs: number): Promise<void> {
+  const running = new Map<string, SessionHandle>()
+  for (const { tackle, sessionID } of engines.sessions()) {
+    const holder = await store.holder(sessionID)
+    const handle = holder?.pid === process.pid ? await tackle.sessions.get(sessionID) : undefined
+    if (handle) running.set(sessionID, handle)
+  }
+  engines.subscribe(({ type, sessionID }) => {
+    if (type === "run.completed") void running.get(sessionID)?.abort()
+  })
+  await within(Promise.all([...running.values()].map((handle) => handle.wait())), graceMs)
+}
+
+/** Closes the server. Connections that do not end within a second are closed. */
+async function closeConnections(server: HttpServer): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  server.close(() => resolve())
+  // A connection becomes idle when its stream has ended.
+  const idle = setInterval(() => server.closeIdleConnections(), 20)
+  const late = setTimeout(() => server.closeAllConnections(), 1_000)
+  await promise
+  clearInterval(idle)
+  clearTimeout(late)
+}
+
+/** The open event streams of a server. */
+function createStreams() {
+  const open = new Map<string, Set<AbortController>>()
+  return {
+    signal(sessionID: string): { signal: AbortSignal; release(): void } {
+      const controller = new AbortController()
+      const controllers = open.get(sessionID) ?? new Set()
+      open.set(sessionID, controllers.add(controller))
+      return {
+        signal: controller.signal,
+        release() {
+          controllers.delete(controller)
+          if (controllers.size === 0) open.delete(sessionID)
+        },
+      }
+    },
+    end(sessionID: string): void {
+      for (const controller of open.get(sessionID) ?? []) controller.abort()
+    },
+    endAll(): void {
+      for (const id of open.keys()) this.end(id)
+    },
+  }
+}

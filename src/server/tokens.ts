@@ -1,0 +1,123 @@
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto"
+import { linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { dirname } from "node:path"
+import { fileReason, systemCode, UsageError } from "../util/errors.ts"
+
+/** Scopes of tokens. Each scope includes the scopes before it. */
+export const scopes = ["read", "reply", "run", "admin"] as const
+/** The scope of a token: `read`, `reply`, `run` or `admin`. */
+export type Scope = (typeof scopes)[number]
+
+/** A token as the server keeps it. */
+interface Token {
+  scope: Scope
+  digest: Buffer
+}
+
+/** Decides which scope a request has. */
+export interface Authenticator {
+  /**
+   * Returns the scope of an `Authorization` header, or undefined for a missing or wrong token. A failure is answered
+   * late, and later with each failure until the next success. The time of a comparison does not depend on the token.
+   */
+  authenticate(authorization: string | undefined): Promise<Scope | undefined>
+}
+
+/** Returns true if `scope` includes `required`. */
+export function includes(scope: Scope, required: Scope): boolean {
+  return scopes.indexOf(scope) >= scopes.indexOf(required)
+}
+
+/** Delay in milliseconds before the answer to the failure with this number, from 1. */
+export function failureDelay(failures: number): number {
+  return Math.min(25 * 2 ** Math.min(failures - 1, 10), 5_000)
+}
+
+/** Creates the authenticator for the lines of a token file. */
+export function createAuthenticator(tokens: readonly { scope: Scope; token: string }[]): Authenticator {
+  const known: Token[] = tokens.map(({ scope, token }) => ({ scope, digest: digest(token) }))
+  let failures = 0
+
+  return {
+    async authenticate(authorization = "") {
+      const [, sent = ""] = /^bearer +(\S+) *$/i.exec(authorization) ?? []
+      const sentDigest = digest(sent)
+      let scope: Scope | undefined
+      for (const token of known) if (timingSafeEqual(token.digest, sentDigest)) scope = token.scope
+      if (scope !== undefined) {
+        failures = 0
+        return scope
+      }
+      failures += 1
+      const { promise, resolve } = Promise.withResolvers<void>()
+      setTimeout(resolve, failureDelay(failures)).unref()
+      await promise
+      return undefined
+    },
+  }
+}
+
+function digest(text: string): Buffer {
+  return createHash("sha256").update(text).digest()
+}
+
+/** Minimum length of a token, in characters. */
+const shortest = 32
+
+/**
+ * Returns the tokens of a file. Each line contains a token, or a scope and a token; empty lines and lines that start
+ * with `#` are ignored. A token without a scope has the scope `admin`. Creates a missing file with one random token of
+ * 256 bits. Throws `UsageError` for an invalid file, and for a file that other users can read.
+ */
+export function readTokenFile(path: string): { scope: Scope; token: string }[] {
+  let text: string
+  try {
+    text = readOrCreate(path)
+    const { mode } = statSync(path)
+    if ((mode & 0o077) !== 0)
+      throw new UsageError(
+        `Other users can read or change the token file ${path}. Run \`chmod 600 ${path}\`.`,
+      )
+  } catch (error) {
+    if (error instanceof UsageError) throw error
+    throw new UsageError(`The token file ${path} cannot be read: ${fileReason(error)}.`, error)
+  }
+  const tokens = text.split("\n").flatMap((line, index) => readLine(line.trim(), `${path}:${index + 1}`))
+  if (tokens.length === 0)
+    throw new UsageError(`The token file ${path} contains no token. Delete it to create a new one.`)
+  return tokens
+}
+
+function readLine(line: string, position: string): { scope: Scope; token: string }[] {
+  if (line === "" || line.startsWith("#")) return []
+  const words = line.split(/\s+/)
+  const [name, token] = words.length === 1 ? ["admin", words[0] ?? ""] : [words[0], words[1] ?? ""]
+  const scope = scopes.find((each) => each === name)
+  if (scope === undefined || words.length > 2)
+    throw new UsageError(
+      `${position}: expected a token, or a scope (${scopes.join(", ")}) and a token, separated by a space.`,
+    )
+  if (token.length < shortest)
+    throw new UsageError(`${position}: the token is too short. Use at least ${shortest} random characters.`)
+  return [{ scope, token }]
+}
+
+function readOrCreate(path: string): string {
+  try {
+    return readFileSync(path, "utf8")
+  } catch (error) {
+    if (systemCode(error) !== "ENOENT") throw error
+  }
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  const temporary = `${path}.${randomBytes(6).toString("hex")}`
+  try {
+    writeFileSync(temporary, `${randomBytes(32).toString("base64url")}\n`, { mode: 0o600, flag: "wx" })
+    // A link fails if another server has created the file. Its token is then used.
+    linkSync(temporary, path)
+  } catch (error) {
+    if (systemCode(error) !== "EEXIST") throw error
+  } finally {
+    rmSync(temporary, { force: true })
+  }
+  return readFileSync(path, "utf8")
+}
