@@ -1,5 +1,5 @@
 import { writeSync } from "node:fs"
-import { Command, CommanderError } from "commander"
+import { Command, CommanderError, Help } from "commander"
 import { exitCode, reportError, untilSettled } from "./process/exit.ts"
 
 /**
@@ -33,6 +33,14 @@ const commands: Readonly<Record<string, CommandEntry>> = {
   run: {
     description: "run the agent with a prompt",
     load: async () => (await import("./commands/run.ts")).defineRun,
+  },
+  send: {
+    description: "send a text to a session, also while it runs",
+    load: async () => (await import("./commands/send.ts")).defineSend,
+  },
+  queue: {
+    description: "show and change the texts that wait in a session",
+    load: async () => (await import("./commands/queue.ts")).defineQueue,
   },
   agent: {
     description: "list, show and create agents",
@@ -105,6 +113,7 @@ const helpWidth = 80
 async function createProgram(args: readonly string[], { all = false } = {}): Promise<Command> {
   const program = new Command("tackle")
     .description('A tool-calling engine for coding agents. Example: tackle run "list the files"')
+    .usage("[-h | --help] [-V | --version] <command>")
     .version(process.env.TACKLE_VERSION ?? "development", "-V, --version", "print the version")
     .helpOption("-h, --help", "print help")
     .helpCommand("help [command]", "print help for a command")
@@ -119,6 +128,10 @@ async function createProgram(args: readonly string[], { all = false } = {}): Pro
     .configureHelp({
       minWidthToWrap: 20,
       visibleCommands: (command) => command.commands.filter((inner) => inner.name() !== "help"),
+      // The usage names the two options of the program, so that its help fits on a screen of 24 rows.
+      visibleOptions(command) {
+        return command.parent ? Help.prototype.visibleOptions.call(this, command) : []
+      },
     })
 
   const used = args.find((word) => Object.hasOwn(commands, word))

@@ -11,11 +11,11 @@ test("completes commands, flags and choices, and nothing where a file is expecte
     expect(code).toBe(0)
     return stdout.split("\n").filter((word) => word !== "")
   }
-  expect(await complete("se")).toEqual(["session"])
+  expect(await complete("ses")).toEqual(["session"])
   expect(await complete("session", "un")).toEqual(["undo"])
   expect(await complete("run", "--max-")).toEqual(["--max-steps", "--max-tokens", "--max-cost"])
   expect(await complete("run", "--format", "")).toEqual(["text", "json"])
-  expect(await complete("run", "--agent", "session", "--fo")).toEqual(["--fork", "--format"])
+  expect(await complete("run", "--agent", "session", "--fo")).toEqual(["--format", "--fork"])
   expect(await complete("models", "check", "--form")).toEqual(["--format"])
   expect(await complete("completion", "")).toEqual(["bash", "zsh", "fish"])
   expect(await complete("run", "--file", "")).toEqual([])

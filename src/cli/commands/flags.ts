@@ -25,6 +25,19 @@ export function jsonFlag(): Option {
   return new Option("--json", "same as --format json").implies({ format: "json" })
 }
 
+/** Adds the flags of a command that runs a session in the foreground. */
+export function foregroundFlags(command: Command): Command {
+  return command
+    .addOption(formatFlag())
+    .addOption(jsonFlag())
+    .option("-q, --quiet", "print one line per call, without output, diffs and progress")
+    .option("--auto", "allow every request once, except for denied calls, loops and protected files")
+    .option("--allow <rule>", "allow permission[:pattern], such as 'bash:git *' (repeatable)", collect)
+    .option("--deny <rule>", "deny permission[:pattern] (repeatable)", collect)
+    .option("--sandboxed", "run commands in the sandbox without asking")
+    .option("--timeout <seconds>", "stop after this time", positive)
+}
+
 /** Appends a value of a repeatable flag to the earlier values. */
 export function collect(value: string, before: string[] = []): string[] {
   return [...before, value]

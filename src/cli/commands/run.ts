@@ -1,50 +1,37 @@
 import { type Command, Option } from "commander"
 import { shownName } from "../../config/shown-name.ts"
 import type { Tackle } from "../../engine/tackle.ts"
-import { useNetworkSettings } from "../../model/proxy.ts"
 import type { RunLine } from "../../model/recording/format.ts"
 import { type CommandCall, checkCommand } from "../../session/command.ts"
 import type { SessionHandle } from "../../session/handle.ts"
-import { TimeoutError } from "../../util/abort.ts"
 import { UsageError } from "../../util/errors.ts"
-import { noteTimeLimit } from "../../util/main-thread.ts"
-import { exitCode as exitCodes, interruptible } from "../process/exit.ts"
+import { exitCode as exitCodes } from "../process/exit.ts"
 import { warn } from "../process/notice.ts"
 import { canAskHere } from "../process/question.ts"
-import { printLine, stdout } from "../process/stdout.ts"
+import { printLine } from "../process/stdout.ts"
 import { answerRequests } from "../run/answer.ts"
 import { attachFiles, reportMissingMentions } from "../run/attach.ts"
+import { runAndDeliver } from "../run/deliver.ts"
+import { type Foreground, type ForegroundFlags, inForeground } from "../run/foreground.ts"
 import type { StartedRecording } from "../run/recording.ts"
 import { type RunTask, readTask, recordedTask, type TaskFlags } from "../run/task.ts"
-import { createJsonView } from "../view/json.ts"
-import { createTextView } from "../view/text.ts"
-import type { View } from "../view/view.ts"
-import { openTackle } from "../workspace/engine.ts"
-import { openWorkspace, type Workspace, type WorkspaceFlags } from "../workspace/workspace.ts"
-import { amount, collect, formatFlag, jsonFlag, positive, projectFlags } from "./flags.ts"
+import { openWorkspace } from "../workspace/workspace.ts"
+import { amount, collect, foregroundFlags, positive, projectFlags } from "./flags.ts"
 
 /** Defines `tackle run`. */
 export function defineRun(run: Command): void {
-  projectFlags(run)
+  foregroundFlags(projectFlags(run))
     .argument("[message...]", 'the prompt, or /name and arguments for a command; "-" or nothing reads stdin')
     .option("-m, --model <name>", "model to use, as provider/model; a continued session keeps it")
     .option("--agent <name>", "agent to use (default: build)")
     .option("-s, --session <id>", "continue this session")
     .addOption(new Option("-c, --continue", "continue the last session of this project").conflicts("session"))
     .option("--fork", "with -s or -c: continue a copy and leave the session unchanged")
-    .addOption(formatFlag())
-    .addOption(jsonFlag())
-    .option("-q, --quiet", "print one line per call, without output, diffs and progress")
-    .option("--auto", "allow every request once, except for denied calls, loops and protected files")
-    .option("--allow <rule>", "allow permission[:pattern], such as 'bash:git *' (repeatable)", collect)
-    .option("--deny <rule>", "deny permission[:pattern] (repeatable)", collect)
-    .option("--sandboxed", "run commands in the sandbox without asking")
     .option("-f, --file <path>", "attach a file (repeatable)", collect)
     .option("--max-steps <n>", "stop after this many model steps", positive)
     .option("--max-tokens <n>", "stop after this many tokens", positive)
     .option("--max-cost <dollars>", "stop at this cost in US dollars", amount)
     .option("--output-schema <file>", "print an answer that matches this JSON Schema")
-    .option("--timeout <seconds>", "stop after this time", positive)
     .addOption(
       new Option("--record <file>", "record requests and results for --replay").conflicts([
         "session",
@@ -61,20 +48,15 @@ export function defineRun(run: Command): void {
 }
 
 /** Flags of `tackle run`. The flag definitions specify which flags conflict. */
-export interface RunFlags extends WorkspaceFlags, TaskFlags {
+export interface RunFlags extends ForegroundFlags, TaskFlags {
   /**
    * Id of the session to continue. `continue` selects the last session of the project. `fork` continues a copy instead.
    */
   session?: string
   continue?: boolean
   fork?: boolean
-  format: "text" | "json"
-  quiet?: boolean
-  auto?: boolean
   /** Paths of files to attach. */
   file?: string[]
-  /** Time limit in seconds. */
-  timeout?: number
   /** Path of the recording to write. `replay` is the path of the recording to replay. */
   record?: string
   replay?: string
@@ -94,94 +76,59 @@ export async function runPrompt(message: readonly string[], flags: RunFlags): Pr
     flags.record === undefined
       ? undefined
       : (await import("../run/recording.ts")).startRecording(flags.record, workspace)
-  const view = createView(flags, workspace)
-  const restoreNetwork = await useNetworkSettings(workspace.environment)
+  const overrides = { model: task.model, ...recording?.options, ...replay?.options }
   try {
-    const overrides = { model: task.model, ...recording?.options, ...replay?.options }
-    const tackle = await openTackle(workspace, task, overrides)
-    try {
-      process.exitCode = await runTask(task, { tackle, flags, recording, view })
-      if (replay && !replay.end()) process.exitCode = exitCodes.failed
-    } finally {
-      await tackle.close()
-    }
+    await inForeground({ flags, rules: task, workspace, overrides }, async (foreground) => {
+      const code = await runTask(task, { ...foreground, flags, recording })
+      return replay && !replay.end() ? exitCodes.failed : code
+    })
   } finally {
-    await view.end()
     recording?.end()
-    restoreNetwork()
   }
 }
 
-function createView({ format, quiet = false, outputSchema }: RunFlags, { worktree }: Workspace): View {
-  if (format === "json") return createJsonView(stdout)
-  // With a schema, stdout contains only the JSON answer.
-  const output = outputSchema === undefined ? stdout : process.stderr
-  return createTextView({ output, notes: process.stderr, worktree, quiet })
-}
-
-interface StartedRun {
-  tackle: Tackle
+interface StartedRun extends Foreground {
   flags: RunFlags
   recording: StartedRecording | undefined
-  view: View
 }
 
-/** Runs the task and returns the exit code. */
-async function runTask(task: RunTask, { tackle, flags, recording, view }: StartedRun): Promise<number> {
+/** Runs the task, then delivers the inputs that arrived meanwhile. Returns the exit code. */
+async function runTask(
+  task: RunTask,
+  { tackle, flags, recording, view, signal, interrupt }: StartedRun,
+): Promise<number> {
   const { outputSchema, limits } = task
-  return interruptible(async (signal, interrupt) => {
-    const stopTimer = startTimeLimit(flags.timeout, { signal, interrupt })
-    try {
-      const files = task.files ?? (await attachFiles(tackle, flags.file ?? [], signal))
-      const questions = canAskHere(process.env) && !flags.auto
-      tackle.subscribe(view.show)
-      const { auto = false } = flags
-      answerRequests(tackle, { auto, questions, pause: view.pause, signal, interrupt })
-      if (recording) tackle.subscribe(recording.take)
-      if (task.files === undefined) await reportMissingMentions(task.prompt, tackle, signal)
-      const command = task.command ?? (await commandOf(task, tackle, signal))
-      recording?.begin({ ...task, files, questions, ...serverPrompt(command) })
-      const session = await openSession(tackle, task, flags)
-      if (flags.session !== undefined || flags.continue) view.continues(session.info())
-      const { status, text, exitCode } = await session.prompt(task.prompt, {
-        files,
-        command,
-        signal,
-        ...limits,
-        model: task.named ? task.model : undefined,
-        outputSchema,
-      }).completed
-      await view.end()
-      if (outputSchema && flags.format === "text" && status === "completed") printLine(text)
-      return exitCode
-    } finally {
-      stopTimer()
-    }
+  const files = task.files ?? (await attachFiles(tackle, flags.file ?? [], signal))
+  const questions = canAskHere(process.env) && !flags.auto
+  tackle.subscribe(view.show)
+  const { auto = false } = flags
+  answerRequests(tackle, { auto, questions, pause: view.pause, signal, interrupt })
+  if (recording) tackle.subscribe(recording.take)
+  if (task.files === undefined) await reportMissingMentions(task.prompt, tackle, signal)
+  const command = task.command ?? (await commandOf(task, tackle, signal))
+  recording?.begin({ ...task, files, questions, ...serverPrompt(command) })
+  const session = await openSession(tackle, task, flags)
+  if (flags.session !== undefined || flags.continue) view.continues(session.info())
+  let answer: string | undefined
+  const code = await runAndDeliver(session, { tackle, signal }, async () => {
+    const { status, text } = await session.prompt(task.prompt, {
+      files,
+      command,
+      signal,
+      ...limits,
+      model: task.named ? task.model : undefined,
+      outputSchema,
+    }).completed
+    if (outputSchema && flags.format === "text" && status === "completed") answer = text
   })
-}
-
-/** Starts a timer that interrupts the run at its time limit. Returns a function that stops the timer. */
-function startTimeLimit(
-  seconds: number | undefined,
-  { signal, interrupt }: { signal: AbortSignal; interrupt(reason: unknown): void },
-) {
-  if (seconds === undefined) return () => {}
-  const text = `The run was stopped: it reached its limit of ${seconds} s (--timeout).`
-  const endNote = noteTimeLimit(seconds * 1000, text)
-  const timer = setTimeout(() => {
-    endNote()
-    // A second interrupt would end the process immediately.
-    if (!signal.aborted) interrupt(new TimeoutError(text, seconds * 1000))
-  }, seconds * 1000)
-  return () => {
-    clearTimeout(timer)
-    endNote()
-  }
+  await view.end()
+  if (answer !== undefined) printLine(answer)
+  return code
 }
 
 /** Resolves a command in the prompt. Flags take precedence over the settings of the command. */
-async function commandOf(
-  { prompt, agent }: RunTask,
+export async function commandOf(
+  { prompt, agent }: Pick<RunTask, "prompt" | "agent">,
   tackle: Tackle,
   signal: AbortSignal,
 ): Promise<CommandCall | undefined> {
@@ -224,28 +171,32 @@ async function findSession(tackle: Tackle, task: RunTask, flags: RunFlags): Prom
   if (flags.agent !== undefined && (flags.session !== undefined || flags.continue)) {
     throw new UsageError("A session keeps its agent. Omit --agent, or start a new session.")
   }
-  if (flags.session !== undefined) {
-    const session = await tackle.sessions.get(flags.session)
-    if (!session)
-      throw new UsageError(
-        `The session ${flags.session} does not exist. Run \`tackle session list --all\` to list all sessions.`,
-      )
-    // The session's tools work in its directory, so the config, rules and trust of that directory must apply.
-    const { directory, worktree } = session.info()
-    if (worktree !== tackle.worktree) {
-      throw new UsageError(
-        `Session ${flags.session} belongs to ${directory}. Continue it there: --dir ${directory}`,
-      )
-    }
-    return session
-  }
-  if (flags.continue) {
-    const session = await tackle.sessions.latest()
-    if (!session) throw new UsageError("This project has no session to continue.")
-    return session
-  }
+  if (flags.session !== undefined || flags.continue) return storedSession(tackle, flags.session)
   return tackle.sessions.create({
     agent: task.agent,
     model: task.named ? task.model : undefined,
   })
+}
+
+/**
+ * Returns the session with the id, or the last session of this project. Throws `UsageError` if it does not exist or
+ * belongs to another project.
+ */
+export async function storedSession(tackle: Tackle, id: string | undefined): Promise<SessionHandle> {
+  if (id === undefined) {
+    const session = await tackle.sessions.latest()
+    if (!session) throw new UsageError("This project has no session to continue.")
+    return session
+  }
+  const session = await tackle.sessions.get(id)
+  if (!session)
+    throw new UsageError(
+      `The session ${id} does not exist. Run \`tackle session list --all\` to list all sessions.`,
+    )
+  // The session's tools work in its directory, so the config, rules and trust of that directory must apply.
+  const { directory, worktree } = session.info()
+  if (worktree !== tackle.worktree) {
+    throw new UsageError(`Session ${id} belongs to ${directory}. Continue it there: --dir ${directory}`)
+  }
+  return session
 }

@@ -46,9 +46,9 @@ export async function readTask(
 ): Promise<RunTask> {
   const { agent, outputSchema, allow = [], deny = [], sandboxed } = flags
   return {
-    prompt: await readPrompt(message),
+    prompt: await readPrompt(message, 'tackle run "list the files"'),
     outputSchema: outputSchema === undefined ? undefined : await readSchema(outputSchema),
-    model: flags.model ?? workspace.config.config.model ?? (await chooseModel(workspace)),
+    model: flags.model ?? (await defaultModel(workspace)),
     named: flags.model !== undefined,
     allow,
     deny,
@@ -88,11 +88,17 @@ function limitsOf({
   }
 }
 
-async function readPrompt(message: readonly string[]): Promise<string> {
+/** Returns the model for agents and sessions without their own model. May ask the user. */
+export async function defaultModel(workspace: Workspace): Promise<string> {
+  return workspace.config.config.model ?? chooseModel(workspace)
+}
+
+/** Returns the words as one text, or the text from stdin. Throws `UsageError` with the example if there is no text. */
+export async function readPrompt(message: readonly string[], example: string): Promise<string> {
   const given = message.join(" ").trim()
   const fromStdin = given === "-" || given === ""
   if (given === "" && process.stdin.isTTY) {
-    throw new UsageError('The message is missing. Example: tackle run "list the files".')
+    throw new UsageError(`The message is missing. Example: ${example}.`)
   }
   const prompt = fromStdin ? (await readAll(process.stdin)).trim() : given
   if (prompt === "") throw new UsageError("The message is empty: stdin contained no text.")

@@ -239,6 +239,10 @@ export function createTextView(options: TextViewOptions): View {
       case "session.created":
         begun = event.session
         return
+      case "input.updated":
+        if (event.input.state === "promoted")
+          page.note([style.dim(oneLine(`› ${event.input.text}`, page.width()))])
+        return
       case "part.updated":
         // The user's own text is not repeated, but the user's message may contain calls made by a command.
         if (event.part.type === "tool" || !own.has(event.part.messageID)) showPart(event.part)

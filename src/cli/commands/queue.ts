@@ -1,0 +1,178 @@
+import { type Command, Option } from "commander"
+import { Delivery, type Input } from "../../schema/input.ts"
+import type { InputEdit, InputQueue } from "../../session/inputs.ts"
+import { UsageError } from "../../util/errors.ts"
+import { printHint, printJson, printLine } from "../process/stdout.ts"
+import { openQueue, otherProcess } from "../run/deliver.ts"
+import { type ForegroundFlags, inForeground } from "../run/foreground.ts"
+import { defaultModel, readPrompt } from "../run/task.ts"
+import { style } from "../view/style.ts"
+import { oneLine } from "../view/visible.ts"
+import { openTackle, withStore } from "../workspace/engine.ts"
+import { type FormatFlags, openWorkspace } from "../workspace/workspace.ts"
+import { foregroundFlags, formatFlag, jsonFlag, locationFlags, positive, projectFlags } from "./flags.ts"
+import { commandOf, storedSession } from "./run.ts"
+import { printNotRun, runInputs } from "./send.ts"
+
+/** Defines `tackle queue …`. */
+export function defineQueue(queue: Command): void {
+  const base = (command: Command) =>
+    command.option("-s, --session <id>", "session (default: last session of this project)")
+  const simple = (name: string) =>
+    base(locationFlags(queue.command(name)))
+      .addOption(formatFlag())
+      .addOption(jsonFlag())
+  base(locationFlags(queue.command("list", { isDefault: true })))
+    .description("list the texts that wait for their delivery")
+    .addOption(formatFlag())
+    .addOption(jsonFlag())
+    .action(listInputs)
+  base(projectFlags(queue.command("edit")))
+    .description("replace the text of an input, or change its delivery")
+    .argument("<input>", "input id")
+    .argument("[text...]", 'the new text; "-" reads stdin')
+    .addOption(new Option("--delivery <when>", "when the input is delivered").choices(Delivery.options))
+    .addOption(formatFlag())
+    .addOption(jsonFlag())
+    .action(editInput)
+  simple("move")
+    .description("move an input to another position")
+    .argument("<input>", "input id")
+    .argument("<position>", "new position, from 1", positive)
+    .action((id: string, position: number, flags: QueueFlags) =>
+      changeInputs([id], flags, (inputs) => inputs.edit(id, { position: position - 1 })),
+    )
+  for (const [name, description, held] of [
+    ["hold", "stop the delivery of inputs until they are released", true],
+    ["release", "end the hold of inputs", false],
+  ] as const) {
+    simple(name)
+      .description(description)
+      .argument("<input...>", "input ids")
+      .action((ids: string[], flags: QueueFlags) =>
+        changeInputs(ids, flags, (inputs, id) => inputs.edit(id, { held })),
+      )
+  }
+  simple("withdraw")
+    .description("withdraw inputs that are not delivered yet")
+    .argument("[input...]", "input ids")
+    .option("--all", "withdraw all inputs of the session")
+    .action(withdrawInputs)
+  foregroundFlags(base(projectFlags(queue.command("resume"))))
+    .description("deliver the inputs that wait, also after an interrupt")
+    .action(resumeQueue)
+}
+
+/** Flags of `tackle queue`. The default session is the last session of the project. */
+export interface QueueFlags extends FormatFlags {
+  session?: string
+}
+
+/** Flags of `tackle queue edit`. */
+export interface QueueEditFlags extends QueueFlags {
+  delivery?: Delivery
+}
+
+/** Runs `tackle queue list`. */
+export async function listInputs(flags: QueueFlags): Promise<void> {
+  await withStore(flags, async (tackle) => {
+    const { id: sessionID } = await storedSession(tackle, flags.session)
+    const inputs = await openQueue(tackle, sessionID).pending()
+    if (flags.format === "json") return printJson({ sessionID, inputs })
+    if (inputs.length === 0) return printLine(`No input waits in ${sessionID}.`)
+    printLine(style.dim(`session ${sessionID}`))
+    for (const [index, input] of inputs.entries()) printInput(input, index + 1)
+    if (inputs.some(({ paused }) => paused))
+      printHint(`The queue is paused. Continue: tackle queue resume -s ${sessionID}`)
+  })
+}
+
+function printInput({ id, delivery, text, files = [], held, paused, problem }: Input, number: number): void {
+  const state = [
+    delivery,
+    ...(held ? ["held"] : []),
+    ...(paused ? ["paused"] : []),
+    ...(files.length > 0 ? [`${files.length} ${files.length === 1 ? "file" : "files"}`] : []),
+  ].join(", ")
+  const start = `${number}  ${id}  ${state}  `
+  const room = process.stdout.isTTY ? process.stdout.columns - start.length : Number.POSITIVE_INFINITY
+  printLine(`${start}${oneLine(text, room)}`)
+  if (problem !== undefined) printLine(`   ✗ ${oneLine(problem, Number.POSITIVE_INFINITY)}`)
+}
+
+/** Runs `tackle queue edit <input> [text...]`. */
+export async function editInput(id: string, words: readonly string[], flags: QueueEditFlags): Promise<void> {
+  const edit: InputEdit = { delivery: flags.delivery }
+  if (words.length > 0) edit.text = await readPrompt(words, 'tackle queue edit inp_0mwq "use tabs"')
+  else if (!flags.delivery) throw new UsageError("Write the new text after the id, or use --delivery.")
+  if (edit.text?.startsWith("/")) edit.command = await readCommand(edit.text, flags)
+  await changeInputs([id], flags, (inputs) => inputs.edit(id, edit))
+}
+
+/** Returns the command that a text calls. Commands of the project need its config and tools. */
+async function readCommand(prompt: string, flags: QueueFlags): Promise<InputEdit["command"]> {
+  const tackle = await openTackle(await openWorkspace(flags), {})
+  try {
+    return await commandOf({ prompt }, tackle, new AbortController().signal)
+  } finally {
+    await tackle.close()
+  }
+}
+
+/** Changes inputs one by one and prints their new state. */
+async function changeInputs(
+  ids: readonly string[],
+  flags: QueueFlags,
+  change: (inputs: InputQueue, id: string) => Promise<Input>,
+): Promise<void> {
+  await withStore(flags, async (tackle) => {
+    const { id: sessionID } = await storedSession(tackle, flags.session)
+    const inputs = openQueue(tackle, sessionID)
+    const changed: Input[] = []
+    for (const id of ids) changed.push(await change(inputs, id))
+    if (flags.format === "json") return printJson({ sessionID, inputs: changed })
+    const pending = await inputs.pending()
+    for (const input of changed) {
+      const index = pending.findIndex(({ id }) => id === input.id)
+      if (index >= 0) printInput(input, index + 1)
+      else printLine(`Withdrew ${input.id}.`)
+    }
+    const isReady = changed.some(({ state, held, paused }) => state === "pending" && !held && !paused)
+    if (isReady && !(await otherProcess(tackle, sessionID)))
+      printHint(`The session is idle. Deliver its inputs: tackle queue resume -s ${sessionID}`)
+  })
+}
+
+/** Runs `tackle queue withdraw [input...]`. */
+export async function withdrawInputs(
+  ids: readonly string[],
+  flags: QueueFlags & { all?: boolean },
+): Promise<void> {
+  if (!flags.all) {
+    if (ids.length === 0) throw new UsageError("Name the inputs to withdraw, or use --all.")
+    return changeInputs(ids, flags, (inputs, id) => inputs.withdraw(id))
+  }
+  if (ids.length > 0) throw new UsageError("Name inputs or use --all, not both.")
+  await withStore(flags, async (tackle) => {
+    const { id: sessionID } = await storedSession(tackle, flags.session)
+    const inputs = await openQueue(tackle, sessionID).clear()
+    if (flags.format === "json") return printJson({ sessionID, inputs })
+    printLine(`Withdrew ${inputs.length} ${inputs.length === 1 ? "input" : "inputs"} of ${sessionID}.`)
+  })
+}
+
+/** Runs `tackle queue resume`: ends the pause of the queue, and runs the session if it is idle. */
+export async function resumeQueue(flags: ForegroundFlags & QueueFlags): Promise<void> {
+  const workspace = await openWorkspace(flags)
+  const overrides = { model: await defaultModel(workspace) }
+  await inForeground({ flags, rules: flags, workspace, overrides }, async (foreground) => {
+    const { tackle } = foreground
+    const session = await storedSession(tackle, flags.session)
+    const inputs = openQueue(tackle, session.id)
+    await inputs.resume()
+    const other = await otherProcess(tackle, session.id)
+    if (!other && (await inputs.hasNext())) return runInputs(session, { ...foreground, flags })
+    if (flags.format === "text") printNotRun(session.id, other)
+    return 0
+  })
+}

@@ -1,0 +1,86 @@
+import type { Tackle } from "../../engine/tackle.ts"
+import { createBus } from "../../event/bus.ts"
+import type { EventOf } from "../../event/events.ts"
+import type { SessionHandle } from "../../session/handle.ts"
+import { createInputQueue, type InputQueue } from "../../session/inputs.ts"
+import type { LeaseHolder } from "../../store/store.ts"
+import { TimeoutError } from "../../util/abort.ts"
+import { identifyProcess, isProcessRunning } from "../../util/process-table.ts"
+import { exitCode } from "../process/exit.ts"
+import type { Foreground } from "./foreground.ts"
+
+/** Opens the queue of a session for changes that start no run. */
+export function openQueue({ store }: Tackle, sessionID: string): InputQueue {
+  const holder = { id: "", ...identifyProcess() }
+  return createInputQueue({ store, bus: createBus(() => {}), sessionID, holder })
+}
+
+/** Returns the other process that uses the session, if any. */
+export async function otherProcess({ store }: Tackle, sessionID: string): Promise<LeaseHolder | undefined> {
+  const holder = await store.holder(sessionID)
+  return holder && holder.pid !== process.pid && isProcessRunning(holder) ? holder : undefined
+}
+
+/** Interval in milliseconds at which another process that uses the session is noticed. */
+const checkMs = 200
+
+/**
+ * Calls `start`, which starts the work on a session. Then waits until this process has delivered all inputs, or another
+ * process uses the session, which then delivers them. An interrupt stops the run and pauses the queue. Returns the exit
+ * code.
+ */
+export async function runAndDeliver(
+  session: SessionHandle,
+  { tackle, signal }: Pick<Foreground, "tackle" | "signal">,
+  start: () => Promise<unknown>,
+): Promise<number> {
+  const ends: EventOf<"run.completed">[] = []
+  const stopWatching = tackle.on("run.completed", (end) => {
+    if (end.sessionID === session.id) ends.push(end)
+  })
+  let stopping: Promise<unknown> = Promise.resolve()
+  const stop = () => {
+    stopping = session.interrupt()
+  }
+  signal.addEventListener("abort", stop, { once: true })
+  if (signal.aborted) stop()
+  try {
+    await start()
+    await whileOurs(session, { tackle, signal })
+  } finally {
+    signal.removeEventListener("abort", stop)
+    await stopping
+    stopWatching()
+  }
+  return codeOf(ends, signal)
+}
+
+async function whileOurs(
+  session: SessionHandle,
+  { tackle, signal }: Pick<Foreground, "tackle" | "signal">,
+): Promise<void> {
+  const leave = new AbortController()
+  const check = async () => {
+    if (await otherProcess(tackle, session.id)) leave.abort()
+  }
+  const timer = setInterval(() => void check().catch(() => {}), checkMs)
+  try {
+    await session.wait({ signal: AbortSignal.any([signal, leave.signal]) })
+  } catch (error) {
+    if (!signal.aborted && !leave.signal.aborted) throw error
+  } finally {
+    clearInterval(timer)
+  }
+}
+
+/** Exit codes of runs, the most important first. */
+const ranked = [exitCode.interrupted, exitCode.usage, exitCode.failed, exitCode.limit, exitCode.refused]
+
+/** Returns the exit code of several runs. An interrupt by an urgent input does not count. */
+function codeOf(ends: readonly EventOf<"run.completed">[], signal: AbortSignal): number {
+  if (signal.aborted && ends.length === 0)
+    return signal.reason instanceof TimeoutError ? exitCode.limit : exitCode.interrupted
+  const last = ends.at(-1)
+  const counted = ends.filter((end) => end.status !== "interrupted" || end === last)
+  return ranked.find((code) => counted.some((end) => end.exitCode === code)) ?? exitCode.finished
+}

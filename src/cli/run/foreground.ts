@@ -1,0 +1,99 @@
+import type { TackleOptions } from "../../engine/options.ts"
+import type { Tackle } from "../../engine/tackle.ts"
+import { useNetworkSettings } from "../../model/proxy.ts"
+import { TimeoutError } from "../../util/abort.ts"
+import { noteTimeLimit } from "../../util/main-thread.ts"
+import { interruptible } from "../process/exit.ts"
+import { stdout } from "../process/stdout.ts"
+import { createJsonView } from "../view/json.ts"
+import { createTextView } from "../view/text.ts"
+import type { View } from "../view/view.ts"
+import { openTackle } from "../workspace/engine.ts"
+import type { RuleFlags } from "../workspace/rules.ts"
+import type { FormatFlags, Workspace } from "../workspace/workspace.ts"
+
+/** Flags of commands that run a session in the foreground. */
+export interface ForegroundFlags extends FormatFlags, RuleFlags {
+  quiet?: boolean
+  auto?: boolean
+  /** Time limit in seconds. */
+  timeout?: number
+}
+
+/** Run of a session in the foreground. */
+export interface Foreground {
+  tackle: Tackle
+  view: View
+  /** Fires on Ctrl-C, on a signal to the process, and at the time limit. */
+  signal: AbortSignal
+  interrupt(reason?: unknown): void
+}
+
+/**
+ * Opens an engine and a view of its events, calls `work`, and sets the exit code that it returns. `overrides` take
+ * precedence over the options from the config.
+ */
+export async function inForeground(
+  {
+    flags,
+    rules,
+    workspace,
+    overrides,
+  }: {
+    flags: ForegroundFlags & { outputSchema?: string }
+    rules: RuleFlags
+    workspace: Workspace
+    overrides: Partial<TackleOptions>
+  },
+  work: (foreground: Foreground) => Promise<number>,
+): Promise<void> {
+  const view = createView(flags, workspace)
+  const restoreNetwork = await useNetworkSettings(workspace.environment)
+  try {
+    const tackle = await openTackle(workspace, rules, overrides)
+    try {
+      process.exitCode = await interruptible(async (signal, interrupt) => {
+        const stopTimer = startTimeLimit(flags.timeout, { signal, interrupt })
+        try {
+          return await work({ tackle, view, signal, interrupt })
+        } finally {
+          stopTimer()
+        }
+      })
+    } finally {
+      await tackle.close()
+    }
+  } finally {
+    await view.end()
+    restoreNetwork()
+  }
+}
+
+function createView(
+  { format, quiet = false, outputSchema }: ForegroundFlags & { outputSchema?: string },
+  { worktree }: Workspace,
+): View {
+  if (format === "json") return createJsonView(stdout)
+  // With a schema, stdout contains only the JSON answer.
+  const output = outputSchema === undefined ? stdout : process.stderr
+  return createTextView({ output, notes: process.stderr, worktree, quiet })
+}
+
+/** Starts a timer that interrupts the run at its time limit. Returns a function that stops the timer. */
+function startTimeLimit(
+  seconds: number | undefined,
+  { signal, interrupt }: Pick<Foreground, "signal" | "interrupt">,
+) {
+  if (seconds === undefined) return () => {}
+  const text = `The run was stopped: it reached its limit of ${seconds} s (--timeout).`
+  const endNote = noteTimeLimit(seconds * 1000, text)
+  const timer = setTimeout(() => {
+    endNote()
+    // A second interrupt would end the process immediately.
+    if (!signal.aborted) interrupt(new TimeoutError(text, seconds * 1000))
+  }, seconds * 1000)
+  return () => {
+    clearTimeout(timer)
+    endNote()
+  }
+}
