@@ -54,6 +54,7 @@ export {
 } from "./session/inputs.ts"
 export { SessionHeldError } from "./session/lease.ts"
 export type { PruneChoice } from "./session/prune.ts"
+export type { FileDiff } from "./session/session-diff.ts"
 export type { EventStreamOptions, SessionEvent, StreamReset } from "./session/session-events.ts"
 export type { ModelStats, ToolStats, UsageStats } from "./session/stats.ts"
 export type { UndoResult } from "./session/undo.ts"

@@ -374,6 +374,8 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
       defaultAgent,
       checkModel: async (agent, model) => modelChoice.check(agents.named(agent), model),
       opened,
+      contents,
+      hide,
       asking: () => [...permission.pending(), ...questions.pending()].map(({ sessionID }) => sessionID),
       replays: options.recorded !== undefined,
     }),

@@ -1,7 +1,9 @@
 import { rm } from "node:fs/promises"
 import { join } from "node:path"
+import type { ContentStore } from "../files/content-store.ts"
 import { parseModelName } from "../model/model.ts"
 import type { Session } from "../schema/session.ts"
+import type { PageReader } from "../session/history.ts"
 import { isAnyHeld, SessionHeldError, withLeases } from "../session/lease.ts"
 import { descendants } from "../session/lineage.ts"
 import { chooseOld } from "../session/prune.ts"
@@ -25,6 +27,10 @@ export interface SessionsOptions {
   /** Throws if the agent or the model that it would use is not usable. */
   checkModel(agent: string, model: string | undefined): Promise<void>
   opened: OpenSessions
+  /** Contents of changed files. */
+  contents: ContentStore
+  /** Removes secrets. */
+  hide<T>(value: T): T
   /** Returns the sessions with a pending permission request or question. */
   asking(): string[]
   /** True if a recorded run is being replayed. New sessions are then marked as replays. */
@@ -161,6 +167,14 @@ export function createSessions(options: SessionsOptions): Sessions {
       const { exportSession, sanitizeArchive } = await archives()
       const archive = await exportSession(store, id)
       return archive && sanitize ? sanitizeArchive(archive) : archive
+    },
+    async diff(id) {
+      const session = await store.session(id)
+      if (!session) return undefined
+      const { diffSession } = await import("../session/session-diff.ts")
+      const readPage: PageReader = (page) => store.messages(id, page)
+      const diffs = await diffSession({ readPage, contents: options.contents, worktree: session.worktree })
+      return options.hide(diffs)
     },
     async import(archive, { copy = false } = {}) {
       const { importSession } = await archives()

@@ -27,6 +27,7 @@ import type { Archive } from "../session/archive.ts"
 import type { Command, CommandCall } from "../session/command.ts"
 import type { CompactionResult, SessionHandle, SessionStatus } from "../session/handle.ts"
 import type { PruneChoice } from "../session/prune.ts"
+import type { FileDiff } from "../session/session-diff.ts"
 import type { UsageStats } from "../session/stats.ts"
 import type { UndoResult } from "../session/undo.ts"
 import type { Store } from "../store/store.ts"
@@ -86,6 +87,11 @@ export interface Sessions {
    * paths. Returns undefined if the session does not exist.
    */
   export(id: string, options?: { sanitize?: boolean }): Promise<Archive | undefined>
+  /**
+   * Compares the files that a session changed with their state before. Turns that were undone are not included. Returns
+   * undefined if the session does not exist.
+   */
+  diff(id: string): Promise<FileDiff[] | undefined>
   /** Stores an archive as a session of this worktree. `copy` assigns new ids. Throws `ArchiveError`. */
   import(archive: unknown, options?: { copy?: boolean }): Promise<SessionHandle>
   /**

@@ -4,7 +4,9 @@ import { errorResponse, ServerError } from "./errors.ts"
 import { type GuardOptions, guard, type ServerEnvironment } from "./guard.ts"
 import { documentationRoutes } from "./routes/documentation-routes.ts"
 import { eventRoutes } from "./routes/event-routes.ts"
+import { historyRoutes } from "./routes/history-routes.ts"
 import { inputRoutes } from "./routes/input-routes.ts"
+import { requestRoutes } from "./routes/request-routes.ts"
 import { createRouter } from "./routes/route.ts"
 import { sessionRoutes } from "./routes/session-routes.ts"
 
@@ -30,6 +32,8 @@ export function createApp(
   app.route("/", sessionRoutes(context))
   app.route("/", inputRoutes(context))
   app.route("/", eventRoutes(context))
+  app.route("/", historyRoutes(context))
+  app.route("/", requestRoutes(context))
   app.route("/", documentationRoutes(app, context.version))
   return app
 }

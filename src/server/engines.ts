@@ -27,6 +27,8 @@ export interface HeldEngine {
 
 /** The engines of a server, one per directory. */
 export interface Engines {
+  /** The first root, for requests that name no directory. */
+  readonly defaultDirectory: string
   /**
    * Returns a directory with links resolved. Throws `ServerError` if it is not an absolute path of a directory inside
    * the roots.
@@ -158,6 +160,7 @@ export function createEngines({ roots, open, isActive, idleMs, onProblem }: Engi
   }
 
   return {
+    defaultDirectory: roots[0] ?? "/",
     resolve,
     assertServed,
     isServed,

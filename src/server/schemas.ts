@@ -2,10 +2,11 @@ import { z } from "@hono/zod-openapi"
 import { Delivery, Input } from "../schema/input.ts"
 import { Message } from "../schema/message.ts"
 import { Part } from "../schema/part.ts"
-import { PermissionRequest } from "../schema/permission.ts"
+import { Grant, PermissionRequest } from "../schema/permission.ts"
 import { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
 import { Session } from "../schema/session.ts"
 import { Todo } from "../schema/todo.ts"
+import { Archive } from "../session/archive.ts"
 
 /** Schemas that the OpenAPI document names, by name. */
 const named = z.registry<{ id: string }>()
@@ -169,9 +170,63 @@ named.add(PermissionRequest, { id: "PermissionRequest" })
 named.add(QuestionRequest, { id: "QuestionRequest" })
 named.add(Session, { id: "StoredSession" })
 named.add(Message, { id: "Message" })
-named.add(Todo, { id: "Todo" })
 named.add(EventSchema, { id: "SessionEvent" })
 name("Reset", Reset)
+
+/** A reply to a permission request or a question. */
+export const Reply = z.union([
+  z.strictObject({
+    reply: z.enum(["once", "session", "project", "reject"]),
+    message: z.string().optional().openapi({ description: "Told to the model. Only with `reject`" }),
+    pattern: z
+      .string()
+      .optional()
+      .openapi({ description: "Narrows what is allowed from now on. Only with `session` and `project`" }),
+  }),
+  z.strictObject({
+    answers: z.array(z.array(z.string())).openapi({
+      description: "One list of answers per question. An empty list skips the question",
+    }),
+  }),
+  z.strictObject({ dismissed: z.literal(true) }),
+])
+export type Reply = z.infer<typeof Reply>
+
+const WaitingRequest = z.union([
+  z.object({ type: z.literal("permission"), ...PermissionRequest.unwrap().shape }),
+  z.object({ type: z.literal("question"), ...QuestionRequest.unwrap().shape }),
+])
+
+const RestoredFile = z.object({ path: z.string(), kind: z.enum(["restored", "removed"]) })
+
+const UndoResult = z.object({
+  messageID: z.string().describe("The message that started the turn"),
+  prompt: z.string(),
+  files: z.array(RestoredFile),
+  refused: z
+    .array(
+      z.object({
+        path: z.string(),
+        why: z.enum(["changed", "mixed", "too-large", "unstored", "not-kept", "unreadable", "skipped"]),
+      }),
+    )
+    .describe("Files that were not changed"),
+  unseen: z.array(z.string()).describe("Other possible changes of the turn"),
+})
+
+const CompactionResult = z.object({
+  before: z.number().describe("Size of the model's history in characters"),
+  after: z.number(),
+  pruned: z.number(),
+  summarized: z.boolean(),
+  spent: z.array(z.looseObject({})),
+})
+
+const FileDiff = z.object({
+  path: z.string(),
+  kind: z.enum(["added", "changed", "deleted"]),
+  diff: z.string().optional().describe("Unified diff. Absent if a content is binary or no longer available"),
+})
 
 /** Schemas of responses. */
 export const responses = {
@@ -185,6 +240,13 @@ export const responses = {
   input: name("Input", Input),
   receipt: name("Receipt", Receipt),
   end: name("RunCompleted", RunCompleted),
+  request: name("Request", WaitingRequest),
+  grant: name("Grant", Grant),
+  undo: name("UndoResult", UndoResult),
+  compaction: name("CompactionResult", CompactionResult),
+  archive: name("Archive", Archive),
+  diff: name("FileDiff", FileDiff),
+  todo: name("Todo", Todo),
 }
 
 /** Returns the schema of one page of a list. */
@@ -263,6 +325,32 @@ export const bodies = {
         .openapi({ description: "True stops the delivery until it is set to false" }),
     })
     .openapi("InputChange"),
+  reply: Reply.superRefine((reply, context) => {
+    if (!("reply" in reply)) return
+    const isGrant = reply.reply === "session" || reply.reply === "project"
+    if (reply.pattern !== undefined && !isGrant)
+      context.addIssue({ code: "custom", path: ["pattern"], message: "only with `session` and `project`" })
+    if (reply.message !== undefined && reply.reply !== "reject")
+      context.addIssue({ code: "custom", path: ["message"], message: "only with `reject`" })
+  }).openapi("Reply"),
+  fork: z
+    .strictObject({
+      at: z.string().optional().openapi({ description: "Copy only up to the end of this message's turn" }),
+    })
+    .openapi("Fork"),
+  undo: z
+    .strictObject({
+      others: z.boolean().optional().openapi({ description: "Skip files that were changed since" }),
+      skip: z.boolean().optional().openapi({ description: "Leave all files of the turn unchanged" }),
+    })
+    .openapi("Undo"),
+  importSession: z
+    .strictObject({
+      directory: z.string().openapi({ description: "Absolute path of the project's directory" }),
+      archive: z.unknown().openapi({ type: "object", description: "An `Archive`" }),
+      copy: z.boolean().optional().openapi({ description: "Use new ids" }),
+    })
+    .openapi("Import"),
   interrupt: z
     .strictObject({
       clear: z.boolean().optional().openapi({ description: "Withdraw the pending inputs and return them" }),

@@ -65,3 +65,9 @@ export const limit = z.coerce
   .max(maxLimit)
   .default(100)
   .openapi({ description: `Maximum number of items, from 1 to ${maxLimit}` })
+
+/** Query parameter with the directory of a project. */
+export const directory = z
+  .string()
+  .optional()
+  .openapi({ description: "Absolute path of the project's directory. Default: the server's first root" })

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs"
 import type { Session } from "../../schema/session.ts"
 import { type ServerContext, sessionOf, viewOf, withSession } from "../context.ts"
 import { notFound, ServerError } from "../errors.ts"
@@ -107,7 +108,9 @@ export function sessionRoutes(context: ServerContext) {
     async (c) => {
       const { id } = c.req.valid("param")
       const { directory } = await sessionOf(context, id)
-      const deleted = await engines.use(directory, (tackle) => tackle.sessions.delete(id))
+      // The directory of an old session may no longer exist. Any engine can delete the session.
+      const place = existsSync(directory) ? directory : engines.defaultDirectory
+      const deleted = await engines.use(place, (tackle) => tackle.sessions.delete(id))
       if (!deleted) throw notFound("session", id)
       context.endStreams(id)
       return c.body(null, 204)

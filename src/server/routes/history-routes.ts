@@ -1,0 +1,172 @@
+import { type ServerContext, sessionOf, viewOf, withSession } from "../context.ts"
+import { notFound } from "../errors.ts"
+import { bodies, page, responses, z } from "../schemas.ts"
+import { body, createRouter, json, route, sessionParams } from "./route.ts"
+
+/** Creates the routes that copy, undo, shorten and transfer sessions, and those that read their results. */
+export function historyRoutes(context: ServerContext) {
+  const { engines, store } = context
+  const routes = createRouter()
+
+  routes.openapi(
+    route({
+      method: "post",
+      path: "/session/{id}/fork",
+      summary: "Create a session with a copy of the history",
+      scope: "run",
+      request: {
+        params: sessionParams,
+        body: { content: { "application/json": { schema: bodies.fork } } },
+      },
+      responses: { 201: json(responses.session) },
+    }),
+    async (c) => {
+      context.assertStartsWork()
+      const { id } = c.req.valid("param")
+      const options = c.req.valid("json")
+      const session = await withSession(context, id, async (_, tackle) => {
+        const fork = await tackle.sessions.fork(id, options)
+        if (!fork) throw notFound("session", id)
+        return fork.info()
+      })
+      return c.json(await viewOf(context, session), 201)
+    },
+  )
+
+  for (const direction of ["undo", "redo"] as const) {
+    routes.openapi(
+      route({
+        method: "post",
+        path: `/session/{id}/${direction}`,
+        summary:
+          direction === "undo" ? "Restore the files that the last turn changed" : "Reverse the last undo",
+        scope: "run",
+        request: {
+          params: sessionParams,
+          body: { content: { "application/json": { schema: bodies.undo } } },
+        },
+        responses: { 200: json(responses.undo) },
+      }),
+      async (c) => {
+        context.assertStartsWork()
+        const choice = c.req.valid("json")
+        const { id } = c.req.valid("param")
+        return c.json(await withSession(context, id, (handle) => handle[direction](choice)), 200)
+      },
+    )
+  }
+
+  routes.openapi(
+    route({
+      method: "post",
+      path: "/session/{id}/compact",
+      summary: "Replace old messages in the model's history with a summary",
+      scope: "run",
+      request: { params: sessionParams },
+      responses: { 200: json(responses.compaction) },
+    }),
+    async (c) => {
+      context.assertStartsWork()
+      const { signal } = c.req.raw
+      const result = await withSession(context, c.req.valid("param").id, (handle) =>
+        handle.compact({ signal }),
+      )
+      return c.json(result, 200)
+    },
+  )
+
+  routes.openapi(
+    route({
+      method: "get",
+      path: "/session/{id}/export",
+      summary: "Export a session and the sessions of its subagents",
+      scope: "read",
+      request: {
+        params: sessionParams,
+        query: z.strictObject({
+          sanitize: z
+            .enum(["true", "false"])
+            .optional()
+            .openapi({ description: "Omit texts, file names and paths" }),
+        }),
+      },
+      responses: { 200: json(responses.archive) },
+    }),
+    async (c) => {
+      const { id } = c.req.valid("param")
+      const sanitize = c.req.valid("query").sanitize === "true"
+      const archive = await withSession(context, id, (_, tackle) => tackle.sessions.export(id, { sanitize }))
+      if (!archive) throw notFound("session", id)
+      return c.json(archive, 200)
+    },
+  )
+
+  routes.openapi(
+    route({
+      method: "post",
+      path: "/session/import",
+      summary: "Store an exported session",
+      scope: "run",
+      request: { body: body(bodies.importSession) },
+      responses: { 201: json(responses.session) },
+    }),
+    async (c) => {
+      context.assertStartsWork()
+      const { directory, archive, copy } = c.req.valid("json")
+      const session = await engines.use(directory, async (tackle) =>
+        (await tackle.sessions.import(archive, { copy })).info(),
+      )
+      return c.json(await viewOf(context, session), 201)
+    },
+  )
+
+  routes.openapi(
+    route({
+      method: "get",
+      path: "/session/{id}/todo",
+      summary: "Read the to-do list",
+      scope: "read",
+      request: { params: sessionParams },
+      responses: { 200: json(page(responses.todo)) },
+    }),
+    async (c) => {
+      const { id } = await sessionOf(context, c.req.valid("param").id)
+      return c.json({ items: await store.todos(id) }, 200)
+    },
+  )
+
+  routes.openapi(
+    route({
+      method: "get",
+      path: "/session/{id}/diff",
+      summary: "Compare the files that the session changed with their state before",
+      description: "Turns that were undone are not included.",
+      scope: "read",
+      request: { params: sessionParams },
+      responses: { 200: json(page(responses.diff)) },
+    }),
+    async (c) => {
+      const { id } = c.req.valid("param")
+      const items = await withSession(context, id, (_, tackle) => tackle.sessions.diff(id))
+      return c.json({ items: items ?? [] }, 200)
+    },
+  )
+
+  routes.openapi(
+    route({
+      method: "get",
+      path: "/session/{id}/children",
+      summary: "List the sessions of its subagents",
+      scope: "read",
+      request: { params: sessionParams },
+      responses: { 200: json(page(responses.session)) },
+    }),
+    async (c) => {
+      const { id } = await sessionOf(context, c.req.valid("param").id)
+      const children = await store.sessions({ parentID: id, limit: Number.MAX_SAFE_INTEGER })
+      return c.json({ items: await Promise.all(children.map((child) => viewOf(context, child))) }, 200)
+    },
+  )
+
+  return routes
+}

@@ -1,0 +1,99 @@
+import type { ServerContext } from "../context.ts"
+import { sessionOf } from "../context.ts"
+import { notFound } from "../errors.ts"
+import { createReplies } from "../replies.ts"
+import { bodies, page, Reply, responses, z } from "../schemas.ts"
+import { body, createRouter, directory, json, route } from "./route.ts"
+
+/** Creates the routes of permission requests, questions and grants. */
+export function requestRoutes(context: ServerContext) {
+  const { engines, store } = context
+  const replies = createReplies(engines, async (id) => (await store.session(id))?.parentID)
+  const routes = createRouter()
+
+  routes.openapi(
+    route({
+      method: "get",
+      path: "/request",
+      summary: "List the permission requests and questions that wait for the user, oldest first",
+      scope: "read",
+      request: {
+        query: z.strictObject({
+          session: z
+            .string()
+            .optional()
+            .openapi({ description: "Only requests of this session and its subagents" }),
+        }),
+      },
+      responses: { 200: json(page(responses.request)) },
+    }),
+    async (c) => {
+      const { session } = c.req.valid("query")
+      if (session !== undefined) await sessionOf(context, session)
+      return c.json({ items: await replies.list(session) }, 200)
+    },
+  )
+
+  routes.openapi(
+    route({
+      method: "post",
+      path: "/request/{id}/reply",
+      summary: "Answer a permission request or a question",
+      description:
+        "The first reply counts. A later reply gets status 409, with the first reply in `details.first`.",
+      scope: "reply",
+      request: {
+        params: z.object({ id: z.string().openapi({ description: "Id of the request" }) }),
+        body: body(bodies.reply),
+      },
+      responses: { 200: json(z.object({ id: z.string(), first: Reply })) },
+    }),
+    async (c) => {
+      const { id } = c.req.valid("param")
+      const reply = c.req.valid("json")
+      await replies.reply(id, reply)
+      return c.json({ id, first: reply }, 200)
+    },
+  )
+
+  routes.openapi(
+    route({
+      method: "get",
+      path: "/grant",
+      summary: "List what the user allowed for a project and its sessions",
+      scope: "read",
+      request: { query: z.strictObject({ directory }) },
+      responses: { 200: json(page(responses.grant)) },
+    }),
+    async (c) => {
+      const { directory = engines.defaultDirectory } = c.req.valid("query")
+      return c.json({ items: await engines.use(directory, (tackle) => tackle.grants()) }, 200)
+    },
+  )
+
+  routes.openapi(
+    route({
+      method: "delete",
+      path: "/grant/{id}",
+      summary: "Revoke a grant",
+      scope: "reply",
+      request: {
+        params: z.object({ id: z.string().openapi({ description: "Id of the grant" }) }),
+        query: z.strictObject({ directory }),
+      },
+      responses: { 204: { description: "Revoked" } },
+    }),
+    async (c) => {
+      const { id } = c.req.valid("param")
+      const { directory = engines.defaultDirectory } = c.req.valid("query")
+      await engines.use(directory, async (tackle) => {
+        const grants = await tackle.grants()
+        if (!grants.some((grant) => grant.id === id)) throw notFound("grant", id)
+        await tackle.revoke([id])
+      })
+      return c.body(null, 204)
+    },
+  )
+
+  return routes
+}
