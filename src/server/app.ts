@@ -6,6 +6,7 @@ import { documentationRoutes } from "./routes/documentation-routes.ts"
 import { eventRoutes } from "./routes/event-routes.ts"
 import { historyRoutes } from "./routes/history-routes.ts"
 import { inputRoutes } from "./routes/input-routes.ts"
+import { projectRoutes } from "./routes/project-routes.ts"
 import { requestRoutes } from "./routes/request-routes.ts"
 import { createRouter } from "./routes/route.ts"
 import { sessionRoutes } from "./routes/session-routes.ts"
@@ -34,6 +35,7 @@ export function createApp(
   app.route("/", eventRoutes(context))
   app.route("/", historyRoutes(context))
   app.route("/", requestRoutes(context))
+  app.route("/", projectRoutes(context))
   app.route("/", documentationRoutes(app, context.version))
   return app
 }

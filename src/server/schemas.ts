@@ -6,7 +6,9 @@ import { Grant, PermissionRequest } from "../schema/permission.ts"
 import { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
 import { Session } from "../schema/session.ts"
 import { Todo } from "../schema/todo.ts"
+import { ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
 import { Archive } from "../session/archive.ts"
+import type { JsonSchema } from "../util/json-schema.ts"
 
 /** Schemas that the OpenAPI document names, by name. */
 const named = z.registry<{ id: string }>()
@@ -228,6 +230,65 @@ const FileDiff = z.object({
   diff: z.string().optional().describe("Unified diff. Absent if a content is binary or no longer available"),
 })
 
+const ToolListing = z.object({
+  id: z.string(),
+  alias: z.string().optional(),
+  description: z.string(),
+  parameters: z.custom<JsonSchema>().meta({ type: "object" }).describe("JSON Schema of the arguments"),
+  source: z.string(),
+  offered: z.boolean(),
+  reason: z.string().optional().describe("Reason why the tool is not offered"),
+})
+
+const AgentView = z.object({
+  name: z.string(),
+  description: z.string(),
+  mode: z.enum(["primary", "subagent", "all"]),
+  model: z.string().optional().describe("As `provider/model`"),
+  steps: z.number().describe("Maximum number of model steps per prompt"),
+})
+
+const CommandView = z.object({
+  name: z.string(),
+  description: z.string().optional(),
+  origin: z.enum(["skill", "mcp"]).optional(),
+})
+
+const ModelView = z.object({
+  id: z.string().describe("As `provider/model`"),
+  name: z.string(),
+  limit: z.object({ context: z.number().optional(), output: z.number().optional() }).describe("In tokens"),
+  cost: z
+    .object({
+      input: z.number(),
+      output: z.number(),
+      cacheRead: z.number().optional(),
+      cacheWrite: z.number().optional(),
+    })
+    .optional()
+    .describe("US dollars per million tokens"),
+  attachment: z.boolean().describe("True if the model accepts images"),
+  toolCall: z.boolean().describe("False if the model's server does not accept tools"),
+})
+
+const McpServer = z.object({
+  id: z.string(),
+  status: z.enum(["connected", "failed"]),
+  tools: z.array(z.object({ id: z.string(), name: z.string(), description: z.string() })),
+  problem: z.string().optional(),
+})
+
+const CallResult = z.object({
+  callID: z.string(),
+  state: z.discriminatedUnion("status", [ToolStateCompleted, ToolStateError]),
+})
+
+const Output = z.object({
+  title: z.string(),
+  output: z.string().describe("The result as a model reads it"),
+  metadata: z.record(z.string(), z.unknown()),
+})
+
 /** Schemas of responses. */
 export const responses = {
   error: name(
@@ -247,6 +308,13 @@ export const responses = {
   archive: name("Archive", Archive),
   diff: name("FileDiff", FileDiff),
   todo: name("Todo", Todo),
+  tool: name("Tool", ToolListing),
+  agent: name("Agent", AgentView),
+  command: name("Command", CommandView),
+  model: name("Model", ModelView),
+  mcpServer: name("McpServer", McpServer),
+  call: name("CallResult", CallResult),
+  output: name("Output", Output),
 }
 
 /** Returns the schema of one page of a list. */
@@ -333,6 +401,13 @@ export const bodies = {
     if (reply.message !== undefined && reply.reply !== "reject")
       context.addIssue({ code: "custom", path: ["message"], message: "only with `reject`" })
   }).openapi("Reply"),
+  callTool: z
+    .strictObject({
+      directory: z.string().openapi({ description: "Absolute path of the project's directory" }),
+      arguments: z.record(z.string(), z.unknown()),
+      agent: z.string().optional().openapi({ description: "Agent whose rules apply" }),
+    })
+    .openapi("ToolCall"),
   fork: z
     .strictObject({
       at: z.string().optional().openapi({ description: "Copy only up to the end of this message's turn" }),

@@ -1,0 +1,232 @@
+import type { Tackle } from "../../engine/tackle.ts"
+import { modelName } from "../../model/model.ts"
+import type { ServerContext } from "../context.ts"
+import { notFound, ServerError } from "../errors.ts"
+import { bodies, page, responses, z } from "../schemas.ts"
+import { body, createRouter, directory, json, route } from "./route.ts"
+
+const inProject = z.strictObject({ directory })
+
+/** Creates the routes of a project: its tools, agents, commands, models and files. */
+export function projectRoutes(context: ServerContext) {
+  const { engines } = context
+  const routes = createRouter()
+
+  routes.openapi(
+    route({
+      method: "get",
+      path: "/tool",
+      summary: "List the tools, and why a tool is not offered",
+      scope: "read",
+      request: {
+        query: inProject.extend({
+          agent: z.string().optional(),
+          model: z.string().optional().openapi({ description: "As `provider/model`" }),
+        }),
+      },
+      responses: { 200: json(page(responses.tool)) },
+    }),
+    async (c) => {
+      const { directory = engines.defaultDirectory, ...scope } = c.req.valid("query")
+      const { signal } = c.req.raw
+      const items = await engines.use(directory, (tackle) => tackle.tools({ ...scope, signal }))
+      return c.json({ items }, 200)
+    },
+  )
+
+  routes.openapi(
+    route({
+      method: "post",
+      path: "/tool/{id}/call",
+      summary: "Call a tool without a model",
+      description:
+        "The call passes through the same checks as a call of the model, and may wait for the reply to a permission request.",
+      scope: "run",
+      request: {
+        params: z.object({ id: z.string().openapi({ description: "Id of the tool" }) }),
+        body: body(bodies.callTool),
+      },
+      responses: { 200: json(responses.call) },
+    }),
+    async (c) => {
+      context.assertStartsWork()
+      const { id } = c.req.valid("param")
+      const { directory, arguments: input, agent } = c.req.valid("json")
+      const { signal } = c.req.raw
+      const { callID, state } = await engines.use(directory, (tackle) =>
+        tackle.callTool({ tool: id, input, agent, signal }),
+      )
+      if (state.status === "error" && state.metadata?.kind === "unknown-tool") throw notFound("tool", id)
+      return c.json({ callID, state }, 200)
+    },
+  )
+
+  routes.openapi(
+    route({
+      method: "get",
+      path: "/agent",
+      summary: "List the agents",
+      scope: "read",
+      request: { query: inProject },
+      responses: { 200: json(page(responses.agent)) },
+    }),
+    async (c) => {
+      const { directory = engines.defaultDirectory } = c.req.valid("query")
+      const items = await engines.use(directory, async ({ agents }) =>
+        [...agents.values()]
+          .filter(({ hidden }) => !hidden)
+          .map(({ name, description, mode, model, steps }) => ({
+            name,
+            description,
+            mode,
+            model: model && modelName(model),
+            steps,
+          })),
+      )
+      return c.json({ items }, 200)
+    },
+  )
+
+  for (const [path, summary, isListed] of [
+    ["/command", "List the commands for prompts that start with `/`", () => true],
+    ["/skill", "List the skills", (origin?: string) => origin === "skill"],
+  ] as const) {
+    routes.openapi(
+      route({
+        method: "get",
+        path,
+        summary,
+        scope: "read",
+        request: { query: inProject },
+        responses: { 200: json(page(responses.command)) },
+      }),
+      async (c) => {
+        const { directory = engines.defaultDirectory } = c.req.valid("query")
+        const items = await engines.use(directory, async (tackle) =>
+          tackle
+            .commands()
+            .filter(({ origin }) => isListed(origin))
+            .map(({ name, description, origin }) => ({ name, description, origin })),
+        )
+        return c.json({ items }, 200)
+      },
+    )
+  }
+
+  routes.openapi(
+    route({
+      method: "get",
+      path: "/model",
+      summary: "List the configured models",
+      scope: "read",
+      request: { query: inProject },
+      responses: { 200: json(page(responses.model)) },
+    }),
+    async (c) => {
+      const { directory = engines.defaultDirectory } = c.req.valid("query")
+      const items = await engines.use(directory, async (tackle) =>
+        tackle.models().map(({ ref, name, limit, cost, attachment, toolCall }) => ({
+          id: modelName(ref),
+          name,
+          limit,
+          cost,
+          attachment: attachment === true,
+          toolCall,
+        })),
+      )
+      return c.json({ items }, 200)
+    },
+  )
+
+  routes.openapi(
+    route({
+      method: "get",
+      path: "/mcp",
+      summary: "List the MCP servers in use. Starts servers that are not running",
+      scope: "run",
+      request: { query: inProject },
+      responses: { 200: json(page(responses.mcpServer)) },
+    }),
+    async (c) => {
+      const { directory = engines.defaultDirectory } = c.req.valid("query")
+      const { signal } = c.req.raw
+      return c.json({ items: await engines.use(directory, (tackle) => tackle.mcpServers({ signal })) }, 200)
+    },
+  )
+
+  routes.openapi(
+    route({
+      method: "get",
+      path: "/file",
+      summary: "Read a file or list a directory",
+      description:
+        "Runs the `read` tool: the rules of the project apply, and the request may wait for the reply to a permission request.",
+      scope: "read",
+      request: {
+        query: inProject.extend({
+          path: z.string().min(1).openapi({ description: "Absolute, or relative to the directory" }),
+          offset: z.string().optional().openapi({ description: "Index of the first line, from 0" }),
+          limit: z.string().optional().openapi({ description: "Number of lines" }),
+        }),
+      },
+      responses: { 200: json(responses.output) },
+    }),
+    async (c) => {
+      const { directory = engines.defaultDirectory, path, ...range } = c.req.valid("query")
+      const input = { filePath: path, ...range }
+      return c.json(await callIn(directory, { tool: "read", input, signal: c.req.raw.signal }), 200)
+    },
+  )
+
+  routes.openapi(
+    route({
+      method: "get",
+      path: "/find",
+      summary: "Find files by name, or lines by text",
+      description:
+        "Runs the `glob` tool with `pattern`, or the `grep` tool with `text`. The rules of the project apply, as for `GET /file`.",
+      scope: "read",
+      request: {
+        query: inProject
+          .extend({
+            pattern: z
+              .string()
+              .min(1)
+              .optional()
+              .openapi({ description: "Glob of paths, such as `src/**/*.ts`" }),
+            text: z.string().min(1).optional().openapi({ description: "Regular expression" }),
+            path: z.string().min(1).optional().openapi({ description: "Directory to search" }),
+            include: z.string().min(1).optional().openapi({ description: "With `text`: glob of files" }),
+          })
+          .refine(({ pattern, text }) => (pattern === undefined) !== (text === undefined), {
+            error: "give either `pattern` or `text`",
+          }),
+      },
+      responses: { 200: json(responses.output) },
+    }),
+    async (c) => {
+      const { directory = engines.defaultDirectory, pattern, text, ...scope } = c.req.valid("query")
+      const call =
+        pattern === undefined
+          ? { tool: "grep", input: { pattern: text, ...scope } }
+          : { tool: "glob", input: { pattern, path: scope.path } }
+      return c.json(await callIn(directory, { ...call, signal: c.req.raw.signal }), 200)
+    },
+  )
+
+  async function callIn(directory: string, call: Parameters<Tackle["callTool"]>[0]) {
+    context.assertStartsWork()
+    const { state } = await engines.use(directory, (tackle) => tackle.callTool(call))
+    if (state.status === "completed") {
+      const { title, output, metadata } = state
+      return { title, output, metadata }
+    }
+    const isRefused = state.metadata?.kind === "refused"
+    throw new ServerError(state.error, {
+      status: isRefused ? 403 : 400,
+      code: isRefused ? "permission.denied" : "call.failed",
+    })
+  }
+
+  return routes
+}
