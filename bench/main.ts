@@ -14,6 +14,7 @@ import { longRow } from "./rows/long.ts"
 import { outputRow } from "./rows/output.ts"
 import { parallelRow } from "./rows/parallel.ts"
 import { permissionRow } from "./rows/permission.ts"
+import { serviceRow } from "./rows/service.ts"
 import { startRow } from "./rows/start.ts"
 import { syntheticRow } from "./rows/synthetic.ts"
 import { turnsRow } from "./rows/turns.ts"
@@ -35,6 +36,7 @@ const rows: Row[] = [
   permissionRow,
   syntheticRow,
   editRow,
+  serviceRow,
 ]
 
 const help = `npm run bench -- [options]

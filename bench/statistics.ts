@@ -7,3 +7,11 @@ export function median(values: readonly number[]): number {
     throw new RangeError("The median of an empty list is undefined.")
   return (lower + upper) / 2
 }
+
+/** Returns the smallest value that is not exceeded by the given share of the values. Throws for an empty list. */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  const value = sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)]
+  if (value === undefined) throw new RangeError("The percentile of an empty list is undefined.")
+  return value
+}

@@ -1,0 +1,187 @@
+import { mkdirSync, rmSync } from "node:fs"
+import { setTimeout as delay } from "node:timers/promises"
+import type { Row } from "../bench.ts"
+import { type Line, line, type Runs, type Target, type Unit } from "../line.ts"
+import { startPacedModel } from "../paced-model.ts"
+import { type Service, startService } from "../service-client.ts"
+import { percentile } from "../statistics.ts"
+
+/** Sessions that run at the same time. */
+const atOnce = 50
+/** An ideal answer takes 200 deltas of 5 ms: one second. */
+const pace = { count: 200, everyMs: 5 }
+
+/** Figures of one run, by the title of their line. */
+type Figures = Record<string, number>
+
+const lines: { title: string; unit: Unit; target: Target }[] = [
+  { title: "warm prompt to model request, over HTTP", unit: "time", target: { kind: "figure", limit: 10 } },
+  { title: `${atOnce} prompts at once, p99`, unit: "time", target: { kind: "figure", limit: 200 } },
+  { title: `${atOnce} sessions at once, all done`, unit: "time", target: { kind: "figure", limit: 1600 } },
+  {
+    title: `lag of a delta over SSE, ${atOnce} sessions, p99`,
+    unit: "time",
+    target: { kind: "figure", limit: 60 },
+  },
+  { title: "memory of an idle server", unit: "size", target: { kind: "figure", limit: 90e6 } },
+  { title: `memory after ${atOnce} sessions`, unit: "size", target: { kind: "figure", limit: 150e6 } },
+  {
+    title: "100 sessions with a client each: lag, p99",
+    unit: "time",
+    target: { kind: "figure", limit: 100 },
+  },
+  { title: "events lost or out of order", unit: "count", target: { kind: "figure", limit: 0 } },
+  {
+    title: "CPU of 200 clients of one session, against 10 each of 20",
+    unit: "ratio",
+    target: { kind: "figure", limit: 2 },
+  },
+  {
+    title: "CPU of an idle server with 1,000 sessions, in 5 s",
+    unit: "time",
+    target: { kind: "figure", limit: 20 },
+  },
+  {
+    title: "memory of an idle server with 1,000 sessions",
+    unit: "size",
+    target: { kind: "figure", limit: 90e6 },
+  },
+]
+
+/** Measures `tackle serve`: latency, many sessions, many clients, memory. */
+export const serviceRow: Row = {
+  id: "service",
+  async measure(bench) {
+    const own = bench.subjects.filter(({ name }) => name === "tackle")
+    const runs: Runs<Figures> = await bench.alternate(own, bench.count(3), async (subject, home) => {
+      const command = subject.launch({ directory: "", home: "", url: "", port: 0, prompt: "" }).args[0] ?? ""
+      sessionCount = 0
+      rmSync(home, { recursive: true, force: true })
+      mkdirSync(home, { recursive: true })
+      return measureService(command, home)
+    })
+    return lines.map(
+      ({ title, unit, target }): Line =>
+        line({
+          row: "service",
+          title,
+          unit,
+          target,
+          runs,
+          figure: (figures) => figures[title] ?? Number.NaN,
+        }),
+    )
+  },
+}
+
+async function measureService(command: string, home: string): Promise<Figures> {
+  await using model = await startPacedModel(pace)
+  const figures: Figures = {}
+  {
+    await using service = await startService(command, { url: model.url, home })
+    await measureWork(service, model.arrivals, figures)
+  }
+  await using restarted = await startService(command, { url: model.url, home })
+  await delay(1_000)
+  const before = restarted.cpuMs()
+  await delay(5_000)
+  figures["CPU of an idle server with 1,000 sessions, in 5 s"] = restarted.cpuMs() - before
+  figures["memory of an idle server with 1,000 sessions"] = restarted.memory()
+  return figures
+}
+
+async function measureWork(
+  service: Service,
+  arrivals: ReadonlyMap<string, number>,
+  figures: Figures,
+): Promise<void> {
+  await delay(500)
+  figures["memory of an idle server"] = service.memory()
+
+  const warm: number[] = []
+  for (let index = 0; index < 5; index += 1) {
+    const text = `warm ${index}`
+    const session = await createSession(service)
+    const sent = performance.now()
+    await service.call("POST", `/session/${session}/input`, { text })
+    await service.call("POST", `/session/${session}/wait?timeout=30`)
+    warm.push((arrivals.get(text) ?? Number.NaN) - sent)
+  }
+  figures["warm prompt to model request, over HTTP"] = percentile(warm, 0.5)
+
+  const many = await runMany(service, arrivals, { sessions: atOnce, clients: 1 })
+  figures[`${atOnce} prompts at once, p99`] = percentile(many.latencies, 0.99)
+  figures[`${atOnce} sessions at once, all done`] = many.doneMs
+  figures[`lag of a delta over SSE, ${atOnce} sessions, p99`] = percentile(many.lags, 0.99)
+  figures[`memory after ${atOnce} sessions`] = service.memory()
+
+  const hundred = await runMany(service, arrivals, { sessions: 100, clients: 1 })
+  figures["100 sessions with a client each: lag, p99"] = percentile(hundred.lags, 0.99)
+  figures["events lost or out of order"] = many.wrong + hundred.wrong
+
+  const spread = await runMany(service, arrivals, { sessions: 20, clients: 10 })
+  const fanned = await runMany(service, arrivals, { sessions: 1, clients: 200 })
+  figures["CPU of 200 clients of one session, against 10 each of 20"] = fanned.cpuMs / spread.cpuMs
+
+  while (sessionCount < 1_000) await Promise.all(Array.from({ length: 20 }, () => createSession(service)))
+}
+
+let sessionCount = 0
+
+async function createSession(service: Service): Promise<string> {
+  sessionCount += 1
+  return String((await service.call("POST", "/session", { directory: service.directory })).id)
+}
+
+/** Prompts several sessions at once, each followed by some clients, and waits until every client saw the end. */
+async function runMany(
+  service: Service,
+  arrivals: ReadonlyMap<string, number>,
+  { sessions, clients }: { sessions: number; clients: number },
+) {
+  const ids = await Promise.all(Array.from({ length: sessions }, () => createSession(service)))
+  const lags: number[] = []
+  const latencies: number[] = []
+  const leave: (() => void)[] = []
+  const ends: Promise<void>[] = []
+  let wrong = 0
+  for (const id of ids) {
+    for (let client = 0; client < clients; client += 1) {
+      const end = Promise.withResolvers<void>()
+      ends.push(end.promise)
+      let last = 0
+      let text = ""
+      const follow = service.follow(`/session/${id}/event?after=0`, (event, number) => {
+        if (number !== undefined && number !== "") {
+          if (Number(number) <= last) wrong += 1
+          last = Number(number)
+        }
+        if (event.type === "part.delta") {
+          text += String(event.delta)
+          const now = performance.now()
+          for (const time of String(event.delta).trim().split(" ")) lags.push(now - Number(time))
+        }
+        if (event.type === "run.completed") {
+          if (text.trim().split(" ").length !== pace.count) wrong += 1
+          end.resolve()
+        }
+      })
+      leave.push(await follow)
+    }
+  }
+  const cpu = service.cpuMs()
+  const started = performance.now()
+  await Promise.all(
+    ids.map(async (id) => {
+      const sent = performance.now()
+      await service.call("POST", `/session/${id}/input`, { text: id })
+      await service.call("POST", `/session/${id}/wait?timeout=60`)
+      latencies.push((arrivals.get(id) ?? Number.NaN) - sent)
+    }),
+  )
+  const doneMs = performance.now() - started
+  await Promise.all(ends)
+  const cpuMs = service.cpuMs() - cpu
+  for (const close of leave) close()
+  return { lags, latencies, doneMs, cpuMs, wrong }
+}
