@@ -1,0 +1,262 @@
+import * as z from "zod"
+import type { RunStatus, TackleEvent } from "../event/events.ts"
+import type { Part, ToolPart } from "../schema/part.ts"
+import type { PermissionRequest } from "../schema/permission.ts"
+
+/** A chunk of the AI SDK's UI message stream, version 1. */
+export interface UiChunk {
+  type: string
+  [field: string]: unknown
+}
+
+/** Metadata of a message, which the client sends back with it. The answer continues from there. */
+const Metadata = z.object({
+  tackle: z.object({
+    sessionID: z.string(),
+    /** Number of the last event that the message contains. */
+    seq: z.number().int().min(0),
+  }),
+})
+
+const ToolPartOfClient = z.looseObject({
+  toolCallId: z.string(),
+  state: z.string(),
+  approval: z
+    .looseObject({ id: z.string(), approved: z.boolean().optional(), reason: z.string().optional() })
+    .optional(),
+})
+
+/** Body of a request by the AI SDK's chat transport. Only the last message matters, because the session is stored. */
+export const ChatRequest = z.looseObject({
+  messages: z
+    .array(
+      z.looseObject({
+        id: z.string(),
+        role: z.enum(["user", "assistant", "system"]),
+        metadata: z.unknown().optional(),
+        parts: z.array(z.looseObject({ type: z.string() })),
+      }),
+    )
+    .min(1),
+})
+
+/** The request in the last message of a chat. */
+export type ChatTurn =
+  | { kind: "send"; id: string; text: string; files: { mime: string; url: string; filename?: string }[] }
+  | {
+      kind: "answer"
+      id: string
+      after: number
+      answers: { id: string; approved: boolean; reason?: string }[]
+    }
+
+/** Reads the last message of a request: a new text of the user, or approvals in the last answer. */
+export function readTurn({ messages }: z.infer<typeof ChatRequest>): ChatTurn | undefined {
+  const last = messages.at(-1)
+  if (last?.role === "user") {
+    const text = last.parts.flatMap((part) =>
+      part.type === "text" && typeof part.text === "string" ? [part.text] : [],
+    )
+    const files = last.parts.flatMap((part) =>
+      part.type === "file" && typeof part.url === "string" && typeof part.mediaType === "string"
+        ? [
+            {
+              mime: part.mediaType,
+              url: part.url,
+              ...(typeof part.filename === "string" && { filename: part.filename }),
+            },
+          ]
+        : [],
+    )
+    return { kind: "send", id: last.id, text: text.join("\n"), files }
+  }
+  const metadata = Metadata.safeParse(last?.metadata)
+  if (last?.role !== "assistant" || !metadata.success) return undefined
+  const answers = last.parts.flatMap((part) => {
+    const { data } = ToolPartOfClient.safeParse(part)
+    const { id, approved, reason } = data?.approval ?? {}
+    return data?.state === "approval-responded" && id !== undefined && approved !== undefined
+      ? [{ id, approved, ...(reason !== undefined && { reason }) }]
+      : []
+  })
+  return { kind: "answer", id: last.id, after: metadata.data.tackle.seq, answers }
+}
+
+/** Converts the events of one session to chunks of one message. */
+export interface UiStream {
+  /** Returns the chunks of an event. */
+  convert(event: TackleEvent): UiChunk[]
+  /** Returns the chunks for requests that were made while no client was connected. Call it after the stored events. */
+  caughtUp(): UiChunk[]
+  /** True after the last chunk. The message waits for an approval, or the run has ended. */
+  readonly ended: boolean
+}
+
+/**
+ * Creates the stream of one message. `messageID` is the message that the client continues, if any. `known` are the calls
+ * that it contains. `inputID` is the input that the message answers: the ends of earlier runs are then ignored. Messages up to `since`
+ * are left out. `open`
+ * returns the unanswered permission requests of the session.
+ */
+export function createUiStream({
+  sessionID,
+  messageID,
+  known = [],
+  inputID,
+  since = "",
+  open,
+}: {
+  sessionID: string
+  messageID?: string
+  known?: readonly string[]
+  inputID?: string | undefined
+  since?: string
+  open(): readonly PermissionRequest[]
+}): UiStream {
+  /** Ids of the user's messages, whose parts the client has. */
+  const fromUser = new Set<string>()
+  /** Number of characters that were sent of each open text or reasoning part. */
+  const texts = new Map<string, { type: "text" | "reasoning"; length: number }>()
+  const closedTexts = new Set<string>()
+  const calls = new Map<string, ToolPart["state"]["status"]>()
+  for (const id of known) calls.set(id, "running")
+  let delivered = inputID === undefined
+  let started = false
+  let ended = false
+  let seq = 0
+
+  function start(): UiChunk[] {
+    if (started) return []
+    started = true
+    return [{ type: "start", ...(messageID !== undefined && { messageId: messageID }) }]
+  }
+
+  function end(last: UiChunk): UiChunk[] {
+    ended = true
+    const open = [...texts].map(([id, { type }]) => ({ type: `${type}-end`, id }))
+    const messageMetadata = { tackle: { sessionID, seq } }
+    return [...start(), ...open, { type: "message-metadata", messageMetadata }, last]
+  }
+
+  function textChunks(part: Extract<Part, { type: "text" | "reasoning" }>): UiChunk[] {
+    const { id, type, text, time } = part
+    if (closedTexts.has(id)) return []
+    const chunks: UiChunk[] = []
+    const known = texts.get(id)
+    if (!known) chunks.push({ type: `${type}-start`, id })
+    const rest = text.slice(known?.length ?? 0)
+    if (rest !== "") chunks.push({ type: `${type}-delta`, id, delta: rest })
+    texts.set(id, { type, length: text.length })
+    if (time?.end === undefined) return chunks
+    texts.delete(id)
+    closedTexts.add(id)
+    return [...chunks, { type: `${type}-end`, id }]
+  }
+
+  function callChunks({ callID: toolCallId, tool: toolName, state }: ToolPart): UiChunk[] {
+    const before = calls.get(toolCallId)
+    calls.set(toolCallId, state.status)
+    const chunks: UiChunk[] = []
+    const call = { toolCallId, toolName, dynamic: true }
+    if (before === undefined) chunks.push({ type: "tool-input-start", ...call })
+    const isKnown = before !== undefined && before !== "pending"
+    if (state.status !== "pending" && !isKnown)
+      chunks.push({ type: "tool-input-available", ...call, input: state.input })
+    if (before === state.status) return chunks
+    if (state.status === "completed") {
+      const { title, output, metadata } = state
+      chunks.push({
+        type: "tool-output-available",
+        toolCallId,
+        dynamic: true,
+        output: { title, output, metadata },
+      })
+    } else if (state.status === "error") {
+      chunks.push(
+        state.metadata?.kind === "refused"
+          ? { type: "tool-output-denied", toolCallId }
+          : { type: "tool-output-error", toolCallId, dynamic: true, errorText: state.error },
+      )
+    }
+    return chunks
+  }
+
+  function partChunks(part: Part): UiChunk[] {
+    if (fromUser.has(part.messageID) || part.messageID <= since) return []
+    switch (part.type) {
+      case "text":
+      case "reasoning":
+        return textChunks(part)
+      case "tool":
+        // The result of the parent call contains the results of its calls.
+        return part.parentCallID === undefined ? callChunks(part) : []
+      case "step-start":
+        return [{ type: "start-step" }]
+      case "step-finish":
+        return [{ type: "finish-step" }]
+      default:
+        return []
+    }
+  }
+
+  function delta(partID: string, field: "text" | "raw", text: string): UiChunk[] {
+    const known = texts.get(partID)
+    if (field !== "text" || !known) return []
+    known.length += text.length
+    return [{ type: `${known.type}-delta`, id: partID, delta: text }]
+  }
+
+  /** Ends the message with the requests that wait, because a client answers them with the next request. */
+  function ask(): UiChunk[] {
+    const requests = open().flatMap((request) => {
+      const toolCallId = request.tool?.parent?.callID ?? request.tool?.callID
+      if (toolCallId === undefined || !calls.has(toolCallId)) return []
+      const reason = `${request.permission}: ${request.patterns.join(", ")}`
+      return [{ type: "tool-approval-request", approvalId: request.id, toolCallId, reason }]
+    })
+    return [...start(), ...requests, ...end({ type: "finish", finishReason: "tool-calls" })]
+  }
+
+  return {
+    caughtUp: () => (!ended && open().length > 0 ? ask() : []),
+    get ended() {
+      return ended
+    },
+    convert(event) {
+      if (ended) return []
+      seq = event.seq ?? seq
+      switch (event.type) {
+        case "message.created":
+        case "message.updated":
+          if (event.message.role === "user") fromUser.add(event.message.id)
+          return []
+        case "input.updated":
+          if (event.input.id === inputID && event.input.state === "promoted") delivered = true
+          return []
+        case "part.updated": {
+          const chunks = partChunks(event.part)
+          return chunks.length > 0 ? [...start(), ...chunks] : []
+        }
+        case "part.delta":
+          return delta(event.partID, event.field, event.delta)
+        case "part.removed":
+          // The parts of a failed attempt, which is repeated in the same step.
+          return [...start(), { type: "reset-step" }]
+        case "permission.asked":
+          return ask()
+        case "session.error":
+          return [...start(), { type: "error", errorText: event.error.message }]
+        case "run.completed":
+          return delivered ? end(lastChunk(event.status)) : []
+        default:
+          return []
+      }
+    },
+  }
+}
+
+function lastChunk(status: RunStatus): UiChunk {
+  if (status === "interrupted") return { type: "abort" }
+  const reasons = { completed: "stop", failed: "error", limit: "length" } as const
+  return { type: "finish", finishReason: reasons[status] }
+}
