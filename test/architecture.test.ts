@@ -20,7 +20,7 @@ const ranks: readonly string[][] = [
   ["config"],
   ["engine"],
   ["testing"],
-  ["gateway", "mcp/server", "server"],
+  ["client", "gateway", "mcp/server", "server"],
   ["cli", "index.ts"],
 ]
 
@@ -40,6 +40,7 @@ const fences: Record<string, readonly string[]> = {
   hono: ["server/"],
   "hono/": ["server/"],
   "@hono/": ["server/"],
+  "eventsource-parser": ["client/"],
   jiti: ["util/load-module.ts"],
   sharp: ["files/read-media.ts"],
   yaml: ["util/front-matter.ts", "config/markdown.ts"],
@@ -89,6 +90,20 @@ test("imports only lower ranks", () => {
     const [own, other] = [place(from), place(target)]
     return own !== other && (rankOf(other) ?? Number.NaN) >= (rankOf(own) ?? Number.NaN)
   })
+  expect(wrong).toEqual([])
+})
+
+/** The client also runs in browsers. Types of other folders are erased. */
+test("imports no code of the engine in the client", () => {
+  const files = sources().filter((file) => place(relative(root, file)) === "client")
+  const wrong = files.flatMap((file) => {
+    const text = readFileSync(file, "utf8").replace(/^(?:im|ex)port type [^;]*? from "[^"]+"$/gm, "")
+    const found = [...text.matchAll(/^(?:import|export|\}).* from "([^"]+)"/gm)].map(
+      ([, specifier = ""]) => specifier,
+    )
+    return found.filter((specifier) => !specifier.startsWith("./") && specifier !== "eventsource-parser")
+  })
+  expect(files.length).toBeGreaterThan(3)
   expect(wrong).toEqual([])
 })
 

@@ -128,5 +128,5 @@ async function apply(tackle: Tackle, id: string, reply: Reply): Promise<void> {
 function permissionReply({ reply, message, pattern }: Extract<Reply, { reply: string }>): PermissionReply {
   if (reply === "once") return { reply }
   if (reply === "reject") return { reply, message }
-  return { reply: "always", scope: reply, patterns: pattern === undefined ? undefined : [pattern] }
+  return { reply: "always", scope: reply, patterns: pattern === undefined ? undefined : [pattern].flat() }
 }

@@ -181,7 +181,7 @@ export const Reply = z.union([
     reply: z.enum(["once", "session", "project", "reject"]),
     message: z.string().optional().openapi({ description: "Told to the model. Only with `reject`" }),
     pattern: z
-      .string()
+      .union([z.string(), z.array(z.string()).min(1)])
       .optional()
       .openapi({ description: "Narrows what is allowed from now on. Only with `session` and `project`" }),
   }),
@@ -326,8 +326,7 @@ export function page<S extends z.ZodType>(item: S) {
 }
 
 const TextInputPart = z.strictObject({ type: z.literal("text"), text: z.string() })
-const FileInputPart = z.strictObject({
-  type: z.literal("file"),
+const inputFile = {
   mime: z.string(),
   url: z
     .string()
@@ -338,7 +337,8 @@ const FileInputPart = z.strictObject({
       description: "Data URL in base64. Files of the project are mentioned in the text as `@path`",
     }),
   filename: z.string().optional(),
-})
+}
+const FileInputPart = z.strictObject({ type: z.literal("file"), ...inputFile })
 
 /** Text and files of a user, as parts of an input. */
 export const InputParts = z.array(z.discriminatedUnion("type", [TextInputPart, FileInputPart])).min(1)
@@ -381,6 +381,10 @@ export const bodies = {
   updateInput: z
     .strictObject({
       text: z.string().optional(),
+      files: z
+        .array(z.strictObject(inputFile))
+        .optional()
+        .openapi({ description: "Replaces the files of the input" }),
       delivery: Delivery.optional(),
       position: z
         .int()

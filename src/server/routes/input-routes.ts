@@ -113,6 +113,22 @@ export function inputRoutes(context: ServerContext) {
   routes.openapi(
     route({
       method: "post",
+      path: "/session/{id}/resume",
+      summary: "Continue the delivery of pending inputs after an interrupt",
+      scope: "run",
+      request: { params: sessionParams },
+      responses: { 204: { description: "Continued" } },
+    }),
+    async (c) => {
+      context.assertStartsWork()
+      await withSession(context, c.req.valid("param").id, (handle) => handle.inputs.resume())
+      return c.body(null, 204)
+    },
+  )
+
+  routes.openapi(
+    route({
+      method: "post",
       path: "/session/{id}/interrupt",
       summary: "Stop the run",
       description: "Pauses the queue until the next input. Answers when the run has ended.",

@@ -1,0 +1,105 @@
+import type { Agent } from "../agent/agent.ts"
+import type { CallOutcome } from "../call/call.ts"
+import type { EventOf, TackleEvent } from "../event/events.ts"
+import type { UndoChoice } from "../files/undo.ts"
+import type { ModelInfo } from "../model/model.ts"
+import type { ReplyOutcome } from "../permission/pending-requests.ts"
+import type { ToolListing } from "../registry/registry.ts"
+import type { Input } from "../schema/input.ts"
+import type { MessageWithParts } from "../schema/message.ts"
+import type { Grant, PermissionReply, PermissionRequest } from "../schema/permission.ts"
+import type { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
+import type { Session } from "../schema/session.ts"
+import type { Archive } from "../session/archive.ts"
+import type { Command } from "../session/command.ts"
+import type { CompactionResult, SessionChange, SessionInputs, SessionStatus } from "../session/handle.ts"
+import type { Receipt, SendOptions } from "../session/inputs.ts"
+import type { EventStreamOptions, SessionEvent } from "../session/session-events.ts"
+import type { UndoResult } from "../session/undo.ts"
+import type { MessagePage } from "../store/store.ts"
+
+/** A value, or a promise of it over a network. Callers use `await` for both. */
+export type Awaitable<T> = T | Promise<T>
+
+/** Access to one session, in the same process or over a network. */
+export interface SessionApi {
+  readonly id: string
+  info(): Awaitable<Session>
+  /** Changes the title, or the agent and model of later prompts. */
+  update(change: SessionChange): Promise<Session>
+  /**
+   * Stores a text of the user for delivery to the model, and starts a run if the session is idle. An input that is sent
+   * again with the same id returns its present state. Rejects with the code `input.conflict` if the content differs.
+   */
+  send(text: string, options?: Pick<SendOptions, "id" | "delivery" | "files">): Promise<Receipt>
+  readonly inputs: SessionInputs
+  /**
+   * Returns the events of the session: first the changes after `after`, then all events as they happen. Default: only
+   * new events. Ends when the signal fires.
+   */
+  events(options?: Pick<EventStreamOptions, "after" | "signal">): AsyncIterableIterator<SessionEvent>
+  /** Waits until the session is idle. Resolves with the end of the last run that the engine has seen. */
+  wait(options?: { signal?: AbortSignal }): Promise<EventOf<"run.completed"> | undefined>
+  /** Stops the run and pauses the queue. With `clear`, withdraws the pending inputs and returns them. */
+  interrupt(options?: { clear?: boolean }): Promise<Input[]>
+  /** Returns the newest messages before `before`, or all messages, oldest first. */
+  messages(page?: Pick<MessagePage, "before" | "limit">): Promise<MessageWithParts[]>
+  /** Replaces old messages in the model's history with a summary. */
+  compact(options?: { signal?: AbortSignal }): Promise<CompactionResult>
+  /** Restores the files of the last turn that changed files. `redo` reverts the undo. */
+  undo(options?: UndoChoice): Promise<UndoResult>
+  redo(options?: UndoChoice): Promise<UndoResult>
+}
+
+/** The sessions of an engine. Operations on an unknown id resolve with undefined, or with false. */
+export interface SessionsApi {
+  create(options?: { agent?: string; model?: string; title?: string }): Promise<SessionApi>
+  get(id: string): Promise<SessionApi | undefined>
+  /** Lists sessions, newest first, without those of subagents. */
+  list(options?: { everywhere?: boolean; limit?: number }): Promise<Session[]>
+  status(id: string): Promise<SessionStatus | undefined>
+  delete(id: string): Promise<boolean>
+  compact(id: string, options?: { signal?: AbortSignal }): Promise<CompactionResult | undefined>
+  undo(id: string, options?: UndoChoice): Promise<UndoResult | undefined>
+  redo(id: string, options?: UndoChoice): Promise<UndoResult | undefined>
+  /** Returns all stored data of a session. `sanitize` removes all texts, file names and paths. */
+  export(id: string, options?: { sanitize?: boolean }): Promise<Archive | undefined>
+  /** Stores an archive as a session. `copy` assigns new ids. */
+  import(archive: unknown, options?: { copy?: boolean }): Promise<SessionApi>
+  /** Copies a session. `at` ends the copy after the turn with that message. */
+  fork(id: string, options?: { at?: string }): Promise<SessionApi | undefined>
+}
+
+/**
+ * The part of the engine's interface that is the same in the same process and over a network. The library's `Tackle`
+ * and the client of a server implement it.
+ */
+export interface TackleApi {
+  readonly sessions: SessionsApi
+  readonly agents: Awaitable<ReadonlyMap<string, Pick<Agent, "name" | "description" | "mode">>>
+  /** Calls the listener for every event. Returns a function that unsubscribes. */
+  subscribe(listener: (event: TackleEvent) => void): () => void
+  /** Answers a permission request. A second, late or unknown answer has no effect. The result reports this. */
+  reply(requestID: string, reply: PermissionReply): Promise<ReplyOutcome>
+  pendingRequests(sessionID?: string): Awaitable<PermissionRequest[]>
+  readonly questions: {
+    reply(requestID: string, answers: QuestionAnswers): Awaitable<"applied" | "unknown">
+    reject(requestID: string): Awaitable<"applied" | "unknown">
+    pending(sessionID?: string): Awaitable<QuestionRequest[]>
+  }
+  /** Lists what the user allowed with "always" in this worktree. */
+  grants(): Promise<Grant[]>
+  /** Revokes grants of this worktree. Rejects if an id is unknown. */
+  revoke(ids: readonly string[]): Promise<void>
+  commands(): Awaitable<Pick<Command, "name" | "description">[]>
+  models(): Awaitable<Pick<ModelInfo, "ref" | "name">[]>
+  /** Lists every tool. A tool that the agent and model are not offered includes the reason. */
+  tools(scope?: { agent?: string; model?: string; signal?: AbortSignal }): Promise<ToolListing[]>
+  /** Makes one call through the whole pipeline, without a model or a stored session. */
+  callTool(call: {
+    tool: string
+    input: string | Readonly<Record<string, unknown>>
+    agent?: string
+    signal?: AbortSignal
+  }): Promise<CallOutcome>
+}

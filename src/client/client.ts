@@ -1,0 +1,152 @@
+import type { Agent } from "../agent/agent.ts"
+import type { TackleEvent } from "../event/events.ts"
+import type { Grant, PermissionReply, PermissionRequest } from "../schema/permission.ts"
+import type { QuestionRequest } from "../schema/question.ts"
+import type { TackleApi } from "./api.ts"
+import { type ApiRequest, apiPath, createConnection, orUnknown } from "./connection.ts"
+import { ClientError } from "./errors.ts"
+import { followAll } from "./event-stream.ts"
+import { createSessions, type Page, type SessionsClient } from "./sessions.ts"
+
+/** Options of {@link createClient}. */
+export interface ClientOptions {
+  /** URL of the server, such as `http://127.0.0.1:8486`. */
+  url: string
+  /** A token of the server's token file. */
+  token: string
+  /**
+   * Absolute path of the project's directory on the server's machine. Required to create and import sessions and to call
+   * tools. Default of the agents, commands, models, tools and grants: the first directory of the server. Without it,
+   * `sessions.list` lists the sessions of all projects.
+   */
+  directory?: string
+  /** Replacement for the global `fetch`. */
+  fetch?: typeof fetch
+  /**
+   * Time in milliseconds during which a request that can be repeated is sent again while the server does not answer.
+   * Default: 30,000. Event streams have no limit.
+   */
+  retryMs?: number
+  /** Receives the error that ended a subscription. Default: an unhandled rejection. */
+  onProblem?(error: unknown): void
+}
+
+/** A client of a server. Has the interface that the library has. */
+export interface TackleClient extends TackleApi {
+  readonly sessions: SessionsClient
+}
+
+/**
+ * Creates a client of a server that `tackle serve` starts. Opens no connection. Methods throw {@link ClientError} with
+ * the codes of the library's errors.
+ */
+export function createClient(options: ClientOptions): TackleClient {
+  const { directory, retryMs = 30_000, onProblem } = options
+  const connection = createConnection({ ...options, retryMs })
+  const { request } = connection
+
+  /** Returns the directory, which some requests need. */
+  function project(): { directory: string } {
+    if (directory !== undefined) return { directory }
+    throw new ClientError(
+      "This request needs the directory of a project. Pass `directory` to createClient.",
+      { code: "client.directory" },
+    )
+  }
+
+  async function items<T>(path: string, query: ApiRequest["query"], signal?: AbortSignal): Promise<T[]> {
+    return (await request<Page<T>>({ path, query, signal })).items
+  }
+
+  function ofProject<T>(path: string): Promise<T[]> {
+    return items(path, { directory })
+  }
+
+  /** Returns the requests that wait for the user. An unknown session has none. */
+  async function pending(sessionID?: string): Promise<Pending[]> {
+    return (await orUnknown("session.unknown", items<Pending>("/request", { session: sessionID }))) ?? []
+  }
+
+  async function asked(sessionID?: string): Promise<TackleEvent[]> {
+    return (await pending(sessionID)).map((item) => {
+      const about = { time: Date.now(), sessionID: item.sessionID }
+      if (item.type === "permission") return { type: "permission.asked", ...about, request: item }
+      return { type: "question.asked", ...about, request: item }
+    })
+  }
+
+  /** Sends a reply. Returns false if the request was answered before, and undefined if it is unknown. */
+  async function answer(requestID: string, body: object): Promise<boolean | undefined> {
+    const reply = request({ method: "POST", path: apiPath("request", requestID, "reply"), body })
+    const applied = orUnknown(
+      "request.answered",
+      reply.then(() => true),
+    ).then((done) => done ?? false)
+    return orUnknown("request.unknown", applied)
+  }
+
+  return {
+    sessions: createSessions({ connection, directory, project, asked }),
+    get agents() {
+      return ofProject<Pick<Agent, "name" | "description" | "mode">>("/agent").then(
+        (agents) => new Map(agents.map((agent) => [agent.name, agent])),
+      )
+    },
+    subscribe(listener) {
+      const leave = new AbortController()
+      const following = followAll({ connection, signal: leave.signal, listener, asked })
+      if (onProblem) following.catch(onProblem)
+      return () => leave.abort()
+    },
+    async reply(requestID, reply) {
+      const applied = await answer(requestID, replyBody(reply))
+      if (applied === undefined) return "unknown"
+      return applied ? "applied" : "already"
+    },
+    async pendingRequests(sessionID) {
+      return (await pending(sessionID)).filter((item) => item.type === "permission")
+    },
+    questions: {
+      reply: async (requestID, answers) => ((await answer(requestID, { answers })) ? "applied" : "unknown"),
+      reject: async (requestID) => ((await answer(requestID, { dismissed: true })) ? "applied" : "unknown"),
+      pending: async (sessionID) => (await pending(sessionID)).filter((item) => item.type === "question"),
+    },
+    grants: () => ofProject("/grant"),
+    async revoke(ids) {
+      const known = new Set((await ofProject<Grant>("/grant")).map(({ id }) => id))
+      const unknown = ids.find((id) => !known.has(id))
+      if (unknown !== undefined)
+        throw new ClientError(`Unknown grant "${unknown}".`, { code: "grant.unknown" })
+      for (const id of ids)
+        await request({ method: "DELETE", path: apiPath("grant", id), query: { directory } })
+    },
+    commands: () => ofProject("/command"),
+    async models() {
+      const models = await ofProject<{ id: string; name: string }>("/model")
+      return models.map(({ id, ...model }) => {
+        const slash = id.indexOf("/")
+        return { ref: { providerID: id.slice(0, slash), modelID: id.slice(slash + 1) }, ...model }
+      })
+    },
+    tools: ({ signal, ...scope } = {}) => items("/tool", { directory, ...scope }, signal),
+    callTool({ tool, input, agent, signal }) {
+      const body = { ...project(), arguments: input, agent }
+      return request({ method: "POST", path: apiPath("tool", tool, "call"), body, signal })
+    },
+  }
+}
+
+/** A waiting request as the API shows it. */
+type Pending = ({ type: "permission" } & PermissionRequest) | ({ type: "question" } & QuestionRequest)
+
+/** Returns the body of a reply to a permission request. */
+function replyBody(reply: PermissionReply): object {
+  switch (reply.reply) {
+    case "once":
+      return { reply: "once" }
+    case "always":
+      return { reply: reply.scope ?? "session", pattern: reply.patterns }
+    case "reject":
+      return { reply: "reject", message: reply.message }
+  }
+}

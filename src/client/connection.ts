@@ -1,0 +1,185 @@
+import { abortReason, ClientError } from "./errors.ts"
+
+/** Options of {@link createConnection}. */
+export interface ConnectionOptions {
+  /** Base URL of the server, such as `http://127.0.0.1:4096`. */
+  url: string
+  /** Bearer token. Undefined in a page that the server itself has signed in with a cookie. */
+  token?: string | undefined
+  fetch?: typeof fetch | undefined
+  /** Time in milliseconds during which requests that can be repeated are sent again. */
+  retryMs: number
+}
+
+/** A request to the API. */
+export interface ApiRequest {
+  method?: "GET" | "POST" | "PATCH" | "DELETE"
+  /** Path with encoded segments. */
+  path: string
+  /** Undefined values are omitted. */
+  query?: Readonly<Record<string, string | number | boolean | undefined>>
+  body?: unknown
+  signal?: AbortSignal | undefined
+  /** True if sending the request twice has the same effect as sending it once. Default: true for GET. */
+  isRepeatable?: boolean
+}
+
+/** The connection of a client to its server. */
+export interface Connection {
+  /** Returns the parsed JSON of the response. Throws {@link ClientError}. */
+  request<T>(request: ApiRequest): Promise<T>
+  /** Opens an event stream. Makes one attempt. */
+  open(request: ApiRequest & { signal: AbortSignal }): Promise<Response>
+  /**
+   * Makes later requests that change something wait for `opened`, so that a stream that was opened before them contains
+   * their events.
+   */
+  opensFirst(opened: Promise<unknown>): void
+}
+
+/** Returns a path of the API with encoded segments. */
+export function apiPath(...segments: string[]): string {
+  return segments.map((segment) => `/${encodeURIComponent(segment)}`).join("")
+}
+
+/** Settles like `answer`, or resolves with undefined for the given error code. */
+export async function orUnknown<T>(code: string, answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof ClientError && error.code === code) return undefined
+    throw error
+  }
+}
+
+/** Returns the delay in milliseconds before the attempt with this number, from 1. A random part avoids simultaneous retries. */
+export function retryDelay(attempt: number): number {
+  return Math.min(100 * 2 ** Math.min(attempt - 1, 10), 5_000) * (0.5 + Math.random() / 2)
+}
+
+/** Resolves after `ms`, or when the signal fires. */
+export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  if (signal?.aborted) return
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, ms)
+  const wake = () => resolve()
+  signal?.addEventListener("abort", wake, { once: true })
+  await promise
+  clearTimeout(timer)
+  signal?.removeEventListener("abort", wake)
+}
+
+/** Creates the connection of a client. Opens nothing until the first request. */
+export function createConnection(options: ConnectionOptions): Connection {
+  const { token, retryMs } = options
+  const base = options.url.replace(/\/+$/, "")
+  const send = options.fetch ?? globalThis.fetch.bind(globalThis)
+  const opening = new Set<Promise<unknown>>()
+
+  async function attempt({ method = "GET", path, query = {}, body, signal }: ApiRequest): Promise<Response> {
+    const given = Object.entries(query).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, String(value)] as [string, string]],
+    )
+    const search = given.length === 0 ? "" : `?${new URLSearchParams(given)}`
+    let response: Response
+    try {
+      response = await send(`${base}${path}${search}`, {
+        method,
+        headers: {
+          ...(token !== undefined && { authorization: `Bearer ${token}` }),
+          ...(body !== undefined && { "content-type": "application/json" }),
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+        ...(signal && { signal }),
+      })
+    } catch (error) {
+      throw signal?.aborted ? abortReason(signal) : unreachable(error)
+    }
+    if (response.ok) return response
+    throw await errorOf(response)
+  }
+
+  /** Reads the response. A connection that breaks meanwhile is an error of the connection. */
+  async function attemptJson<T>(request: ApiRequest): Promise<T> {
+    const response = await attempt(request)
+    let text: string
+    try {
+      text = await response.text()
+    } catch (error) {
+      throw request.signal?.aborted ? abortReason(request.signal) : unreachable(error)
+    }
+    return (text === "" ? undefined : parse(text, response)) as T
+  }
+
+  function unreachable(cause: unknown): ClientError {
+    return new ClientError(`No answer from the server ${base}. Check that it runs: tackle serve.`, {
+      code: "client.unreachable",
+      cause,
+    })
+  }
+
+  async function request<T>(wanted: ApiRequest): Promise<T> {
+    const { method = "GET", signal } = wanted
+    const isRepeatable = wanted.isRepeatable ?? method === "GET"
+    if (method !== "GET") await Promise.all(opening)
+    const deadline = Date.now() + retryMs
+    for (let count = 1; ; count += 1) {
+      try {
+        return await attemptJson<T>(wanted)
+      } catch (error) {
+        if (signal?.aborted || !(error instanceof ClientError) || !canRetry(error, isRepeatable)) throw error
+        const delay = retryDelay(count)
+        if (Date.now() + delay > deadline) throw error
+        await pause(delay, signal)
+        if (signal?.aborted) throw abortReason(signal)
+      }
+    }
+  }
+
+  return {
+    request,
+    open: attempt,
+    opensFirst(opened) {
+      const settled: Promise<unknown> = opened.catch(() => undefined).finally(() => opening.delete(settled))
+      opening.add(settled)
+    },
+  }
+}
+
+/** Returns true if the server did not start the request, or may be asked again. */
+export function canRetry({ code, status }: ClientError, isRepeatable: boolean): boolean {
+  if (status === 429 || code === "server.stopping") return true
+  if (!isRepeatable) return false
+  return (
+    code === "client.unreachable" || status === 503 || (code === "client.response" && (status ?? 0) >= 502)
+  )
+}
+
+async function errorOf(response: Response): Promise<ClientError> {
+  const { status } = response
+  const text = await response.text().catch(() => "")
+  const { error } = Object(parseOr(text, undefined)) as { error?: Partial<ClientError> }
+  if (typeof error?.code === "string" && typeof error.message === "string")
+    return new ClientError(error.message, { code: error.code, status, details: error.details })
+  return new ClientError(`The server answered with the status ${status} and without an error message.`, {
+    code: "client.response",
+    status,
+  })
+}
+
+function parse(text: string, { status, url }: Response): unknown {
+  const value = parseOr(text, undefined)
+  if (value !== undefined) return value
+  throw new ClientError(`The answer of ${url} is not JSON. Check that the URL is that of a Tackle server.`, {
+    code: "client.response",
+    status,
+  })
+}
+
+function parseOr(text: string, otherwise: unknown): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return otherwise
+  }
+}

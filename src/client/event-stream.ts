@@ -1,0 +1,181 @@
+import { createParser } from "eventsource-parser"
+import type { TackleEvent } from "../event/events.ts"
+import type { SessionEvent, StreamReset } from "../session/session-events.ts"
+import { type Connection, canRetry, pause, retryDelay } from "./connection.ts"
+import { ClientError } from "./errors.ts"
+
+/** Time in milliseconds without data after which a connection counts as lost. The server sends data every 15 s. */
+const silenceMs = 45_000
+
+/** Options of {@link followSession}. */
+export interface FollowOptions {
+  connection: Connection
+  sessionID: string
+  /** Number of the last event that the reader knows. Undefined for only new events. */
+  after: number | undefined
+  signal: AbortSignal | undefined
+  /** Returns the number of the session's last change. */
+  sequence(): Promise<number>
+  /** Returns the requests that wait for the user, as events. */
+  asked(): Promise<TackleEvent[]>
+}
+
+/**
+ * Returns the events of a session like the library, and connects again after every interruption. Numbered events come
+ * once, in order. After a reset with the reason `unknown`, all objects of the session follow in their present state.
+ * Ends when the signal fires or the session is deleted. Throws {@link ClientError} if the server refuses the stream.
+ */
+export function followSession(options: FollowOptions): AsyncIterableIterator<SessionEvent> {
+  const { connection, sessionID, sequence, asked } = options
+  const leave = new AbortController()
+  const signal = options.signal ? AbortSignal.any([options.signal, leave.signal]) : leave.signal
+  let last = options.after
+
+  async function open(): Promise<Response> {
+    last ??= await sequence()
+    const path = `/session/${encodeURIComponent(sessionID)}/event`
+    return connection.open({ path, query: { after: last }, signal })
+  }
+
+  const events = reconnecting<SessionEvent>({ connection, signal, open, asked })
+
+  async function* read(): AsyncGenerator<SessionEvent, undefined> {
+    for await (const event of events) {
+      if (event.type === "reset") {
+        if (event.reason === "behind") continue
+        last = 0
+      } else if (event.seq !== undefined) {
+        if (event.seq <= (last ?? 0)) continue
+        last = event.seq
+      }
+      yield event
+    }
+  }
+
+  return leavable(read(), leave)
+}
+
+/**
+ * Calls the listener for all events of the server until the signal fires. Events during an interruption are lost.
+ * Rejects with {@link ClientError} if the server refuses the stream.
+ */
+export async function followAll({
+  connection,
+  signal,
+  listener,
+  asked,
+}: Pick<FollowOptions, "connection" | "asked"> & {
+  signal: AbortSignal
+  listener(event: TackleEvent): void
+}): Promise<void> {
+  const open = () => connection.open({ path: "/event", signal })
+  const events = reconnecting<TackleEvent | StreamReset>({ connection, signal, open, asked })
+  for await (const event of events) if (event.type !== "reset") listener(event)
+}
+
+/**
+ * Returns the events of one stream after another until the signal fires or the resource is gone. Opens the first stream
+ * immediately. After each interruption, repeats the requests that wait for the user and that the reader does not know.
+ */
+function reconnecting<T extends SessionEvent>({
+  connection,
+  signal,
+  open,
+  asked,
+}: Pick<FollowOptions, "connection" | "asked"> & {
+  signal: AbortSignal
+  open(): Promise<Response>
+}): AsyncGenerator<T, undefined> {
+  /** Ids of the requests that the reader knows. */
+  const known = new Set<string>()
+  let first: Promise<Response> | undefined = open()
+  connection.opensFirst(first)
+
+  function isNew(event: T | TackleEvent): boolean {
+    if (event.type !== "permission.asked" && event.type !== "question.asked") return true
+    if (known.has(event.request.id)) return false
+    known.add(event.request.id)
+    return true
+  }
+
+  async function* read(): AsyncGenerator<T, undefined> {
+    let wasOpen = false
+    for (let attempt = 1; !signal.aborted; attempt += 1) {
+      try {
+        const isFirst = first !== undefined
+        const response = await (first ?? open())
+        first = undefined
+        wasOpen = true
+        const missed = isFirst ? [] : await asked().catch(() => [])
+        yield* missed.filter(isNew) as T[]
+        for await (const item of itemsOf<T>(response, signal)) {
+          attempt = 0
+          if (isNew(item)) yield item
+        }
+      } catch (error) {
+        first = undefined
+        if (signal.aborted) return
+        if (!(error instanceof ClientError)) throw error
+        if (wasOpen && error.status === 404) return
+        if (!canRetry(error, true)) throw error
+      }
+      await pause(retryDelay(Math.max(attempt, 1)), signal)
+    }
+  }
+
+  return read()
+}
+
+/** Returns the items of one connection. Ends when the connection ends, breaks or is silent, or the signal fires. */
+async function* itemsOf<T>(response: Response, signal: AbortSignal): AsyncGenerator<T, undefined> {
+  const reader = response.body?.getReader()
+  if (!reader) return
+  const decoder = new TextDecoder()
+  let items: T[] = []
+  const parser = createParser({ onEvent: ({ data }) => items.push(JSON.parse(data)) })
+  try {
+    for (;;) {
+      const chunk = await readOrSilence(reader)
+      if (!chunk || chunk.done || signal.aborted) return
+      parser.feed(decoder.decode(chunk.value, { stream: true }))
+      const complete = items
+      items = []
+      for (const item of complete) {
+        if (signal.aborted) return
+        yield item
+      }
+    }
+  } finally {
+    void reader.cancel().catch(() => undefined)
+  }
+}
+
+/** Returns the next chunk, or undefined if the connection broke or is silent. */
+async function readOrSilence(reader: ReadableStreamDefaultReader<Uint8Array>) {
+  const { promise: silence, resolve } = Promise.withResolvers<undefined>()
+  const timer = setTimeout(resolve, silenceMs, undefined)
+  try {
+    return await Promise.race([reader.read(), silence])
+  } catch {
+    return undefined
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Returns an iterator whose `return` also ends a read that waits. */
+function leavable<T>(
+  generator: AsyncGenerator<T, undefined>,
+  leave: AbortController,
+): AsyncIterableIterator<T, undefined> {
+  return {
+    next: () => generator.next(),
+    async return() {
+      leave.abort()
+      return generator.return(undefined)
+    },
+    [Symbol.asyncIterator]() {
+      return this
+    },
+  }
+}

@@ -1,0 +1,224 @@
+import { describe, expect, test } from "vitest"
+import { createClient } from "../../src/client/client.ts"
+import { ClientError } from "../../src/client/errors.ts"
+import type { SessionClient } from "../../src/client/sessions.ts"
+import type { SessionEvent } from "../../src/session/session-events.ts"
+import type { Script } from "../../src/testing/model-server.ts"
+import { setUp, tokens } from "../server/start-server.ts"
+import { tool } from "../session/run.ts"
+import { startCuttingProxy } from "./cutting-proxy.ts"
+import { createView } from "./view.ts"
+
+const note = tool("note", () => ({ title: "", output: "noted" }))
+
+/** A model that makes some calls, and then repeats the user's last text. */
+const script: Script = ({ body: { messages } }) => {
+  const calls = messages.slice(messages.findLastIndex(({ role }) => role === "user")).length / 2
+  if (calls < 3) return { text: `Step ${calls}.`, calls: [{ name: "note", arguments: {} }] }
+  return { text: "All is noted now." }
+}
+
+/** Starts a server, and a client that reaches it through a proxy. */
+async function connect(
+  given: Script = script,
+  permission: Record<string, "allow" | "ask"> = { "*": "allow" },
+) {
+  const { server, directory, store, model } = await setUp(given, { engine: { tools: [note], permission } })
+  const proxy = await startCuttingProxy(server.url)
+  const direct = createClient({ url: server.url, token: tokens.admin, directory })
+  const client = createClient({ url: proxy.url, token: tokens.admin, directory })
+  const session = await direct.sessions.create()
+  const remote = await client.sessions.get(session.id)
+  if (!remote) throw new Error("the session does not exist")
+  return { client, remote, session, proxy, store, model, [Symbol.asyncDispose]: proxy[Symbol.asyncDispose] }
+}
+
+/** Reads until the view has the number of the session's last change, after the end of the run. */
+async function readToEnd(
+  events: AsyncIterable<SessionEvent>,
+  session: SessionClient,
+  leave: AbortController,
+) {
+  const view = createView()
+  const end = session.wait().then(async () => (await session.info()).seq)
+  let last = Number.POSITIVE_INFINITY
+  void end.then((seq) => {
+    last = seq
+    if ((view.seen.at(-1) ?? 0) >= last) leave.abort()
+  })
+  for await (const event of events) {
+    view.apply(event)
+    if ((view.seen.at(-1) ?? 0) >= last) break
+  }
+  return view
+}
+
+describe("an event stream", () => {
+  test.each([500, 900, 1_500, 3_000])(
+    "that breaks again and again after some more than %i bytes loses and repeats nothing",
+    async (bytes) => {
+      await using connected = await connect()
+      const { proxy, session, remote } = connected
+      const leave = new AbortController()
+      const events = remote.events({ after: 0, signal: leave.signal })
+      proxy.cut()
+      proxy.cutAfter(bytes, 2_000)
+      await session.send("go")
+      const view = await readToEnd(events, session, leave)
+      expect(view.messages).toEqual(await session.messages())
+      expect(view.seen).toEqual([...new Set(view.seen)].sort((a, b) => a - b))
+      expect(proxy.connections).toBeGreaterThan(3)
+    },
+  )
+
+  test("continues after the server was away", async () => {
+    await using connected = await connect()
+    const { proxy, session, remote } = connected
+    const leave = new AbortController()
+    const events = remote.events({ after: 0, signal: leave.signal })
+    await events.next()
+    proxy.refuse()
+    await session.send("go")
+    await session.wait()
+    const before = proxy.connections
+    const reading = readToEnd(events, session, leave)
+    await expect.poll(() => proxy.connections).toBeGreaterThan(before)
+    proxy.accept()
+    expect((await reading).messages).toEqual(await session.messages())
+  })
+
+  test("without a number starts with the events after the call, also if the server is away at first", async () => {
+    await using connected = await connect()
+    const { proxy, session, remote } = connected
+    await session.send("one")
+    await session.wait()
+    proxy.refuse()
+    const events = remote.events()
+    await expect.poll(() => proxy.connections).toBeGreaterThan(2)
+    proxy.accept()
+    await remote.send("two")
+    expect((await events.next()).value).toMatchObject({ type: "input.updated", input: { text: "two" } })
+    await events.return?.()
+    await session.wait()
+  })
+
+  test("repeats a permission request that was made while it was interrupted", async () => {
+    await using connected = await connect(script, { "*": "ask" })
+    const { client, proxy, session, remote } = connected
+    const events = remote.events()
+    await remote.info()
+    proxy.refuse()
+    await session.send("go")
+    await expect.poll(async () => (await session.info()).status).toBe("waiting")
+    proxy.accept()
+    const asked: string[] = []
+    for await (const event of events) {
+      if (event.type === "permission.asked") {
+        asked.push(event.request.id)
+        await client.reply(event.request.id, { reply: "once" })
+      }
+      if (event.type === "run.completed") break
+    }
+    expect(new Set(asked).size).toBe(asked.length)
+    expect(await session.wait()).toMatchObject({ status: "completed" })
+  })
+
+  test("reads the session again if the server does not know the number", async () => {
+    await using connected = await connect()
+    const { session, remote } = connected
+    await session.send("go")
+    await session.wait()
+    const view = createView()
+    const { seq } = await session.info()
+    const kinds: string[] = []
+    for await (const event of remote.events({ after: seq + 10 })) {
+      kinds.push(event.type)
+      view.apply(event)
+      if (view.seen.at(-1) === seq) break
+    }
+    expect(kinds[0]).toBe("reset")
+    expect(view.messages).toEqual(await session.messages())
+  })
+
+  test("ends when the session is deleted", async () => {
+    await using connected = await connect()
+    const { client, session, remote } = connected
+    const events = remote.events()
+    await client.sessions.delete(session.id)
+    for await (const event of events) expect(event.type).toBe("session.updated")
+    expect((await events.next()).done).toBe(true)
+  })
+
+  test("reports that the server refuses it", async () => {
+    await using connected = await connect()
+    const { proxy, session } = connected
+    const stranger = createClient({ url: proxy.url, token: "wrong", retryMs: 0 })
+    await expect(stranger.sessions.get(session.id)).rejects.toMatchObject({
+      code: "token.invalid",
+      status: 401,
+    })
+    const problem = await new Promise((resolve) => {
+      createClient({ url: proxy.url, token: "wrong", onProblem: resolve }).subscribe(() => {})
+    })
+    expect(problem).toMatchObject({ code: "token.invalid" })
+  })
+})
+
+describe("a request", () => {
+  test("whose answer is lost is sent again, and the input runs once", async () => {
+    await using connected = await connect()
+    const { proxy, session, remote, model } = connected
+    proxy.cut()
+    proxy.cutAfter(20)
+    const sending = remote.send("go")
+    await expect.poll(async () => (await session.messages()).length).toBeGreaterThan(0)
+    proxy.cutAfter(Number.POSITIVE_INFINITY)
+    await sending
+    await session.wait()
+    const texts = (await session.messages()).filter(({ message }) => message.role === "user")
+    expect(texts).toHaveLength(1)
+    expect(model.requests).toHaveLength(4)
+  })
+
+  test("waits for a server that is away, until the time limit", async () => {
+    await using connected = await connect()
+    const { proxy, session } = connected
+    proxy.refuse()
+    const hasty = createClient({ url: proxy.url, token: tokens.admin, retryMs: 0 })
+    const error = await hasty.sessions.get(session.id).catch((error: unknown) => error)
+    expect(error).toBeInstanceOf(ClientError)
+    expect(error).toMatchObject({ code: "client.unreachable", message: expect.stringContaining(proxy.url) })
+  })
+
+  test("that cannot be repeated fails if the connection breaks", async () => {
+    await using connected = await connect()
+    const { proxy, client } = connected
+    proxy.refuse()
+    await expect(client.reply("per_1", { reply: "once" })).rejects.toMatchObject({
+      code: "client.unreachable",
+    })
+  })
+
+  test("names another kind of server", async () => {
+    await using connected = await connect()
+    const { model } = connected
+    const lost = createClient({ url: model.url, token: "x", retryMs: 0 })
+    await expect(lost.sessions.get("x")).rejects.toMatchObject({ code: "client.response" })
+  })
+
+  test("uses the given fetch", async () => {
+    const asked: string[] = []
+    const answer = async (url: unknown) => {
+      asked.push(String(url))
+      return Response.json({ items: [] })
+    }
+    const client = createClient({
+      url: "http://tackle.test/",
+      token: "x",
+      directory: "/p q",
+      fetch: answer as typeof fetch,
+    })
+    expect(await client.sessions.list({ limit: 5 })).toEqual([])
+    expect(asked).toEqual(["http://tackle.test/session?directory=%2Fp+q&limit=5"])
+  })
+})
