@@ -1,6 +1,6 @@
 import { once } from "node:events"
-import { realpathSync } from "node:fs"
-import { join } from "node:path"
+import { existsSync, realpathSync, statSync } from "node:fs"
+import { join, resolve } from "node:path"
 import type { Command } from "commander"
 import { UsageError } from "../../util/errors.ts"
 import { isLoopback } from "../../util/local-server.ts"
@@ -8,7 +8,7 @@ import { interruptible } from "../process/exit.ts"
 import { warn } from "../process/notice.ts"
 import { printJson, printLine } from "../process/stdout.ts"
 import { openTackle, reportProblem } from "../workspace/engine.ts"
-import { directoryOf, openWorkspace, type WorkspaceFlags } from "../workspace/workspace.ts"
+import { openWorkspace, type WorkspaceFlags } from "../workspace/workspace.ts"
 import { collect, formatFlag, jsonFlag, port, positive, projectFlags } from "./flags.ts"
 
 /** Defines `tackle serve`. */
@@ -62,7 +62,7 @@ export async function runServe(flags: ServeFlags): Promise<void> {
     // An engine removes the keys of its providers from the environment of this process.
     const environment = { ...process.env }
     const workspace = await openWorkspace(flags)
-    const roots = flags.root?.map(directoryOf) ?? [workspace.directory]
+    const roots = flags.root?.map(rootOf) ?? [workspace.directory]
     const tokenFile = flags.tokenFile ?? join(workspace.dataDirectory, "server-token")
     const tokens = readTokenFile(tokenFile)
     const secrets = tokens.map(({ token }) => ({ name: "server-token", value: token }))
@@ -97,6 +97,13 @@ export async function runServe(flags: ServeFlags): Promise<void> {
       await store.close()
     }
   })
+}
+
+function rootOf(given: string): string {
+  const path = resolve(given)
+  if (!existsSync(path)) throw new UsageError(`The directory ${path} does not exist (--root).`)
+  if (!statSync(path).isDirectory()) throw new UsageError(`${path} is not a directory (--root).`)
+  return realpathSync(path)
 }
 
 function checkOrigin(origin: string): void {
