@@ -1,7 +1,8 @@
 import * as z from "zod"
-import type { RunStatus, TackleEvent } from "../event/events.ts"
+import type { RunStatus } from "../event/events.ts"
 import type { Part, ToolPart } from "../schema/part.ts"
 import type { PermissionRequest } from "../schema/permission.ts"
+import type { EventMapper } from "./mapped-stream.ts"
 
 /** A chunk of the AI SDK's UI message stream, version 1. */
 export interface UiChunk {
@@ -82,16 +83,6 @@ export function readTurn({ messages }: z.infer<typeof ChatRequest>): ChatTurn | 
   return { kind: "answer", id: last.id, after: metadata.data.tackle.seq, answers }
 }
 
-/** Converts the events of one session to chunks of one message. */
-export interface UiStream {
-  /** Returns the chunks of an event. */
-  convert(event: TackleEvent): UiChunk[]
-  /** Returns the chunks for requests that were made while no client was connected. Call it after the stored events. */
-  caughtUp(): UiChunk[]
-  /** True after the last chunk. The message waits for an approval, or the run has ended. */
-  readonly ended: boolean
-}
-
 /**
  * Creates the stream of one message. `messageID` is the message that the client continues, if any. `known` are the calls
  * that it contains. `inputID` is the input that the message answers: the ends of earlier runs are then ignored. Messages up to `since`
@@ -112,7 +103,7 @@ export function createUiStream({
   inputID?: string | undefined
   since?: string
   open(): readonly PermissionRequest[]
-}): UiStream {
+}): EventMapper<UiChunk> {
   /** Ids of the user's messages, whose parts the client has. */
   const fromUser = new Set<string>()
   /** Number of characters that were sent of each open text or reasoning part. */
@@ -214,11 +205,13 @@ export function createUiStream({
       const reason = `${request.permission}: ${request.patterns.join(", ")}`
       return [{ type: "tool-approval-request", approvalId: request.id, toolCallId, reason }]
     })
+    if (requests.length === 0) return []
     return [...start(), ...requests, ...end({ type: "finish", finishReason: "tool-calls" })]
   }
 
   return {
     caughtUp: () => (!ended && open().length > 0 ? ask() : []),
+    failed: (errorText) => [...start(), { type: "error", errorText }],
     get ended() {
       return ended
     },

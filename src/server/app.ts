@@ -2,6 +2,7 @@ import type { OpenAPIHono } from "@hono/zod-openapi"
 import type { ServerContext } from "./context.ts"
 import { errorResponse, ServerError } from "./errors.ts"
 import { type GuardOptions, guard, type ServerEnvironment } from "./guard.ts"
+import { aguiRoutes } from "./routes/agui-routes.ts"
 import { chatRoutes } from "./routes/chat-routes.ts"
 import { documentationRoutes } from "./routes/documentation-routes.ts"
 import { eventRoutes } from "./routes/event-routes.ts"
@@ -38,6 +39,7 @@ export function createApp(
   app.route("/", requestRoutes(context))
   app.route("/", projectRoutes(context))
   app.route("/", chatRoutes(context))
+  app.route("/", aguiRoutes(context))
   app.route("/", documentationRoutes(app, context.version))
   return app
 }

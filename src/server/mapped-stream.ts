@@ -1,0 +1,176 @@
+import type { Context } from "hono"
+import type { Tackle } from "../engine/tackle.ts"
+import type { TackleEvent } from "../event/events.ts"
+import type { PermissionRequest } from "../schema/permission.ts"
+import type { QuestionRequest } from "../schema/question.ts"
+import type { SessionHandle } from "../session/handle.ts"
+import type { SessionEvent } from "../session/session-events.ts"
+import { type Channel, createChannel } from "../util/channel.ts"
+import { type ServerContext, sessionOf } from "./context.ts"
+import { notFound } from "./errors.ts"
+import { z } from "./schemas.ts"
+
+/** Converts the events of one session to the items of another protocol, until a run ends or waits for the user. */
+export interface EventMapper<T> {
+  /** Returns the items of an event. */
+  convert(event: TackleEvent): T[]
+  /** Returns the items for requests that were made while no client was connected. Call it after the stored events. */
+  caughtUp(): T[]
+  /** Returns the items for a client that reads too slowly. */
+  failed(message: string): T[]
+  /** True after the last item. */
+  readonly ended: boolean
+}
+
+/** The requests of a session and its subagents that wait for the user. */
+export interface WaitingRequests {
+  permissions(): PermissionRequest[]
+  questions(): QuestionRequest[]
+}
+
+/** Describes the response of a route with a mapped stream. */
+export const mappedStream = {
+  200: {
+    description: "Server-sent events. Each `data` is one item as JSON.",
+    content: { "text/event-stream": { schema: z.custom<string>().openapi({ type: "string" }) } },
+  },
+}
+
+/** Access to the session of a mapped stream. */
+export interface MappedSession {
+  tackle: Tackle
+  handle: SessionHandle
+  waiting: WaitingRequests
+  /** Follows the session from a sequence number. The caller must read or end it. */
+  follow(after: number): Channel<SessionEvent>
+}
+
+/**
+ * Responds with the items that `begin` returns, or with status 204. Keeps the engine open until the stream ends. `last`
+ * is the data of an additional last message.
+ */
+export async function respondWithItems(
+  context: ServerContext,
+  c: Context,
+  options: {
+    headers?: Readonly<Record<string, string>>
+    last?: string
+    begin(session: MappedSession): Promise<AsyncGenerator<unknown> | undefined>
+  },
+): Promise<Response> {
+  const id = c.req.param("id") ?? ""
+  const { directory } = await sessionOf(context, id)
+  const { tackle, release } = await context.engines.hold(directory)
+  const ending = context.streamSignal(id)
+  const onEnd = () => {
+    ending.release()
+    release()
+  }
+  try {
+    const handle = await tackle.sessions.get(id)
+    if (!handle) throw notFound("session", id)
+    const waiting = waitingRequests(tackle, id)
+    const follow = (after: number) => eventsOf(tackle, handle, { after, signal: ending.signal })
+    const items = await options.begin({ tackle, handle, waiting, follow })
+    if (items) {
+      c.header("content-type", "text/event-stream")
+      for (const [name, value] of Object.entries(options.headers ?? {})) c.header(name, value)
+      return c.body(serverSentEvents(items, { onEnd, last: options.last }), 200)
+    }
+  } catch (error) {
+    onEnd()
+    throw error
+  }
+  onEnd()
+  return c.body(null, 204)
+}
+
+/** Yields the items of a mapper. `present` is the number of the session's last change when the stream began. */
+export async function* itemsOf<T>(
+  mapper: EventMapper<T>,
+  events: AsyncIterableIterator<SessionEvent>,
+  { after, present }: { after: number; present: number },
+): AsyncGenerator<T> {
+  let last = after
+  let isCurrent = false
+  if (last >= present) {
+    isCurrent = true
+    yield* mapper.caughtUp()
+  }
+  if (mapper.ended) await events.return?.()
+  for await (const event of events) {
+    if (event.type === "reset") {
+      yield* mapper.failed("The client read too slowly. Load the session again.")
+      return
+    }
+    yield* mapper.convert(event)
+    last = event.seq ?? last
+    if (!isCurrent && last >= present) {
+      isCurrent = true
+      yield* mapper.caughtUp()
+    }
+    if (mapper.ended) return
+  }
+}
+
+function waitingRequests(tackle: Tackle, sessionID: string): WaitingRequests {
+  return {
+    permissions: () => tackle.pendingRequests().filter((request) => concerns(request, sessionID)),
+    questions: () => tackle.questions.pending().filter((request) => concerns(request, sessionID)),
+  }
+}
+
+function concerns({ sessionID, tool }: PermissionRequest | QuestionRequest, id: string): boolean {
+  return sessionID === id || tool?.parent?.sessionID === id
+}
+
+/** Returns the events of a session, and the requests of its subagents. */
+function eventsOf(
+  tackle: Tackle,
+  handle: SessionHandle,
+  options: { after: number; signal: AbortSignal },
+): Channel<SessionEvent> {
+  const own = handle.events(options)
+  const channel = createChannel<SessionEvent>(stop)
+  const unsubscribe = tackle.subscribe((event) => {
+    const asked = event.type === "permission.asked" || event.type === "question.asked"
+    if (asked && event.sessionID !== handle.id && concerns(event.request, handle.id)) channel.push(event)
+  })
+  function stop(): void {
+    unsubscribe()
+    void own.return?.()
+  }
+  void (async () => {
+    for await (const event of own) channel.push(event)
+    unsubscribe()
+    channel.end()
+  })()
+  return channel
+}
+
+function serverSentEvents(
+  items: AsyncGenerator<unknown>,
+  { onEnd, last }: { onEnd(): void; last: string | undefined },
+): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder()
+  const message = (data: string) => encoder.encode(`data: ${data}\n\n`)
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await items.next()
+        if (!done) {
+          controller.enqueue(message(JSON.stringify(value)))
+          return
+        }
+        if (last !== undefined) controller.enqueue(message(last))
+        onEnd()
+        controller.close()
+      },
+      async cancel() {
+        onEnd()
+        await items.return(undefined)
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}

@@ -1,0 +1,77 @@
+import {
+  type AguiEvent,
+  AguiRequest,
+  type AguiTurn,
+  createAguiStream,
+  knownCalls,
+  readAguiTurn,
+} from "../agui-stream.ts"
+import type { ServerContext } from "../context.ts"
+import { ServerError } from "../errors.ts"
+import { itemsOf, type MappedSession, mappedStream, respondWithItems } from "../mapped-stream.ts"
+import type { z } from "../schemas.ts"
+import { body, createRouter, route, sessionParams } from "./route.ts"
+
+/** Creates the route for AG-UI clients. */
+export function aguiRoutes(context: ServerContext) {
+  const routes = createRouter()
+  routes.openapi(
+    route({
+      method: "post",
+      path: "/session/{id}/agui",
+      summary: "Run with AG-UI",
+      description:
+        "Answers with the events of AG-UI 1.0. Sends the last message if it is from the user, or answers the interrupts in `resume`. Permission requests and questions end the run with the outcome `interrupt`.",
+      scope: "run",
+      request: { params: sessionParams, body: body(AguiRequest) },
+      responses: mappedStream,
+    }),
+    async (c) => {
+      context.assertStartsWork()
+      const request = c.req.valid("json")
+      const turn = readAguiTurn(request)
+      if (!turn)
+        throw new ServerError("The request needs a last message from the user, or answers in `resume`.", {
+          status: 400,
+          code: "request.invalid",
+        })
+      return respondWithItems(context, c, { begin: (session) => openRun(session, request, turn) })
+    },
+  )
+  return routes
+}
+
+/** Sends the text or the answers of a turn. Returns the events of its run. */
+async function openRun(
+  { tackle, handle, waiting, follow }: MappedSession,
+  request: z.infer<typeof AguiRequest>,
+  turn: AguiTurn,
+): Promise<AsyncGenerator<AguiEvent>> {
+  const { store } = tackle
+  const run = { threadId: request.threadId, runId: request.runId }
+  const known = knownCalls(request)
+  const after =
+    turn.kind === "answer"
+      ? Math.min(...turn.answers.map((answer) => answer.after))
+      : await store.sequence(handle.id)
+  // The stream begins before the turn, so that it misses nothing.
+  const events = follow(after)
+  try {
+    if (turn.kind === "send") {
+      const { id, text } = turn
+      await handle.send(text, { id, delivery: "queue" })
+      const mapper = createAguiStream({ run, known, inputID: id, after, waiting })
+      return itemsOf(mapper, events, { after, present: after })
+    }
+    for (const { requestID, reply } of turn.answers) {
+      if ("answers" in reply) tackle.questions.reply(requestID, reply.answers)
+      else if ("dismissed" in reply) tackle.questions.reject(requestID)
+      else await tackle.reply(requestID, reply)
+    }
+    const mapper = createAguiStream({ run, known, after, waiting })
+    return itemsOf(mapper, events, { after, present: await store.sequence(handle.id) })
+  } catch (error) {
+    await events.return?.()
+    throw error
+  }
+}
