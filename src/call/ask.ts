@@ -17,7 +17,10 @@ export interface AskOptions {
   announce?: (() => Promise<void>) | undefined
 }
 
-/** Requests permission for a call. Throws `PermissionError`, or the signal's reason. */
+/**
+ * Requests permission for a call. Throws `PermissionError` if permission is refused, and the signal's reason if the
+ * signal aborts.
+ */
 export function ask(
   request: AskRequest & Pick<PermissionAsk, "alias" | "confined">,
   { call }: PreparedCall,

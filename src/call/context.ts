@@ -107,7 +107,7 @@ export interface Run {
   readonly form?: AskForm
   /** Runs a subagent for a call. Undefined for a standalone call. */
   readonly spawn?: (request: SpawnRequest, call: CallReference) => Promise<SubagentResult>
-  /** The `task` call that started this run. Every request includes it. */
+  /** The `task` call that started this run. Every permission request and question of the run refers to it. */
   readonly caller?: NonNullable<CallReference["parent"]>
   /** Values that the application passes to the tools. */
   readonly extra?: Readonly<Record<string, unknown>>

@@ -16,7 +16,7 @@ export type BeforeOutcome =
   | { kind: "changed"; args: Record<string, unknown> }
   | { kind: "blocked"; error: string }
 
-/** Passes the arguments of a call to the plugins before it runs. Throws the signal's reason when it fires. */
+/** Passes the arguments of a call to the plugins before it runs. Throws the signal's reason if the signal aborts. */
 export async function hooksBefore(
   plugins: PluginHost | undefined,
   input: HookedCall,

@@ -12,7 +12,7 @@ export type QuestionOutcome = "applied" | "unknown"
 export interface Questions {
   /**
    * Waits for the user's answers without a time limit. Returns undefined if the user dismisses the question. Throws the
-   * signal's reason when it fires.
+   * signal's reason if the signal aborts.
    */
   ask(
     request: Omit<QuestionRequest, "id"> & { tool: CallReference },

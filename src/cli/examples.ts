@@ -1,4 +1,7 @@
-/** Examples for the help of each command. `test/cli/help.test.ts` checks that each command has one, and its flags. */
+/**
+ * Examples for the help of each command. `test/cli/help.test.ts` checks that each command has an example, and that the
+ * flags in the examples exist.
+ */
 export const examples: Readonly<Record<string, readonly string[]>> = {
   run: [
     'tackle run "fix the failing test"',

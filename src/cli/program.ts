@@ -83,7 +83,7 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/serve.ts")).defineServe,
   },
   gateway: {
-    description: "add tool calling to a chat completions API",
+    description: "add tool calling to a Chat Completions API",
     load: async () => (await import("./commands/gateway.ts")).defineGateway,
   },
   trust: {
@@ -170,7 +170,7 @@ function withInnerHelp(program: Command, args: readonly string[]): string[] {
   return [...names, "--help"]
 }
 
-/** Returns the corrected command if a flag precedes its command. */
+/** Returns the error message with the corrected command if a flag precedes its command. */
 function misplacedFlag(command: Command, args: readonly string[]): string | undefined {
   const words = args.includes("--") ? args.slice(0, args.indexOf("--")) : args
   const flag = words.find((word) => word.startsWith("-"))

@@ -123,7 +123,10 @@ export async function planWrite(before: FileBefore, title: string, content: stri
   const format = text?.format ?? plainText
   const bytes = encodeText(withoutSecondMark(content, format), format)
   if (before.exists && !text) {
-    return { bytes, diff: `[${title} is not text: ${before.bytes.length} bytes become ${bytes.length}]\n` }
+    return {
+      bytes,
+      diff: `[${title} is not text: the size changes from ${before.bytes.length} to ${bytes.length} bytes]\n`,
+    }
   }
   return { bytes, diff: await unifiedDiff({ path: title, before: text?.text, after: content }) }
 }

@@ -123,7 +123,7 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
     const before = await left.base
     const now = Date.now()
     const after = before && (await scan(before))
-    // From here on, attribute only later changes to commands that still run.
+    // From here on, attribute only later changes to commands that are still running.
     left.base = Promise.resolve(after)
     left.since = now
     latest = after

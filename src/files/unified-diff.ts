@@ -22,7 +22,7 @@ export async function unifiedDiff(input: DiffInput): Promise<string> {
   const { path } = input
   const [before, after] = [input.before ?? "", input.after ?? ""]
   if (Math.max(before.length, after.length) > maxTextLength) {
-    return `[${path} is too large to compare: ${before.length} characters become ${after.length}]\n`
+    return `[${path} is too large to compare: the length changes from ${before.length} to ${after.length} characters]\n`
   }
   const { createTwoFilesPatch, FILE_HEADERS_ONLY } = await import("diff")
   const from = input.before === undefined ? "/dev/null" : path

@@ -41,8 +41,8 @@ interface Exchange {
  * - `ignore`: acts as `synthetic`, but without tools. Calls and results in the history become text.
  * - `auto`: acts as `native` until the upstream refuses tools for a model, then as `synthetic` for that model.
  *
- * With `native`, chat completions are passed through unchanged, and other APIs are converted. Rejects with the error if
- * the answer has not begun.
+ * With `native`, requests to the Chat Completions API are passed through unchanged, and requests to the other APIs are
+ * converted. Rejects with the error if the answer has not begun.
  */
 export async function answerRequest(
   api: ClientApi,

@@ -6,7 +6,7 @@ export type AnswerBlock =
   | { type: "text" | "reasoning"; text: string }
   | { type: "call"; id: string; name: string; input: string }
 
-/** Why an answer ended. `other` is a reason that chat completions do not define. */
+/** Why an answer ended. `other` is a reason that the Chat Completions API does not define. */
 export type StopReason = "stop" | "length" | "tool-calls" | "content-filter" | "other"
 
 /** A complete answer. */

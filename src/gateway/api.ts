@@ -20,7 +20,7 @@ export interface ClientRequest {
   /** False if the client accepts at most one call. Further calls are then dropped. */
   parallel: boolean
   call: Pick<ModelCall, "prompt" | "tools" | "toolChoice">
-  /** Further fields of the upstream's request body, in the format of chat completions. */
+  /** Further fields of the upstream's request body, in the format of the Chat Completions API. */
   settings: Record<string, unknown>
   /** Returns an answer that is not streamed. */
   whole(answer: Answer): object
@@ -60,10 +60,10 @@ export function invalid(message: string, param?: string): GatewayError {
   return new GatewayError(message, { status: 400, label: "invalid_request", param })
 }
 
-/** Returns the error for a part of a request that has no equivalent in chat completions. */
+/** Returns the error for a part of a request that has no equivalent in the Chat Completions API. */
 export function unsupported(what: string, param: string): GatewayError {
   return invalid(
-    `${param}: The gateway does not support ${what}, because the upstream is a chat completions API.`,
+    `${param}: The gateway does not support ${what}, because the upstream has only a Chat Completions API.`,
     param,
   )
 }
@@ -170,8 +170,8 @@ interface GivenResult {
 }
 
 /**
- * Returns the messages for consecutive results. Chat completions accept only text in a result, so files follow in a
- * user message that names the call.
+ * Returns the messages for consecutive results. The Chat Completions API accepts only text in a result, so files follow
+ * in a user message that names the call.
  */
 export function resultMessages(results: readonly GivenResult[]): Message[] {
   if (results.length === 0) return []
@@ -198,7 +198,7 @@ const charactersPerToken = 4
 /** Number of characters counted for a file. Providers count about 1,500 tokens for an image. */
 const fileCharacters = 6_000
 
-/** Returns the estimated number of input tokens, since chat completions APIs cannot count tokens in advance. */
+/** Returns the estimated number of input tokens, because the Chat Completions API cannot count tokens in advance. */
 export function inputTokens({ prompt, tools = [] }: ClientRequest["call"]): number {
   let files = 0
   const text = JSON.stringify([prompt, tools], (_, value: unknown) => {

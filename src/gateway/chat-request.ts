@@ -93,7 +93,7 @@ const TextRequest = z.looseObject({
 })
 type TextRequest = z.infer<typeof TextRequest>
 
-/** OpenAI's chat completions API, for requests that are not passed through. */
+/** OpenAI's Chat Completions API, for requests that are not passed through. */
 export const chatApi: ClientApi = {
   errorBody,
   read(body) {

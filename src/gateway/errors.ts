@@ -61,7 +61,7 @@ export function toGatewayError(error: unknown): GatewayError {
     return new GatewayError("The gateway is closing.", { status: 503, label: "closing", cause: error })
   const fields = isRecord(error) ? error : {}
   if (fields.name === "AI_UnsupportedFunctionalityError")
-    return new GatewayError(`Chat completions cannot express the request: ${errorMessage(error)}`, {
+    return new GatewayError(`The Chat Completions API cannot express the request: ${errorMessage(error)}`, {
       status: 400,
       label: "unsupported_content",
       cause: error,

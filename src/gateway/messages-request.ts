@@ -14,7 +14,7 @@ import {
 } from "./api.ts"
 import { createMessageWriter, messagesErrorBody, wholeMessage } from "./messages-answer.ts"
 
-/** Anthropic's messages API. */
+/** Anthropic's Messages API. */
 export const messagesApi: ClientApi = {
   errorBody: messagesErrorBody,
   read(body) {
@@ -75,7 +75,7 @@ const MessagesRequest = z.looseObject({
 /** The fields of a request that the gateway uses. Other fields are accepted and have no effect. */
 type MessagesRequest = z.infer<typeof MessagesRequest>
 
-/** Returns the fields of the request in the format of chat completions. */
+/** Returns the fields of the request in the format of the Chat Completions API. */
 function settingsOf(request: MessagesRequest): Record<string, unknown> {
   const { max_tokens, stop_sequences: stop, temperature, top_p, top_k, output_config } = request
   const schema = output_config?.format?.schema

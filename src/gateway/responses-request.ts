@@ -18,7 +18,7 @@ import {
 import { errorBody } from "./errors.ts"
 import { type ClientTool, createResponseWriter, wholeResponse } from "./responses-answer.ts"
 
-/** OpenAI's responses API. */
+/** OpenAI's Responses API. */
 export const responsesApi: ClientApi = {
   errorBody,
   read(body) {
@@ -77,7 +77,7 @@ function toModelCall(request: ResponsesRequest, offered: readonly ClientTool[]):
   return call
 }
 
-/** Returns the fields of the request in the format of chat completions. */
+/** Returns the fields of the request in the format of the Chat Completions API. */
 function settingsOf(request: ResponsesRequest): Record<string, unknown> {
   const { max_output_tokens, temperature, top_p, reasoning, text, user } = request
   return {

@@ -18,7 +18,7 @@ import { createUpstream } from "./upstream.ts"
 
 /** Options of the gateway. */
 export interface GatewayOptions {
-  /** Base URL of a chat completions API, including `/v1`. */
+  /** Base URL of a Chat Completions API, including `/v1`. */
   upstream: string
   /** Key for the upstream. Replaces the clients' keys. */
   upstreamKey?: string
@@ -129,7 +129,7 @@ function readBaseURL(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.search !== "" || url.username !== "") {
     throw new UsageError(
-      `--upstream "${text}" is not a base URL. Use the address of a chat completions API, such as http://127.0.0.1:8000/v1.`,
+      `--upstream "${text}" is not a base URL. Use the address of a Chat Completions API, such as http://127.0.0.1:8000/v1.`,
     )
   }
   return url.href.replace(/\/+$/, "")

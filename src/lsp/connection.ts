@@ -15,9 +15,9 @@ import { ServerAnswerError, ServerEndedError } from "./errors.ts"
 /** A connection to a server process. */
 export interface Connection {
   /**
-   * Sends a request. Rejects with `ServerAnswerError`, with `ServerEndedError` when the process ends, with
-   * `TimeoutError` after `ms` milliseconds, and with the signal's reason. A timeout or abort cancels the request on the
-   * server.
+   * Sends a request. Rejects with `ServerAnswerError` if the server answers with an error, with `ServerEndedError` if
+   * the process ends, with `TimeoutError` after `ms` milliseconds, and with the signal's reason if the signal aborts. A
+   * timeout or abort cancels the request on the server.
    */
   request<T>(method: string, params: unknown, limit: { ms: number; signal: AbortSignal }): Promise<T>
   /** Sends a notification, which receives no response. */

@@ -11,7 +11,7 @@ export interface PublishedDiagnostics {
   count(path: string): number
   /**
    * Waits for a new report, then until no further reports arrive for `quietMs`. Returns undefined if no report arrives
-   * within `ms`. Rejects with the signal's reason.
+   * within `ms`. Rejects with the signal's reason if the signal aborts.
    */
   next(path: string, wait: DiagnosticWait): Promise<Diagnostic[] | undefined>
 }

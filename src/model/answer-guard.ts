@@ -100,7 +100,10 @@ export function tooLong(reason: string): ProviderError {
   })
 }
 
-/** Matches the end of an answer in chat completions, responses and messages. Text from the model is escaped in JSON. */
+/**
+ * Matches the end of an answer in the Chat Completions, Responses and Messages APIs. Text from the model is escaped in
+ * JSON.
+ */
 const finish =
   /(?<!\\)"(?:finish_reason"\s*:\s*"[^"]|type"\s*:\s*"(?:message_stop|response\.(?:completed|incomplete))")/
 
@@ -154,8 +157,8 @@ function createEventReader() {
 }
 
 /**
- * Finds calls without a name in chunks of chat completions. The provider packages reject such a call, or drop it, but
- * wait for a name that comes later.
+ * Finds calls without a name in chunks of the Chat Completions API. The provider packages reject such a call, or drop
+ * it, but wait for a name that comes later.
  */
 function createUnnamedCalls() {
   const named = new Set<unknown>()

@@ -63,7 +63,7 @@ function withOptions<T extends WithOptions>(carrier: T, options: SharedV4Provide
 export const markInText = "tackle_cache_control"
 
 /**
- * Moves each {@link markInText} mark in a chat completions body to the text of its message. The content of the message
+ * Moves each {@link markInText} mark in a Chat Completions body to the text of its message. The content of the message
  * becomes a list of parts. A message without text loses its mark.
  */
 export function marksIntoTexts(body: Record<string, unknown>): Record<string, unknown> {

@@ -21,7 +21,7 @@ export type ModelAnswer = LanguageModelV4GenerateResult
 /** Token counts of an answer. A count is undefined if the server does not send it. */
 export type ModelUsage = LanguageModelV4Usage
 
-/** Options for opening a model of a chat completions server. */
+/** Options for opening a model of a server with a Chat Completions API. */
 interface ChatServerOptions {
   /** Base URL, including `/v1` or any other path before `/chat/completions`. */
   baseURL: string
@@ -33,8 +33,8 @@ interface ChatServerOptions {
 }
 
 /**
- * Opens a model of a chat completions server without config, retries, or policies. Asks the server to report usage in
- * streams.
+ * Opens a model of a server with a Chat Completions API without config, retries, or policies. Asks the server to report
+ * usage in streams.
  */
 export async function openChatModel(options: ChatServerOptions): Promise<LanguageModel> {
   const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible")
@@ -55,10 +55,11 @@ function defined(body: Record<string, unknown>): Record<string, unknown> {
 }
 
 /**
- * Caches the JSON of the messages in chat completions requests. Every request carries the whole history. With the cache,
- * the provider package converts each message once, and the JSON of a conversation is stored once, in one block of memory
- * that all its requests share. A conversation is identified by its first message that is not a system prompt. Its JSON
- * lives as long as this message object. A request reuses the JSON of the same message objects in the same order.
+ * Caches the JSON of the messages in Chat Completions requests. Every request carries the whole history. With the
+ * cache, the provider package converts each message once, and the JSON of a conversation is stored once, in one block
+ * of memory that all its requests share. A conversation is identified by its first message that is not a system prompt.
+ * Its JSON lives as long as this message object. A request reuses the JSON of the same message objects in the same
+ * order.
  *
  * Malformed arguments of a call are sent as the model wrote them. If a server refuses the request, they are sent as an
  * object, now and in later requests.

@@ -200,7 +200,7 @@ function isOpenAI(baseURL: string | undefined): boolean {
 }
 
 /**
- * Asks the responses API not to store answers. The package then sends reasoning back in encrypted form instead of
+ * Asks the Responses API not to store answers. The package then sends reasoning back in encrypted form instead of
  * references to stored items, which expire. A configured `store` takes precedence.
  */
 function unstored(inner: LanguageModelV4): LanguageModelV4 {

@@ -114,7 +114,7 @@ async function expand(
   return { checks: [...checks, ...reads, ...outside] }
 }
 
-/** Returns the checks for another name of the file that is read (a hard link), if a rule denies that name. */
+/** Returns the checks for another name (a hard link) of the file that is read, if a rule denies reading that name. */
 function linkedChecks(check: Check, scope: ResolvedScope, policy: Policy): Check[] {
   const { permission, resolved, onlyDenies } = check
   const reads = permission === "read" && resolved !== undefined && !onlyDenies
@@ -123,8 +123,8 @@ function linkedChecks(check: Check, scope: ResolvedScope, policy: Policy): Check
 }
 
 /**
- * Adds a check for running the command outside the sandbox. If both checks ask, returns only the new check, because
- * permission to run outside the sandbox includes permission to run.
+ * Adds a check for running the command outside the sandbox. If the command's own check and the new check both ask,
+ * returns only the new check, because permission to run outside the sandbox includes permission to run.
  */
 function escapeChecks(check: Check, policy: Policy): Check[] {
   if (check.permission !== "bash") return [check]
@@ -144,8 +144,8 @@ function escapeChecks(check: Check, policy: Policy): Check[] {
 }
 
 /**
- * Adds the patterns that "always" remembers: those of the request, or the pattern of the check if the request has none.
- * Protected files and repeated calls are never remembered, so they ask every time.
+ * Adds the patterns that "always" remembers: the patterns of the request, or the pattern of the check if the request
+ * has none. Protected files and repeated calls are never remembered, so they ask every time.
  */
 function withRemembered(check: Check, { always }: PermissionAsk): Check {
   const { permission, pattern, protection } = check
@@ -201,8 +201,8 @@ function markConfined(
 }
 
 /**
- * Returns rules that allow all checks, as for `--allow`, such as `bash:npm test`. Proposes the narrowest rule for each
- * check. Returns undefined if a check cannot be allowed by a rule that names less than a whole permission.
+ * Returns rules that allow all checks, in the format of `--allow`, such as `bash:npm test`. Proposes the narrowest rule
+ * for each check. Returns undefined if a check cannot be allowed by a rule that names less than a whole permission.
  */
 export function rulesThatAllow(checks: readonly Check[], policy: Policy): string[] | undefined {
   const found = checks.map((check) => {

@@ -132,7 +132,7 @@ function existing(paths: readonly string[]): string[] {
   return paths.filter((path) => existsSync(path)).map((path) => realPath(path))
 }
 
-/** Returns true if a rule denies part of the worktree, so that every file must be judged. */
+/** Returns true if a rule denies part of the worktree, so that every file must be judged individually. */
 function deniesSome(policy: Policy, permission: string): boolean {
   return denyRules(policy, permission).length > 0
 }
@@ -174,8 +174,8 @@ function directoriesTo(path: string, worktree: string): string[] {
 }
 
 /**
- * Returns the paths that are denied although the directory that contains them is not, and the exceptions in denied
- * directories. A directory is denied as a whole if a new file in it would be denied.
+ * Returns the paths that are denied although their directory is not denied, and the exceptions in denied directories. A
+ * directory is denied as a whole if a new file in it would be denied.
  */
 function deniedPaths(
   listings: Listings,
@@ -226,7 +226,10 @@ function rulesOf({ layers, ceiling = [], bound }: Policy): Rule[] {
   return [...layers.flatMap((layer) => layer.rules), ...ceiling, ...(bound ? rulesOf(bound) : [])]
 }
 
-/** Returns true if a rule names the secret and allows it. A wildcard match does not count. */
+/**
+ * Returns true if a rule names the secret and allows it. A rule that only matches the secret with a wildcard does not
+ * count.
+ */
 function namedAndAllowed(
   policy: Policy,
   { path, protection }: ReturnType<typeof homeSecrets>[number],
@@ -268,9 +271,10 @@ function readIfFile(path: string): string | undefined {
 }
 
 /**
- * Returns the hosts that a command can connect to according to the `network` rules, whose patterns are host names. A
- * host that asks stays closed, because a connection cannot wait for an answer. A host that resolves to a private
- * address also needs a `private_network` rule, unless a `network` rule names the address.
+ * Returns the hosts that a command can connect to according to the `network` rules, whose patterns are host names. If
+ * the rules ask for a host, commands cannot connect to it, because a connection cannot wait for the user's answer. A
+ * host that resolves to a private address also needs a `private_network` rule, unless a `network` rule names the
+ * address.
  */
 export function networkOf(policy: Policy): Network {
   const isNetworkRule = (rule: Rule) => rule.permission === "network"
@@ -292,7 +296,9 @@ type Listings = ReadonlyMap<string, readonly string[]>
 
 /** Scans the files below a directory. Runs before each command. */
 export interface TreeScanner {
-  /** Scans the `first` directories before all others, because the number of scanned directories is limited. */
+  /**
+   * Scans the `first` directories before all other directories, because the number of scanned directories is limited.
+   */
   scan(
     root: string,
     first: readonly string[],
@@ -304,8 +310,8 @@ export interface TreeScanner {
 }
 
 /**
- * Maximum number of scanned directories, nearest first. Scanning a directory takes about 5 µs if it is unchanged, and
- * 30 µs if it changed.
+ * Maximum number of scanned directories, nearest first. Scanning a directory takes about 5 µs if it is unchanged since
+ * the last scan, and 30 µs if it has changed.
  */
 const maxDirectories = 1_000
 

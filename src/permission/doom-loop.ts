@@ -1,6 +1,6 @@
 /**
- * A past call. `input` is canonical JSON. `result` is the text that a polling call returned, and undefined for all
- * other calls and while the call runs.
+ * A past call. `input` is canonical JSON. `result` is the text that a polling call returned. It is undefined for all
+ * other calls, and while the call is running.
  */
 export interface LoopCall {
   readonly tool: string
@@ -8,7 +8,7 @@ export interface LoopCall {
   readonly result?: string
 }
 
-/** A loop of `count` rounds with `period` calls each. The last round includes the next call. */
+/** A loop of `count` rounds of `period` calls each. The last round includes the call that is about to run. */
 export interface Loop {
   kind: "repeat" | "cycle"
   count: number
@@ -46,7 +46,7 @@ function rounds(calls: readonly LoopCall[], period: number): number {
   return calls.length < period ? 0 : 1 + Math.floor(same / period)
 }
 
-/** Returns false if the round consists of shorter equal rounds, which have a shorter period. */
+/** Returns false if the round itself repeats a shorter round. */
 function isPrimitive(round: readonly LoopCall[]): boolean {
   for (let part = 1; part <= round.length / 2; part++) {
     if (round.length % part === 0 && round.every((call, index) => sameCall(call, round[index % part])))

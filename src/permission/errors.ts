@@ -12,9 +12,9 @@ export interface Denial {
   patterns: readonly string[]
   by: "rule" | "user" | "plugin" | "no-terminal" | "client" | "auto"
   rule?: Rule
-  /** The agent whose ceiling contains the rule, as its source. Undefined for other rules. */
+  /** Name of the agent if the rule is part of its ceiling. Undefined for other rules. */
   ceiling?: string
-  /** Rules that would allow the request, as for `--allow`. */
+  /** Rules that would allow the request, in the format of `--allow`. */
   rules?: readonly string[]
   /** The user's message to the model. */
   feedback?: string
@@ -61,7 +61,7 @@ function describe({ permission, patterns, by, rule, ceiling, feedback }: Denial)
     case "plugin":
       return `Not allowed: a plugin refused ${what}. ${next} tell the user what you need.`
     case "auto":
-      return `Refused: ${what} needs the user's approval and is not approved automatically. Continue without it, or tell the user it is needed.`
+      return `Refused: ${what} needs the user's approval and is not approved automatically. Continue without it, or tell the user that it is needed.`
     case "client":
       return `Refused: ${what} needs the user's approval, but the client or its user dismissed the request. Continue without it, or tell the user which rule would allow it.`
     case "no-terminal":

@@ -23,11 +23,13 @@ export interface ExplainedCheck {
   reason?: string
   /** The path with symbolic links resolved. */
   resolved?: string
-  /** Other matching rules, overruled by the deciding rule. */
+  /** Other matching rules, which the deciding rule overrules. */
   shadowed: ExplainedRule[]
 }
 
-/** One command of a command text. For permissions other than `bash`, one pattern with an empty `argv`. */
+/**
+ * One command of a command text. For permissions other than `bash`, one pattern of the request, with an empty `argv`.
+ */
 export interface ExplainedCommand extends Pick<ExplainedCheck, "pattern" | "verdict" | "rule" | "reason"> {
   argv: string[]
 }
@@ -73,8 +75,8 @@ export async function explainRequest(
 }
 
 /**
- * Combines the explanations of requests that one call makes in sequence. The strictest verdict applies. For an empty
- * list, the verdict is allow.
+ * Combines the explanations of requests that one call makes in sequence. The strictest verdict applies. The verdict for
+ * an empty list is `allow`.
  */
 export function joinExplanations(explanations: readonly Explanation[]): Explanation {
   const verdict = explanations.reduce<Action>(
@@ -101,7 +103,7 @@ function explanation(verdict: Action, commands: ExplainedCommand[], checks: Expl
 
 /**
  * Returns the rules that decided on the given checks of a verdict, without duplicates. `given` is the policy before its
- * patterns were expanded. A check that no rule matches is decided by the default, which is to ask.
+ * patterns were expanded. If no rule matches a check, the default applies, which is to ask.
  */
 export function decidingRules(
   { details, policy }: DetailedVerdict,

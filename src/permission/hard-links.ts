@@ -8,13 +8,16 @@ import { deniesOf, judge, type Policy } from "./policy.ts"
 /** Maximum number of entries to compare for one request. */
 const maxEntries = 10_000
 
-/** The patterns that a policy denies for `read`, and the denied files with several names by their identity. */
+/**
+ * The patterns that a policy denies for `read`, and the denied files with more than one name (hard links), keyed by
+ * their identity.
+ */
 interface Denied {
   patterns: readonly string[]
   names?: ReadonlyMap<string, string>
 }
 
-/** Results by policy. Each request has its own policy object, so they are never outdated. */
+/** Results by policy. Each request has its own policy object, so the results are never outdated. */
 const known = new WeakMap<Policy, Denied>()
 
 /**

@@ -5,14 +5,15 @@
 const unseen =
   /(?!\n)[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/u
 /**
- * Matches characters other than line feeds and printable ASCII. Tested first, because compiling `unseen` takes almost 1
- * ms.
+ * Matches characters other than line feeds and printable ASCII. Tested before `unseen`, because compiling `unseen`
+ * takes almost 1 ms.
  */
 const beyondPlain = /[^\n\x20-\x7e]/
 const everyUnseen = new RegExp(unseen, "gu")
 
 /**
- * Returns true if the text contains invisible characters, including tabs. The user could not see what such text runs.
+ * Returns true if the text contains invisible characters, including tabs. The user cannot see what a command with such
+ * characters runs.
  */
 export function invisibleCharacters(text: string): boolean {
   return beyondPlain.test(text) && unseen.test(text)

@@ -69,7 +69,7 @@ export function resolveScope(scope: Scope, home: string): ResolvedScope {
 
 /**
  * Returns the checks for reading or changing a file at an absolute path: one for the path as written, one for the
- * target if a link leads elsewhere, and `external_directory` checks for a path outside the worktree.
+ * resolved path if a link leads to a different path, and `external_directory` checks for a path outside the worktree.
  */
 export function fileChecks(access: "read" | "edit", path: string, scope: ResolvedScope): Check[] {
   const written = normalize(path)
@@ -114,7 +114,7 @@ export function fileChecks(access: "read" | "edit", path: string, scope: Resolve
 
 /**
  * Returns `external_directory` checks for a path that leads outside the worktree and the directories of the session.
- * They cover the resolved path and, if it is outside too, the path as written.
+ * The checks cover the resolved path and, if it is also outside, the path as written.
  */
 export function externalChecks(path: string, scope: ResolvedScope): Check[] {
   const written = normalize(path)
@@ -124,7 +124,7 @@ export function externalChecks(path: string, scope: ResolvedScope): Check[] {
     : outsideChecks(written, followed.real, scope)
 }
 
-/** Takes the resolved path as an argument, because resolving the path again could have another result. */
+/** Takes the resolved path as an argument, because resolving the path again could give a different result. */
 function outsideChecks(written: string, real: string, scope: ResolvedScope): Check[] {
   if (isInScope(real, scope)) return []
   const outside = isInside(written, scope.worktree) ? [real] : unique([real, written])
@@ -222,8 +222,8 @@ function protectionAt(
 
 /**
  * Returns the protection of a file with several hard links. The system cannot list the other names of a file, so every
- * such file is protected against changes. For reads, the file is compared with the protected files in its directory and
- * in the parent directories, up to the root of the worktree.
+ * file with several hard links is protected against changes. For reads, the file is compared with the protected files
+ * in its directory and in the parent directories, up to the root of the worktree.
  */
 function linkedProtection(
   access: "read" | "edit",
@@ -251,8 +251,8 @@ function linkedProtection(
 }
 
 /**
- * Returns true if a file has another name than its temporary backups, which exist in its directory while another call
- * or process changes it.
+ * Returns true if a file has other names (hard links) besides its temporary backups. Such backups are in the same
+ * directory while another call or process changes the file.
  */
 function hasOtherName(real: string): boolean {
   // A backup may disappear after the directory is read.

@@ -23,7 +23,7 @@ export type ReplyOutcome = "applied" | "already" | "unknown"
 /** Functions that publish requests and replies, and store grants. */
 export interface ReplyDependencies {
   publish(event: EventInput): void
-  /** Stores grants. After it resolves, every policy that is read contains them. */
+  /** Stores grants. After the promise resolves, every policy that is read contains the grants. */
   saveGrants(grants: Grant[]): Promise<void>
   /** Removes the grants of a request that ended while they were being stored. */
   dropGrants(ids: string[]): Promise<void>
@@ -36,7 +36,7 @@ export interface PendingRequests {
    * request.
    */
   add(request: PermissionRequest, worktree: string, isAllowed: () => Promise<boolean>): Promise<Answer>
-  /** Answers a request: see `Permission.reply`. */
+  /** Answers a request. See `Permission.reply`. */
   reply(requestID: string, reply: PermissionReply, source: ReplySource): Promise<ReplyOutcome>
   /** Rejects a request whose call has ended, unless the request was already answered. */
   abandon(requestID: string): void
@@ -44,7 +44,8 @@ export interface PendingRequests {
 }
 
 /**
- * Maximum number of answered requests to remember. They distinguish a late reply from a reply to an unknown request.
+ * Maximum number of answered requests to remember. With them, a late reply can be distinguished from a reply to an
+ * unknown request.
  */
 const maxRemembered = 1_000
 
@@ -135,7 +136,7 @@ export function createPendingRequests({
   }
 }
 
-/** Returns what a request asks for under each permission. */
+/** Returns the parts of a request, one for each permission that it asks for. */
 export function partsOf({
   permission,
   patterns,

@@ -36,8 +36,8 @@ export interface PermissionDependencies extends ReplyDependencies {
 export interface Permission {
   /**
    * Resolves if the whole request is allowed. Judges the whole request before asking the user. Throws `PermissionError`
-   * if a rule, a plugin or the user refuses, or if no user can be asked. Throws the reason of the signal if it aborts.
-   * Awaits `beforeQuestion` before asking, so that the call is announced first.
+   * if a rule, a plugin or the user refuses the request, or if no user can be asked. Throws the signal's reason if the
+   * signal aborts. Awaits `beforeQuestion` before asking the user, so that the call is announced before the question.
    */
   ask(
     request: SessionAsk,
@@ -50,9 +50,9 @@ export interface Permission {
   /** Returns the verdict and its reasons without asking the user. */
   explain(request: PermissionAsk, scope: Scope): Promise<Explanation>
   /**
-   * Answers a request. Only the first reply counts. Stores the grants of an `always` before it resolves, and answers
-   * other requests that they allow. Throws `UsageError` for an invalid reply and for an `always` that is wider than
-   * offered. The request then stays pending.
+   * Answers a request. Only the first reply counts. For an `always` reply, stores the grants before it resolves, and
+   * answers other requests that the grants allow. Throws `UsageError` if the reply is invalid, or if an `always` reply
+   * is wider than offered. The request then stays pending.
    */
   reply(requestID: string, reply: PermissionReply, source: ReplySource): Promise<ReplyOutcome>
   /** Lists the pending requests of a session, or of all sessions, oldest first. */
@@ -257,7 +257,7 @@ function questionOf(request: SessionAsk, group: readonly Check[], policy: Policy
   }
 }
 
-/** Returns why "always" is not available for a check. Empty if it is. */
+/** Returns the reasons why "always" is not available for a check. Returns an empty list if it is available. */
 function reasonsForOnce({ permission, pattern, protection, remember, onlyOnce, options }: Check): string[] {
   if (invisibleCharacters(pattern)) return ["it contains invisible characters"]
   if (remember !== undefined) return []

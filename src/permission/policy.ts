@@ -47,7 +47,10 @@ export interface Alias {
 export interface JudgeOptions {
   /** A second name of the permission. See {@link judge}. */
   alias?: Alias | undefined
-  /** Returns true if an allow rule counts. Other allow rules are ignored. Default: every allow rule counts. */
+  /**
+   * Returns true if an allow rule counts. Allow rules for which it returns false are ignored. Default: every allow rule
+   * counts.
+   */
   counts?: (rule: Rule) => boolean
   /**
    * Additional spellings that only a deny rule can match, such as the bare name of a program that is called by its
@@ -61,16 +64,16 @@ export interface JudgeOptions {
   span?: string
   /** The actions that count as a refusal for `span`. Default: `deny` and `ask`. */
   spanRefusals?: readonly Action[]
-  /** A rule for which this returns true names the unknown part. No span is compared with it. */
+  /** Returns true if the rule names the unknown part. Such a rule is not compared with the span. */
   namesSpan?: (rule: Rule) => boolean
 }
 
 /**
- * Returns the verdict on one text. `forms` lists its spellings, such as a relative and an absolute path. A rule matches
- * if it matches one of them. A deny of the user layer is final. A grant cannot override a deny.
+ * Returns the verdict on one text. `forms` lists the spellings of the text, such as a relative and an absolute path. A
+ * rule matches if it matches one of the spellings. A deny of the user layer is final. A grant cannot override a deny.
  *
- * If the permission has a second name, a rule for one of the names overrules rules for both, such as those for `*`. Of
- * rules for different names, the stricter applies.
+ * If the permission has a second name, a rule for only one of the names overrules rules for both names, such as rules
+ * for `*`. If rules for both names match, the stricter rule applies.
  */
 export function judge(
   policy: Policy,
@@ -144,8 +147,9 @@ export function matchingRules(
 }
 
 /**
- * Returns false if the policy denies every request for this permission. Its tools are then not offered. Judges the
- * pattern of each rule that does not deny, because only such a pattern can be an exception to a general deny.
+ * Returns false if the policy denies every request for this permission. Tools that need the permission are then not
+ * offered. Judges the pattern of each rule that is not a deny, because only such a rule can be an exception to a
+ * general deny.
  */
 export function isOffered(policy: Policy, permission: string, alias?: Alias): boolean {
   const patterns = allRules(policy)
@@ -214,7 +218,10 @@ export function withoutGeneralAsks(policy: Policy, permission: string, rule: Rul
   )
 }
 
-/** Returns the policy with an additional default rule, which every later layer overrules. */
+/**
+ * Returns the policy with an additional rule at the end of its defaults. Every rule of a later layer overrules this
+ * rule.
+ */
 export function withDefault(policy: Policy, rule: Rule): Policy {
   const layers = policy.layers.map((layer) =>
     layer.name === "defaults" ? { ...layer, rules: [...layer.rules, rule] } : layer,
@@ -244,8 +251,8 @@ const onlyByName: ReadonlySet<string> = new Set(["network", "private_network", "
 
 /**
  * Returns options for permissions of the sandbox and the network, which only a rule with the name of the permission can
- * allow. For example, `"*": "allow"` lets tools run, but not leave the sandbox. Returns no options for other
- * permissions.
+ * allow. For example, `"*": "allow"` lets tools run, but does not let them leave the sandbox. Returns no options for
+ * other permissions.
  */
 export function namedRules(permission: string): JudgeOptions {
   return onlyByName.has(permission) ? { counts: (rule) => rule.permission === permission } : {}
@@ -290,8 +297,8 @@ function judgeForms(
 }
 
 /**
- * Returns an ask if a rule refuses part of the span. An allow that covers the whole span cancels earlier rules, except
- * denies of the user layer.
+ * Returns an `ask` if a rule refuses part of the span. An `allow` rule that covers the whole span cancels earlier
+ * rules, except `deny` rules of the user layer.
  */
 function possibleRefusal(
   policy: Policy,

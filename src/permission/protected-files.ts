@@ -129,7 +129,7 @@ const allFiles = protectedNames.flatMap(({ files }) => files)
 const wholeNames: ReadonlySet<string> = new Set(allFiles.filter((entry) => !entry.includes("*")))
 const namePatterns = allFiles.filter((entry) => entry.includes("*"))
 
-/** Returns false for nearly all unprotected files. Avoids the slower search in most cases. */
+/** Returns false for nearly all unprotected files, which avoids the slower search in most cases. */
 function mayBeProtected(segments: readonly string[], name: string): boolean {
   return (
     wholeNames.has(name) ||
@@ -168,8 +168,8 @@ export function homeSecrets(home: string): { path: string; protection: Protectio
 }
 
 /**
- * Returns the protection of a file that is one of the {@link homeSecrets}, or is inside one. The path is absolute.
- * `homes` lists the spellings of the home directory.
+ * Returns the protection of a file that is one of the {@link homeSecrets}, or is inside one of them. The path is
+ * absolute. `homes` lists the spellings of the home directory.
  */
 export function protectionInHome(path: string, homes: readonly string[]): Protection | undefined {
   const home = homes.find((each) => isInside(path, each))

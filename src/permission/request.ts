@@ -11,7 +11,7 @@ export interface PermissionAsk {
   /** The files and directories that the call uses. A path outside the worktree requires `external_directory`. */
   paths?: string[]
   metadata?: Record<string, unknown>
-  /** Whether the command runs in the sandbox of the scope, if that sandbox works. Only for `bash`. */
+  /** Whether the command is to run in the sandbox of the scope, provided that the sandbox works. Only for `bash`. */
   confined?: boolean
 }
 
@@ -34,7 +34,7 @@ export interface Scope {
    * rule names them.
    */
   guarded?: readonly string[]
-  /** The sandbox of the commands. Undefined if they run without one. */
+  /** The sandbox of the commands. Undefined if commands run without a sandbox. */
   sandbox?: ScopeSandbox
   /** The `PATH` of the commands. A program inside the worktree is not trusted by its name. */
   searchPath?: string
@@ -65,8 +65,8 @@ export interface Check {
   /** Whether only a deny rule affects the check. The check then never asks. */
   onlyDenies?: boolean
   /**
-   * Whether another check of the request covers this one. It then asks only because of a rule that is narrower than
-   * `*`.
+   * Whether another check of the request covers this check. This check then asks only because of a rule that is
+   * narrower than `*`.
    */
   covered?: boolean
   /** Whether the sandbox limits the effect. The check then asks only because of a rule that is narrower than `*`. */

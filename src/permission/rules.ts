@@ -13,7 +13,9 @@ const PatternConfig = z.lazy(() =>
       examples: z
         .partialRecord(Action, z.array(z.string()))
         .optional()
-        .describe("Patterns, listed by the verdict they must get. Checked when the config file is read."),
+        .describe(
+          "Example patterns, grouped by the verdict that the rules must give them. Checked when the config file is read.",
+        ),
     }),
   ]),
 )

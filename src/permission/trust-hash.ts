@@ -13,7 +13,7 @@ const maxFileBytes = 64 * 1024 * 1024
 
 /**
  * Returns the SHA-256 of a file in hex. Returns "" if the path is not a file, or the file is unreadable or too large.
- * An item with this hash is not trusted.
+ * An item with an empty hash is not trusted.
  */
 export function hashFile(path: string): string {
   try {
@@ -87,14 +87,14 @@ interface DependencyLimits {
 
 /**
  * Maximum number of files and bytes to hash. Hashing this much takes about 0.2 s on a small machine. A plugin with its
- * dependencies typically has a tenth of this size.
+ * dependencies typically has a tenth of this number and size.
  */
 const defaultLimits: DependencyLimits = { files: 4000, bytes: 64 * 1024 * 1024 }
 
 /**
  * Hashes the direct and indirect dependencies of a package, nearest first. Resolves them as Node does. Hashes every
- * module of a package, or none if that exceeds the limits. `provided` lists direct dependencies that are never loaded
- * from disk.
+ * module of a package, or no module if the package would exceed the limits. `provided` lists direct dependencies that
+ * are never loaded from disk.
  */
 export function hashDependencies(
   root: string,

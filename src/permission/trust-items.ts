@@ -57,7 +57,7 @@ export interface TrustSources {
  * Lists the trust items of a project, sorted by path. Omits files that do not exist.
  *
  * The hash of a tool or plugin file also covers the subdirectories of its folder, because the file can import from
- * them. The other files of the folder have their own hashes. The hash of a skill covers its directory. The hash of a
+ * them. Each file directly in the folder has its own hash. The hash of a skill covers its directory. The hash of a
  * package covers its directory and the modules of its dependencies. Directories named `node_modules` are excluded.
  */
 export function collectTrustItems(worktree: string, sources: TrustSources): FoundItem[] {

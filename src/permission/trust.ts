@@ -6,8 +6,8 @@ import { isRecord, parseJson } from "../util/json.ts"
 import { type TrustItem, trustKinds } from "./trust-items.ts"
 
 /**
- * The items that the user trusts, by the real path of their worktree. Nested directories and other worktrees do not
- * inherit trust.
+ * The items that the user trusts, by the real path of their worktree. Nested worktrees and other worktrees of the same
+ * repository do not inherit trust.
  */
 export interface Trust {
   /** A message for the user that explains why the trust file cannot be used. While it is set, nothing is trusted. */
@@ -91,7 +91,7 @@ function itemKey({ kind, path }: ItemName): string {
   return `${kind}:${path}`
 }
 
-/** Parses the key of an item. Returns undefined for a kind that a later version added. */
+/** Parses the key of an item. Returns undefined for a kind that was added by a later version of Tackle. */
 function nameOf(key: string): ItemName | undefined {
   const [, written, path] = /^(\w+):(.+)$/s.exec(key) ?? []
   const kind = trustKinds.find((known) => known === written)

@@ -124,7 +124,7 @@ export interface HookedRequest {
 
 /**
  * Lets the plugins decide a request. If a plugin fails, an allowed request becomes `ask`, because the plugin might have
- * denied it. Throws the signal's reason.
+ * denied it. Throws the signal's reason if the signal aborts.
  */
 async function decideByPlugins(
   plugins: PluginHost,

@@ -140,7 +140,7 @@ export type PatchPart = z.infer<typeof PatchPart>
 export const SnapshotPart = z.object({ ...base, type: z.literal("snapshot"), snapshot: z.string() })
 export type SnapshotPart = z.infer<typeof SnapshotPart>
 
-/** The version of a file that the session last read or wrote: see `FileStamp` in `tool/context.ts`. */
+/** The version of a file that the session last read or wrote: see `FileStamp` in `files/file-tracker.ts`. */
 export const SeenFile = z.object({
   path: z.string(),
   stamp: z.object({ size: z.number(), mtimeMs: z.number(), digest: z.string().optional() }),

@@ -29,8 +29,8 @@ export interface SessionEngine extends Engine {
   /** Resolves when the sessions of killed runs are cleaned up. Prompts wait for this promise. */
   cleared: Promise<void>
   /**
-   * Size of tool definitions, in bytes, above which tools must be found with `tool_search`. If undefined, all tools are
-   * offered.
+   * Maximum total size of the definitions of third-party tools, in bytes. If they are larger, the model must find these
+   * tools with `tool_search`. If undefined, all tools are offered.
    */
   toolBytes?: number
   /** Locks and journals shared by all sessions that write files. */

@@ -107,7 +107,7 @@ export class NothingToUndoError extends UsageError {
   constructor(sessionID: string, direction: Direction) {
     super(
       direction === "undo"
-        ? `Nothing to undo in ${sessionID}: no turn of this session changed a file, or all changes are undone.`
+        ? `Nothing to undo in ${sessionID}: no turn of this session changed a file, or all changes have already been undone.`
         : `Nothing to redo in ${sessionID}: no turn was undone since the last prompt.`,
     )
   }

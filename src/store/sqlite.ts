@@ -17,8 +17,8 @@ export interface SqliteStoreOptions {
  * missing file and its directory, readable by the owner only. Throws `StoreError` and leaves the file unchanged if it
  * is damaged, is not a Tackle database, or was written by a newer version of Tackle.
  *
- * Commits survive the end of the process at any time. A power loss may undo the commits after the last durable one,
- * newest first, but does not damage the file.
+ * Commits survive even if the process is killed at any moment. A power loss may undo the most recent commits but does
+ * not damage the file.
  */
 export async function openSqliteStore(path: string, options: SqliteStoreOptions = {}): Promise<Store> {
   const connection = openConnection(path, options.busyTimeoutMs ?? 5000)

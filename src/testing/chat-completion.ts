@@ -3,8 +3,8 @@ import { argumentsText, callID, pieces, type Reply, type ScriptedUsage, usageOf 
 import { type Asked, dataEvent, type EventStream, type WireFormat } from "./wire-format.ts"
 
 /**
- * OpenAI's chat completions format. A tool call is streamed as an event with empty arguments, followed by the arguments
- * in pieces.
+ * The format of OpenAI's Chat Completions API. A tool call is streamed as an event with empty arguments, followed by
+ * the arguments in pieces.
  */
 export const chatCompletion: WireFormat = {
   accepts: (method, path) => method === "POST" && path === "/v1/chat/completions",

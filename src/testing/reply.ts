@@ -3,7 +3,7 @@ export interface ScriptedCall {
   /** Id of the call. Default: `call_<request>_<position>`, which is unique within one server. */
   id?: string
   name: string
-  /** Namespace of the tool. Only the responses API has namespaces. */
+  /** Namespace of the tool. Only the Responses API has namespaces. */
   namespace?: string
   /** Arguments of the call. An object is sent as JSON. A string is sent unchanged, for example to test invalid JSON. */
   arguments: Record<string, unknown> | string

@@ -83,8 +83,8 @@ export function isGroupAlive(group: number): boolean {
 }
 
 /**
- * Sends SIGTERM to the group and to processes that left it. After `graceMs`, sends SIGKILL to processes that still run.
- * Resolves when all have ended, at most a second after SIGKILL. Without `/proc`, finds only the group.
+ * Sends SIGTERM to the group and to processes that left it. After `graceMs`, sends SIGKILL to processes that are still
+ * running. Resolves when all have ended, at most a second after SIGKILL. Without `/proc`, finds only the group.
  */
 export async function killTree(tree: ProcessTree, graceMs = killGraceMs): Promise<void> {
   const known = new Map<number, ProcessEntry>()

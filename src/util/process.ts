@@ -71,7 +71,7 @@ export interface RunningProcess {
   readonly identity: TreeIdentity | undefined
   /** Set if requested. Closes when the program and its output have ended. */
   readonly input?: ProcessInput
-  /** Resolves when the program has ended. Its children may still run. */
+  /** Resolves when the program has ended. Its children may still be running. */
   readonly exited: Promise<Exit>
   /** Resolves when the output has ended, because no process holds it open or the tree was killed. */
   readonly closed: Promise<void>

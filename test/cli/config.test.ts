@@ -125,7 +125,7 @@ test("shows which rules of an untrusted project do not count, and why", async ()
     machine.run(["config", "show", "--format", "json"]),
     machine.run(["config", "show", "--trust"]),
   ])
-  expect(text.stdout).toMatch(/^ {2}allow edit: \* .* ignored: an untrusted file/m)
+  expect(text.stdout).toMatch(/^ {2}allow edit: \* .* ignored, because an untrusted file/m)
   expect(text.stdout).toMatch(/^ {2}deny {2}edit: notes<U\+001B>\[2J\.md {3}\(\S*tackle\.json:5\)$/m)
   expect(text.stdout).toContain("not trusted: tackle.json: allow rules")
   expect(JSON.parse(json.stdout).permission).toMatchObject({
@@ -135,7 +135,7 @@ test("shows which rules of an untrusted project do not count, and why", async ()
       { action: "deny", counts: true },
     ],
   })
-  expect(trusted.stdout).not.toContain("ignored: an untrusted")
+  expect(trusted.stdout).not.toContain("ignored, because an untrusted")
 })
 
 test("reports rules that never decide in config show and doctor", async () => {
@@ -152,7 +152,7 @@ test("reports rules that never decide in config show and doctor", async () => {
     runDoctor(machine, "--trust"),
   ])
   expect(show.stdout).toMatch(
-    /deny {2}bash: rm \* {3}\(.*tackle\.json:2\) {3}never applies: .*tackle\.json:3 takes precedence\n/,
+    /deny {2}bash: rm \* {3}\(.*tackle\.json:2\) {3}never applies, because .*tackle\.json:3 takes precedence\n/,
   )
   expect(show.stdout.match(/never applies/g)).toHaveLength(2)
   expect(JSON.parse(json.stdout).shadowed).toMatchObject([

@@ -38,7 +38,10 @@ test("exits with 2 on a wrong command line, reports it in a line or two and star
       ["run", "--max-step", "3", "hi"],
       /^tackle: unknown option '--max-step'\n\(Did you mean --max-steps\?\)\n/,
     ],
-    [["run", "--max-steps", "none", "hi"], /'none' is invalid\. It must be a whole number of at least 1\.\n/],
+    [
+      ["run", "--max-steps", "none", "hi"],
+      /'none' is invalid\. The value must be a whole number of at least 1\.\n/,
+    ],
     [["run", "--format", "xml", "hi"], /Allowed choices are text, json\.\n/],
     [["run"], /^tackle: The message is empty: stdin contained no text\.\n$/],
     [

@@ -75,8 +75,8 @@ test("follows no link before trust to a file outside or to one without instructi
   await symlink(join(machine.home, "diary.md"), join(machine.project.directory, "AGENTS.md"))
   await symlink("../.env", join(machine.project.directory, "a/AGENTS.md"))
   const { stderr } = await machine.run(["run", "--dir", "a/b", "go"])
-  expect(stderr).toMatch(/AGENTS\.md is ignored: .* leads outside the project/)
-  expect(stderr).toMatch(/a\/AGENTS\.md is ignored: .* leads to \.env/)
+  expect(stderr).toMatch(/AGENTS\.md is ignored, because .* is a link to a path outside the project/)
+  expect(stderr).toMatch(/a\/AGENTS\.md is ignored, because .* is a link to \.env/)
   expect(systemPrompt(machine)).not.toMatch(/dear diary|KEY=inside/)
 })
 
@@ -127,7 +127,7 @@ test("sends no linked file of an untrusted project with a read file", async () =
   await symlink(join(machine.home, "mine.md"), machine.project.path("a/AGENTS.md"))
   await symlink("secret.json", machine.project.path("b/AGENTS.md"))
   const run = await machine.run(["run", "go"])
-  expect(run.stderr).toMatch(/a\/AGENTS\.md is ignored: .* leads outside the project/)
+  expect(run.stderr).toMatch(/a\/AGENTS\.md is ignored, because .* is a link to a path outside the project/)
   const sent = JSON.stringify(machine.server.requests.map(({ body }) => body))
   expect(sent).not.toMatch(/my notes|my secret/)
 })
@@ -151,7 +151,7 @@ test("adds CLAUDE.local.md and the files that Claude Code's instructions import"
   await mkdir(join(machine.home, ".claude"), { recursive: true })
   await writeFile(join(machine.home, ".claude/CLAUDE.md"), "of the user; @~/private.md")
   const untrusted = await machine.run(["run", "go"])
-  expect(untrusted.stderr).toMatch(/@package\.json in .* is ignored: the project is not trusted/)
+  expect(untrusted.stderr).toMatch(/@package\.json in .* is ignored, because the project is not trusted/)
   expect(systemPrompt(machine)).not.toContain("imported-package")
 
   const { stderr } = await machine.run(["run", "--trust", "go"])
@@ -162,6 +162,8 @@ test("adds CLAUDE.local.md and the files that Claude Code's instructions import"
   expect(prompt.indexOf("shared;")).toBeLessThan(prompt.indexOf("mine;"))
   // The user's own file may import it, the project's may not.
   expect(prompt.split("private text")).toHaveLength(2)
-  expect(stderr).toMatch(/@~\/private\.md in .*CLAUDE\.local\.md is ignored: the file is outside the project/)
-  expect(stderr).toMatch(/@\.env in .* is ignored: the file may contain secrets/)
+  expect(stderr).toMatch(
+    /@~\/private\.md in .*CLAUDE\.local\.md is ignored, because the file is outside the project/,
+  )
+  expect(stderr).toMatch(/@\.env in .* is ignored, because the file may contain secrets/)
 })

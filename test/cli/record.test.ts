@@ -262,7 +262,7 @@ test("rejects an invalid recording, and a message next to one, as usage errors",
   expect(await machine.run(["run", "--replay", "none"])).toMatchObject({ code: 2 })
   expect(await machine.run(["run", "--replay", "x.jsonl", "go"])).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("recording contains the message"),
+    stderr: expect.stringContaining("recording already contains the message"),
   })
   expect(await machine.run(["run", "--record", "none/x", "go"])).toMatchObject({
     code: 2,

@@ -126,7 +126,7 @@ test("reads nothing outside an untrusted project through a link among its instru
   await machine.project.write("tackle.json", JSON.stringify({ instructions: ["docs/*.md"] }))
   const first = await machine.run(["run", "hello"])
   expect(first.stderr).toMatch(
-    /docs\/stolen\.md is ignored: the project is not trusted, and this file leads outside the project/,
+    /docs\/stolen\.md is ignored, because the project is not trusted and this file is a link to a path outside the project/,
   )
   const sent = () => JSON.stringify(machine.server.requests.at(-1)?.body)
   expect(sent()).toContain("the project's own words")

@@ -39,6 +39,6 @@ test("shows only the new text if the texts have little in common", async () => {
 test("does not compare texts over a million characters", async () => {
   const before = "x\n".repeat(600_000)
   expect(await unifiedDiff({ path: "a", before, after: "y" })).toBe(
-    "[a is too large to compare: 1200000 characters become 1]\n",
+    "[a is too large to compare: the length changes from 1200000 to 1 characters]\n",
   )
 })

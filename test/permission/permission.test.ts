@@ -458,11 +458,11 @@ describe("an always reply", () => {
   })
 
   test.each([
-    ["bash", "python3 - <<'E'\nprint(1)\nE", "a rule would allow any code on its input"],
+    ["bash", "python3 - <<'E'\nprint(1)\nE", "a rule would allow it to run any code from its input"],
     ["bash", "$X y", "only the rule * can allow this command"],
     ["bash", "npm run $X", "parts of it are known only at run time"],
     ["bash", "rm a*b", "* and ? in a rule would also match other commands"],
-    ["bash", "rm 'a b'", "a rule cannot tell its quoted words apart"],
+    ["bash", "rm 'a b'", "a rule cannot distinguish its quoted words from several words"],
     ["bash", "npm te\u200bst", "it contains invisible characters"],
     ["edit", ".git/config", ".git/config is protected"],
     ["doom_loop", "read", "each repetition is a new decision"],

@@ -27,7 +27,7 @@ import { customTools, knownPermissions, ruleOrigin } from "../workspace/rules.ts
 import { type FormatFlags, openWorkspace, type Workspace } from "../workspace/workspace.ts"
 import { formatFlag, jsonFlag, positive, projectFlags } from "./flags.ts"
 
-/** Defines `tackle agent …`. */
+/** Defines `tackle agent` and its subcommands. */
 export function defineAgent(agent: Command): void {
   projectFlags(agent.command("list"))
     .description("list the agents and where they are defined")
@@ -44,14 +44,17 @@ export function defineAgent(agent: Command): void {
   projectFlags(agent.command("create"))
     .description("create a Markdown file for a new agent; asks for missing values at a terminal")
     .argument("[name]", "name of the agent")
-    .option("--description <text>", "purpose of the agent; other agents use this text to choose it")
+    .option(
+      "--description <text>",
+      "purpose of the agent; other agents read this text to decide when to use it",
+    )
     .option("--prompt <text>", 'system prompt; "-" reads stdin')
     .addOption(new Option("--mode <mode>", "who can start the agent").choices(["primary", "subagent", "all"]))
     .option("-m, --model <name>", "model to use, as provider/model")
     .option("--temperature <number>", "sampling temperature", number)
     .option("--steps <n>", "maximum model steps per prompt", positive)
     .option("--tools <ids>", "comma-separated ids of its tools (default: all)")
-    .option("--user", "create it for all your projects instead of this one")
+    .option("--user", "create the agent for all your projects, not only for this one")
     .addOption(formatFlag())
     .addOption(jsonFlag())
     .action(createAgent)
@@ -59,7 +62,8 @@ export function defineAgent(agent: Command): void {
 
 function number(value: string): number {
   const read = Number(value)
-  if (value.trim() === "" || !Number.isFinite(read)) throw new InvalidArgumentError("It must be a number.")
+  if (value.trim() === "" || !Number.isFinite(read))
+    throw new InvalidArgumentError("The value must be a number.")
   return read
 }
 
@@ -72,7 +76,7 @@ export interface AgentListFlags extends FormatFlags {
 interface ShownAgent {
   name: string
   builtin: boolean
-  /** Location of the last definition of the agent. Absent for an unchanged built-in agent. */
+  /** Location of the last file that defines the agent. Absent for an unchanged built-in agent. */
   source?: { file: string; line: number }
   description: string
   mode: Agent["mode"]
@@ -83,7 +87,7 @@ interface ShownAgent {
   /** Configured tools by id. If absent, the agent has all tools. */
   tools?: Readonly<Record<string, boolean>>
   permission: Ruleset
-  /** Rules of the project. They cannot override a deny. */
+  /** Rules of the project. They cannot override a `deny` of other rules. */
   projectPermission: Ruleset
   /** Rules of the environment. They take precedence over the user's and the project's rules. */
   environmentPermission: Ruleset
@@ -254,13 +258,13 @@ function checkName(name: string, { config }: Workspace): void {
   if (source)
     throw new UsageError(`The agent ${name} already exists: ${source.file}:${source.line}. Edit it there.`)
   if (builtinAgents().some((agent) => agent.name === name)) {
-    throw new UsageError(`The agent ${name} is built in. To change it, create its file yourself.`)
+    throw new UsageError(`The agent ${name} is built in. To change it, write its file by hand.`)
   }
 }
 
 async function ask(missing: string, message: string): Promise<string> {
   if (!atTerminal()) throw new UsageError(`Cannot ask without a terminal. Add ${missing}.`)
-  const validate = (value: string | undefined) => (value?.trim() ? undefined : "It cannot be empty.")
+  const validate = (value: string | undefined) => (value?.trim() ? undefined : "The text cannot be empty.")
   const answer = await question(({ text }, signal) =>
     text({ message, validate, output: process.stderr, signal }),
   )
@@ -273,7 +277,8 @@ async function askPrompt(): Promise<string> {
   if (!atTerminal()) return ""
   const answer = await question(({ text }, signal) =>
     text({
-      message: "System prompt (leave empty to use the prompt of build; you can edit the file later)",
+      message:
+        "System prompt (leave empty to use the prompt of the build agent; you can edit the file later)",
       output: process.stderr,
       signal,
     }),
@@ -315,7 +320,7 @@ function offeredTools(workspace: Workspace): Promise<string[]> {
   })
 }
 
-/** Rejects a directory outside the project, which a link in the project can cause. */
+/** Rejects a directory that is outside the project because a link in the project leads there. */
 function checkInside(directory: string, worktree: string): void {
   if (isInside(realPath(directory), realPath(worktree))) return
   throw new UsageError(`${wholeName(directory)} is outside this project. Nothing was written.`)

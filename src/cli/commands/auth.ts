@@ -16,7 +16,7 @@ import {
 } from "../workspace/workspace.ts"
 import { formatFlag, jsonFlag, locationFlags, projectFlags } from "./flags.ts"
 
-/** Defines `tackle auth …`. */
+/** Defines `tackle auth` and its subcommands. */
 export function defineAuth(auth: Command): void {
   projectFlags(auth.command("login"))
     .description("store an API key, or sign in with a plugin's method")
@@ -36,19 +36,19 @@ export function defineAuth(auth: Command): void {
 
 /**
  * Flags of `tackle auth login`. `method` is the label of a plugin's sign-in method. By default, the user chooses if
- * there are several.
+ * there are several methods.
  */
 export interface LoginFlags extends WorkspaceFlags {
   method?: string
 }
 
-/** Sign-in method of providers for which no plugin offers one. */
+/** Sign-in method of providers for which no plugin offers a method. */
 const plainKey: AuthMethod = { type: "api", label: "API key", prompts: [] }
 
 /**
  * Runs `tackle auth login <provider>`, which asks for a key or runs the sign-in method of a plugin, and stores the
- * credentials. Without a terminal, reads the key from stdin. Throws `UsageError` for an unknown provider, or if nothing
- * was stored.
+ * credentials. Without a terminal, reads the key from stdin. Throws `UsageError` if the provider is unknown or if no
+ * credentials were entered.
  */
 export async function logIn(provider: string, flags: LoginFlags): Promise<void> {
   await withTackle(flags, async (tackle, workspace) => {

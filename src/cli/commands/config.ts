@@ -17,10 +17,10 @@ import { agentRulesets, ruleOrigin, shadowedConfigRules } from "../workspace/rul
 import { type FormatFlags, openWorkspace, type Workspace } from "../workspace/workspace.ts"
 import { formatFlag, jsonFlag, projectFlags } from "./flags.ts"
 
-/** Defines `tackle config …`. */
+/** Defines `tackle config` and its subcommands. */
 export function defineConfig(config: Command): void {
   projectFlags(config.command("show"))
-    .description("show the merged configuration, its files and rules")
+    .description("show the merged configuration, and the files and rules it comes from")
     .addOption(formatFlag())
     .addOption(jsonFlag())
     .action(showConfig)
@@ -95,12 +95,12 @@ export async function showConfig(flags: FormatFlags): Promise<void> {
   ]) {
     const by = shadowed.find((entry) => entry.rule === rule)?.by
     const { reason } = permission.untrusted.includes(rule) ? standing(rule) : {}
-    const note = reason ?? (by ? `never applies: ${ruleOrigin(by)} takes precedence` : undefined)
+    const note = reason ?? (by ? `never applies, because ${ruleOrigin(by)} takes precedence` : undefined)
     printLine(`  ${describeRule(rule)}${note === undefined ? "" : `   ${note}`}`)
   }
   if (sandboxOptions(workspace.config.config.sandbox, {}).sandboxAllow === "auto")
     printLine(
-      "\nCommands that run in a working sandbox do not need permission, unless a rule narrower than * names them or their files, or they need the network, paths outside the project, protected files or secrets (sandbox.allow).",
+      "\nBecause of sandbox.allow, commands in a working sandbox run without permission, unless a rule narrower than * names them or their files, or they need the network, paths outside the project, protected files or secrets.",
     )
 }
 
@@ -123,10 +123,10 @@ export async function showSchema(): Promise<void> {
   printLine(JSON.stringify(configJsonSchema(), null, 2))
 }
 
-/** Returns whether Tackle applies a rule of an untrusted project file, and if not, why. */
+/** Returns whether Tackle applies a rule of an untrusted project file, and the reason if it does not. */
 function standing({ action }: Rule): { counts: boolean; reason?: string } {
   if (action !== "allow") return { counts: true }
-  return { counts: false, reason: "ignored: an untrusted file can only restrict" }
+  return { counts: false, reason: "ignored, because an untrusted file can only add restrictions" }
 }
 
 function describeRule(rule: Rule): string {

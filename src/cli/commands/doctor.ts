@@ -38,7 +38,7 @@ export function defineDoctor(doctor: Command): void {
 
 interface Finding {
   check: string
-  /** `warn` means that the dependency works with limitations. */
+  /** `warn` means that the checked part works with limitations. */
   status: "ok" | "warn" | "fail"
   detail: string
 }
@@ -94,7 +94,7 @@ export async function checkHealth(flags: FormatFlags): Promise<void> {
     )
 }
 
-/** Indentation of details: the width of the mark and the name of a check. */
+/** Indentation of details: the width of a check's mark and name. */
 const indent = " ".repeat(17)
 
 function foldedHere(text: string): string {
@@ -158,7 +158,7 @@ function checkConfig({ config, problems }: Workspace): Outcome {
     }
   const files = config.files.filter(({ path }) => trustKind(path) === "config")
   const names = files.map(({ path }) => path)
-  return { detail: names.length === 0 ? "no files; defaults apply" : names.join(", ") }
+  return { detail: names.length === 0 ? "no files, so the defaults apply" : names.join(", ") }
 }
 
 function checkRules(workspace: Workspace): Outcome {
@@ -168,7 +168,7 @@ function checkRules(workspace: Workspace): Outcome {
       `${ruleOrigin(rule)} (${rule.action} ${rule.permission}: ${rule.pattern}) never applies, because ${ruleOrigin(by)} takes precedence`,
   )
   if (told.length > 0) return { status: "warn", detail: told.join("; ") }
-  return { detail: count === 0 ? "defaults only" : `${count} in the config; they override the defaults` }
+  return { detail: count === 0 ? "defaults only" : `${count} in the config, which override the defaults` }
 }
 
 function checkTrust({ untrusted, worktree }: Workspace): Outcome {
@@ -191,7 +191,7 @@ async function checkSearch({ directory }: Workspace): Promise<Outcome> {
   for await (const _ of defaultSearchEngine.files(query)) break
   return existsSync(rgPath)
     ? { detail: "ripgrep" }
-    : { status: "warn", detail: "ripgrep is not installed; a slower search is used" }
+    : { status: "warn", detail: "ripgrep is not installed, so a slower search is used" }
 }
 
 function checkShell({ config }: Workspace): Outcome {
@@ -221,7 +221,7 @@ async function checkTools(workspace: Workspace): Promise<Outcome> {
   })
 }
 
-/** Lists the plugins in use, and those that cannot be loaded or are not trusted. */
+/** Lists the plugins in use, and the plugins that cannot be loaded or are not trusted. */
 async function checkPlugins(workspace: Workspace): Promise<Outcome> {
   const found = [...workspace.config.plugins.map(({ spec }) => spec), ...pluginFiles(workspace)]
   if (found.length === 0) return { detail: "none" }
@@ -266,7 +266,7 @@ async function checkSkills(workspace: Workspace): Promise<Outcome> {
   return { detail: skills.size === 0 ? "none" : [...skills.keys()].join(", ") }
 }
 
-/** Lists the Markdown agents or commands in use, with the notes about them. */
+/** Lists the Markdown agents or commands in use, and Tackle's notes about their files. */
 function checkTexts({ config, worktree, home }: Workspace, kind: "agent" | "command"): Outcome {
   const shown = (path: string) => displayPath(path, isInside(path, worktree) ? worktree : home)
   const taken = config.files.filter(({ path }) => trustKind(path) === kind).map(({ path }) => shown(path))
@@ -308,7 +308,8 @@ async function checkSandbox({ mode, state }: Sandbox): Promise<Outcome> {
 async function checkModel(workspace: Workspace): Promise<Outcome> {
   const { config, environment, dataDirectory } = workspace
   const { model: name, provider = {} } = config.config
-  if (name === undefined) return { status: "warn", detail: "no model is configured; tackle/offline is used" }
+  if (name === undefined)
+    return { status: "warn", detail: "no model is configured, so tackle/offline is used" }
   const credentials = createCredentials({ environment, authFile: dataPaths(dataDirectory).auth })
   const ref = parseModelName(name)
   const model = await createModels({ config: provider, credentials, environment }).get(ref)

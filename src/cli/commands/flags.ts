@@ -5,9 +5,9 @@ export function projectFlags(command: Command): Command {
   return locationFlags(command).option("--trust", "trust the project's config and tools for this run")
 }
 
-/** Adds the flags of a command that does not load the project's tools, or that lists trusted items. */
+/** Adds the flags of a command that does not load the project's tools. */
 export function locationFlags(command: Command): Command {
-  return directoryFlag(command).option("--verbose", "write the log to stderr as well")
+  return directoryFlag(command).option("--verbose", "write the log to stderr in addition to the log file")
 }
 
 /** Adds the flag that names the directory. */
@@ -46,7 +46,7 @@ export function collect(value: string, before: string[] = []): string[] {
 /** Parses a comma-separated list of names. */
 export function names(value: string): string[] {
   const list = value.split(",").map((name) => name.trim())
-  if (list.includes("")) throw new InvalidArgumentError("It must be a comma-separated list of names.")
+  if (list.includes("")) throw new InvalidArgumentError("The value must be a comma-separated list of names.")
   return list
 }
 
@@ -54,7 +54,7 @@ export function names(value: string): string[] {
 export function positive(value: string): number {
   const number = Number(value)
   if (!Number.isSafeInteger(number) || number < 1)
-    throw new InvalidArgumentError("It must be a whole number of at least 1.")
+    throw new InvalidArgumentError("The value must be a whole number of at least 1.")
   return number
 }
 
@@ -62,7 +62,7 @@ export function positive(value: string): number {
 export function amount(value: string): number {
   const number = Number(value)
   if (value.trim() === "" || !Number.isFinite(number) || number <= 0)
-    throw new InvalidArgumentError("It must be a number above 0.")
+    throw new InvalidArgumentError("The value must be a number above 0.")
   return number
 }
 
@@ -71,7 +71,9 @@ export function duration(value: string): number {
   const [, count, unit = ""] = /^(\d{1,6})([hdw])$/.exec(value) ?? []
   const hours = { h: 1, d: 24, w: 7 * 24 }[unit]
   if (count === undefined || hours === undefined)
-    throw new InvalidArgumentError("It must be a number of hours, days or weeks, such as 12h, 30d or 6w.")
+    throw new InvalidArgumentError(
+      "The value must be a number of hours, days or weeks, such as 12h, 30d or 6w.",
+    )
   return Number(count) * hours * 3_600_000
 }
 
@@ -79,6 +81,6 @@ export function duration(value: string): number {
 export function port(value: string): number {
   const number = Number(value)
   if (value.trim() === "" || !Number.isInteger(number) || number < 0 || number > 65_535)
-    throw new InvalidArgumentError("It must be a whole number from 0 to 65535.")
+    throw new InvalidArgumentError("The value must be a whole number from 0 to 65535.")
   return number
 }

@@ -8,7 +8,7 @@ import { port, positive } from "./flags.ts"
 /** Defines `tackle gateway`. */
 export function defineGateway(gateway: Command): void {
   gateway
-    .requiredOption("--upstream <url>", "base URL of the API, such as http://127.0.0.1:8000/v1")
+    .requiredOption("--upstream <url>", "base URL of the upstream's API, such as http://127.0.0.1:8000/v1")
     .addOption(
       new Option("--policy <name>", "how tools are handled")
         .choices(["auto", "native", "synthetic", "reject", "ignore"])
@@ -36,7 +36,7 @@ export function defineGateway(gateway: Command): void {
     .action(runGateway)
 }
 
-/** Flags of `tackle gateway`. Keys that are not given come from the environment. */
+/** Flags of `tackle gateway`. Keys without a flag come from the environment. */
 export interface GatewayFlags {
   upstream: string
   policy: ToolCalling

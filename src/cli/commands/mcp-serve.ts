@@ -24,7 +24,8 @@ export interface ServeFlags extends WorkspaceFlags, RuleFlags {
   /** Key that clients must send. Default: `TACKLE_MCP_KEY`. If neither is set, a random key is printed. */
   key?: string
   /**
-   * Accept the clients' answers to forms as the user's. On stdin and stdout, the user's own agent starts the server.
+   * Accepts the clients' answers to forms as the user's answers. Not needed on stdin and stdout, where the user's own
+   * agent starts the server.
    */
   trustClient?: boolean
 }
@@ -66,7 +67,7 @@ export async function serveMcp(flags: ServeFlags): Promise<void> {
 
 /** Notice for a user who starts the command in a terminal. */
 const atTerminal =
-  'this command speaks MCP on stdin and stdout. Configure your client to run "tackle" with the arguments "mcp", "serve", or use --http for a URL. Press Ctrl-D to stop.'
+  'this command speaks MCP on stdin and stdout. Configure your client to run "tackle" with the arguments "mcp", "serve", or use --http to serve a URL. Press Ctrl-D to stop.'
 
 async function serveStdio(options: ConnectionOptions, signal: AbortSignal): Promise<void> {
   if (process.stdin.isTTY) warn(atTerminal)

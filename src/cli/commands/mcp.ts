@@ -25,7 +25,7 @@ import {
 import { collect, formatFlag, jsonFlag, locationFlags, names, port, positive, projectFlags } from "./flags.ts"
 import { serveMcp } from "./mcp-serve.ts"
 
-/** Defines `tackle mcp …`. */
+/** Defines `tackle mcp` and its subcommands. */
 export function defineMcp(mcp: Command): void {
   projectFlags(mcp.command("list"))
     .description("start each MCP server and show its tools, or why it is unavailable")
@@ -34,9 +34,9 @@ export function defineMcp(mcp: Command): void {
     .action(listMcpServers)
   locationFlags(mcp.command("add"))
     .description("add an MCP server to the project's config: a URL, or a program after --")
-    .argument("<id>", "id of the server, which prefixes the names of its tools")
+    .argument("<id>", "id of the server; the names of its tools begin with it")
     .argument("<command...>", "URL, or program with its arguments")
-    .option("--user", "add it to your own config, for all projects")
+    .option("--user", "add the server to your own config, for all projects")
     .option("--env <name=value>", "environment variable of the program (repeatable)", collect)
     .option("--header <name=value>", "header of each request (repeatable)", collect)
     .action(addMcpServer)
@@ -128,7 +128,7 @@ function show({ id, status, tools, problem }: McpServerStatus): void {
 /** Minimum width of a description, in columns. */
 const shortest = 20
 
-/** Returns a listener that reports problems except those of servers, which the list shows. */
+/** Returns a listener that reports problems other than those of servers, because the list already shows these. */
 function tellOthers({ hide }: Workspace): NonNullable<TackleOptions["onProblem"]> {
   return (message, error) => {
     if (!(error instanceof McpServerError)) warn(hide(`${message}: ${errorMessage(error)}`))

@@ -82,10 +82,11 @@ export async function listModels(flags: ModelsFlags): Promise<void> {
   }
 }
 
-/** Deletes the record that a server rejected tools. The server may support them after an update or restart. */
+/** Deletes the record that a server rejected tools, because it may support tools after an update or restart. */
 function forgetTools(workspace: Workspace, name: string): void {
   const forgotten = openToolSupport(workspace.dataDirectory).forget(name === "all" ? undefined : name)
-  if (forgotten.length === 0) printLine(`Nothing is stored about ${name === "all" ? "any model" : name}.`)
+  if (forgotten.length === 0)
+    printLine(`No rejected tools are recorded for ${name === "all" ? "any model" : name}.`)
   for (const model of forgotten) printLine(`Tools will be offered to ${model} again.`)
 }
 

@@ -29,7 +29,7 @@ import {
 } from "../workspace/workspace.ts"
 import { collect, directoryFlag, formatFlag, jsonFlag, locationFlags, projectFlags } from "./flags.ts"
 
-/** Defines `tackle permission …`. */
+/** Defines `tackle permission` and its subcommands. */
 export function definePermission(permission: Command): void {
   projectFlags(permission.command("check"))
     .description("show what the rules decide and why; exit code 0: allow, 10: ask, 11: deny")
@@ -148,7 +148,7 @@ export async function listGrants(flags: FormatFlags): Promise<void> {
 /** Runs `tackle permission revoke <id…>`. With `--all`, revokes every grant of the project. */
 export async function revokeGrants(ids: string[], flags: WorkspaceFlags & { all?: boolean }): Promise<void> {
   if ((flags.all === true) === ids.length > 0)
-    throw new UsageError("Give the ids of the grants to revoke, or --all.")
+    throw new UsageError("Pass the ids of the grants to revoke, or --all.")
   const revoked = await withStore(flags, async (tackle) => {
     const chosen = flags.all ? (await tackle.grants()).map(({ id }) => id) : ids
     await tackle.revoke(chosen)
@@ -205,9 +205,9 @@ const lookupMs = 5000
 export type AskSequence = AsyncGenerator<PermissionAsk, void, void>
 
 /**
- * Yields the requests of a tool that needs `permission` for the given names. For `list`, a name is a path, which may be
- * outside the project or protected. For `webfetch`, yields the normalized URL, then each private host. Calls `note`
- * with a message about anything that cannot be determined.
+ * Yields the requests of a tool that needs `permission` for the given names. For `list`, a name is a path, so requests
+ * for paths outside the project and protected paths may follow. For `webfetch`, yields the normalized URL, then each
+ * private host. Calls `note` with a message about anything that cannot be determined.
  */
 export async function* askedBy(
   { permission, patterns }: { permission: string; patterns: readonly string[] },

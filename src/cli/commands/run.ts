@@ -47,10 +47,11 @@ export function defineRun(run: Command): void {
     .action(runPrompt)
 }
 
-/** Flags of `tackle run`. The flag definitions specify which flags conflict. */
+/** Flags of `tackle run`. Their definitions specify which flags conflict. */
 export interface RunFlags extends ForegroundFlags, TaskFlags {
   /**
-   * Id of the session to continue. `continue` selects the last session of the project. `fork` continues a copy instead.
+   * Id of the session to continue. Alternatively, `continue` selects the last session of the project. `fork` continues
+   * a copy of the session.
    */
   session?: string
   continue?: boolean
@@ -65,7 +66,7 @@ export interface RunFlags extends ForegroundFlags, TaskFlags {
 /** Runs `tackle run`: runs one prompt to completion and sets the exit code. */
 export async function runPrompt(message: readonly string[], flags: RunFlags): Promise<void> {
   if (flags.replay !== undefined && message.length > 0)
-    throw new UsageError("The recording contains the message. Omit it with --replay.")
+    throw new UsageError("The recording already contains the message. With --replay, omit the message.")
   const workspace = await openWorkspace(flags)
   const replay =
     flags.replay === undefined
@@ -92,7 +93,7 @@ interface StartedRun extends Foreground {
   recording: StartedRecording | undefined
 }
 
-/** Runs the task, then delivers the inputs that arrived meanwhile. Returns the exit code. */
+/** Runs the task, then delivers the inputs that arrived during the task. Returns the exit code. */
 async function runTask(
   task: RunTask,
   { tackle, flags, recording, view, signal, interrupt }: StartedRun,
@@ -169,7 +170,7 @@ async function openSession(tackle: Tackle, task: RunTask, flags: RunFlags): Prom
 
 async function findSession(tackle: Tackle, task: RunTask, flags: RunFlags): Promise<SessionHandle> {
   if (flags.agent !== undefined && (flags.session !== undefined || flags.continue)) {
-    throw new UsageError("A session keeps its agent. Omit --agent, or start a new session.")
+    throw new UsageError("A session always keeps its agent. Omit --agent, or start a new session.")
   }
   if (flags.session !== undefined || flags.continue) return storedSession(tackle, flags.session)
   return tackle.sessions.create({

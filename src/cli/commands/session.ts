@@ -22,7 +22,7 @@ import { openTackle, withStore } from "../workspace/engine.ts"
 import { type FormatFlags, openWorkspace, type WorkspaceFlags } from "../workspace/workspace.ts"
 import { duration, formatFlag, jsonFlag, locationFlags, positive, projectFlags } from "./flags.ts"
 
-/** Defines `tackle session …`. */
+/** Defines `tackle session` and its subcommands. */
 export function defineSession(session: Command): void {
   const lastSession = "session id (default: last session of this project)"
   locationFlags(session.command("list"))
@@ -64,8 +64,11 @@ export function defineSession(session: Command): void {
         direction === "undo" ? "restore the files that the last turn changed" : "reverse the last undo",
       )
       .argument("[id]", lastSession)
-      .option("--others", "skip files that were changed since")
-      .option("--skip", "leave all files of the turn unchanged and continue with the next one")
+      .option("--others", "skip files that were changed after the turn")
+      .option(
+        "--skip",
+        "leave all files of the turn unchanged; the next undo or redo continues past this turn",
+      )
       .addOption(formatFlag())
       .addOption(jsonFlag())
       .action((id: string | undefined, flags: SessionUndoFlags) => undoSession(direction, id, flags))
@@ -296,7 +299,7 @@ export async function compactSession(id: string | undefined, flags: FormatFlags)
         `Nothing to compact in ${sessionID}: a summary would not be shorter than the current ${before} characters.`,
       )
     const outputs =
-      pruned === 0 ? "" : `, with ${pruned} old ${pruned === 1 ? "output" : "outputs"} moved to files`
+      pruned === 0 ? "" : `, with ${pruned} old tool ${pruned === 1 ? "output" : "outputs"} moved to files`
     printLine(
       `Compacted ${sessionID}: the model now reads ${after} characters instead of ${before}${outputs}.`,
     )

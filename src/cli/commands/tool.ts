@@ -19,13 +19,13 @@ import type { RuleFlags } from "../workspace/rules.ts"
 import { type FormatFlags, openWorkspace, type WorkspaceFlags } from "../workspace/workspace.ts"
 import { collect, formatFlag, jsonFlag, projectFlags } from "./flags.ts"
 
-/** Defines `tackle tool …`. */
+/** Defines `tackle tool` and its subcommands. */
 export function defineTool(tool: Command): void {
   projectFlags(tool.command("list"))
     .description("list the tools that are offered to the agent and model")
     .option("--all", "include unavailable tools, with the reason")
-    .option("-m, --model <name>", "for this model")
-    .option("--agent <name>", "for this agent")
+    .option("-m, --model <name>", "list the tools offered to this model")
+    .option("--agent <name>", "list the tools offered to this agent")
     .addOption(formatFlag())
     .addOption(jsonFlag())
     .action(listTools)
@@ -47,7 +47,10 @@ export function defineTool(tool: Command): void {
     .action(callTool)
 }
 
-/** Flags of `tackle tool list`. `all` includes unavailable tools. `model` and `agent` default to the config. */
+/**
+ * Flags of `tackle tool list`. `all` includes unavailable tools. `model` and `agent` default to the values in the
+ * config.
+ */
 export interface ToolListFlags extends FormatFlags {
   all?: boolean
   model?: string
@@ -182,9 +185,9 @@ function readTools(flags: WorkspaceFlags & { model?: string; agent?: string }): 
 }
 
 /**
- * Describes each argument that is not in the schema and suggests a similar one. Tools ignore unknown arguments from
- * models, but an unknown argument from a user is probably a typo. Returns an empty list if the schema allows other keys
- * or has alternatives.
+ * Describes each argument that is not in the schema and suggests a similar argument that is. Tools ignore unknown
+ * arguments from models, but an unknown argument from a user is probably a typo. Returns an empty list if the schema
+ * allows other keys or has alternatives.
  */
 export function unknownKeys(schema: JsonSchema, input: unknown, path = ""): string[] {
   if (Array.isArray(input)) {

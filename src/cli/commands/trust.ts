@@ -27,7 +27,7 @@ export function defineTrust(trust: Command): void {
   locationFlags(trust)
     .argument("[item...]", "items, as named by --list (default: all)")
     .option("--yes", "do not ask")
-    .option("--list", "show the items, what they enable and what is trusted")
+    .option("--list", "show the items, what each enables, and whether it is trusted")
     .option("--revoke", "stop trusting the items")
     .addOption(formatFlag())
     .addOption(jsonFlag())
@@ -64,7 +64,9 @@ export async function trustProject(names: readonly string[], flags: TrustFlags):
   }
 
   if (!json) {
-    printLine(`Trusting ${root(workspace)} enables these items. If an item changes, you must trust it again.`)
+    printLine(
+      `Trusting ${root(workspace)} enables these items. If an item changes later, you must trust it again.`,
+    )
     for (const item of known) printLine(`\n${shown(item)}`)
     printLine("")
   }
@@ -158,7 +160,7 @@ async function settingsOf(file: string, text: string, kind: FoundItem["kind"]): 
   }
 }
 
-/** Returns the named items, or all. Throws `UsageError` for an unknown name. */
+/** Returns the named items, or all items if no name is given. Throws `UsageError` for an unknown name. */
 function chosen(items: readonly ShownItem[], names: readonly string[]): ShownItem[] {
   const unknown = names.find((name) => !items.some(({ path }) => path === name))
   if (unknown !== undefined) {

@@ -9,7 +9,10 @@ export interface Choice<T> {
   value: T
   /** Letter that selects the choice. */
   key: string
-  /** Digit that selects the choice. It stays the same if other choices are not offered. */
+  /**
+   * Digit that selects the choice. A choice has the same digit in every question, even if other choices are not
+   * offered.
+   */
   digit: number
   /** Words that select the choice with Enter, in addition to the letter and the digit. In lower case. */
   words?: readonly string[]
@@ -25,7 +28,10 @@ export interface Decision<T> {
   safe: T
 }
 
-/** Time in milliseconds after which a single letter or digit is an answer. Until then, it may begin a word. */
+/**
+ * Time in milliseconds after which a single typed letter or digit counts as an answer. Until then, it may be the
+ * beginning of a word.
+ */
 const settleMs = 400
 
 /** Time in milliseconds during which input that was typed before the question is discarded. */
@@ -38,8 +44,9 @@ const showCursor = "\u001b[?25h"
 
 /**
  * Asks the user to decide. A letter or digit selects its choice, and Enter selects the choice with the focus. A typed
- * word selects a choice only if it is one of its words. Input from before the question and pasted text select nothing.
- * Throws `AbortedError` for Ctrl-C, for the end of the input and when the signal fires. Always restores the terminal.
+ * word selects a choice only if it is one of the choice's `words`. Input from before the question and pasted text
+ * select nothing. Throws `AbortedError` if the user presses Ctrl-C, the input ends or the signal aborts. Always
+ * restores the terminal.
  */
 export async function decide<T>(
   { message, choices, safe }: Decision<T>,
@@ -135,7 +142,7 @@ export async function decide<T>(
     focus = (focus + by + choices.length) % choices.length
   }
 
-  /** Moves the focus to the choice that the text selects, or to the safe one. */
+  /** Moves the focus to the choice that the text selects, or to the safe choice. */
   function type(text: string): void {
     typed = text
     const index = matching()

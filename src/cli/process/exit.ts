@@ -5,7 +5,9 @@ import { requestWatchdog } from "../../util/main-thread.ts"
 import { warn } from "./notice.ts"
 import { type RunningWatchdog, startWatchdog } from "./watchdog.ts"
 
-/** Exit codes of the command. If several apply, the order is: interrupted, usage, failed, limit, refused. */
+/**
+ * Exit codes of the command. If several apply, the first of these is used: interrupted, usage, failed, limit, refused.
+ */
 export const exitCode = { finished: 0, failed: 1, usage: 2, refused: 3, limit: 4, interrupted: 130 } as const
 
 /** Exit codes of `permission check`. */
@@ -26,8 +28,8 @@ export function reportError(error: unknown, options: { verbose: boolean }): void
 }
 
 /**
- * Keeps the process alive until `work` settles, even if nothing else does, such as while a tool waits for a promise
- * that never settles. If other code ends the process first, the exit code is not 0.
+ * Keeps the process alive until `work` settles, even if no timer or socket does, for example while a tool waits for a
+ * promise that never settles. If other code ends the process first, the exit code is not 0.
  */
 export async function untilSettled<T>(work: () => Promise<T>): Promise<T> {
   const onExit = (code: number) => {
@@ -43,7 +45,7 @@ export async function untilSettled<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The real exit. While an engine is open, `process.exit` throws in the code of tools and plugins. */
+/** The original `process.exit`. While an engine is open, `process.exit` throws if a tool or plugin calls it. */
 const exitProcess = process.exit.bind(process)
 
 /** Signals that ask a command to stop. */
@@ -52,8 +54,8 @@ const names = ["SIGINT", "SIGTERM", "SIGHUP"] as const
 /**
  * Runs work that can be interrupted, and settles like the work. The first signal fires the abort signal instead of
  * ending the process, so that everything the work started also ends. A second signal ends the process immediately. If
- * third-party code blocks the main thread, a watchdog thread ends the process.
- * `interrupt` does the same as a signal, with an optional reason.
+ * third-party code blocks the main thread, a watchdog thread ends the process. `work` receives a function `interrupt`
+ * that has the same effect as a signal and takes an optional reason.
  */
 export async function interruptible<T>(
   work: (signal: AbortSignal, interrupt: (reason?: unknown) => void) => Promise<T>,

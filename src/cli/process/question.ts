@@ -1,8 +1,8 @@
 import { AbortedError } from "../../util/abort.ts"
 
 /**
- * Type of the prompt library. The module is loaded for the first question, because most runs ask none and loading it
- * opens the terminal.
+ * Type of the prompt library. The library is loaded at the first question, because most runs ask no question and
+ * loading it opens the terminal.
  */
 export type Clack = typeof import("@clack/prompts")
 
@@ -12,8 +12,8 @@ interface Key {
 }
 
 /**
- * Asks a question with clack. Returns undefined for Escape. Throws `AbortedError` for Ctrl-C and when the signal fires.
- * Always restores the terminal.
+ * Asks a question with clack. Returns undefined for Escape. Throws `AbortedError` if the user presses Ctrl-C or the
+ * signal aborts. Always restores the terminal.
  */
 export async function question<T>(
   ask: (clack: Clack, signal: AbortSignal) => Promise<T>,

@@ -56,8 +56,8 @@ process.stdout.on("error", (error) => {
 })
 
 /**
- * Redirects other writes to stdout, such as `console.log` in a custom tool, to stderr, so that stdout contains only
- * answers and events.
+ * Redirects writes to stdout by other code, such as `console.log` in a custom tool, to stderr, so that stdout contains
+ * only answers and events.
  */
 export function reserveStdout(): void {
   outliveStderr()

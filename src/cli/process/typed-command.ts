@@ -17,7 +17,10 @@ export function asTyped(text: string): string {
   return text.replaceAll(commands, (_, words: string) => `${commandName()} ${words}${directoryFlag(words)}`)
 }
 
-/** Commands in a message: at its start, after a mark that begins them, or alone in parentheses. */
+/**
+ * Matches commands in a message: at its start, after a backtick or another mark that precedes a command, or alone in
+ * parentheses.
+ */
 const commands =
   /(?<=^|[`"(]|: )tackle ((?:agent|auth|config|doctor|gateway|mcp|models|permission|run|session|stats|tool|trust)\b(?: [a-z]+\b(?![/:.]))*)/gm
 

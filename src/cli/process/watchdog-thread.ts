@@ -69,7 +69,7 @@ function end(why: string, code: number): void {
   session.post("Runtime.evaluate", { expression: `globalThis[Symbol.for("${endName}")](${code})` })
 }
 
-/** Writes directly, because the streams of a thread need the main thread. */
+/** Writes to stderr synchronously, because the streams of a worker thread need the main thread. */
 function say(text: string): void {
   try {
     writeSync(2, `tackle: ${text}\n`)
@@ -79,7 +79,8 @@ function say(text: string): void {
 }
 
 /**
- * Listens for a signal in this thread. Node offers signals only to the main thread, but its internal handle works here.
+ * Listens for a signal in this thread. Node delivers signals only to the main thread, but its internal signal handle
+ * also works in this thread.
  */
 function onSignal(name: "SIGINT" | "SIGTERM" | "SIGHUP", listener: () => void): void {
   const { internalBinding } = createRequire(import.meta.url)("internal/test/binding")

@@ -13,13 +13,14 @@ export const endName = "tackle.endBlockedProcess"
 
 /** A running watchdog. */
 export interface RunningWatchdog extends Watchdog {
-  /** Ends the thread. From then on, signals have their previous effect. */
+  /** Ends the thread. Signals then have the effect that they had before the thread was started. */
   stop(): void
 }
 
 /**
- * Starts a thread that ends the process if the main thread is blocked, such as by an endless loop in a custom tool, and
- * ignores a signal or a time limit. The thread does not keep the process alive. `exit` must end the process at once.
+ * Starts a thread that ends the process if a signal arrives or a time limit expires while the main thread is blocked,
+ * for example by an endless loop in a custom tool. The thread does not keep the process alive. `exit` must end the
+ * process at once.
  */
 export function startWatchdog(exit: (code: number) => never): RunningWatchdog {
   const key = Symbol.for(endName)

@@ -6,7 +6,7 @@ import { errorMessage } from "../../util/errors.ts"
 import { warn } from "../process/notice.ts"
 import { atTerminal } from "../process/question.ts"
 
-/** Options that determine how requests and questions of a run are answered. */
+/** Options that determine how the requests and questions of a run are answered. */
 export interface AnswerOptions {
   /**
    * True with `--auto`, which allows every request once, except for loops, protected files and commands outside the

@@ -9,8 +9,8 @@ import { style } from "../view/style.ts"
 import { visible } from "../view/visible.ts"
 
 /**
- * Asks for permission at the terminal. Escape refuses the request. Ctrl-C or the signal throws `AbortedError`.
- * `waiting` is the number of further requests.
+ * Asks for permission at the terminal. Escape refuses the request. Throws `AbortedError` if the user presses Ctrl-C or
+ * the signal aborts. `waiting` is the number of other requests that wait for an answer.
  */
 export async function askAtTerminal(
   request: PermissionRequest,
@@ -74,7 +74,7 @@ function answersTo(
   return choices
 }
 
-/** Asks for rules that are narrower than the proposed rules. Returns undefined for Escape. */
+/** Asks for rules that are narrower than the proposed rules. Returns undefined if the user presses Escape. */
 async function askNarrower(
   request: PermissionRequest,
   { worktree, signal }: { worktree: string; signal: AbortSignal },
@@ -86,12 +86,14 @@ async function askNarrower(
   for (const { permission, offered } of offers) {
     const ask = ({ text }: Clack, stop: AbortSignal) =>
       text({
-        message: `Allow ${permission} (empty to skip):`,
+        message: `Allow ${permission} (leave empty to skip this rule):`,
         initialValue: offered,
         output: process.stderr,
         signal: stop,
         validate: (given) =>
-          !given || wildcardCovers(offered, given) ? undefined : `The rule must be covered by ${offered}`,
+          !given || wildcardCovers(offered, given)
+            ? undefined
+            : `The rule must not allow more than ${offered}`,
       })
     const pattern = await question(ask, signal)
     if (pattern === undefined) return undefined
@@ -114,12 +116,14 @@ async function refuseWithWords(signal: AbortSignal): Promise<PermissionReply> {
   return message ? { reply: "reject", message } : { reply: "reject" }
 }
 
-/** Marks an answer in the user's own words. A number cannot be mistaken for a label. */
+/**
+ * Marks an answer in the user's own words. It is a number, so that it cannot be mistaken for the label of an option.
+ */
 const other = 0
 
 /**
- * Asks questions one after another. Returns undefined if the user dismisses a question with Escape. Ctrl-C or the
- * signal throws `AbortedError`.
+ * Asks questions one after another. Returns undefined if the user dismisses a question with Escape. Throws
+ * `AbortedError` if the user presses Ctrl-C or the signal aborts.
  */
 export async function askQuestions(
   { questions, document, tool }: QuestionRequest,

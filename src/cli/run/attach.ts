@@ -10,8 +10,8 @@ import { warn } from "../process/notice.ts"
 
 /**
  * Returns the content of the files named with `--file`: the result of `read`, or of `list` for a directory, with the
- * limits of these tools. Naming a file allows reading it, but a rule may still deny it. Throws `UsageError` for a file
- * that cannot be attached.
+ * limits of these tools. By naming a file, the user allows Tackle to read it, but a rule may still deny reading it.
+ * Throws `UsageError` for a file that cannot be attached.
  */
 export async function attachFiles(
   tackle: Tackle,

@@ -118,7 +118,7 @@ async function readSchema(file: string): Promise<Record<string, unknown>> {
   throw new UsageError(`Invalid JSON Schema in ${file} (--output-schema): ${problem}.`)
 }
 
-/** Checks that the schema is usable, before a session is created. */
+/** Returns the schema if it is usable, and throws otherwise, before a session is created. */
 async function usable(schema: Record<string, unknown>, file: string): Promise<Record<string, unknown>> {
   const { readAnswerSchema } = await import("../../model/answer-schema.ts")
   try {

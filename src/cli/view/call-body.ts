@@ -7,7 +7,7 @@ import { clipped, visible } from "./visible.ts"
 
 /** Maximum number of lines of a diff below a call. */
 const maxDiffLines = 60
-/** Number of lines at the end of the output of a command that succeeded, and of one that failed. */
+/** Number of lines to show of the end of a command's output, depending on whether the command succeeded or failed. */
 const outputLines = 8
 const failureLines = 30
 
@@ -28,8 +28,8 @@ export function callBody({ state }: ToolPart, width: number): string[] {
 }
 
 /**
- * Returns what a running call reports: its title and progress on one line if they add something to its input, and the
- * last `rows` lines of its output.
+ * Returns what a running call reports: its title and progress on one line if they say more than its input, and the last
+ * `rows` lines of its output.
  */
 export function progressLines({ tool, state }: ToolPart, { rows }: { rows: number }): string[] {
   if (state.status !== "running") return []
@@ -47,7 +47,10 @@ function progressOf({ progress }: Record<string, unknown>): string {
   return typeof progress.total === "number" ? `${progress.done}/${progress.total}` : String(progress.done)
 }
 
-/** Formats a diff with colors. Shows at most `max` lines, and how many are left. Makes hidden characters visible. */
+/**
+ * Formats a diff with colors. Shows at most `max` lines, and the number of lines that are not shown. Makes hidden
+ * characters visible.
+ */
 export function diffLines(diff: string, max: number): string[] {
   const lines = diff.trimEnd().split("\n")
   const shown = lines.slice(0, max).map((line) => {

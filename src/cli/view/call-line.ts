@@ -65,7 +65,7 @@ function subject({ tool, state }: ToolPart, worktree: string): string {
   return state.status === "completed" && state.title !== tool ? state.title : ""
 }
 
-/** Returns the title that the tool gave its result, if it adds something to the input. */
+/** Returns the title that the tool gave its result, if the title says more than the input. */
 function titleOf(part: ToolPart, { title, input }: ToolStateCompleted, worktree: string): string[] {
   const shown = [part.tool, "", subject(part, worktree), ...Object.values(input)]
   return shown.includes(title) ? [] : [oneLine(title, maxTitle)]
@@ -95,7 +95,7 @@ function detailsOf(tool: string, { metadata, output }: ToolStateCompleted): stri
   return details
 }
 
-/** Returns the duration if it is noticeable. Time spent waiting for the user does not count. */
+/** Returns the duration if it is long enough to be noticeable. Time spent waiting for the user does not count. */
 function duration({ time }: ToolStateCompleted): string[] {
   const ms = workMs(time)
   return ms < 500 ? [] : [`${(ms / 1000).toFixed(1)} s`]

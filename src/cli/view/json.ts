@@ -4,9 +4,9 @@ import type { View } from "./view.ts"
 import { createChildren } from "./view.ts"
 
 /**
- * Creates a view that prints one event per line, in order. Includes the events of subagents except `run.completed`, so
- * that this event is unique and always on the last line. Batches the lines of one event-loop turn into a single write,
- * because a write costs more than a line.
+ * Creates a view that prints one event per line, in order. Includes the events of subagents except their
+ * `run.completed`, so that this event occurs only once and always on the last line. Batches the lines of one event-loop
+ * turn into a single write, because a write costs more than a line.
  */
 export function createJsonView(output: Output): View {
   const children = createChildren()

@@ -38,7 +38,7 @@ export interface LiveRegion {
 
 /**
  * Creates a region at the bottom of a terminal. Anything else that this process writes to the terminal appears above
- * it. Never draws more rows than the terminal has.
+ * the region. Never draws more rows than the terminal has.
  */
 export function createLiveRegion(terminal: WriteStream): LiveRegion {
   const live = terminal.isTTY === true && process.env.TERM !== "dumb"

@@ -43,7 +43,7 @@ export interface MarkdownBlocks {
   push(text: string): string[]
   /** Returns the block that is not complete yet. */
   rest(): string
-  /** Returns the remaining blocks, and starts again. */
+  /** Returns the remaining blocks, and resets the splitter for new text. */
   end(): string[]
 }
 

@@ -25,7 +25,7 @@ export interface Page {
   say(text: string, render: RenderMarkdown | undefined): void
   /** Completes the current text, if any. */
   endText(): void
-  /** Sets what the live lines show. */
+  /** Sets the activities that the live lines show. */
   setActivities(activities: readonly Activity[]): void
   /** Hides the live lines until the returned function is called. */
   pause(): () => void
@@ -45,7 +45,7 @@ const logWidth = 120
 /** Maximum size of an unfinished block in characters. Only the end of a larger block is shown. */
 const maxUnfinished = 8_000
 
-/** Silence in ms after which a log reports what is running. The interval doubles with each report. */
+/** Time in ms without output after which a log reports what is running. The interval doubles with each report. */
 const firstReportMs = 10_000
 
 /** Creates a page. The model's text goes to `output`, so that a pipe receives only the answer. */

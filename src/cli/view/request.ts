@@ -47,7 +47,7 @@ export function describeRequest(
   return lines.join("\n")
 }
 
-/** Returns the permission as rules name it, with an explanation if the name does not explain itself. */
+/** Returns the permission's name in rules, followed by an explanation if the name alone is unclear. */
 function titleOf(permission: string): string {
   const meaning = own(meanings, permission)
   return meaning === undefined ? permission : `${permission}: ${meaning}`
@@ -83,7 +83,7 @@ function decision({ metadata }: PermissionRequest, worktree: string): string {
   return [...new Set(sentences)].join("\n")
 }
 
-/** Returns named details that help to decide, without repeating the subject. */
+/** Returns named details that help the user decide. Omits details that repeat the subject of the request. */
 function details(
   request: PermissionRequest,
   { subject, worktree }: { subject: readonly string[]; worktree: string },

@@ -47,9 +47,9 @@ const maxRunning = 6
 
 /**
  * Creates a view for users. The model's text goes to `output` and everything about calls to `notes`, so that a pipe
- * receives only the answer. A terminal shows text as Markdown while it arrives, and below it what is running.
- * Elsewhere, each call start is a line, and text is written only when it is complete, because an interrupted request is
- * repeated.
+ * receives only the answer. A terminal shows text as Markdown while it arrives, and what is running below the text.
+ * Without a terminal, the view writes a line when a call starts, and writes text only when it is complete, because an
+ * interrupted request is repeated.
  */
 export function createTextView(options: TextViewOptions): View {
   const { output, worktree, quiet } = options
@@ -61,8 +61,9 @@ export function createTextView(options: TextViewOptions): View {
   const reasoning = new Set<string>()
   /** Ids of the user's messages. */
   const own = new Set<string>()
-  /** Calls whose diff the user saw in a permission request: requests by id, then calls. */
+  /** Calls whose diff is shown in a permission request, by the id of the request. */
   const asked = new Map<string, string>()
+  /** Calls whose diff the user saw before answering a request. */
   const seen = new Set<string>()
   /** Session that has not been shown yet. */
   let begun: Session | undefined
@@ -75,7 +76,7 @@ export function createTextView(options: TextViewOptions): View {
   /** False if the database is gone, so that the session cannot be continued. */
   let isStored = true
 
-  /** Sets what the model does. The time restarts if this changes, or with `restart`. */
+  /** Sets the activity of the model. Its duration starts again if the activity changes or `restart` is set. */
   function modelDoes(text: string | undefined, { restart = false, delayMs = 0 } = {}): void {
     if (text === undefined) model = undefined
     else if (restart || model?.text !== text) model = { text, since: page.clock(), delayMs }
@@ -314,7 +315,7 @@ export function retryText({ attempt, delayMs, error }: RetryPart): string {
 /** Warns that the model's context is almost full. */
 export function fillingText({ used, room }: EventOf<"context.filling">): string {
   const share = `${Math.round((used / room) * 100)}% of the model's context is used (${used} of ${room} tokens)`
-  return `! ${share}: a summary replaces older messages when the context is full`
+  return `! ${share}: a summary will replace older messages when the context is full`
 }
 
 /**

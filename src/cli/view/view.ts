@@ -6,9 +6,9 @@ export interface View {
   show(event: TackleEvent): void
   /** Pauses live output for a question. Returns a function that resumes it. */
   pause(): () => void
-  /** Names a session that the run continues. */
+  /** Shows which session the run continues. */
   continues(session: Session): void
-  /** Shows what is held back, and clears live output at the end of the run. */
+  /** Shows events that were held back, and clears live output at the end of the run. */
   end(): Promise<void>
 }
 

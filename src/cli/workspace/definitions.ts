@@ -22,8 +22,8 @@ export function definitionsOf(workspace: Workspace): WorkspaceDefinitions {
 }
 
 /**
- * Returns a source that finds definitions again after a change. It returns the user's definitions and those of the
- * project that are trusted at that time. It does not reload other config files and plugins, but reports changes to
+ * Returns a source that finds definitions again after a change. It returns the user's definitions and the project's
+ * definitions that are trusted at that time. It does not reload other config files and plugins, but reports changes to
  * plugins.
  */
 export function definitionSource(

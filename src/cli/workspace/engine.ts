@@ -72,8 +72,8 @@ function reportIgnored({ config, untrusted }: Workspace): void {
 /**
  * Opens an engine for stored data, calls the callback, and closes the engine. The engine has no plugins, tools or
  * servers, and uses only secrets and retention from the config. Problems in config files are therefore reported but not
- * fatal. If stored data leaves the machine, `open` must be `openWorkspace`, because a key in an invalid section would
- * not be masked. In a read-only data directory, stored data can be read, and a change throws.
+ * fatal. If stored data leaves the machine, `open` must be `openWorkspace`, because otherwise a key in an invalid
+ * section would not be masked. If the data directory is read-only, stored data can be read, but changing it throws.
  */
 export async function withStore<T>(
   flags: Omit<WorkspaceFlags, "trust">,
@@ -127,7 +127,7 @@ export function isWritable(path: string): boolean {
   }
 }
 
-/** Reports the first problem on one line. If there are more, adds how to list them. */
+/** Reports the first problem on one line. If there are more problems, the line names the command that lists them. */
 export function reportProblems([first, ...others]: readonly Problem[]): void {
   if (first === undefined) return
   const more = others.length > 0 ? ` (${others.length} more: run \`tackle doctor\`.)` : ""
@@ -240,7 +240,7 @@ export function sandboxOptions(
   return { sandbox: mode, sandboxAllow: sandboxed ? "auto" : allow }
 }
 
-/** Reports a problem in the log and on stderr. Returns the text shown on stderr. */
+/** Reports a problem in the log and on stderr. Returns the text that is shown on stderr. */
 export function reportProblem(workspace: Workspace, message: string, error: unknown): string {
   workspace.log.write("error", message, { error: errorMessage(error) })
   const text = workspace.hide(`${message}: ${errorMessage(error)}`)

@@ -68,8 +68,8 @@ export function instructionsNear(
 }
 
 /**
- * Reads one instruction file. Returns undefined for a file that is empty, is unreadable or must not be sent, and
- * reports the last two cases.
+ * Reads one instruction file. Returns undefined for a file that is empty, is unreadable or must not be sent. Reports
+ * files that are unreadable or must not be sent.
  */
 async function readOne(
   path: string,
@@ -81,7 +81,7 @@ async function readOne(
     const problem = trusted ? undefined : linkProblem({ path, real, worktree })
     if (problem !== undefined) {
       warn(
-        `instructions: ${wholeName(path)} is ignored: the project is not trusted, and this file ${problem}.`,
+        `instructions: ${wholeName(path)} is ignored, because the project is not trusted and this file ${problem}.`,
       )
       return undefined
     }
@@ -141,7 +141,9 @@ async function readImports(
         known.add(real)
         const problem = importProblem(real, { bound, trusted })
         if (problem !== undefined) {
-          warn(`instructions: @${wholeName(name)} in ${wholeName(importer.path)} is ignored: ${problem}.`)
+          warn(
+            `instructions: @${wholeName(name)} in ${wholeName(importer.path)} is ignored, because ${problem}.`,
+          )
           continue
         }
         const text = await readStart(real, maxBytes)
@@ -177,8 +179,8 @@ function importProblem(
 /** Returns why an untrusted project must not send this file: it is outside the project or may contain secrets. */
 function linkProblem({ path, real, worktree }: { path: string; real: string; worktree: string }) {
   if (!isInside(path, worktree)) return undefined
-  if (!isInside(real, realPath(worktree))) return "leads outside the project"
-  return isText(real) ? undefined : `leads to ${wholeName(basename(real))}`
+  if (!isInside(real, realPath(worktree))) return "is a link to a path outside the project"
+  return isText(real) ? undefined : `is a link to ${wholeName(basename(real))}, which may contain secrets`
 }
 
 function isText(path: string): boolean {

@@ -5,7 +5,7 @@ import type { Log } from "../../util/log.ts"
 
 /**
  * Returns a subscriber that logs steps, calls, requests, retries and the end of a run, with times and sizes. Does not
- * log texts, commands and file contents, because they may be secret and the session already contains them.
+ * log texts, commands and file contents, because these may contain secrets, and the session already contains them.
  */
 export function eventLogger(log: Log): (event: TackleEvent) => void {
   return (event) => {

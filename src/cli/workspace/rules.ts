@@ -9,7 +9,7 @@ import { UsageError } from "../../util/errors.ts"
 import { nearNames } from "../../util/similarity.ts"
 import type { Workspace } from "./workspace.ts"
 
-/** Returns the layers of rules between the defaults and the grants. Excludes the rules of agents. */
+/** Returns the layers of rules above the defaults and below the grants. Excludes the rules of agents. */
 export function layersOf({ config }: Workspace, flags: RuleFlags): Layer[] {
   const { user, project, untrusted, environment } = config.permission
   return [
@@ -69,8 +69,8 @@ export const knownPermissions: readonly string[] = (
 ).split(" ")
 
 /**
- * Returns a warning for each permission name in the config that is probably misspelled, such as `bsh`. It is not an
- * error, because a custom tool, an MCP server or a plugin may have this name.
+ * Returns a warning for each permission name in the config that is probably misspelled, such as `bsh`. An unknown name
+ * is not an error, because a custom tool, an MCP server or a plugin may have this name.
  */
 export function misspeltPermissions(workspace: Workspace): string[] {
   const layers = layersOf(workspace, {}).map(({ rules }) => rules)

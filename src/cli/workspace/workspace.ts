@@ -152,7 +152,7 @@ function fromHere(path: string): string {
   }
 }
 
-/** Returns the items of a kind that were trusted at startup. */
+/** Returns the items of the wanted kind that were trusted at startup. */
 export function trustedItems({ items, untrusted }: Workspace, wanted: FoundItem["kind"]): FoundItem[] {
   const changed = new Set(untrusted.map(({ path }) => path))
   return items.filter(({ kind, path }) => kind === wanted && !changed.has(path))

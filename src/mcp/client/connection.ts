@@ -87,7 +87,10 @@ const defaultStartMs = 30_000
 /** Longest delay of a Node timer, in milliseconds. Node fires longer timers immediately. */
 const longestTimer = 2 ** 31 - 1
 
-/** Connects to the server, and starts it if it is a local program. Throws `McpServerError`, and the signal's reason. */
+/**
+ * Connects to the server, and starts it if it is a local program. Throws `McpServerError` if this fails. Throws the
+ * signal's reason if the signal aborts.
+ */
 export async function connectServer(options: ConnectOptions): Promise<McpConnection> {
   const { server, worktree, signal } = options
   const { id, settings } = server

@@ -47,17 +47,20 @@ export interface McpPool {
   status(options?: McpStatusOptions): Promise<McpServerStatus[]>
   /**
    * Lists the prompts of all servers in config order. Starts servers like `tools`. A server that fails is reported to
-   * `onProblem`, and its prompts are omitted. Throws the signal's reason.
+   * `onProblem`, and its prompts are omitted. Throws the signal's reason if the signal aborts.
    */
   prompts(signal: AbortSignal): Promise<McpPrompt[]>
   /**
-   * Fills in a prompt. Throws `McpServerError` if the server is unavailable, `McpCallError` for an unknown prompt or a
-   * missing argument, and the signal's reason.
+   * Fills in a prompt. Throws `McpServerError` if the server is unavailable, and `McpCallError` if the prompt is
+   * unknown or an argument is missing. Throws the signal's reason if the signal aborts.
    */
   prompt(call: PromptCall): Promise<McpPromptMessage[]>
   /** Lists the resources of all servers, like `prompts`. */
   resources(signal: AbortSignal): Promise<McpResources[]>
-  /** Reads a resource. Rejects like `prompt`, and with `McpCallError` for an unknown resource. */
+  /**
+   * Reads a resource. Rejects with `McpServerError` if the server is unavailable, and with `McpCallError` if the
+   * resource is unknown.
+   */
   readResource(request: { server: string; uri: string; signal: AbortSignal }): Promise<ReadResourceResult>
   /**
    * Calls `onChanged` when the server reports a change to the resource, and after the server restarts. Returns a

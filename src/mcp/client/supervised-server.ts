@@ -33,8 +33,8 @@ export interface SupervisedServerOptions extends Omit<ConnectOptions, "onResourc
 export interface SupervisedServer {
   readonly server: McpServer
   /**
-   * Returns the connection to the running server, and starts the server if needed. Throws `McpServerError`, and the
-   * signal's reason.
+   * Returns the connection to the running server, and starts the server if needed. Throws `McpServerError` if the
+   * server is unavailable. Throws the signal's reason if the signal aborts.
    */
   connection(): Promise<McpConnection>
   /** Starts the server if needed and lists its tools. On failure, keeps the last known tools. Never rejects. */

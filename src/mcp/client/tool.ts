@@ -52,7 +52,8 @@ const maxID = 64
 
 /**
  * Returns the id of a server's tool, `<server>_<tool>`, which permission rules match. Replaces each character other
- * than letters, digits, `_` and `-` with `_`. A longer id is cut and ends in a hash that keeps it unique.
+ * than letters, digits, `_` and `-` with `_`. An id of more than 64 characters is cut and ends in a hash that keeps it
+ * unique.
  */
 export function mcpToolID(server: string, tool: string): string {
   const id = `${server}_${tool}`.replaceAll(/[^A-Za-z0-9_-]/g, "_")

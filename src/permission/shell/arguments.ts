@@ -4,7 +4,7 @@ import type { Word } from "./words.ts"
 /**
  * The effect of an option. The value of a `checked` option determines whether it is harmless. `starts` and `stops` mean
  * that the option determines whether the program writes files. `uncertain` means that the word is known only at run
- * time and may be any option.
+ * time and could be any option.
  */
 export type OptionRole =
   | "harmless"
@@ -38,7 +38,7 @@ export interface Arguments {
   operands: Word[]
   /** The first option that is not in the table. The arguments after it are still read. */
   unknown?: Word
-  /** The option after which the arguments belong to a module, and these arguments. */
+  /** The option after which all arguments belong to a module, followed by these arguments. */
   stopped?: readonly Word[]
 }
 
@@ -106,7 +106,7 @@ interface KnownOption {
 
 interface OptionTable {
   byName: ReadonlyMap<string, KnownOption>
-  /** Options that are also recognized in other spellings. */
+  /** Options that are also recognized in abbreviated or misspelled form. */
   risky: readonly KnownOption[]
   harmless: ReadonlySet<string>
 }
@@ -161,7 +161,7 @@ function makeTable(program: Program): OptionTable {
   return { byName, risky, harmless: new Set(namesIn(program.harmless)) }
 }
 
-/** Returns the options in a list of the table. The names of one option stay joined by `|`. */
+/** Splits a list of options from the program table. The names of one option stay joined by `|`. */
 function namesIn(text: string | undefined): string[] {
   return text?.split(/\s+/).filter(Boolean) ?? []
 }
@@ -175,7 +175,10 @@ interface OptionWords {
   following: readonly Word[]
   table: OptionTable
   style: WordStyle
-  /** Whether the word is a bundle without a dash. The values of its letters are the following words, in order. */
+  /**
+   * Whether the word is a bundle of options without a dash. The values of these options are the following words, in
+   * order.
+   */
   bundle: boolean
 }
 
@@ -196,8 +199,8 @@ function readOption(given: OptionWords): ReadOption {
 }
 
 /**
- * Returns the option that a whole word names. Most options must have their exact name, but a risky option is recognized
- * in any spelling.
+ * Returns the option that a whole word names. Most options must be written with their exact name, but a risky option is
+ * recognized in any spelling.
  */
 function findWhole(text: string, table: OptionTable, style: WordStyle): KnownOption | undefined {
   const written = text.split("=", 1)[0] ?? text
@@ -273,12 +276,12 @@ function readBundle({ word, following, table, bundle }: OptionWords): ReadOption
   return { options, unknown, taken }
 }
 
-/** Returns the first given option of a list of the table. */
+/** Returns the first given option that is in a list from the program table. */
 export function findOption(given: Arguments, list: string | undefined): GivenOption | undefined {
   return findOptions(given, list)[0]
 }
 
-/** Returns the given options of a list of the table. */
+/** Returns the given options that are in a list from the program table. */
 export function findOptions({ options }: Arguments, list: string | undefined): GivenOption[] {
   const wanted = namesIn(list).flatMap((token) => token.split("|"))
   return options.filter(({ names }) => names.some((name) => wanted.includes(name)))

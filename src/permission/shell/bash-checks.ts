@@ -35,7 +35,7 @@ export interface BashRequest {
   policy: Policy
   /** Absolute path of the home directory, to which `~` expands. */
   home: string
-  /** The sandbox in which the text runs, if it works. */
+  /** The sandbox in which the text runs. Undefined if there is no working sandbox. */
   sandbox: ScopeSandbox | undefined
 }
 
@@ -99,7 +99,7 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
       isPlainRepository(directories, "confined")
     if (proof.git && !canRunGit() && !(await isConfined())) continue
     if (proof.showsTracked && mayShowProtectedFile(directories, scope, policy)) {
-      check.reason = "it may show tracked files that need permission to be read"
+      check.reason = "it may show tracked files that require permission to read"
       continue
     }
     const reading =
@@ -178,7 +178,7 @@ function withRemember(check: Check): Check {
     : check
 }
 
-/** Returns one check for the whole text if it cannot be parsed completely or contains no command. */
+/** Returns one check for the whole text if the text cannot be parsed completely or contains no command. */
 function wholeChecks(plan: ShellPlan, text: string): Check[] {
   const check: Check = { permission: "bash", pattern: text, forms: [text], options: {} }
   if (isUnderstood(plan)) return plan.commands.length + plan.files.length > 0 ? [] : [check]

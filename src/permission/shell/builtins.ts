@@ -2,8 +2,8 @@ import { findProgram } from "./program-table.ts"
 import type { Word } from "./words.ts"
 
 /**
- * Returns why a builtin cannot be judged by its arguments: it evaluates them, or it changes how later commands are
- * found, named or expanded. Returns undefined for other builtins.
+ * Returns why a builtin cannot be judged by its arguments: it evaluates its arguments as code, or it changes how later
+ * commands are found, named or expanded. Returns undefined for other builtins.
  */
 export function builtinReason(name: string, words: readonly Word[]): string | undefined {
   if (reserved.has(name)) return `${name} is a shell keyword`
@@ -18,7 +18,8 @@ export function builtinReason(name: string, words: readonly Word[]): string | un
 }
 
 /**
- * Returns the text that a builtin runs as a command, if its words contain the text. Deny rules also apply to this text.
+ * Returns the text that a builtin runs as a command, if the builtin's words contain this text. Deny rules also apply to
+ * this text.
  */
 export function evaluatedText(name: string, words: readonly Word[]): string | undefined {
   const texts = words.map((word) => word.text)

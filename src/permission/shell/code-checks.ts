@@ -14,8 +14,8 @@ import { literalWord } from "./words.ts"
 
 /**
  * Returns `read` checks for the file names in code that the command gets as an argument or as input. The list may be
- * incomplete, because code can also build names. A name that does not look like a path is checked only against rules
- * that deny it.
+ * incomplete, because code can also build file names at run time. A name that does not look like a path is checked only
+ * against deny rules.
  */
 export function codeChecks(
   command: PlannedCommand,
@@ -37,7 +37,10 @@ export function codeChecks(
     : [...checks, unknownRead(command.pattern)]
 }
 
-/** Returns the texts in code that look like paths or name existing files, for a command that may change them. */
+/**
+ * Returns the texts in a command's code that look like paths or name existing files. The command may change these
+ * files.
+ */
 export function pathsInCode(
   command: PlannedCommand,
   directories: readonly string[] | undefined,

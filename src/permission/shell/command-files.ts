@@ -50,7 +50,7 @@ export async function commandFileChecks(
   return [...somewhere, ...checks]
 }
 
-/** Returns a check that only a deny refuses: showing the name of a file does not show its contents. */
+/** Returns a check that only a deny rule can refuse, because showing the name of a file does not show its contents. */
 function onlyDenied(check: Check): Check {
   if (check.permission !== "read") return check
   const { protection: _, reason: __, ...rest } = check
@@ -132,7 +132,7 @@ function pathChecks(path: string, text: string, name: string, scope: CommandScop
   return [...checks, ...edits.filter((check) => isWriter(name) || check.protection !== undefined)]
 }
 
-/** Returns a check that asks if a deny may match a file that fits the glob, whether the file exists or not. */
+/** Returns a check that asks if a deny rule may match a file that the glob matches, whether the file exists or not. */
 function possibleFile(text: string, word: Word, directory: string, scope: CommandScope): Check {
   const span = join(directory, (word.span.split("/").at(-1) ?? "*") || "*")
   const deep = text.slice(text.search(/[*?[]/)).includes("/") ? join(directory, "*") : span
@@ -145,7 +145,7 @@ function possibleFile(text: string, word: Word, directory: string, scope: Comman
   }
 }
 
-/** Returns a check for a file that is known only at run time. Only a rule for all files can allow it. */
+/** Returns a check for a file that is known only at run time. Only a rule for all files can allow the check. */
 function unknownFile(permission: string, word: Word): Check {
   return {
     permission,

@@ -39,8 +39,8 @@ export interface CommandForms {
   forms: string[]
   options: JudgeOptions
   /**
-   * Whether the command is called by a plain name or from a system directory. Only then does a rule for the name mean
-   * this program.
+   * Whether the command is called by a plain name or from a system directory. Only in this case does a rule for the
+   * name apply to this program.
    */
   genuine: boolean
   reason?: string
@@ -159,7 +159,7 @@ export function expandWord(word: Word, home: string): string {
 
 /**
  * Returns other spellings that a deny may match. They omit options before the subcommand, because it is unknown which
- * options take values, and use other names of the program.
+ * options take values. They also use other names of the program.
  */
 function otherSpellings(name: string, words: readonly Word[]): string[] {
   const named = gnuName(name.replace(/^=/, "").replace(/\.exe$/i, ""))
@@ -187,7 +187,7 @@ const maxLeadingOptions = 24
 
 /**
  * Returns the name to look up in the program table. For a program outside the system directories, returns its whole
- * path, which is not in the table, because a different program can have the name `ls`.
+ * path, which is not in the table, because a program with a known name such as `ls` could be a different program there.
  */
 export function tableName(program: Word, scope: CommandScope): string {
   const written = expandWord(program, scope.home)
@@ -202,7 +202,7 @@ function isGenuine(path: string): boolean {
 
 /**
  * Returns the path to which a plain name resolves, if it is in the worktree or in a relative directory of `PATH`. Rules
- * for the name mean a different program.
+ * for the plain name are meant for a different program.
  */
 function shadowingPath(name: string, scope: CommandScope): string | undefined {
   if (name === "" || name.includes("/")) return undefined

@@ -3,12 +3,13 @@ import { basename } from "node:path"
 /** Maximum number of possible commands per text. */
 const maxForms = 8_000
 
-/** Maximum number of words per segment at which a command may start. */
+/** Maximum number of words per segment that are considered as the start of a command. */
 const maxWords = 24
 
 /**
  * Returns every possible command in text that cannot be parsed. Splits the text at operators, removes quotes, and lets
- * a command start at each word. Only deny rules match the results, because some of them are not commands.
+ * a command start at each word. Only deny rules are matched against the results, because some of the results are not
+ * commands.
  */
 export function crudeForms(text: string): string[] {
   const forms = new Set<string>()
@@ -29,8 +30,8 @@ export function crudeForms(text: string): string[] {
 }
 
 /**
- * Returns every possible command in text that may be code in any language. Also finds the words of a list
- * (`["git", "push"]`), joined strings (`"cu" + "rl"`) and the contents of `data:` URLs. Only deny rules match the
+ * Returns every possible command in text that may be code in any language. Also finds the words of a list (`["git",
+ * "push"]`), joined strings (`"cu" + "rl"`) and the contents of `data:` URLs. Only deny rules are matched against the
  * results. Returns undefined if the text is too long to be searched completely.
  */
 export function codeForms(text: string): string[] | undefined {

@@ -10,7 +10,7 @@ export type Directories = readonly string[] | undefined
 /** The directory in which every text starts. */
 export const startDirectories: Directories = ["."]
 
-/** Maximum number of possible directories. If there are more, they count as unknown. */
+/** Maximum number of possible directories. If there are more, the directories count as unknown. */
 const maxDirectories = 8
 
 /** Returns the union of two lists of directories. */
@@ -22,7 +22,7 @@ export function union(a: Directories, b: Directories): Directories {
 
 /**
  * Returns the possible directories after `cd` with these words. Follows only literal names without `..`, because the
- * effect of `..` depends on links.
+ * effect of `..` depends on symbolic links.
  */
 export function enter(from: Directories, words: readonly Word[]): Directories {
   const [target, ...more] = words.filter((word) => word.text !== "--")

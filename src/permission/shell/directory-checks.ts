@@ -27,9 +27,9 @@ import type { PlannedCommand } from "./shell-plan.ts"
 import { literalWord, type Word } from "./words.ts"
 
 /**
- * Returns `read` checks for the directories that a command names, if it is not proved to only read. For a program that
- * reads whole directories, each file that needs permission is checked. For other programs, only the files that a rule
- * denies are checked. A missing directory is judged by the files that it may contain later.
+ * Returns `read` checks for the directories that a command names, for commands that are not proved to only read. For a
+ * program that reads whole directories, each file that needs permission is checked. For other programs, only the files
+ * that a rule denies are checked. A missing directory is judged by the files that it may contain later.
  */
 export async function directoryChecks(
   command: PlannedCommand,
@@ -72,11 +72,11 @@ export async function directoryChecks(
 }
 
 /**
- * Returns checks for the files below the directories that a read-only command reads. Undefined if the files are
+ * Returns checks for the files below the directories that a read-only command reads. Returns undefined if the files are
  * unknown.
  */
 export async function wholeReadChecks(search: {
-  /** The directories to read. If empty, the working directory of the command. */
+  /** The directories to read. If the list is empty, the command reads its working directory. */
   words: readonly Word[]
   reading: WholeReading
   directories: readonly string[] | undefined
@@ -163,7 +163,7 @@ function isDenied(scope: ResolvedScope, policy: Policy): (path: string) => boole
 
 /**
  * Returns a check for a directory with unknown contents. The command asks if a rule denies a path in the directory. For
- * the root of the worktree, every deny counts.
+ * the root of the worktree, every deny rule counts.
  */
 export function possibleFilesBelow(
   directory: string,
@@ -188,7 +188,7 @@ export function possibleFilesBelow(
   ]
 }
 
-/** Returns whether a path is a file or a directory. Undefined if it does not exist or cannot be a path. */
+/** Returns whether a path is a file or a directory. Returns undefined if the path does not exist or the text cannot be a path. */
 export function kindOf(path: string): "file" | "directory" | undefined {
   try {
     return statSync(path).isDirectory() ? "directory" : "file"

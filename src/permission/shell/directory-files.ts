@@ -27,9 +27,9 @@ export interface RecursiveReading {
   unhidden?: readonly string[]
   /** Returns true if the program follows a link to this directory. Undefined if the program follows no links. */
   followsTo?: (directory: string) => boolean
-  /** Selects files by name. Undefined: every file. */
+  /** Selects files by name. If undefined, all files are selected. */
   selects?: (name: string) => boolean
-  /** Whether the names may contain no blanks, quotes, backslashes or leading dashes. */
+  /** True if names must not contain blanks, quotes or backslashes, or start with a dash. */
   plainNames?: boolean
   needsPermission: (path: string) => boolean
   listing: Listing
@@ -75,7 +75,7 @@ export function followingLinks(
   }
 }
 
-/** Returns true for a name that `xargs` passes on unchanged, and that is not an option. */
+/** Returns true for a name that `xargs` passes on unchanged and that cannot be mistaken for an option. */
 function isPlainName(name: string): boolean {
   return !/^-|[\s'"\\]/.test(name)
 }
@@ -179,7 +179,10 @@ export function unhiddenIn(directory: string, names: readonly string[] = ignoreF
   return found
 }
 
-/** Maximum number of lines that are compared with each file. A file with more lines re-includes everything. */
+/**
+ * Maximum number of lines that are compared with each file. A file with more lines is treated as if it re-included
+ * every file.
+ */
 const maxReincluded = 1_000
 
 /** Returns the patterns of {@link unhiddenIn} for all parent directories, up to the root of the worktree. */
@@ -197,7 +200,7 @@ export function isUnhidden(path: string, patterns: readonly string[]): boolean {
 
 /**
  * Converts a glob to a wildcard pattern for absolute paths. The pattern matches in every directory, even if the glob is
- * anchored to one.
+ * anchored to one directory.
  */
 function overPaths(glob: string): string {
   const wide = withoutSpan(withoutSpan(glob, "{", "}"), "[", "]").replaceAll(/\\(.)/gs, "$1")

@@ -11,8 +11,8 @@ import type { PlannedCommand } from "./shell-plan.ts"
 import type { Word } from "./words.ts"
 
 /**
- * Returns checks for files that git may show although a rule denies reading them. They make the command ask even if a
- * rule allows it, because it is unknown which files git shows.
+ * Returns checks for files that git may show although a rule denies reading them. The checks ask even if a rule allows
+ * the command, because it is unknown which files git shows.
  */
 export function deniedTrackedFiles(
   command: PlannedCommand,
@@ -43,7 +43,7 @@ export function deniedTrackedFiles(
 
 /**
  * Returns true if git tracks a file that needs permission to be read, or if the tracked files are unknown. Does not
- * cover files that only past commits contain.
+ * cover files that exist only in past commits.
  */
 export function mayShowProtectedFile(
   directories: readonly string[] | undefined,
@@ -71,8 +71,8 @@ export function trackedFiles(
 }
 
 /**
- * Returns true if git may print lines of files, not only names or counts. `words` are the words after `git`. Takes into
- * account options that the subcommand may not support.
+ * Returns true if git may print lines of files, not only names or counts. `words` are the words after `git`. Also takes
+ * into account options that the subcommand may not support.
  */
 export function showsContents(words: readonly Word[]): boolean {
   const rest = subcommand(words.map(({ text }) => text))

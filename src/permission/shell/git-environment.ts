@@ -3,8 +3,8 @@ import { needsHardenedGit } from "./read-only.ts"
 
 /**
  * Returns variables that stop git from running programs that the configuration of a repository names: file system
- * monitors, hooks, external diffs, signing programs, pagers, editors, prompts and transports. They also disable
- * configuration outside the repository, optional locks and submodules. Filter and text conversion drivers have
+ * monitors, hooks, external diffs, signing programs, pagers, editors, prompts and transports. These variables also
+ * disable configuration outside the repository, optional locks and submodules. Filter and text conversion drivers have
  * arbitrary names and cannot be disabled here: see `repositoryProblem`.
  */
 export function hardenedGitEnvironment(): Record<string, string> {

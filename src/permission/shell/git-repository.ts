@@ -6,16 +6,16 @@ import { homeDirectory, isInside, realPath, resolvePath } from "../../util/paths
 import { readIndex } from "./git-index.ts"
 
 /**
- * How git runs in a repository. `reading`: commands that only read, in the hardened environment. `plain`: such commands
- * without the hardened environment. `writing`: commands that change the repository, and run all hooks and filters.
- * `confined`: like `reading`, but a sandbox limits the programs that git starts.
+ * How git runs in a repository. `reading`: commands that only read, in the hardened environment. `plain`: commands that
+ * only read, without the hardened environment. `writing`: commands that change the repository and run all hooks and
+ * filters. `confined`: like `reading`, but a sandbox limits the programs that git starts.
  */
 type GitUse = "reading" | "plain" | "writing" | "confined"
 
 /**
- * Returns why git in this directory could run a program, or could show files of another repository. Submodules are a
- * problem, because they have their own configuration. Configuration sections that are not known to be harmless are a
- * problem too. Reads the files of the repository instead of running git, which could itself run a program.
+ * Returns why git in this directory could run a program, or could show files of another repository. Submodules count as
+ * a problem, because they have their own configuration. Configuration sections that are not known to be harmless also
+ * count as a problem. Reads the files of the repository instead of running git, which could itself run a program.
  */
 export function repositoryProblem(directory: string, use: GitUse = "reading"): string | undefined {
   try {
@@ -133,19 +133,28 @@ const harmlessSections = new Set([
   "user",
 ])
 
-/** Keys of harmless sections that name programs or other files and that the hardened environment does not override. */
+/**
+ * Matches keys in harmless sections whose value names a program or file, if the hardened environment does not override
+ * the key.
+ */
 const harmfulKeys =
   /(?:^|\])[ \t]*(?:alternaterefscommand|gitproxy|worktree|vcs|partialclonefilter|promisor|diff|external)\b/im
 
-/** Keys of harmless sections that name programs or files and that only the hardened environment overrides. */
+/**
+ * Matches keys in harmless sections whose value names a program or file, if the hardened environment overrides the key.
+ * Without this environment, such a key is a problem too.
+ */
 const overriddenKeys =
   /(?:^|\])[ \t]*(?:fsmonitor|hookspath|pager|sshcommand|askpass|editor|attributesfile|excludesfile|program|proxy\w*|ssl\w*)\b/im
 
-/** Keys of harmless sections that name programs for transfers, and addresses that are commands. */
+/**
+ * Matches keys in harmless sections whose value names a program for transfers. Also matches addresses that run a
+ * command (`ext::…`).
+ */
 const transferKeys =
   /(?:^|\])[ \t]*(?:uploadpack|receivepack)\b|\b(?:ext|fd)::|\bcustomtransfer\b|"extension\./im
 
-/** Hooks that commands run although they only read. Git runs the first one after refreshing the index. */
+/** Hooks that git runs even for commands that only read. Git runs the first of them after refreshing the index. */
 const readingHooks = ["post-index-change", "fsmonitor-watchman", "reference-transaction"]
 
 function configurationProblem(gitDirectory: string, use: GitUse): string | undefined {
@@ -273,8 +282,8 @@ function directoryEntries(directory: string): Dirent[] {
 }
 
 /**
- * Returns the stats of a path. Synchronous, because one round trip through the thread pool takes longer than all
- * lookups up to the root.
+ * Returns the stats of a path. Works synchronously, because one round trip through the thread pool takes longer than
+ * all lookups up to the root.
  */
 function entryAt(path: string): Stats | undefined {
   try {

@@ -36,7 +36,7 @@ export function isTransparent(name: string, [first]: readonly Word[]): boolean {
   return transparent === "without options" ? !first?.text.startsWith("-") : transparent === "always"
 }
 
-/** Returns the options of a wrapper itself, without those of its inner command. */
+/** Returns the options of a wrapper itself, without the options of its inner command. */
 export function wrapperOptions([program, ...words]: readonly Word[]): GivenOption[] {
   const wraps = findProgram(gnuName(program?.text ?? ""))?.wraps
   return typeof wraps === "object" ? readArguments(words, asProgram(wraps)).options : []
@@ -119,7 +119,7 @@ function splitString(words: readonly Word[]): string | undefined {
 
 /**
  * Returns the command text of `sh -c`. Accepts only options that do not change which commands run. The name of a script
- * is an ordinary operand.
+ * counts as an ordinary operand.
  */
 function fromShell(name: string, words: readonly Word[]): Inner[] {
   let index = 0

@@ -35,8 +35,8 @@ export function candidates(word: Word, home: string): string[] {
 }
 
 /**
- * Returns the text after each separator. It may contain other separators, because file names can contain them. Omits
- * texts that are longer than a path can be.
+ * Returns the text after each separator. The text may contain further separators, because file names can contain them.
+ * Omits texts that are longer than a path can be.
  */
 function tailsAfterSeparators(text: string): string[] {
   const starts = [...text.matchAll(/[=:,@]+/g)].map(({ index, 0: mark }) => index + mark.length)
@@ -84,7 +84,7 @@ export function looksLikePath(text: string): boolean {
   return text.includes("/") || text.startsWith(".")
 }
 
-/** Returns the words of a command without prose and scripts, which may look like paths. */
+/** Returns the words of a command, except prose and scripts, because these may look like paths. */
 export function withoutTextWords(name: string, words: readonly Word[]): readonly Word[] {
   return withoutScript(name, withoutTexts(name, words))
 }
@@ -95,7 +95,7 @@ function withoutTexts(name: string, words: readonly Word[]): readonly Word[] {
   return words.filter((_, index) => !options.includes(words[index - 1]?.text ?? ""))
 }
 
-/** Removes the script of a program such as `sed` or `awk`, which may look like a path. */
+/** Removes the script of a program such as `sed` or `awk`, because the script may look like a path. */
 function withoutScript(name: string, words: readonly Word[]): readonly Word[] {
   if (!findProgram(name)?.script) return words
   const given = words.some((word) => /^-(?:-expression|-source|-file|[A-Za-z]*[ef])/.test(word.text))
@@ -115,9 +115,9 @@ const maxMatches = 300
 
 /**
  * Returns the files in a directory that match the glob `pattern` of a word. The paths are relative unless the glob is
- * absolute. Returns undefined if too many files match, if the request cannot list more entries, or if the shell would
- * split or expand a matching name. A bracket expression matches any text. As in a shell, `*` does not match hidden
- * files. `**` matches directories at any depth, because some shells expand it.
+ * absolute. Returns undefined if too many files match, if the limit for listed entries of the request is reached, or if
+ * the shell would split or expand a matching name. A bracket expression matches any text. As in a shell, `*` does not
+ * match hidden files. `**` matches directories at any depth, because some shells expand it.
  */
 export async function globFiles(
   pattern: string,

@@ -10,9 +10,9 @@ export interface WholeReading {
   hidden: boolean
   unhidden?: readonly string[]
   followsLinks?: boolean
-  /** Selects files by name. Undefined: every file. */
+  /** Selects files by name. If undefined, all files are selected. */
   selects?: (name: string) => boolean
-  /** Whether the names may contain no blanks, quotes, backslashes or leading dashes. */
+  /** True if names must not contain blanks, quotes or backslashes, or start with a dash. */
   plainNames?: boolean
 }
 
@@ -38,8 +38,8 @@ export function takesText(name: string): boolean {
 }
 
 /**
- * Returns the words that may name files. If all options are known, these are the operands, without the pattern of a
- * program such as `grep`. Otherwise these are all words.
+ * Returns the words that may name files. If all options are known, these words are the operands, without the pattern of
+ * a program such as `grep`. Otherwise, all words may name files.
  */
 export function fileOperands(name: string, words: readonly Word[]): readonly Word[] {
   const program = findProgram(name)
@@ -67,8 +67,8 @@ export function filesInValues(name: string, words: readonly Word[]): Word[] {
 }
 
 /**
- * Returns the values of options after the first operand. On macOS, programs such as `cut` read no options after it, so
- * these words are files.
+ * Returns the values of options after the first operand. On macOS, programs such as `cut` read no options after the
+ * first operand, so these words are files.
  */
 function laterValues({ operands, singleDash }: Program, given: Arguments, words: readonly Word[]): Word[] {
   const first = given.operands[0]
@@ -77,7 +77,7 @@ function laterValues({ operands, singleDash }: Program, given: Arguments, words:
   return given.options.flatMap(({ word, value }) => (value && later.has(word) ? [value] : []))
 }
 
-/** Returns the files that the values of options name as a part of the value. */
+/** Returns the files that are named in a part of an option's value. */
 export function valueFiles({ values = [] }: Program, given: Arguments, access: "reads" | "writes"): Word[] {
   return values.flatMap((each) => {
     const pattern = each[access]

@@ -19,9 +19,9 @@ const maxDepth = 200
 const maxNodes = 30_000
 
 /**
- * Maximum number of `|` in a command text. If a pipeline with n commands does not end, the parser needs time and memory
- * in proportion to the square of n, and checks its time limit only afterwards. For 2,000 commands, these are 0.3 s and
- * 400 MB.
+ * Maximum number of `|` in a command text. For an incomplete pipeline of n commands, the parser needs time and memory
+ * in proportion to the square of n, and checks its time limit only afterwards. A pipeline of 2,000 commands takes 0.3 s
+ * and 400 MB.
  */
 const maxPipes = 1_000
 
@@ -68,7 +68,7 @@ let loaded: Promise<TreeSitterParser> | undefined
 /**
  * Loads the parser. The grammar is one very large function, for which V8's optimizing compiler would use 500 MB of
  * memory and both cores during the first commands. Baseline code parses a command in well under 1 ms. A module keeps
- * the tiering budget from its compile time, so the setting is restored afterwards.
+ * the tiering budget that was set when it was compiled, so the setting is restored afterwards.
  */
 async function loadParser(): Promise<TreeSitterParser> {
   const [{ Language, Parser }, { setFlagsFromString }] = await Promise.all([
@@ -135,7 +135,7 @@ export function joinContinuations(text: string): string {
   return text.replaceAll(/\\(.)/gs, (pair, next: string) => (next === "\n" ? "" : pair))
 }
 
-/** Nodes whose text does not consist of tokens. Only the commands inside them are checked. */
+/** Nodes whose text does not consist of tokens. Only the commands inside these nodes are checked. */
 const opaqueToLayout = new Set([
   "string",
   "heredoc_body",

@@ -14,12 +14,12 @@ export const printingAwk: ScriptTest = {
 const tokens =
   /"(?:[^"\\\n]|\\[^\n])*"|[A-Za-z_]\w*|\d[\w.]*|\s+|\/(?:[^/\\\n[\]]|\\[^\n]|\[(?!\^?\])(?:\[:[a-z]+:\]|[^\][\\\n/])+\])+\/|\|\||&&|[<>=!]=|./gsy
 
-/** Tokens after which `/` starts a regular expression. After any other token it could be a division. */
+/** Tokens after which `/` starts a regular expression. After any other token, `/` could be a division. */
 const beforeExpression = /^(?:[{};,(!~]|\|\||&&|print|printf|return|in|else|do)?$/
 
 /**
  * Reads the script token by token. `>` compares in a pattern and within parentheses, but redirects in a `print`
- * statement. Rejects scripts in which `/` could be read as a division or as a regular expression.
+ * statement. Rejects scripts in which `/` could be either a division or the start of a regular expression.
  */
 function isPlainAwk(script: string): boolean {
   if (/system|getline|close|fflush|@|`|\\\n|#/.test(script)) return false
@@ -40,7 +40,10 @@ function isPlainAwk(script: string): boolean {
 /** Accepts `p`, `d`, `q`, `=` and `s` commands of sed, with addresses, and without the flags `e` and `w`. */
 export const plainSed: ScriptTest = { test: isPlainSed }
 
-/** Matches a bracket expression without the delimiter. In some versions of sed, the delimiter may be part of it. */
+/**
+ * Matches a bracket expression without the delimiter. In some versions of sed, the delimiter may be part of the bracket
+ * expression.
+ */
 const sedBracket = (delimiter: string) =>
   String.raw`\[(?!\^?\])(?:\[:[a-z]+:\]|(?!${delimiter})[^\][\\\n]|\\[^\]\n])+\]`
 const sedPattern = String.raw`/(?:[^/\\\n[]|${sedBracket("/")})*/`
@@ -53,7 +56,7 @@ const sedCommand = new RegExp(
 )
 const sedSeparator = /[ \t]*(?:[;\n][;\s]*|$)/y
 
-/** Reads one command after the other. One expression for all of them would backtrack for minutes. */
+/** Reads one command after the other. One regular expression for all commands could backtrack for minutes. */
 function isPlainSed(script: string): boolean {
   let position = script.length - script.trimStart().length
   const skip = (pattern: RegExp) => {

@@ -51,7 +51,7 @@ export function planCommand(text: string): Promise<Readonly<ShellPlan>> {
   return plan
 }
 
-/** Quotes a `-` before a here-document. The grammar would skip it. */
+/** Quotes a `-` before a here-document. Otherwise, the grammar would skip the `-`. */
 function quoteDashes(text: string): string {
   return text.replaceAll(
     /(?<=[^\S\n])-(?=[^\S\n]*<<-?[^\S\n]*(['"]?)[A-Za-z_]\w*\1[^\S\n]*(?:$|[\n;&|>]))/g,
@@ -105,8 +105,8 @@ async function planAt(original: string, time: ParseTime, depth = 0): Promise<She
 }
 
 /**
- * Sets the code in the input of each command. The input of a command that runs it can come from any part of the text,
- * for example through a pipeline or a file. It is searched once.
+ * Sets the code in the input of each command. If a command runs its input as code, the input can come from any part of
+ * the text, for example through a pipeline or a file. The whole text is searched once.
  */
 function findCode(plan: ShellPlan, text: string, redirectsInput?: boolean): void {
   const written = writtenFiles(plan)

@@ -25,8 +25,8 @@ export function findVersioned(name: string): Program | undefined {
 }
 
 /**
- * Returns the names in the table that a name without an entry means if its version is omitted: `python3` and `python`
- * for `python3.11`.
+ * For a name that is not in the table, returns the names in the table that remain if its version is omitted: `python3`
+ * and `python` for `python3.11`.
  */
 export function namesWithoutVersion(name: string): string[] {
   const names: string[] = []
@@ -44,8 +44,8 @@ const versionSuffix =
   /(?:[-._]?(?:alpha|beta|rc|v)?\d+[a-z]{0,2}|[-._](?:exe|static|dbg|debug|preview|stable|nightly|basic|tiny|nox|gtk3?|athena|cli|(?:x86_64|amd64|aarch64|arm64|i[3-6]86)[\w-]*))$/i
 
 /**
- * Subcommands of any program whose whole command "always" remembers: they usually write settings or run a command or
- * code.
+ * Subcommands of any program for which "always" remembers the whole command, because they usually write settings or run
+ * a command or code.
  */
 export const usuallyExact: ReadonlySet<string> = new Set(
   "alias auth config configure console credential credentials dlx eval exec extension extensions plugin plugins repl settings shell tool trust".split(
@@ -71,8 +71,8 @@ export function gnuName(name: string): string {
 }
 
 /**
- * Returns the entry of a subcommand, and the number of words that name the subcommand. Returns undefined if it is not
- * in the table.
+ * Returns the entry of a subcommand, and the number of words that name the subcommand. Returns undefined if the
+ * subcommand is not in the table.
  */
 export function findSubcommand(
   program: Pick<Program, "subcommands">,
@@ -90,7 +90,10 @@ export function findSubcommand(
   return undefined
 }
 
-/** All tables. Each program has one entry, because a later one would replace it. */
+/**
+ * All tables. Each program has only one entry, because a later entry for the same program would replace an earlier
+ * entry.
+ */
 export const allPrograms: ProgramTable = [
   ...filePrograms,
   ...textPrograms,

@@ -16,18 +16,19 @@ export interface Program extends WordStyle {
   writes?: string
   /**
    * Options like `writes` that a rule does not need to name, because writing is the purpose of the program. If the
-   * program writes files that its arguments do not name, they name a source instead, such as `-f` of `tar -x`.
+   * program writes files that its arguments do not name, the values name a source instead, as with `-f` of `tar -x`.
    */
   targets?: string
   /**
-   * Options with which the program writes its operands, or files in its working directory if it has none. A rule must
-   * name these options.
+   * Options with which the program writes its operands, or files in its working directory if it has no operands. A rule
+   * must name these options.
    */
   inPlace?: string
   /** Options like `inPlace` that a rule does not need to name, because writing is the purpose of the program. */
   rewrites?: string
   /**
-   * Options with which the program writes no files except those of `writes`. An option of `rewrites` overrules them.
+   * Options with which the program writes no files except the files named by options of `writes`. An option of
+   * `rewrites` overrules these options.
    */
   dryRun?: string
   /** When the program writes files that its arguments do not name. */
@@ -41,11 +42,11 @@ export interface Program extends WordStyle {
    * name these options.
    */
   risks?: string
-  /** Options whose values need a closer look. */
+  /** Options whose values must be examined. */
   values?: readonly OptionValue[]
   /** Options whose value is prose, never a path. */
   texts?: string
-  /** Other options that take a value. */
+  /** Options that take a value and are in no other list. */
   valued?: string
   /** Options that look like abbreviations of a risky option but are harmless. */
   harmless?: string
@@ -55,7 +56,7 @@ export interface Program extends WordStyle {
   operandPrefix?: string
   /** Pattern for harmless operands. An operand that does not match is a risk. */
   operand?: RegExp
-  /** Maximum number of harmless operands. Each further operand is a file that the program writes. */
+  /** Maximum number of harmless operands. Each operand after these is a file that the program writes. */
   maxOperands?: number
   /**
    * For a program whose first operand, or the value of one of `options`, is a script. A script that does not match
@@ -70,8 +71,8 @@ export interface Program extends WordStyle {
   /** Subcommands by name, which consists of one or two words. */
   subcommands?: Readonly<Record<string, Program>>
   /**
-   * Subcommands by name that take the options of the program. Only what they write differs. A rule does not need to
-   * name them.
+   * Subcommands, by name, that take the options of the program and differ only in the files that they write. A rule
+   * does not need to name them.
    */
   actions?: Readonly<Record<string, Writing>>
   /** Subcommands that a rule must name. */
@@ -81,11 +82,11 @@ export interface Program extends WordStyle {
   /** When the git subcommand prints the contents of tracked files. */
   shows?: "always" | "unless summed up" | "with a patch option" | "when interactive" | "when verbose"
 
-  /** How the program reads the contents of directories. Undefined if it does not. */
+  /** How the program reads the contents of directories. Undefined if it does not read them. */
   directories?: DirectoryReading
   /**
-   * How the program prints the names of files that it reads, and nothing else: with these options and at least one of
-   * `requires`.
+   * Options with which the program prints only the names of files that it reads: it accepts any of `options` and needs
+   * at least one of `requires`.
    */
   lists?: { options: string; requires: readonly string[] }
   /** Options with which the program only selects or sorts the lines of its input. */
@@ -93,18 +94,19 @@ export interface Program extends WordStyle {
   /** How the program runs another command. `unknown` means that its arguments do not name the command. */
   wraps?: Wrapping | "shell" | "find" | "fd" | "unknown"
   /**
-   * When a rule that allows the inner command is enough. A deny of the program still applies. The options of `env`
-   * can remove the variables that make git safe.
+   * When a rule that allows the inner command is enough. A rule that denies the program still applies. The options of
+   * `env` can remove the variables that make git safe.
    */
   transparent?: "always" | "without options"
   /**
-   * Words after which the command that the program runs starts, separated by `|`. If empty, the command may start at
-   * any word. A rule for the program also allows the command, but a deny rule for the command still applies.
+   * Words, separated by `|`, after which the inner command starts. If the list is empty, the inner command may start at
+   * any word. A rule that allows the program also allows the inner command, but a deny rule for the inner command still
+   * applies.
    */
   runsAfter?: string
   /**
    * The effect of a shell builtin: it evaluates its arguments as code, or changes the meaning of later commands.
-   * `named` means that a rule can allow the change by naming each operand. If it is a function, the builtin is
+   * `named` means that a rule can allow the change by naming each operand. If the value is a function, the builtin is
    * harmless if the function returns true for its words.
    */
   builtin?: "evaluates" | "changes" | "named" | ((words: readonly string[]) => boolean)
@@ -113,7 +115,7 @@ export interface Program extends WordStyle {
   remember?: number | "exact"
   /** Subcommands for which "always" remembers the whole command, because they write settings or run a command. */
   exact?: string
-  /** Subcommands for which "always" remembers one more word. */
+  /** Subcommands for which "always" remembers one word more than usual, such as the name of a script. */
   longer?: string
 }
 
@@ -124,7 +126,7 @@ export interface OptionValue {
   harmless?: ScriptTest
   /** Matches each file that a value names as the first group, with the flag `g`. */
   reads?: RegExp
-  /** Like `reads`, for files that the program writes. */
+  /** Like `reads`, but for files that the program writes. */
   writes?: RegExp
 }
 
@@ -133,25 +135,25 @@ export type Writing = Pick<Program, "operands" | "targets" | "rewrites" | "dryRu
 
 /** When a program writes files that its arguments do not name, such as the contents of an archive. */
 export interface Spreading {
-  /** Options with which the program does so. Default: it always does. */
+  /** Options with which the program writes such files. Default: it always writes them. */
   with?: string
-  /** Options with which the program does not do so if it has no operands, such as `-b` of `git checkout`. */
+  /** Options with which the program does not write such files if it has no operands, such as `-b` of `git checkout`. */
   unless?: string
-  /** Whether the program does so only without operands, or with an option of `into`. */
+  /** Whether the program writes such files only if it has no operands, or has an option of `into`. */
   unlessOperands?: true
-  /** Whether it writes only its operands if one of them exists, or follows `--`. */
+  /** Whether the program writes only its operands if an operand exists as a file or follows `--`. */
   unlessPaths?: true
-  /** Whether it writes only files that git tracks. */
+  /** Whether the program writes only files that git tracks. */
   tracked?: true
-  /** Options with which it may write files at any absolute path. */
+  /** Options with which the program may write files at any absolute path. */
   anywhere?: string
 }
 
 /** When a program writes a file with the name in a URL operand. */
 export interface Downloading {
-  /** Options with which the program does so. Default: it always does. */
+  /** Options with which the program writes such a file. Default: it always writes one. */
   with?: string
-  /** Options with which the program does not do so. */
+  /** Options with which the program does not write such a file. */
   unless?: string
 }
 
@@ -159,8 +161,7 @@ export interface Downloading {
  * The role of the operands.
  *
  * - `reads`: files that are read.
- * - `names`: files whose names or attributes are read, but
- * not their contents. `text`: not files.
+ * - `names`: files whose names or attributes are read, but not their contents. `text`: not files.
  * - `pattern`: a pattern, then files that are read.
  * - `edits`: files whose contents are replaced, which requires the `edit` permission.
  * - `changes`: files that are changed in another way.
@@ -185,7 +186,7 @@ export type OperandRole =
 
 /** How arguments are split into options and operands. */
 export interface WordStyle {
-  /** Whether options with one dash are whole words, as with `find`. Two dashes are equivalent to one. */
+  /** Whether options with one dash are whole words, as with `find`. Two dashes are then equivalent to one dash. */
   singleDash?: boolean
   /** Whether options cannot be abbreviated. */
   whole?: boolean
@@ -206,11 +207,11 @@ export interface WordStyle {
 export interface CodeInput {
   /** Options with which the program does not run its input. */
   unless?: string
-  /** Options and first operands with which the program runs its input even if an operand names a script. */
+  /** Options and first operands with which the program runs its input even if another operand names a script. */
   with?: string
   /** Whether operands name data, such as a database, so that the program runs any input that it gets. */
   always?: boolean
-  /** Subcommands, separated by blanks, that an operand for the script follows. */
+  /** Subcommands, separated by blanks, whose next operand names the script. */
   after?: string
 }
 
@@ -236,11 +237,14 @@ export interface DirectoryReading {
   when?: RegExp
   /** Whether the program reads its working directory if no operand is a directory. */
   own?: boolean
-  /** Matches a word that makes the program follow links in a directory. Default: the usual options. */
+  /**
+   * Matches a word that makes the program follow links in a directory. Default: `-L`, and options that start with
+   * `--copy-links`, `--deref` or `--follow`.
+   */
   follows?: RegExp
   /** Matches a word that stops the program from following links. Without such a word, it follows them. */
   followsUnless?: RegExp
-  /** Whether `--include` and `--exclude` select files by name, as with `grep`. */
+  /** Whether the options `--include` and `--exclude` select files by name, as with `grep`. */
   filters?: true
   /** Options that include hidden files. Default: hidden files are always included. */
   hidden?: readonly string[]
@@ -262,7 +266,7 @@ export interface Wrapping {
   appends?: boolean
   /** Options whose value is a placeholder for unknown text in the inner command. */
   replaces?: readonly string[]
-  /** Options with which the program runs nothing. */
+  /** Options with which the program runs no inner command. */
   looksUp?: readonly string[]
   /** Options with which the inner command starts in another directory. */
   moves?: readonly string[]

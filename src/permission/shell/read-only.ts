@@ -27,7 +27,7 @@ export interface Proof {
    * How the command reads the contents of the directories in `files`, or of its working directory if `files` is empty.
    */
   recursive?: WholeReading
-  /** Whether `files` are those that the command's standard input names, not its arguments. */
+  /** Whether `files` are the files that the command's standard input names, not the files that its arguments name. */
   fromInput?: true
   /** Whether the command is git, which must run in the hardened environment. */
   git: boolean
@@ -64,7 +64,9 @@ interface ListedFiles {
   reading: WholeReading
 }
 
-/** Returns the files that the standard input of an `xargs` command names. Undefined if they are unknown. */
+/**
+ * Returns the files that the standard input of an `xargs` command names. Returns undefined if the files are unknown.
+ */
 function listedFiles({ argv, input, wrapper }: PlannedCommand): ListedFiles | undefined {
   if (wrapper || gnuName(argv[0]?.text ?? "") !== "xargs") return undefined
   const options = wrapperOptions(argv)
@@ -111,7 +113,7 @@ function selectsLines(command: PlannedCommand): boolean {
   )
 }
 
-/** Replaces a word that is known only at run time, if it is known well enough. */
+/** Replaces a word that is known only at run time with a literal word, if enough is known about its value. */
 function standIn(word: Word, { argv: [program] }: PlannedCommand, isListed: boolean): Word {
   if (word.fromInput && isListed) return { ...literalWord("listed"), glob: true, fromInput: true }
   if (word.stream) return literalWord("/dev/fd/63")
@@ -139,8 +141,8 @@ function readListed(
 }
 
 /**
- * Returns true for text that contains git and only commands that are proved to only read. A proof allows git only in
- * such text.
+ * Returns true for text that contains git and only commands that are proved to only read. The proof that git only reads
+ * counts only in such text.
  */
 export function needsHardenedGit(plan: ShellPlan): boolean {
   const proofs = plan.commands.filter(({ transparent }) => !transparent).map(proveReadOnly)
@@ -205,7 +207,7 @@ function proveSubcommand(program: Program, words: readonly Word[]): Proof | unde
 
 /** Properties of the programs in a command text. */
 export interface KnownPrograms {
-  /** Whether all programs only read or are git. Their reads are judged before they run. */
+  /** Whether every program only reads or is git. All files that these programs read are judged before they run. */
   known: boolean
   /** Whether git may change the repository and all other programs only read. */
   git: boolean
@@ -230,7 +232,7 @@ export async function knownPrograms(text: string, directory: string): Promise<Kn
 
 /**
  * Returns true if git may start another program in one of its directories, such as a hook. That program needs the
- * bounds of an unknown program, and it runs in the same sandbox as git.
+ * bounds of an unknown program, but it runs in the same sandbox as git.
  */
 function startsOtherPrograms(plan: ShellPlan, directory: string): boolean {
   const use = needsHardenedGit(plan) ? "reading" : "writing"

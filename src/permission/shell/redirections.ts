@@ -39,7 +39,8 @@ export function readRedirection(walk: Walk, node: ShellNode, at: Directories): S
 }
 
 /**
- * A statement after the delimiter of a here-document. `piped` means that it gets the output of the command before it.
+ * A statement after the delimiter of a here-document. `piped` means that the statement gets the output of the previous
+ * command.
  */
 interface LaterStatement {
   statement: ShellNode
@@ -47,8 +48,8 @@ interface LaterStatement {
 }
 
 /**
- * Returns the statements that follow the delimiter of a here-document on the same line. In the tree, they are children
- * of the here-document.
+ * Returns the statements that follow the delimiter of a here-document on the same line. In the syntax tree, these
+ * statements are children of the here-document.
  */
 export function statementsAfterMark(node: ShellNode): LaterStatement[] {
   if (node.type !== "heredoc_redirect") return []
@@ -68,7 +69,7 @@ const endsCommand = /^[ \t]*(?:$|[\n;&|)])/
 const writing = new Set([">", ">>", ">|", "&>", "&>>"])
 const duplicating = new Set([">&", "<&"])
 
-/** Checks that a here-document ends where a shell ends it, and that its content cannot run commands. */
+/** Checks that the parser ends a here-document where a shell ends it, and that its content cannot run commands. */
 function readHereDocument(walk: Walk, node: ShellNode, at: Directories): ShellNode[] {
   const child = (type: string) => node.children.find((entry) => entry.type === type)
   const [start, body, end] = [child("heredoc_start"), child("heredoc_body"), child("heredoc_end")]

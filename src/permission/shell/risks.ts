@@ -29,7 +29,7 @@ export function risksOf(name: string, words: readonly Word[]): string[][] {
 }
 
 /**
- * Returns the values of the options that a rule must name, attached or as the next word. Each of them may be a command.
+ * Returns the values, attached or as the next word, of the options that a rule must name. Each value may be a command.
  */
 export function riskValues(name: string, words: readonly Word[]): string[] {
   const program = findProgram(name)
@@ -57,7 +57,7 @@ export function namesRisks(pattern: string, groups: readonly (readonly string[])
   )
 }
 
-/** Common options that name a program to run or a file to write. Used for programs without an entry. */
+/** Common options that name a program to run or a file to write. Used for programs that are not in the table. */
 const unlisted: Program = {
   risks:
     "--output --output-file --outfile --out-file --outputFile --outFile --log-file --logfile --exec --exec-batch --execute --eval --pager --editor --rsh --compress-program --use-compress-program --require --import --preload --loader --shell --script-shell --pre --pre-command --post-command",
@@ -180,7 +180,7 @@ function hasOption(words: readonly Word[], options = ""): boolean {
 /**
  * How a command uses its standard input as code.
  *
- * - `runs`: it runs the input. `fed`: it runs the input if the text gives it one.
+ * - `runs`: it runs the input. `fed`: it runs the input if the text gives it an input.
  * - `script`: it runs a file, and the input is data.
  * - `unknown`: it is not in the table, so the input may be code.
  */

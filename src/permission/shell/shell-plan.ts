@@ -11,7 +11,7 @@ export interface PlannedCommand {
   pattern: string
   /** The reason why only a rule with the pattern `*` can allow the command. */
   opaque?: string
-  /** Commands that this command may run. Only deny rules match them. */
+  /** Commands that this command may run. Only deny rules are matched against them. */
   denyForms: string[]
   /** How the command uses its standard input as code. */
   inputUse?: InputUse
@@ -21,7 +21,7 @@ export interface PlannedCommand {
   inputs?: readonly string[]
   /** Whether the command runs its standard input. A rule must name the input. */
   runsInput?: true
-  /** Text of the command's input that may be code. It is searched for what a rule denies. */
+  /** Text of the command's input that may be code. The text is searched for commands and files that a rule denies. */
   code?: string
   /**
    * Directories in which the command may run: relative to the initial directory, absolute, or below `~`. Undefined if
@@ -32,11 +32,14 @@ export interface PlannedCommand {
   assigns: boolean
   /** Assignments for the command, as written, whose variables are not known to be harmless. A rule must name them. */
   assignments?: readonly string[]
-  /** Whether the command only runs other commands of the plan. A rule that allows those is enough. */
+  /** Whether the command only runs other commands of the plan. A rule that allows these commands is enough. */
   transparent?: true
-  /** The previous command of the pipeline, if this command reads nothing but its standard output. */
+  /** The previous command of the pipeline, if this command reads only the standard output of that command. */
   input?: PlannedCommand
-  /** The command of the plan that runs this one. The words may be files that the wrapper names. */
+  /**
+   * The wrapper: the command of the plan that runs this command. The words of this command may be files that the
+   * wrapper names.
+   */
   wrapper?: PlannedCommand
 }
 
@@ -51,8 +54,8 @@ export interface PlannedFile {
 export interface ShellPlan {
   readonly commands: PlannedCommand[]
   readonly files: PlannedFile[]
-  /** Why the text could not be analyzed. `commands` then contains only the commands that were found. */
+  /** Why the text could not be analyzed. `commands` then contains only the commands that were found in it. */
   opaque?: string
-  /** Whether command boundaries are uncertain, so that commands may be missing. */
+  /** Whether command boundaries are uncertain, so that the plan may lack commands. */
   garbled: boolean
 }

@@ -89,8 +89,8 @@ function valueProblem(walk: Walk, node: ShellNode, at: Directories): string | un
 }
 
 /**
- * Reads a command such as `export`, `declare` or `unset`. Deny rules match its words. Its effects are too broad for a
- * narrow allow rule.
+ * Reads a command such as `export`, `declare` or `unset`. Deny rules match its words. The effects of the command are
+ * too broad for a narrow allow rule.
  */
 export function readShellCommand(walk: Walk, node: ShellNode, at: Directories): Exit {
   const argv = node.children.map((child) => {
@@ -146,9 +146,9 @@ interface Found {
   at: Directories
   assigns: boolean
   assignments?: readonly string[]
-  /** Why it cannot be analyzed, regardless of its words. */
+  /** Why the command cannot be analyzed, regardless of its words. */
   reason: string | undefined
-  /** The command that runs it. */
+  /** The command that runs this command. */
   wrapper?: PlannedCommand
 }
 
@@ -265,7 +265,7 @@ function testWords(node: ShellNode): ShellNode[] | undefined {
   return words
 }
 
-/** Returns every command that may start at one of the words or be contained in one. */
+/** Returns every command that may start at one of the words or be contained in one of them. */
 function possibleCommands(words: readonly Word[]): string[] {
   return [
     ...tails(words),
@@ -273,7 +273,7 @@ function possibleCommands(words: readonly Word[]): string[] {
   ]
 }
 
-/** Returns text that may contain a command, and the possible values of short options at its start. */
+/** Returns texts that may contain a command: the words, and the possible values of short options at their start. */
 function withoutLetters(text: string): string[] {
   if (!/[\s;&|]/.test(text)) return []
   const letters = /^-[A-Za-z]+/.exec(text)?.[0].length ?? 0

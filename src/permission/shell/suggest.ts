@@ -19,7 +19,7 @@ export type Suggestion = { pattern: string } | { reason: string }
 export function suggestPattern(command: PlannedCommand, isRisky = false): Suggestion {
   const { argv, pattern, opaque, assignments = [], runsInput } = command
   if (opaque !== undefined) return { reason: "only the rule * can allow this command" }
-  if (runsInput) return { reason: "a rule would allow any code on its input" }
+  if (runsInput) return { reason: "a rule would allow it to run any code from its input" }
   if (invisibleCharacters([...assignments, pattern].join(" ")))
     return { reason: "it contains invisible characters" }
   const prefix = isRisky ? undefined : commandPrefix(argv)
@@ -29,7 +29,7 @@ export function suggestPattern(command: PlannedCommand, isRisky = false): Sugges
     return { reason: "* and ? in a rule would also match other commands" }
   // Without quotes, the pattern would also match other words.
   if (remembered.some(({ text }) => /\s/.test(text)) || assignments.some((text) => /[\s'"$`\\]/.test(text)))
-    return { reason: "a rule cannot tell its quoted words apart" }
+    return { reason: "a rule cannot distinguish its quoted words from several words" }
   const words = [...assignments, ...remembered.map(({ text }) => text), ...(prefix ? ["*"] : [])]
   return { pattern: words.join(" ") }
 }
@@ -38,7 +38,9 @@ function hasWildcard(text: string): boolean {
   return /[*?]/.test(text)
 }
 
-/** Returns the words that identify the action of a command. Undefined if only the whole command does. */
+/**
+ * Returns the words that identify the action of a command. Returns undefined if only the whole command identifies it.
+ */
 function commandPrefix(argv: readonly Word[]): readonly Word[] | undefined {
   const [program, ...words] = argv
   const name = program?.text ?? ""

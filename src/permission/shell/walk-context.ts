@@ -16,7 +16,7 @@ export interface Walked {
   /** Whether `exec` redirects the input of later commands. */
   redirectsInput?: true
   problem?: string
-  /** Whether command boundaries are uncertain, so that commands may be missing. */
+  /** Whether command boundaries are uncertain, so that the plan may lack commands. */
   garbled: boolean
 }
 
@@ -26,7 +26,7 @@ export interface FoundText extends Pick<PlannedCommand, "fed" | "inputs"> {
   directories: Directories
 }
 
-/** Numbers of commands, texts and inputs that were found until a point of the walk. */
+/** Numbers of commands, texts and inputs found up to a point of the walk. */
 export type Position = Readonly<Record<"commands" | "texts" | "inputs", number>>
 
 /** Possible directories of the shell after a statement, by success or failure of the statement. */
@@ -54,7 +54,10 @@ export interface Walk {
   visit(node: ShellNode, at: Directories): Exit
   /** Returns the word of a node. Also analyzes the commands in the word. */
   readWord(node: ShellNode, at: Directories): Word
-  /** Returns the value of a loop variable for one word of the loop. Undefined if it is known only at run time. */
+  /**
+   * Returns the value of a loop variable for one word of the loop. Returns undefined if the value is known only at run
+   * time.
+   */
   binding(node: ShellNode): Binding | undefined
   /** Analyzes the commands in the substitutions of a node and its descendants. */
   substitutionsIn(node: ShellNode, at: Directories): void

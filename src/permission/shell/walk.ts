@@ -102,7 +102,9 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
     return { success: union(first.success, second.success), failure: second.failure }
   }
 
-  /** Analyzes a pipeline. Each command runs in its own subshell, except for the last command in some shells. */
+  /**
+   * Analyzes a pipeline. Each command runs in its own subshell. Some shells run the last command without a subshell.
+   */
   function pipeline(node: ShellNode, at: Directories): Exit {
     const { commands } = walk.found
     let directories = at
@@ -124,8 +126,8 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
   }
 
   /**
-   * Analyzes a loop. An iteration starts in the directory where the previous iteration ended, so the directory of a
-   * loop that changes it is unknown.
+   * Analyzes a loop. An iteration starts in the directory where the previous iteration ended, so if the loop changes
+   * the directory, the directory is unknown.
    */
   function loop(node: ShellNode, at: Directories): Exit {
     const start = /\b(?:cd|chdir|pushd|popd)\b/.test(walk.source(node)) ? undefined : at
@@ -158,8 +160,8 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
   }
 
   /**
-   * Analyzes the body of a loop once for each value of its variable, and keeps equal commands only once. Returns
-   * undefined and adds nothing if the values are unknown or the body may change the variable.
+   * Analyzes the body of a loop once for each value of its variable, and keeps only one of several equal commands.
+   * Returns undefined and adds nothing if the values are unknown or the body may change the variable.
    */
   function eachValue(loop: {
     body: ShellNode
@@ -268,7 +270,10 @@ function printsOnlyOutput(walk: Walk, { type, children }: ShellNode): boolean {
 /** Maximum number of values of a loop variable. */
 const maxValues = 16
 
-/** Returns the values of a loop variable. Undefined if one is known only at run time, or if there are too many. */
+/**
+ * Returns the values of a loop variable. Returns undefined if a value is known only at run time, or if there are too
+ * many values.
+ */
 function loopValues(walk: Walk, words: readonly ShellNode[]): Binding[] | undefined {
   // The number of analyzed commands would be multiplied.
   if (walk.bindings.size > 0) return undefined

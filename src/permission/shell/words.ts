@@ -23,9 +23,12 @@ export interface Word {
   stream?: boolean
   /** Whether the word is a line of the wrapper's standard input. */
   fromInput?: boolean
-  /** Whether the word is a glob that means its matches only if their names contain no blanks or wildcards. */
+  /**
+   * Whether the word is an unquoted variable with a glob. Such a word stands for the files that the glob matches only
+   * if their names contain no blanks or wildcards.
+   */
   unquoted?: boolean
-  /** Whether the word is a glob that adds text to file names, so that it may name files that do not exist. */
+  /** Whether the word adds text to the file names that a glob matches, so that it may name files that do not exist. */
   derived?: boolean
   /** Substitutions whose output becomes part of the word. */
   substitutions: ShellNode[]
@@ -53,7 +56,10 @@ export function wordOf(node: ShellNode, text: string, bindings?: Bindings): Word
   return isInput ? { ...word, stream: true } : word
 }
 
-/** Returns the value of a loop variable for one word of the loop. Undefined if it is known only at run time. */
+/**
+ * Returns the value of a loop variable for one word of the loop. Returns undefined if the value is known only at run
+ * time.
+ */
 export function bindingOf(node: ShellNode, text: string): Binding | undefined {
   const draft = draftOf(node, text)
   const { dynamic, base, problem } = finish(draft)
@@ -114,7 +120,8 @@ function hasBracketExpression(mask: string): boolean {
 }
 
 /**
- * Returns true for a `{` that is followed by `,` or `..` and by a `}`. Tests each part once, so long masks are fast.
+ * Returns true for a `{` that is followed by `,` or `..` and by a `}`. Tests each part only once, so that it is fast
+ * even for long masks.
  */
 function hasBraceExpansion(mask: string): boolean {
   return mask
@@ -123,7 +130,9 @@ function hasBraceExpansion(mask: string): boolean {
     .some((part) => /,|\.\./.test(part.slice(part.indexOf("{") + 1 || part.length)))
 }
 
-/** Returns the span of a word. A quoted `*` becomes `?`. Anything may follow an unquoted bracket or brace. */
+/**
+ * Returns the span of a word. A quoted `*` becomes `?`. After an unquoted bracket or brace, the span matches any text.
+ */
 function spanOf(text: string, mask: string): string {
   let span = ""
   const lastBracket = mask.lastIndexOf("]")
@@ -170,7 +179,7 @@ export interface Draft {
   unquoted?: boolean
   /** The value of such a variable. */
   bound?: string
-  /** Number of unknown parts, and how many of them are numbers without a sign. */
+  /** Number of unknown parts, and the number of unknown parts that are numbers without a sign. */
   unknowns: number
   numbers: number
   bindings?: Bindings
@@ -228,7 +237,10 @@ function read(node: ShellNode, text: string, draft: Draft, inQuotes: boolean): v
   }
 }
 
-/** Returns why a part whose value is known only at run time cannot be analyzed. Returns undefined if it can. */
+/**
+ * Returns why a part whose value is known only at run time cannot be analyzed. Returns undefined if the part can be
+ * analyzed.
+ */
 function unknownProblem(type: string): string | undefined {
   const known = [
     "command_substitution",
@@ -388,8 +400,9 @@ const ansiEscapes: Readonly<Record<string, string>> = {
 }
 
 /**
- * Returns why an expansion may do more than look up a value. Also checks nested expansions in its operand, and text
- * that only the grammar treats as plain. `text` is the string to which the positions of the node refer.
+ * Returns why an expansion may do more than look up a value. Also checks nested expansions in the operand of the
+ * expansion, and text that the grammar, but not a shell, treats as plain. `text` is the string to which the positions
+ * of the node refer.
  */
 export function expansionProblem(node: ShellNode, text: string): string | undefined {
   const source = text.slice(node.start, node.end).trimStart()
@@ -414,8 +427,8 @@ export function expansionProblem(node: ShellNode, text: string): string | undefi
 }
 
 /**
- * Returns why an arithmetic expression may run commands. A shell evaluates names and the values of parameters such as
- * `$1` in it, so only numbers are allowed.
+ * Returns why an arithmetic expression may run commands. A shell evaluates the names in the expression and the values
+ * of parameters such as `$1`, so only numbers are allowed.
  */
 export function arithmeticProblem(source: string): string | undefined {
   return /[^\s\d+*/%()$[\]-]|\$(?![([])/.test(source) ? "its arithmetic can run commands" : undefined

@@ -42,7 +42,7 @@ interface WriteContext {
   directories: readonly string[] | undefined
   scope: CommandScope
   policy: Policy
-  /** Whether a rule denies any edit. Otherwise only protected files matter. */
+  /** Whether a rule denies any edit. If no rule does, only protected files matter. */
   denies: boolean
 }
 
@@ -69,7 +69,7 @@ async function wordChecks(each: WrittenWord, context: WriteContext): Promise<Che
   return checks
 }
 
-/** Returns the paths that a written word can mean. Undefined if they are unknown. */
+/** Returns the paths that a written word can mean. Returns undefined if the paths are unknown. */
 async function writtenPaths(
   { word, from }: WrittenWord,
   { directories, scope, policy }: WriteContext,
@@ -107,8 +107,8 @@ function globBase(path: string): string {
 }
 
 /**
- * Returns true if the command may also write below the path. It does not if the path, or the source of a copy or move,
- * is a file.
+ * Returns true if the command may also write below the path. Returns false if the path, or the source of a copy or
+ * move, is a file.
  */
 function changesBelow(path: string, { from, below }: WrittenWord, context: WriteContext): boolean {
   if (below) return true
@@ -169,8 +169,8 @@ function trackedChecks({ directories, scope, policy }: WriteContext): Check[] {
 }
 
 /**
- * Returns checks that ask for each named path that a rule denies. If a rule denies everything, every path would ask, so
- * only the sandbox stops the command.
+ * Returns checks that ask for each named path that a rule denies. If a rule denies everything, every path would ask. In
+ * this case, returns no checks, and only the sandbox stops the command.
  */
 function mentionChecks(
   texts: readonly string[],

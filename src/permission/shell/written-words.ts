@@ -13,9 +13,9 @@ export interface WrittenWord {
   from?: Word
   /** Whether the command writes unknown files below the directory: any file, or only those that git tracks. */
   below?: "any" | "tracked"
-  /** Words that are the only written files if one of them exists. */
+  /** Words that name the only written files if one of these files exists. */
   unlessExist?: readonly Word[]
-  /** Whether it is unknown if the command writes the word. */
+  /** True if it is unknown whether the command writes the word. */
   uncertain?: true
   /** Whether the word is relative to the root of the repository. */
   fromRoot?: true
@@ -57,7 +57,7 @@ function writtenBy(program: Program, words: readonly Word[]): WrittenWord[] {
 
 const merged = new WeakMap<Program, Program>()
 
-/** Returns the entry of a program with what one of its actions writes. */
+/** Returns the entry of a program, with the writing fields of one of its actions. */
 function withAction(program: Program, action: Program): Program {
   const known = merged.get(action)
   if (known) return known
@@ -180,7 +180,7 @@ function nameOfRepository(url: string): string {
   return path.split(/[/:]/).at(-1) || "."
 }
 
-/** Removes the magic of a git pathspec, such as `:/` or `:(top)`. Omits a pathspec that excludes files. */
+/** Removes the magic prefix of a git pathspec, such as `:/` or `:(top)`. Omits a pathspec that excludes files. */
 function withoutMagic(written: WrittenWord): WrittenWord[] {
   const [whole, magic = ""] =
     /^:(?:\(([^)]*)\)|([!^/]*):?)/.exec(written.word.text)?.map((part) => part ?? "") ?? []
@@ -205,7 +205,7 @@ function afterPrefix(word: Word, prefix: string): WrittenWord[] {
   return word.text.startsWith(prefix) ? [{ word: { ...word, text: word.text.slice(prefix.length) } }] : []
 }
 
-/** Returns what the command of a runner such as `npx` or `npm exec` writes. */
+/** Returns the files that the inner command of a runner such as `npx` or `npm exec` writes. */
 function byInner(name: string, { stopsAtOperand }: Program, words: readonly Word[]): WrittenWord[] {
   const [inner] = innerCommands(name, words)
   if (inner?.kind === "among") return byTool(stopsAtOperand ? words : inner.words, true)
@@ -213,7 +213,7 @@ function byInner(name: string, { stopsAtOperand }: Program, words: readonly Word
   return isBuildTool(name) ? byTool(words, false) : []
 }
 
-/** Returns what the module that `python -m` runs writes. */
+/** Returns the files that the module of a `python -m` command writes. */
 function byModule(words: readonly Word[], option: RegExp): WrittenWord[] {
   const at = words.findIndex(({ text }) => option.test(text))
   const attached = words[at]?.text.replace(option, "")
@@ -222,8 +222,8 @@ function byModule(words: readonly Word[], option: RegExp): WrittenWord[] {
 }
 
 /**
- * Returns what the first known formatter or build tool in the words writes. Without one, if the words contain a
- * command, all of them are uncertain.
+ * Returns the files that the first known formatter or build tool in the words writes. If no such tool is found and the
+ * words contain a command, all words are uncertain.
  */
 function byTool(words: readonly Word[], isCommand: boolean): WrittenWord[] {
   const names = words.map(({ text }) => basename(/^(?:@[^/]+\/)?([^@]*)/.exec(text)?.[1] ?? text))
@@ -259,7 +259,7 @@ function argumentsOf({ stopsAtOperand }: Program, words: readonly Word[]): reado
   return words.filter((word) => word !== script)
 }
 
-/** Returns the words except those that an option excludes, such as `--ignore-pattern dist`. */
+/** Returns the words, as uncertain, except words that an option excludes, such as `dist` in `--ignore-pattern dist`. */
 function uncertainWords(words: readonly Word[]): WrittenWord[] {
   return words.flatMap((word, index) => {
     const isExcluded = excluding.test(word.text) || excluding.test(words[index - 1]?.text ?? "")

@@ -10,7 +10,10 @@ import { takeElement } from "./xml.ts"
 interface Tag {
   opening: string
   closing: string
-  /** True if any other content is a malformed call. */
+  /**
+   * True if anything between the tags that is not a call is treated as a malformed call, provided that the opening tag
+   * starts a line. If false, it is treated as text.
+   */
   onlyCalls: boolean
 }
 

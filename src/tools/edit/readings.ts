@@ -2,8 +2,8 @@
 export type Decoration = "fence" | "line-numbers" | "blank-edges" | "entities" | EscapeForm
 
 /**
- * The characters with an extra level of escapes: all, only quotes, only line endings and tabs, the same outside strings
- * of the code, or only backslashes.
+ * Which characters have an extra level of escaping: all of them, only quotes, only line endings and tabs, only line
+ * endings and tabs outside string literals, or only backslashes.
  */
 type EscapeForm =
   | "escapes"

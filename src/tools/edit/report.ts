@@ -91,7 +91,7 @@ export function unclearError(unclear: Unclear, title: string, line: number): Edi
       "but its indentation differs, and the indentation of newString is unclear. " +
       "Nothing was changed. Copy the text with its exact indentation.",
     misquoted:
-      "but words that newString changes are different in the file. " +
+      "but some words that newString changes are different in the file. " +
       "Nothing was changed. Read the lines again and copy them exactly.",
     "left-out":
       "but it omits lines of the file, and their position in newString is unclear. " +
@@ -100,7 +100,7 @@ export function unclearError(unclear: Unclear, title: string, line: number): Edi
       "but not exactly, and it is unclear which of its equal lines newString keeps. " +
       "Nothing was changed. Copy the text exactly.",
     "look-alikes":
-      "but with look-alike quotes, dashes or spaces, and it is unclear which of them newString should add. " +
+      "but with look-alike quotes, dashes or spaces, and it is unclear which form of these characters newString should contain. " +
       "Nothing was changed. Copy the text exactly, and write new text with the characters you intend.",
   }
   return new EditError(unclear, `oldString was found in ${title} at line ${line}, ${reasons[unclear]}`)
@@ -126,8 +126,8 @@ export function matchError(
     case "disputed":
       return new EditError(
         "disputed",
-        `oldString was found in ${title} at line ${match.line}, but its escapes or its blank edge lines make newString ` +
-          "ambiguous. Nothing was changed. Copy the text exactly.",
+        `oldString was found in ${title} at line ${match.line}, but because of its escapes, or blank lines at its ` +
+          "beginning or end, it is unclear what newString should be. Nothing was changed. Copy the text exactly.",
       )
   }
 }

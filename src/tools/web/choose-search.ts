@@ -5,7 +5,10 @@ import type { SearchAccess, SearchAnswer, SearchRequest } from "./search-backend
 /** A service that searches the web. */
 export interface SearchBackend {
   name: string
-  /** Searches with the service. Throws `SearchError`, `TimeoutError` and the signal's reason. */
+  /**
+   * Searches with the service. Throws `SearchError` if the search fails and `TimeoutError` if the service is too slow.
+   * Throws the signal's reason if the signal aborts.
+   */
   search(request: SearchRequest, signal: AbortSignal): Promise<SearchAnswer>
 }
 

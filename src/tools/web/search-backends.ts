@@ -275,8 +275,8 @@ async function requestJson<S extends z.ZodType>(request: BackendRequest, shape: 
 
 /**
  * Sends a request and returns the response text. Does not follow redirects, so that the key goes only to the configured
- * server. Throws {@link SearchError} for HTTP errors and responses above 5 MB, `TimeoutError` after 25 s, and the
- * signal's reason.
+ * server. Throws {@link SearchError} if the server is unreachable, returns an HTTP error or sends more than 5 MB, and
+ * `TimeoutError` after 25 s. Throws the signal's reason if the signal aborts.
  */
 async function requestText({ name, url, headers, body, signal }: BackendRequest): Promise<string> {
   const timeout = new AbortController()

@@ -40,7 +40,7 @@ export function createAuthorizer(options: AuthorizerOptions): Authorizer {
   let renewing: Promise<void> | undefined
 
   function requireSignIn(): never {
-    throw new McpSignInError(id, 'It requires a sign-in, or a key under "headers" in the configuration.')
+    throw new McpSignInError(id, 'You must sign in, or set a key under "headers" in the configuration.')
   }
 
   async function renew({ response }: Unauthorized): Promise<void> {
@@ -60,7 +60,7 @@ export function createAuthorizer(options: AuthorizerOptions): Authorizer {
       })
     } catch (error) {
       if (error instanceof McpSignInError) throw error
-      throw new McpSignInError(id, `Its token could not be renewed: ${errorMessage(error)}.`, error)
+      throw new McpSignInError(id, `The stored token could not be renewed: ${errorMessage(error)}.`, error)
     }
   }
 
@@ -80,7 +80,7 @@ export function createAuthorizer(options: AuthorizerOptions): Authorizer {
       store.update(url, (now) => ({ ...now, challenge }))
       throw new McpSignInError(
         id,
-        `It requires more scopes than you granted (${requiredScope ?? "it does not say which"}).`,
+        `The server requires more scopes than you granted (${requiredScope ?? "it does not say which"}).`,
       )
     },
   }

@@ -19,8 +19,8 @@ export interface SignInOptions {
 
 /**
  * Signs the user in. Opens the server's page, waits until the browser returns to 127.0.0.1, and stores the tokens. The
- * previous tokens stay valid until then. Throws `UsageError` if OAuth is disabled, `TackleError` if the server refuses,
- * and the signal's reason.
+ * previous tokens are kept until then. Throws `UsageError` if OAuth is disabled, and `TackleError` if the server
+ * refuses the sign-in. Throws the signal's reason if the signal aborts.
  */
 export async function signIn({ server, tokens: store, open, signal }: SignInOptions): Promise<void> {
   const { url, oauth: settings = {} } = server
@@ -98,7 +98,10 @@ function checked(url: URL): URL {
 /** A local server that receives the browser's redirect. */
 export interface Callback extends AsyncDisposable {
   url: string
-  /** Waits for the redirect. Throws `TackleError` if the server sent an error, and the signal's reason. */
+  /**
+   * Waits for the redirect. Throws `TackleError` if the server sent an error. Throws the signal's reason if the signal
+   * aborts.
+   */
   answer(signal: AbortSignal): Promise<URLSearchParams>
 }
 
