@@ -16,6 +16,8 @@ export interface ShownSchema {
 
 /** One operation of the document, as far as the reference shows it. */
 export interface Operation {
+  operationId?: string
+  security?: readonly object[]
   summary?: string
   description?: string
   parameters?: readonly {

@@ -172,6 +172,28 @@ test("shares a data directory with another server", async () => {
   expect((await second.stop()).code).toBe(0)
 })
 
+test("runs the script of docs/server.md, which uses only curl", async () => {
+  const page = readFileSync(resolve(import.meta.dirname, "../../docs/server.md"), "utf8")
+  const [, script = ""] = /^```sh\n(url=[\s\S]*?)^```$/m.exec(page) ?? []
+  const machine = await createMachine({
+    script: ({ body: { messages } }) =>
+      messages.some(({ role }) => role === "tool")
+        ? { text: "I created notes.txt." }
+        : { calls: [{ name: "write", arguments: { filePath: "notes.txt", content: "Notes\n" } }] },
+  })
+  const server = await serve(machine)
+  const env = { ...machine.env, TACKLE_URL: server.url, TACKLE_TOKEN_FILE: server.tokenFile }
+  const { stdout } = await promisify(execFile)("sh", ["-eu", "-c", script], {
+    cwd: machine.project.directory,
+    env,
+  })
+  expect(stdout).toContain('"text":"I created notes.txt."')
+  expect(stdout).toContain('"status":"completed"')
+  expect(readFileSync(machine.project.path("notes.txt"), "utf8")).toBe("Notes\n")
+  expect(JSON.stringify(machine.server.requests.at(-1)?.body)).toContain("Do not change any other file.")
+  expect((await server.stop()).code).toBe(0)
+})
+
 test("listens on a Unix socket that only the user can use", async () => {
   const machine = await createMachine()
   const socket = machine.project.path("tackle.sock")

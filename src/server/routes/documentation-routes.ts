@@ -34,6 +34,14 @@ export function documentationRoutes(app: OpenAPIHono<ServerEnvironment>, version
   return routes
 }
 
+/** The introduction of the document: all that a client must know in addition to the routes. */
+const description = [
+  "Sessions of a coding agent over HTTP. Send the header `Authorization: Bearer <token>` with every request.",
+  "Create a session with `POST /session`, and send prompts with `POST /session/{id}/input`. Follow the run with `GET /session/{id}/event`, or wait for its end with `POST /session/{id}/wait`, and read the messages with `GET /session/{id}/message`.",
+  "While the `status` of a session is `waiting`, `GET /request` lists what it asks, and `POST /request/{id}/reply` answers.",
+  'Errors have the form `{"error": {"code", "message", "details"}}`. A list has `items`, and `next` if there are more.',
+].join("\n\n")
+
 /** Returns the OpenAPI 3.1 document of the application. */
 export function openApiDocument(app: OpenAPIHono<ServerEnvironment>, version: string): Document {
   const generated = app.getOpenAPI31Document({
@@ -41,11 +49,13 @@ export function openApiDocument(app: OpenAPIHono<ServerEnvironment>, version: st
     info: {
       title: "Tackle",
       version,
-      description:
-        "Sessions of a coding agent over HTTP. Send the header `Authorization: Bearer <token>` with every request.",
+      description,
     },
   })
   const { components, ...document } = withReferences(generated) as typeof generated
+  for (const [path, methods] of Object.entries(document.paths ?? {}))
+    for (const [method, operation] of Object.entries(methods))
+      operation.operationId ??= operationName(method, path)
   return {
     ...document,
     components: {
@@ -55,4 +65,13 @@ export function openApiDocument(app: OpenAPIHono<ServerEnvironment>, version: st
       },
     },
   } as unknown as Document
+}
+
+/** Returns the name of an operation for generated clients, such as `getSessionMessage` or `patchSessionById`. */
+function operationName(method: string, path: string): string {
+  const words = path
+    .replace(/\{\w+\}$/, "by/id")
+    .split("/")
+    .filter((word) => /^\w/.test(word))
+  return method + words.map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`).join("")
 }

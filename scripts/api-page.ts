@@ -1,0 +1,93 @@
+import { createApp } from "../src/server/app.ts"
+import { createEngines } from "../src/server/engines.ts"
+import { type Document, operationsOf, type ShownSchema, typeText } from "../src/server/reference-page.ts"
+import { openApiDocument } from "../src/server/routes/documentation-routes.ts"
+import { createAuthenticator } from "../src/server/tokens.ts"
+import { createMemoryStore } from "../src/store/memory.ts"
+
+/** Returns the OpenAPI document of the server. */
+export function apiDocument(): Document {
+  const unused = () => {
+    throw new Error("The document needs no engine.")
+  }
+  const engines = createEngines({ roots: [], open: unused, isActive: unused, idleMs: 0, onProblem: unused })
+  const context = {
+    version: "",
+    store: createMemoryStore(),
+    engines,
+    assertStartsWork: unused,
+    endStreams: unused,
+    streamSignal: unused,
+    heartbeatMs: 0,
+    maxWaiting: 0,
+  }
+  const guard = { host: "127.0.0.1", origins: [], authenticator: createAuthenticator([]), maxBodyBytes: 0 }
+  return openApiDocument(createApp(context, guard, unused), "")
+}
+
+/** Returns `docs/api.md`. */
+export function apiPage(document = apiDocument()): string {
+  const { schemas } = document.components
+  const routes = operationsOf(document).map(({ method, path, operation }) => {
+    const { summary, description, parameters = [], requestBody, responses } = operation
+    const body = requestBody?.content["application/json"]?.schema
+    const queries = parameters.filter((each) => each.in === "query")
+    const fields = queries.map((each) =>
+      field(each.name, each.required === true, typeText(each.schema), each.description),
+    )
+    const answers = Object.entries(responses).flatMap(([status, { description: text, content = {} }]) => {
+      if (status === "default") return []
+      const [type] = Object.values(content)
+      return [`Answer ${status}: ${type ? `\`${typeText(type.schema)}\`` : text}`]
+    })
+    return [
+      `### \`${method} ${path}\``,
+      [summary, description].filter(Boolean).map(sentence).join(" "),
+      table(fields),
+      body ? `Body: \`${typeText(body)}\`` : "",
+      answers.join("\n\n"),
+    ]
+  })
+  const types = Object.entries(schemas)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, schema]) => [`### \`${name}\``, ...describe(schema)])
+  return [
+    "# HTTP API",
+    "All routes of [`tackle serve`](server.md). `node scripts/api-docs.ts` generates this page from the OpenAPI document,\nwhich a running server returns at `/openapi.json`.",
+    "## Routes",
+    "The tables contain the parameters of the query.",
+    ...routes.flat(),
+    "## Types",
+    "A name with `?` may be absent.",
+    ...types.flat(),
+  ]
+    .filter((block) => block !== "")
+    .join("\n\n")
+    .concat("\n")
+}
+
+function describe(schema: ShownSchema): string[] {
+  const alternatives = schema.oneOf ?? schema.anyOf
+  if (alternatives) return ["One of:", alternatives.map((each) => `- \`${typeText(each)}\``).join("\n")]
+  return schema.properties ? [fieldsOf(schema)] : [`\`${typeText(schema)}\``]
+}
+
+function fieldsOf({ properties = {}, required = [] }: ShownSchema): string {
+  return table(
+    Object.entries(properties).map(([name, inner]) =>
+      field(name, required.includes(name), typeText(inner), inner.description),
+    ),
+  )
+}
+
+function field(name: string, isRequired: boolean, type: string, description = ""): string {
+  return `| \`${name}${isRequired ? "" : "?"}\` | \`${type.replaceAll("|", "\\|")}\` | ${description} |`
+}
+
+function table(rows: readonly string[]): string {
+  return rows.length === 0 ? "" : ["| name | type | |", "|---|---|---|", ...rows].join("\n")
+}
+
+function sentence(text = ""): string {
+  return text.endsWith(".") ? text : `${text}.`
+}
