@@ -8,6 +8,7 @@ import { documentationRoutes } from "./routes/documentation-routes.ts"
 import { eventRoutes } from "./routes/event-routes.ts"
 import { historyRoutes } from "./routes/history-routes.ts"
 import { inputRoutes } from "./routes/input-routes.ts"
+import { openCodeRoutes } from "./routes/opencode-routes.ts"
 import { projectRoutes } from "./routes/project-routes.ts"
 import { requestRoutes } from "./routes/request-routes.ts"
 import { createRouter } from "./routes/route.ts"
@@ -40,6 +41,7 @@ export function createApp(
   app.route("/", projectRoutes(context))
   app.route("/", chatRoutes(context))
   app.route("/", aguiRoutes(context))
+  app.route("/opencode", openCodeRoutes(context))
   app.route("/", documentationRoutes(app, context.version))
   return app
 }

@@ -1,0 +1,394 @@
+import type { Context } from "hono"
+import type { Tackle } from "../../engine/tackle.ts"
+import type { TackleEvent } from "../../event/events.ts"
+import type { SessionHandle } from "../../session/handle.ts"
+import { createChannel } from "../../util/channel.ts"
+import { type ServerContext, sessionOf, statusOf, withSession } from "../context.ts"
+import { notFound } from "../errors.ts"
+import { eventStream } from "../event-stream.ts"
+import { createOpenCodeEvents, type OpenCodeEvent, toOpenCodeEntry, toOpenCodeSession } from "../opencode.ts"
+import { z } from "../schemas.ts"
+import { body, createRouter, json, route } from "./route.ts"
+
+const anything = z.record(z.string(), z.unknown())
+const session = z.object({ sessionID: z.string() })
+const request = z.object({ requestID: z.string() })
+const place = z.looseObject({ directory: z.string().optional() })
+
+const Prompt = z.looseObject({
+  messageID: z.string().optional(),
+  model: z.looseObject({ providerID: z.string(), modelID: z.string() }).optional(),
+  agent: z.string().optional(),
+  parts: z.array(z.looseObject({ type: z.string() })),
+})
+
+/**
+ * Creates the part of OpenCode's API that users of `@opencode-ai/sdk` and `@assistant-ui/react-opencode` need, for use
+ * under `/opencode`. Other fields of a request are ignored.
+ */
+export function openCodeRoutes(context: ServerContext) {
+  const { engines, store, version } = context
+  const routes = createRouter()
+  const shown = (info: Parameters<typeof toOpenCodeSession>[0]) => toOpenCodeSession(info, version)
+
+  /** Defines a route that the API's document does not list, because OpenCode's document describes it. */
+  function add<const R extends Omit<Parameters<typeof route>[0], "responses" | "hide" | "summary">>(
+    config: R,
+  ) {
+    const responses = { 200: json(z.unknown()), 204: { description: "Accepted" } }
+    return route({ ...config, hide: true, responses })
+  }
+
+  routes.openapi(add({ method: "get", path: "/event", scope: "read", request: { query: place } }), (c) => {
+    const directory = engines.resolve(directoryOf(context, c))
+    return c.body(followDirectory(context, directory), 200, { "content-type": "text/event-stream" })
+  })
+
+  for (const path of ["/session", "/experimental/session"] as const)
+    routes.openapi(
+      add({
+        method: "get",
+        path,
+        scope: "read",
+        request: {
+          query: place.extend({
+            search: z.string().optional(),
+            limit: z.coerce.number().int().min(1).max(1_000).default(100),
+          }),
+        },
+      }),
+      async (c) => {
+        const { search = "", limit } = c.req.valid("query")
+        const directory = engines.resolve(directoryOf(context, c))
+        const all = await store.sessions({ parentID: null, limit: Number.MAX_SAFE_INTEGER })
+        const found = all.filter(
+          (each) => each.directory === directory && each.title.toLowerCase().includes(search.toLowerCase()),
+        )
+        return c.json(found.slice(0, limit).map(shown), 200)
+      },
+    )
+
+  routes.openapi(
+    add({
+      method: "post",
+      path: "/session",
+      scope: "run",
+      request: {
+        query: place,
+        body: body(
+          z.looseObject({
+            title: z.string().optional(),
+            parentID: z.string().optional(),
+            agent: z.string().optional(),
+            model: z.looseObject({ id: z.string(), providerID: z.string() }).optional(),
+          }),
+        ),
+      },
+    }),
+    async (c) => {
+      context.assertStartsWork()
+      const { title, parentID, agent, model } = c.req.valid("json")
+      const name = model && `${model.providerID}/${model.id}`
+      const created = await engines.use(directoryOf(context, c), (tackle) =>
+        tackle.sessions.create({ title, parentID, agent, model: name }),
+      )
+      return c.json(shown(created.info()), 200)
+    },
+  )
+
+  routes.openapi(
+    add({ method: "get", path: "/session/status", scope: "read", request: { query: place } }),
+    async (c) => {
+      const tackle = engines.find(engines.resolve(directoryOf(context, c)))
+      const statuses: Record<string, { type: "busy" }> = {}
+      for (const { sessionID } of engines.sessions())
+        if ((await statusOf(store, sessionID, tackle)) !== "idle") statuses[sessionID] = { type: "busy" }
+      return c.json(statuses, 200)
+    },
+  )
+
+  routes.openapi(
+    add({ method: "get", path: "/session/{sessionID}", scope: "read", request: { params: session } }),
+    async (c) => c.json(shown(await sessionOf(context, c.req.valid("param").sessionID)), 200),
+  )
+
+  routes.openapi(
+    add({
+      method: "patch",
+      path: "/session/{sessionID}",
+      scope: "run",
+      request: { params: session, body: body(z.looseObject({ title: z.string().optional() })) },
+    }),
+    async (c) => {
+      const { title } = c.req.valid("json")
+      const changed = await withSession(context, c.req.valid("param").sessionID, async (handle) =>
+        title === undefined ? handle.info() : handle.update({ title }),
+      )
+      return c.json(shown(changed), 200)
+    },
+  )
+
+  routes.openapi(
+    add({ method: "delete", path: "/session/{sessionID}", scope: "admin", request: { params: session } }),
+    async (c) => {
+      const { sessionID } = c.req.valid("param")
+      const deleted = await withSession(context, sessionID, (_, tackle) => tackle.sessions.delete(sessionID))
+      context.endStreams(sessionID)
+      return c.json(deleted, 200)
+    },
+  )
+
+  routes.openapi(
+    add({
+      method: "get",
+      path: "/session/{sessionID}/message",
+      scope: "read",
+      request: {
+        params: session,
+        query: z.looseObject({
+          limit: z.coerce.number().int().min(1).optional(),
+          before: z.string().optional(),
+        }),
+      },
+    }),
+    async (c) => {
+      const { id } = await sessionOf(context, c.req.valid("param").sessionID)
+      const { limit, before } = c.req.valid("query")
+      return c.json((await store.messages(id, { limit, before })).map(toOpenCodeEntry), 200)
+    },
+  )
+
+  routes.openapi(
+    add({
+      method: "post",
+      path: "/session/{sessionID}/message",
+      scope: "run",
+      request: { params: session, body: body(Prompt) },
+    }),
+    async (c) => {
+      const entry = await withSession(context, c.req.valid("param").sessionID, async (handle) => {
+        await send(handle, c.req.valid("json"))
+        await handle.wait({ signal: c.req.raw.signal })
+        return (await handle.messages({ limit: 1 })).at(-1)
+      })
+      if (!entry) throw notFound("session", c.req.valid("param").sessionID)
+      return c.json(toOpenCodeEntry(entry), 200)
+    },
+  )
+
+  routes.openapi(
+    add({
+      method: "post",
+      path: "/session/{sessionID}/prompt_async",
+      scope: "run",
+      request: { params: session, body: body(Prompt) },
+    }),
+    async (c) => {
+      await withSession(context, c.req.valid("param").sessionID, (handle) =>
+        send(handle, c.req.valid("json")),
+      )
+      return c.body(null, 204)
+    },
+  )
+
+  async function send(handle: SessionHandle, prompt: z.infer<typeof Prompt>): Promise<void> {
+    context.assertStartsWork()
+    const { messageID: id, agent, model, parts } = prompt
+    const name = model && `${model.providerID}/${model.modelID}`
+    if (agent !== undefined || name !== undefined) await handle.update({ agent, model: name })
+    const texts = parts.flatMap(({ text }) => (typeof text === "string" ? [text] : []))
+    const files = parts.flatMap(({ type, mime, url, filename }) =>
+      type === "file" && typeof mime === "string" && typeof url === "string"
+        ? [{ mime, url, ...(typeof filename === "string" && { filename }) }]
+        : [],
+    )
+    await handle.send(texts.join("\n\n"), { id, files, delivery: "queue" })
+  }
+
+  routes.openapi(
+    add({ method: "post", path: "/session/{sessionID}/abort", scope: "run", request: { params: session } }),
+    async (c) => {
+      await withSession(context, c.req.valid("param").sessionID, (handle) => handle.interrupt())
+      return c.json(true, 200)
+    },
+  )
+
+  routes.openapi(
+    add({
+      method: "post",
+      path: "/session/{sessionID}/fork",
+      scope: "run",
+      request: { params: session, body: body(z.looseObject({ messageID: z.string().optional() })) },
+    }),
+    async (c) => {
+      context.assertStartsWork()
+      const { sessionID } = c.req.valid("param")
+      const { messageID: at } = c.req.valid("json")
+      const fork = await withSession(context, sessionID, (_, tackle) =>
+        tackle.sessions.fork(sessionID, { at }),
+      )
+      if (!fork) throw notFound("session", sessionID)
+      return c.json(shown(fork.info()), 200)
+    },
+  )
+
+  routes.openapi(
+    add({
+      method: "post",
+      path: "/session/{sessionID}/summarize",
+      scope: "run",
+      request: { params: session, body: body(anything) },
+    }),
+    async (c) => {
+      context.assertStartsWork()
+      await withSession(context, c.req.valid("param").sessionID, (handle) => handle.compact())
+      return c.json(true, 200)
+    },
+  )
+
+  routes.openapi(
+    add({
+      method: "post",
+      path: "/session/{sessionID}/revert",
+      scope: "run",
+      request: { params: session, body: body(z.looseObject({ messageID: z.string() })) },
+    }),
+    async (c) => {
+      context.assertStartsWork()
+      const { messageID } = c.req.valid("json")
+      const info = await withSession(context, c.req.valid("param").sessionID, async (handle) => {
+        let undone = await handle.undo()
+        while (undone.messageID > messageID) undone = await handle.undo()
+        return handle.info()
+      })
+      return c.json(shown(info), 200)
+    },
+  )
+
+  routes.openapi(
+    add({
+      method: "post",
+      path: "/session/{sessionID}/unrevert",
+      scope: "run",
+      request: { params: session },
+    }),
+    async (c) => {
+      context.assertStartsWork()
+      const info = await withSession(context, c.req.valid("param").sessionID, async (handle) => {
+        while ((handle.info().undone ?? []).length > 0) await handle.redo()
+        return handle.info()
+      })
+      return c.json(shown(info), 200)
+    },
+  )
+
+  routes.openapi(
+    add({ method: "get", path: "/permission", scope: "read", request: { query: place } }),
+    async (c) =>
+      c.json(
+        engines.all().flatMap((tackle) => tackle.pendingRequests()),
+        200,
+      ),
+  )
+
+  routes.openapi(
+    add({
+      method: "post",
+      path: "/permission/{requestID}/reply",
+      scope: "reply",
+      request: {
+        params: request,
+        body: body(
+          z.looseObject({ reply: z.enum(["once", "always", "reject"]), message: z.string().optional() }),
+        ),
+      },
+    }),
+    async (c) => {
+      const { requestID } = c.req.valid("param")
+      const { reply, message } = c.req.valid("json")
+      const tackle = asking(engines.all(), (each) => each.pendingRequests(), requestID)
+      const given = reply === "always" ? { reply, scope: "session" as const } : { reply, message }
+      await tackle.reply(requestID, given)
+      return c.json(true, 200)
+    },
+  )
+
+  routes.openapi(
+    add({ method: "get", path: "/question", scope: "read", request: { query: place } }),
+    async (c) =>
+      c.json(
+        engines.all().flatMap((tackle) => tackle.questions.pending()),
+        200,
+      ),
+  )
+
+  routes.openapi(
+    add({
+      method: "post",
+      path: "/question/{requestID}/reply",
+      scope: "reply",
+      request: { params: request, body: body(z.looseObject({ answers: z.array(z.array(z.string())) })) },
+    }),
+    async (c) => {
+      const { requestID } = c.req.valid("param")
+      const tackle = asking(engines.all(), (each) => each.questions.pending(), requestID)
+      tackle.questions.reply(requestID, c.req.valid("json").answers)
+      return c.json(true, 200)
+    },
+  )
+
+  routes.openapi(
+    add({
+      method: "post",
+      path: "/question/{requestID}/reject",
+      scope: "reply",
+      request: { params: request },
+    }),
+    async (c) => {
+      const { requestID } = c.req.valid("param")
+      asking(engines.all(), (each) => each.questions.pending(), requestID).questions.reject(requestID)
+      return c.json(true, 200)
+    },
+  )
+
+  return routes
+}
+
+/** Returns the directory of a request: from the query, or from the header that OpenCode's client sends. */
+function directoryOf({ engines }: ServerContext, c: Context): string {
+  const header = c.req.header("x-opencode-directory")
+  return c.req.query("directory") ?? (header && decodeURIComponent(header)) ?? engines.defaultDirectory
+}
+
+/** Returns the engine with this waiting request. Throws `ServerError` if no engine has it. */
+function asking(
+  engines: readonly Tackle[],
+  pending: (tackle: Tackle) => readonly { id: string }[],
+  requestID: string,
+): Tackle {
+  const found = engines.find((tackle) => pending(tackle).some(({ id }) => id === requestID))
+  if (!found) throw notFound("request", requestID)
+  return found
+}
+
+/** Returns the events of all sessions of a directory, as OpenCode sends them. */
+function followDirectory(context: ServerContext, directory: string): ReadableStream<Uint8Array> {
+  const { engines, heartbeatMs, maxWaiting } = context
+  const convert = createOpenCodeEvents(context.version)
+  const channel = createChannel<OpenCodeEvent>(end)
+  channel.push({ id: "evt_0", type: "server.connected", properties: {} })
+  const unsubscribe = engines.subscribe((event: TackleEvent, tackle: Tackle) => {
+    if (tackle.directory !== directory) return
+    for (const converted of convert(event)) channel.push(converted)
+    // The client connects again and reads the sessions.
+    if (channel.size > maxWaiting) end()
+  })
+  const ending = context.streamSignal("")
+  ending.signal.addEventListener("abort", end, { once: true })
+  function end(): void {
+    unsubscribe()
+    ending.signal.removeEventListener("abort", end)
+    channel.end()
+  }
+  return eventStream(channel, { heartbeatMs, onEnd: ending.release })
+}

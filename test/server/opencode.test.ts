@@ -1,0 +1,164 @@
+import { createOpencodeClient, type Event, type OpencodeClient } from "@opencode-ai/sdk/v2/client"
+import { expect, test } from "vitest"
+import type { Script } from "../../src/testing/model-server.ts"
+import { setUp, tokens } from "./start-server.ts"
+
+const script: Script = ({ body: { messages } }) =>
+  messages.at(-1)?.role === "user"
+    ? {
+        text: "One moment.",
+        calls: [{ name: "write", arguments: { filePath: "made.txt", content: "made" } }],
+        pieceSize: 3,
+        pieceDelayMs: 5,
+      }
+    : { text: "It is done.", pieceSize: 4, pieceDelayMs: 5 }
+
+async function openClient(answers: Script, permission: Record<string, "ask" | "allow">) {
+  const { server, project, directory } = await setUp(answers, { engine: { permission } })
+  const client = createOpencodeClient({
+    baseUrl: `${server.url}/opencode`,
+    headers: { authorization: `Bearer ${tokens.admin}` },
+    directory,
+    throwOnError: true,
+  })
+  return { client, project, server }
+}
+
+/** Collects the events of a client until the test ends it. */
+async function follow(client: OpencodeClient) {
+  const leave = new AbortController()
+  const events: Event[] = []
+  const { stream } = await client.event.subscribe({}, { signal: leave.signal })
+  const reading = (async () => {
+    for await (const event of stream) events.push(event as Event)
+  })().catch(() => {})
+  await expect.poll(() => events.map(({ type }) => type)).toEqual(["server.connected"])
+  return {
+    events,
+    async sees(type: Event["type"]) {
+      await expect.poll(() => events.some((event) => event.type === type), { timeout: 20_000 }).toBe(true)
+      return events.findLast((event) => event.type === type)
+    },
+    async leave() {
+      leave.abort()
+      await reading
+    },
+  }
+}
+
+/** Builds the text of each part from the events alone. */
+function textsIn(events: readonly Event[]): string[] {
+  const texts = new Map<string, string>()
+  const users = new Set<string>()
+  for (const event of events) {
+    if (event.type === "message.updated" && event.properties.info.role === "user")
+      users.add(event.properties.info.id)
+    if (event.type === "message.part.updated") {
+      const { part } = event.properties
+      if (part.type === "text" && !users.has(part.messageID)) texts.set(part.id, part.text)
+    }
+    if (event.type === "message.part.delta") {
+      const { partID, delta } = event.properties
+      texts.set(partID, (texts.get(partID) ?? "") + delta)
+    }
+  }
+  return [...texts.values()]
+}
+
+test("OpenCode's client finishes a task with an answered permission", async () => {
+  const { client, project } = await openClient(script, { edit: "ask" })
+  const { data: session } = await client.session.create({ title: "First" })
+  const stream = await follow(client)
+  await client.session.promptAsync({
+    sessionID: session?.id ?? "",
+    parts: [{ type: "text", text: "make a file" }],
+  })
+  const asked = await stream.sees("permission.asked")
+  const { data: pending } = await client.permission.list()
+  expect(pending).toMatchObject([{ permission: "edit", sessionID: session?.id }])
+  expect(asked?.properties).toMatchObject({ id: pending?.[0]?.id })
+  const { data: statuses } = await client.session.status()
+  expect(statuses).toEqual({ [session?.id ?? ""]: { type: "busy" } })
+  await client.permission.reply({ requestID: pending?.[0]?.id ?? "", reply: "once" })
+  await stream.sees("session.idle")
+  expect(await project.read("made.txt")).toBe("made")
+  expect(textsIn(stream.events)).toEqual(["One moment.", "It is done."])
+  const { data: messages } = await client.session.messages({ sessionID: session?.id ?? "" })
+  expect(messages?.map(({ info }) => info.role)).toEqual(["user", "assistant", "assistant"])
+  expect(messages?.[1]?.info).toMatchObject({ providerID: "test", modelID: "m", mode: "build" })
+  await stream.leave()
+})
+
+test("OpenCode's client waits for an answer, reverts it and reverses that", async () => {
+  const { client, project } = await openClient(script, { "*": "allow" })
+  const { data: session } = await client.session.create({})
+  const sessionID = session?.id ?? ""
+  const { data: answer } = await client.session.prompt({
+    sessionID,
+    parts: [{ type: "text", text: "make a file" }],
+  })
+  expect(answer?.parts).toContainEqual(expect.objectContaining({ type: "text", text: "It is done." }))
+  const { data: messages } = await client.session.messages({ sessionID })
+  const messageID = messages?.[0]?.info.id ?? ""
+  const { data: reverted } = await client.session.revert({ sessionID, messageID })
+  expect(reverted?.revert).toEqual({ messageID })
+  await expect(project.read("made.txt")).rejects.toThrow()
+  const { data: restored } = await client.session.unrevert({ sessionID })
+  expect(restored?.revert).toBeUndefined()
+  expect(await project.read("made.txt")).toBe("made")
+})
+
+test("OpenCode's client lists, renames, forks and deletes sessions", async () => {
+  const { client } = await openClient(script, { "*": "allow" })
+  const { data: session } = await client.session.create({ title: "First" })
+  const sessionID = session?.id ?? ""
+  await client.session.prompt({ sessionID, parts: [{ type: "text", text: "make a file" }] })
+  await client.session.update({ sessionID, title: "Renamed" })
+  expect((await client.session.get({ sessionID })).data).toMatchObject({ title: "Renamed" })
+  const { data: fork } = await client.session.fork({ sessionID })
+  expect(fork?.id).not.toBe(sessionID)
+  const { data: listed } = await client.session.list()
+  expect(listed?.map(({ id }) => id).sort()).toEqual([sessionID, fork?.id].sort())
+  expect((await client.experimental.session.list({ search: "RENAMED (f" })).data).toMatchObject([
+    { id: fork?.id },
+  ])
+  await client.session.delete({ sessionID })
+  await expect(client.session.get({ sessionID })).rejects.toThrow()
+})
+
+test("OpenCode's client answers and dismisses questions, and aborts a run", async () => {
+  const asking: Script = ({ body: { messages } }) =>
+    messages.at(-1)?.role === "user"
+      ? { calls: [{ name: "question", arguments: { questions: [{ question: "Which color?" }] } }] }
+      : { text: "As you like." }
+  const { client } = await openClient(asking, { "*": "allow" })
+  const { data: session } = await client.session.create({})
+  const sessionID = session?.id ?? ""
+  const stream = await follow(client)
+  const ask = async () => {
+    await client.session.promptAsync({ sessionID, parts: [{ type: "text", text: "paint it" }] })
+    await expect.poll(async () => (await client.question.list()).data, { timeout: 20_000 }).toHaveLength(1)
+    return (await client.question.list()).data?.[0]?.id ?? ""
+  }
+  await client.question.reply({ requestID: await ask(), answers: [["green"]] })
+  await stream.sees("question.replied")
+  await expect.poll(() => textsIn(stream.events), { timeout: 20_000 }).toEqual(["As you like."])
+  await client.question.reject({ requestID: await ask() })
+  await stream.sees("question.rejected")
+  await expect.poll(async () => (await client.session.status()).data, { timeout: 20_000 }).toEqual({})
+  await ask()
+  await client.session.abort({ sessionID })
+  expect((await client.session.status()).data).toEqual({})
+  await stream.leave()
+})
+
+test("the routes for OpenCode's client need a token with the scope of their work", async () => {
+  const { server } = await openClient(script, {})
+  const client = createOpencodeClient({
+    baseUrl: `${server.url}/opencode`,
+    headers: { authorization: `Bearer ${tokens.read}` },
+  })
+  const { response } = await client.session.create({})
+  expect(response?.status).toBe(403)
+  expect((await fetch(`${server.url}/opencode/session`)).status).toBe(401)
+})
