@@ -9,7 +9,9 @@ export type { TackleOptions } from "./engine/options.ts"
 export type {
   AskedQuestion,
   AskedRequest,
+  ListedSession,
   PruneResult,
+  SessionMatch,
   Sessions,
   Tackle,
   ToolRegistry,
@@ -63,6 +65,7 @@ export type {
   CurrentInputs,
   LeaseHolder,
   MessagePage,
+  SearchHit,
   SequencedChange,
   SessionFilter,
   Store,

@@ -117,12 +117,16 @@ export function createSessions(options: SessionsOptions): Sessions {
         : newest
       return session && opened.handleOf(session)
     },
-    list: ({ everywhere = false, limit, parentID = null } = {}) =>
-      store.sessions({
-        parentID,
-        worktree: everywhere ? undefined : worktree,
-        limit,
-      }),
+    async list({ everywhere = false, limit, parentID = null, search = "" } = {}) {
+      const filter = { parentID, worktree: everywhere ? undefined : worktree, limit }
+      if (search.trim() === "") return store.sessions(filter)
+      const { excerptOf } = await import("../store/search.ts")
+      const hits = await store.search(search, filter)
+      return hits.map(({ session, text, ...place }) => ({
+        ...session,
+        match: { ...place, ...excerptOf(text, search) },
+      }))
+    },
     async status(id) {
       if (!(await store.session(id))) return undefined
       for (const asking of new Set(options.asking())) if (await isBelow(asking, id)) return "waiting"

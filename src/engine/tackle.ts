@@ -30,6 +30,7 @@ import type { PruneChoice } from "../session/prune.ts"
 import type { FileDiff } from "../session/session-diff.ts"
 import type { UsageStats } from "../session/stats.ts"
 import type { UndoResult } from "../session/undo.ts"
+import type { Excerpt } from "../store/search.ts"
 import type { Store } from "../store/store.ts"
 import type { Info } from "../tool/tool.ts"
 import type { Caller, CallerOptions } from "./standalone-calls.ts"
@@ -38,6 +39,17 @@ import type { Caller, CallerOptions } from "./standalone-calls.ts"
 export interface PruneResult {
   deleted: Session[]
   held: Session[]
+}
+
+/** A session of a list. `match` is set by a search. */
+export interface ListedSession extends Session {
+  match?: SessionMatch
+}
+
+/** An excerpt of the first text that matches a search, with its message. Without a message, it is the title. */
+export interface SessionMatch extends Excerpt {
+  messageID?: string
+  role?: "user" | "assistant"
 }
 
 /** The sessions of an engine. */
@@ -57,9 +69,15 @@ export interface Sessions {
   latest(): Promise<SessionHandle | undefined>
   /**
    * Lists the sessions of this worktree, newest first. `everywhere` lists the sessions of all worktrees. Sessions of
-   * subagents are listed only if `parentID` names their parent session.
+   * subagents are listed only if `parentID` names their parent session. `search` lists only the sessions that contain
+   * all its words, with a `match`: see `Store.search`. A blank `search` has no effect.
    */
-  list(options?: { everywhere?: boolean; limit?: number; parentID?: string }): Promise<Session[]>
+  list(options?: {
+    everywhere?: boolean
+    limit?: number
+    parentID?: string
+    search?: string
+  }): Promise<ListedSession[]>
   /**
    * Returns what a session does, or undefined if it does not exist. It is `running` also if another process runs it, and
    * `waiting` if it, or a subagent below it, waits for a reply in this engine.

@@ -21,6 +21,12 @@ export function maskStore(store: Store, mask: SecretMask): Store {
       return session && maskSession(session, mask)
     },
     sessions: async (filter) => (await store.sessions(filter)).map((session) => maskSession(session, mask)),
+    search: async (query, filter) =>
+      (await store.search(query, filter)).map(({ session, text, ...place }) => ({
+        ...place,
+        session: maskSession(session, mask),
+        text: mask.text(text),
+      })),
     sequence: (sessionID) => store.sequence(sessionID),
     changes: async (sessionID, after) =>
       (await store.changes(sessionID, after)).map(({ seq, change }) => ({

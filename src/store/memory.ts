@@ -6,6 +6,7 @@ import type { Grant } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
 import { errorMessage } from "../util/errors.ts"
+import { searchByReading } from "./search.ts"
 import {
   type Change,
   type LeaseHolder,
@@ -132,6 +133,9 @@ export function createMemoryStore(): Store {
         .sort((a, b) => b.time.updated - a.time.updated || compare(b.id, a.id))
         .slice(0, limit)
         .map(copy)
+    },
+    search(query, filter) {
+      return searchByReading(this)(query, filter)
     },
     async deleteSession(id) {
       assertOpen()

@@ -11,7 +11,8 @@ import { DamagedRowError, type MessagePage, type SequencedChange, type SessionFi
 /** Reads from the tables, with prepared statements. */
 export interface SqliteReader {
   session(id: string): Session | undefined
-  sessions(filter: SessionFilter): Session[]
+  /** Returns the selected sessions. `among` is a query for the ids to select from. */
+  sessions(filter: SessionFilter, among?: { sql: string; values: string[] }): Session[]
   messages(sessionID: string, page?: MessagePage): MessageWithParts[]
   todos(sessionID: string): Todo[]
   grants(scope: { sessionID?: string; worktree?: string }): Grant[]
@@ -68,7 +69,7 @@ export function createReader(database: DatabaseSync): SqliteReader {
       const row = select.session.get(id)
       return row && parse<Session>(row.data)
     },
-    sessions(filter) {
+    sessions(filter, among) {
       const { worktree, parentID, limit = 100 } = filter
       const conditions: string[] = []
       const values: (string | number)[] = []
@@ -80,6 +81,10 @@ export function createReader(database: DatabaseSync): SqliteReader {
       else if (parentID !== undefined) {
         conditions.push("parent_id = ?")
         values.push(parentID)
+      }
+      if (among) {
+        conditions.push(`id IN (${among.sql})`)
+        values.push(...among.values)
       }
       const where = conditions.length > 0 ? `WHERE ${conditions.join(" AND ")}` : ""
       const query = `SELECT data FROM sessions ${where} ORDER BY updated DESC, id DESC LIMIT ?`

@@ -1,9 +1,11 @@
 import "../util/require-node.ts"
 import type { DatabaseSync } from "node:sqlite"
 import type { MessageWithParts } from "../schema/message.ts"
+import { searchByReading } from "./search.ts"
 import { createChangeWriter } from "./sqlite-changes.ts"
 import { openConnection, openReadOnlyConnection, type SqliteConnection } from "./sqlite-connection.ts"
 import { createReader } from "./sqlite-reader.ts"
+import { createSearchIndex } from "./sqlite-search.ts"
 import { DamagedRowError, type LeaseHolder, numbered, type Store } from "./store.ts"
 
 /** Options for {@link openSqliteStore}. */
@@ -38,16 +40,19 @@ export async function openSqliteStore(path: string, options: SqliteStoreOptions 
 export async function openReadOnlySqliteStore(path: string): Promise<{ store: Store; isCurrent: boolean }> {
   const { connection, isCurrent } = openReadOnlyConnection(path, 5000)
   try {
-    return { store: { ...connection.run(() => createStore(connection)), async recover() {} }, isCurrent }
+    const store = connection.run(() => createStore(connection))
+    return { store: { ...store, search: searchByReading(store), async recover() {} }, isCurrent }
   } catch (error) {
     connection.close()
     throw error
   }
 }
 
-function createStore({ database, run, change, transact, durably, reclaim, close }: SqliteConnection): Store {
+function createStore(connection: SqliteConnection): Store {
+  const { database, run, change, transact, durably, reclaim, close } = connection
   const writer = createChangeWriter(database)
   const reader = createReader(database)
+  const index = createSearchIndex(connection, database, reader)
   const leases = createLeaseTable(database)
   const watcher = createWatcher(database)
 
@@ -74,6 +79,7 @@ function createStore({ database, run, change, transact, durably, reclaim, close 
     async sessions(filter = {}) {
       return run(() => reader.sessions(filter))
     },
+    search: index.search,
     async deleteSession(id) {
       return change(() => writer.deleteSession(id))
     },
@@ -144,6 +150,7 @@ function createStore({ database, run, change, transact, durably, reclaim, close 
       return run(() => leases.holder(sessionID))
     },
     async reclaim() {
+      change(index.compact)
       reclaim()
     },
     async close() {

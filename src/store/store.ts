@@ -69,6 +69,16 @@ export interface SessionFilter {
   limit?: number
 }
 
+/** A session that contains the words of a search. */
+export interface SearchHit {
+  session: Session
+  /** The first text that contains all words, or else the first text that contains the first word. */
+  text: string
+  /** The message of the text, and its role. Absent if the text is the title. */
+  messageID?: string
+  role?: Message["role"]
+}
+
 /** Options for a commit. */
 export interface CommitOptions {
   /**
@@ -163,6 +173,13 @@ export interface Store {
   sessionsWithInputs(): Promise<string[]>
   session(id: string): Promise<Session | undefined>
   sessions(filter?: SessionFilter): Promise<Session[]>
+  /**
+   * Finds the sessions that contain all words of a query, newest first: in the title, texts of the user and the model,
+   * names of attached files, and arguments of calls, but not in outputs. The last word may be the beginning of a word.
+   * Any text is a valid query. A query without words finds nothing. The first search takes longer, because it indexes
+   * the stored texts.
+   */
+  search(query: string, filter?: SessionFilter): Promise<SearchHit[]>
   /**
    * Deletes a session with its messages, parts, todos, grants and child sessions. Returns false if the session does not
    * exist.

@@ -1,10 +1,17 @@
 import fc from "fast-check"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import type { Input } from "../../src/schema/input.ts"
+import type { Part } from "../../src/schema/part.ts"
 import type { Grant } from "../../src/schema/permission.ts"
 import type { Session } from "../../src/schema/session.ts"
 import type { Todo } from "../../src/schema/todo.ts"
-import { type Change, type MessagePage, type Store, StoreError } from "../../src/store/store.ts"
+import {
+  type Change,
+  type MessagePage,
+  type SessionFilter,
+  type Store,
+  StoreError,
+} from "../../src/store/store.ts"
 import { aMessage, aPart, aSession } from "./records.ts"
 
 function aGrant(id: string, more: Partial<Grant>): Grant {
@@ -148,6 +155,158 @@ export function testStore(name: string, open: () => Promise<Store>): void {
           },
         ),
       )
+    })
+
+    describe("the search", () => {
+      const said = (id: string, text: string, sessionID = "ses_1") =>
+        part(id, `msg_${sessionID}`, sessionID, text)
+      const begin = (sessionID: string, more: Partial<Session> = {}) => [
+        session(sessionID, { title: "", ...more }),
+        message(`msg_${sessionID}`, sessionID),
+      ]
+      const found = async (query: string, filter?: SessionFilter) =>
+        (await store.search(query, filter)).map((hit) => hit.session.id)
+
+      test("finds all words in any order and place, without regard to case and accents", async () => {
+        await store.commit([
+          ...begin("ses_1", { title: "Über die Straße" }),
+          said("prt_1", "Résumé of `foo_bar`"),
+        ])
+        for (const query of [
+          "uber",
+          "ÜBER",
+          "resume",
+          "foo",
+          "bar foo",
+          "strasse",
+          "straße die",
+          "über resume",
+        ])
+          expect([query, await found(query)]).toEqual([query, query === "strasse" ? [] : ["ses_1"]])
+        for (const query of ["missing", "resume missing", "oo"]) expect(await found(query)).toEqual([])
+      })
+
+      test("matches the beginning of the last word only", async () => {
+        await store.commit([...begin("ses_1"), said("prt_1", "parse the configuration")])
+        expect(await found("conf")).toEqual(["ses_1"])
+        expect(await found("parse conf")).toEqual(["ses_1"])
+        expect(await found("conf parse")).toEqual([])
+      })
+
+      test("treats quotes, operators and all other characters as text, and never fails", async () => {
+        await store.commit([...begin("ses_1"), said("prt_1", "one AND two NOT three")])
+        for (const query of [
+          '"one',
+          "one*",
+          "one AND two",
+          "NOT one",
+          "(one",
+          "one:",
+          "^one",
+          "one'; --",
+          "-one",
+        ])
+          expect([query, await found(query)]).toEqual([query, ["ses_1"]])
+        for (const query of ["", " ", "***", '""', "NEAR(one)", "\u0000", "\ud800", "one OR missing"])
+          expect(await found(query)).toEqual([])
+        expect(await found(Array.from({ length: 500 }, () => "one").join(" "))).toEqual(["ses_1"])
+        await fc.assert(
+          fc.asyncProperty(fc.string({ unit: "binary" }), async (query) => {
+            expect(await store.search(query)).toBeInstanceOf(Array)
+          }),
+        )
+      })
+
+      test("returns the first text with all words, or else the first with the first word", async () => {
+        await store.commit([
+          ...begin("ses_1", { title: "red" }),
+          said("prt_1", "blue only"),
+          said("prt_2", "blue and red"),
+        ])
+        expect(await store.search("red")).toMatchObject([{ text: "red" }])
+        expect((await store.search("red"))[0]).not.toHaveProperty("messageID")
+        expect(await store.search("blue red")).toMatchObject([
+          { text: "blue and red", messageID: "msg_ses_1", role: "user" },
+        ])
+        expect(await store.search("only and")).toMatchObject([{ text: "blue only" }])
+      })
+
+      test("reads names of files and arguments of calls, but no outputs, reasoning and notes", async () => {
+        const base = { sessionID: "ses_1", messageID: "msg_ses_1" }
+        const parts: Part[] = [
+          {
+            ...base,
+            id: "prt_1",
+            type: "file",
+            mime: "text/plain",
+            url: "data:,content",
+            filename: "plan.txt",
+          },
+          {
+            ...{ ...base, id: "prt_2", type: "tool", callID: "c", tool: "bash" },
+            state: {
+              ...{ status: "completed", input: { command: "make lint", more: [{ deep: "value" }] } },
+              ...{ output: "outputs", title: "titles", metadata: {}, time: { start: 1, end: 2 } },
+            },
+          },
+          { ...base, id: "prt_3", type: "reasoning", text: "reasons", time: { start: 1 } },
+          { ...base, id: "prt_4", type: "text", text: "notes", synthetic: true },
+        ]
+        await store.commit([
+          ...begin("ses_1"),
+          ...parts.map((each): Change => ({ kind: "part", part: each })),
+        ])
+        for (const query of ["plan", "bash", "lint", "value"]) expect(await found(query)).toEqual(["ses_1"])
+        for (const query of ["content", "outputs", "titles", "reasons", "notes"])
+          expect([query, await found(query)]).toEqual([query, []])
+      })
+
+      test("follows every change, and forgets what is removed", async () => {
+        await store.commit([
+          ...begin("ses_1", { title: "before" }),
+          said("prt_1", "first"),
+          said("prt_2", "other"),
+        ])
+        expect(await found("first")).toEqual(["ses_1"])
+        await store.commit([
+          session("ses_1", { title: "after" }),
+          said("prt_1", "second"),
+          { kind: "part.remove", sessionID: "ses_1", messageID: "msg_ses_1", partID: "prt_2" },
+        ])
+        for (const query of ["before", "first", "other"]) expect(await found(query)).toEqual([])
+        for (const query of ["after", "second"]) expect(await found(query)).toEqual(["ses_1"])
+        await store.deleteSession("ses_1")
+        for (const query of ["after", "second"]) expect(await found(query)).toEqual([])
+        await store.reclaim()
+        await store.commit([...begin("ses_1"), said("prt_1", "third")])
+        expect(await found("second")).toEqual([])
+        expect(await found("third")).toEqual(["ses_1"])
+      })
+
+      test("selects and orders like the list", async () => {
+        for (const [id, worktree, parentID, updated] of [
+          ["ses_1", "/w", undefined, 1],
+          ["ses_2", "/w", undefined, 3],
+          ["ses_3", "/v", undefined, 2],
+          ["ses_4", "/w", "ses_1", 4],
+        ] as const)
+          await store.commit([
+            ...begin(id, { worktree, parentID, time: { created: 1, updated } }),
+            said(`prt_${id}`, "word", id),
+          ])
+        expect(await found("word")).toEqual(["ses_4", "ses_2", "ses_3", "ses_1"])
+        expect(await found("word", { worktree: "/w", parentID: null })).toEqual(["ses_2", "ses_1"])
+        expect(await found("word", { parentID: null, limit: 1 })).toEqual(["ses_2"])
+        expect(await found("word", { parentID: "ses_1" })).toEqual(["ses_4"])
+      })
+
+      test("searches at the same time and between changes", async () => {
+        const ids = Array.from({ length: 30 }, (_, index) => `ses_${String(index).padStart(2, "0")}`)
+        for (const id of ids) await store.commit([...begin(id), said(`prt_${id}`, "word", id)])
+        const searches = [found("word"), found("word"), store.deleteSession("ses_29"), found("word")]
+        await Promise.all(searches)
+        expect((await found("word")).sort()).toEqual(ids.slice(0, -1))
+      })
     })
 
     test("keeps all data when it reclaims space", async () => {

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises"
 import { text as readStdin } from "node:stream/consumers"
 import type { Command } from "commander"
-import type { Tackle } from "../../engine/tackle.ts"
+import type { SessionMatch, Tackle } from "../../engine/tackle.ts"
 import type { MessageWithParts } from "../../schema/message.ts"
 import type { Session } from "../../schema/session.ts"
 import { sumUsage } from "../../session/budget.ts"
@@ -28,6 +28,7 @@ export function defineSession(session: Command): void {
   locationFlags(session.command("list"))
     .description("list the sessions of this project, newest first")
     .option("--all", "include the sessions of all projects")
+    .option("--search <text>", "list only the sessions that contain all these words")
     .addOption(formatFlag())
     .addOption(jsonFlag())
     .action(listSessions)
@@ -92,9 +93,10 @@ export function defineSession(session: Command): void {
     .action(deleteSessions)
 }
 
-/** Flags of `tackle session list`. `all` includes the sessions of all projects. */
+/** Flags of `tackle session list`. `all` includes the sessions of all projects. `search` selects sessions by their texts. */
 export interface SessionListFlags extends FormatFlags {
   all?: boolean
+  search?: string
 }
 
 /** Flags of `tackle session export`. `sanitize` omits texts, file contents, commands and paths. */
@@ -118,9 +120,11 @@ export interface SessionForkFlags extends WorkspaceFlags {
 /** Runs `tackle session list`. */
 export async function listSessions(flags: SessionListFlags): Promise<void> {
   await withStore(flags, async (tackle) => {
-    const sessions = await tackle.sessions.list({ everywhere: flags.all ?? false })
+    const { all: everywhere = false, search } = flags
+    const sessions = await tackle.sessions.list({ everywhere, search })
     if (flags.format === "json") return printJson({ sessions })
-    if (sessions.length === 0) return printLine("No sessions yet.")
+    if (sessions.length === 0)
+      return printLine(search?.trim() ? "No session contains these words." : "No sessions yet.")
     for (const session of sessions) {
       const directory = flags.all ? ` [${session.directory}]` : ""
       const title = `${session.replayed ? "(replay) " : ""}${session.title || "(no prompt yet)"}`
@@ -128,8 +132,20 @@ export async function listSessions(flags: SessionListFlags): Promise<void> {
       printLine(
         `${session.id}  ${localMinute(session.time.updated)}  ${oneLine(`${title}${directory}`, room)}`,
       )
+      if (session.match?.messageID !== undefined) printLine(`  ${highlighted(session.match)}`)
     }
   })
+}
+
+/** Returns an excerpt with the matching words in bold. */
+function highlighted({ excerpt, marks, role }: SessionMatch): string {
+  let shown = role === "user" ? "> " : ""
+  let last = 0
+  for (const [start, end] of marks) {
+    shown += visible(excerpt.slice(last, start)) + style.bold(visible(excerpt.slice(start, end)))
+    last = end
+  }
+  return shown + visible(excerpt.slice(last))
 }
 
 /** Runs `tackle session show [id]`. */

@@ -1,0 +1,163 @@
+import type { MessageWithParts } from "../schema/message.ts"
+import type { Part } from "../schema/part.ts"
+import type { Session } from "../schema/session.ts"
+import type { SearchHit, SessionFilter, Store } from "./store.ts"
+
+/** Maximum number of words of a query. Later words are ignored. */
+const maxWords = 32
+
+/** Maximum length of a word in characters. Longer ones, such as encoded data, are cut. */
+const maxWordLength = 64
+
+/** Maximum length in characters of the text of one part that is searched. */
+const maxTextLength = 100_000
+
+/** A word of a text: letters and digits. */
+const word = /[\p{L}\p{N}\p{M}\p{Co}]+/gu
+
+const isASCII = /^[\0-\x7f]*$/
+
+/** Returns a word without accents, compatibility forms and capitals. */
+function folded(text: string): string {
+  const plain = text
+    .normalize("NFKD")
+    .replaceAll(/[\u0300-\u036f]+/g, "")
+    .toLowerCase()
+  return (plain.match(word) ?? []).join("").slice(0, maxWordLength)
+}
+
+/** Returns the words of a text in the form in which they are compared. */
+export function wordsOf(text: string): string[] {
+  // The same result for texts in ASCII, in a tenth of the time.
+  if (isASCII.test(text))
+    return (text.toLowerCase().match(/[a-z0-9]+/g) ?? []).map((each) => each.slice(0, maxWordLength))
+  return (text.match(word) ?? []).map(folded).filter((each) => each !== "")
+}
+
+/**
+ * Returns the words of a query. Each must occur in a session, and the last may be the beginning of a word. Quotes and
+ * operators have no meaning.
+ */
+export function queryWords(query: string): string[] {
+  return wordsOf(query).slice(0, maxWords)
+}
+
+/**
+ * Returns the text of a part that is searched: what the user and the model wrote, the names of attached files, and the
+ * tools and arguments of calls. Empty for other parts.
+ */
+export function searchedText(part: Part): string {
+  return textOf(part).slice(0, maxTextLength)
+}
+
+function textOf(part: Part): string {
+  switch (part.type) {
+    case "text":
+      return part.synthetic ? "" : part.text
+    case "file":
+      return part.filename ?? ""
+    case "tool":
+      return [part.tool, ...strings(part.state.input)].join("\n")
+    default:
+      return ""
+  }
+}
+
+/** Returns all strings in a JSON value. */
+function strings(value: unknown): string[] {
+  if (typeof value === "string") return [value]
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(strings) : []
+}
+
+/**
+ * Searches without an index. Reads all messages of the selected sessions, so it is only for stores that are small or
+ * cannot be written.
+ */
+export function searchByReading(store: Pick<Store, "sessions" | "messages">): Store["search"] {
+  return async (query, { limit = 100, ...filter }: SessionFilter = {}) => {
+    const words = queryWords(query)
+    if (words.length === 0) return []
+    const hits: SearchHit[] = []
+    for (const session of await store.sessions({ ...filter, limit: Number.MAX_SAFE_INTEGER })) {
+      if (hits.length >= limit) break
+      // One damaged session must not prevent the search.
+      const texts = textsOf(session, await store.messages(session.id).catch(() => []))
+      const hit = bestOf(texts, words)
+      if (hit) hits.push({ session, ...hit })
+    }
+    return hits
+  }
+}
+
+function textsOf(session: Session, messages: readonly MessageWithParts[]): Omit<SearchHit, "session">[] {
+  return [
+    { text: session.title },
+    ...messages.flatMap(({ message, parts }) =>
+      parts.map((part) => ({ messageID: message.id, role: message.role, text: searchedText(part) })),
+    ),
+  ]
+}
+
+/** Returns the first text with all words, or else the first with the first word, if all words occur in the texts. */
+function bestOf<T extends { text: string }>(texts: readonly T[], words: readonly string[]): T | undefined {
+  const found = texts.map(({ text }) => matched(text, words))
+  if (!words.every((_, index) => found.some((set) => set.has(index)))) return undefined
+  const whole = found.findIndex((set) => set.size === words.length)
+  return texts[whole >= 0 ? whole : found.findIndex((set) => set.has(0))]
+}
+
+/** Returns the indexes of the words that occur in a text. */
+function matched(text: string, words: readonly string[]): Set<number> {
+  const found = new Set<number>()
+  for (const each of wordsOf(text)) for (const index of matches(each, words)) found.add(index)
+  return found
+}
+
+/** Returns the indexes of the words of the query that match a word of a text. */
+function matches(each: string, words: readonly string[]): number[] {
+  return words.flatMap((wanted, index) =>
+    each === wanted || (index === words.length - 1 && each.startsWith(wanted)) ? [index] : [],
+  )
+}
+
+/** Part of a text that contains words of a query. */
+export interface Excerpt {
+  /** About 160 characters in one line. An ellipsis marks an end that is cut. */
+  excerpt: string
+  /** Start and end of each matching word in `excerpt`. */
+  marks: [start: number, end: number][]
+}
+
+/** Number of characters before the first matching word of an excerpt. */
+const leadLength = 50
+const excerptLength = 160
+
+/** Returns the part of a text around the first word of a query, or the beginning of the text. */
+export function excerptOf(text: string, query: string): Excerpt {
+  const words = queryWords(query)
+  const found = [...text.matchAll(word)]
+    .filter(([each]) => matches(folded(each), words).length > 0)
+    .map(({ 0: each, index }) => ({ from: index, to: index + each.length }))
+  const first = found[0]?.from ?? 0
+  const from = first <= leadLength ? 0 : wordStart(text, first - leadLength, first)
+  const end = Math.max(from + excerptLength, found[0]?.to ?? 0)
+  const to = end >= text.length ? text.length : wholeCharacter(text, end)
+  const start = from > 0 ? "…" : ""
+  return {
+    excerpt: `${start}${text.slice(from, to).replaceAll(/\s/g, " ")}${to < text.length ? "…" : ""}`,
+    marks: found
+      .filter((mark) => mark.to <= to)
+      .map((mark) => [mark.from - from + start.length, mark.to - from + start.length]),
+  }
+}
+
+/** Returns the start of the first word after a position, or the position if no word starts before `limit`. */
+function wordStart(text: string, position: number, limit: number): number {
+  const space = text.slice(position, limit).search(/\s/)
+  return wholeCharacter(text, space < 0 ? position : position + space + 1)
+}
+
+/** Moves a position that is inside a surrogate pair to its end. */
+function wholeCharacter(text: string, position: number): number {
+  return /[\udc00-\udfff]/.test(text[position] ?? "") ? position + 1 : position
+}

@@ -1,0 +1,192 @@
+import type { DatabaseSync } from "node:sqlite"
+import { setImmediate as nextTurn } from "node:timers/promises"
+import type { Message } from "../schema/message.ts"
+import type { Part } from "../schema/part.ts"
+import { queryWords, searchedText, wordsOf } from "./search.ts"
+import type { SqliteConnection } from "./sqlite-connection.ts"
+import type { SqliteReader } from "./sqlite-reader.ts"
+import type { SearchHit, SessionFilter } from "./store.ts"
+
+/** Full-text index of a database. */
+export interface SearchIndex {
+  /** See `Store.search`. */
+  search(query: string, filter?: SessionFilter): Promise<SearchHit[]>
+  /** Removes what is left of deleted sessions. The duration depends on the size of the index. */
+  compact(): void
+}
+
+/**
+ * The tables of the index. They are created by the first search and contain nothing that the other tables do not.
+ * `search_texts` has one row per title (with empty ids) and part, `search_words` its words, and `search_progress` the
+ * number of the last change of each session that is indexed. Deleting a session deletes its rows.
+ */
+const tables = `
+  CREATE TABLE IF NOT EXISTS search_texts (
+    id INTEGER PRIMARY KEY,
+    session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    message_id TEXT NOT NULL,
+    part_id TEXT NOT NULL,
+    UNIQUE (session_id, message_id, part_id)
+  ) STRICT;
+  CREATE TABLE IF NOT EXISTS search_progress (
+    session_id TEXT PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
+    seq INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE VIRTUAL TABLE IF NOT EXISTS search_words
+    USING fts5 (words, content = '', contentless_delete = 1, tokenize = 'ascii', detail = none);
+  CREATE TRIGGER IF NOT EXISTS search_texts_deleted AFTER DELETE ON search_texts BEGIN
+    DELETE FROM search_words WHERE rowid = OLD.id;
+  END;
+`
+
+/** Number of rows after which a transaction ends. FTS5 writes each transaction separately and merges them later. */
+const batchSize = 2_000
+
+/**
+ * Creates the full-text index of a database. The index is filled by the search, from the rows that have changed since
+ * the last search, so that writing a session costs nothing.
+ */
+export function createSearchIndex(
+  { run, change, transact }: SqliteConnection,
+  database: DatabaseSync,
+  reader: SqliteReader,
+): SearchIndex {
+  let statements: ReturnType<typeof prepare> | undefined
+
+  function open(): ReturnType<typeof prepare> {
+    statements ??= change(() => {
+      transact(() => database.exec(tables))
+      return prepare(database)
+    })
+    return statements
+  }
+
+  /** Indexes the changes of one session. Call it within a transaction. Returns the number of changed rows. */
+  function fill(sessionID: string): number {
+    const { progress, setProgress, title, parts, removed, remove, put, words } = open()
+    const seq = reader.sequence(sessionID)
+    // The session was deleted meanwhile.
+    if (seq === 0) return 0
+    /** Number of the last change that is indexed, or -1. */
+    const after = Number(progress.get(sessionID)?.seq ?? -1)
+    let count = 0
+    const index = (messageID: string, partID: string, text: string) => {
+      count += 1
+      if (after >= 0) remove.run(sessionID, messageID, partID)
+      const found = [...new Set(wordsOf(text))]
+      if (found.length === 0) return
+      words.run(put.run(sessionID, messageID, partID).lastInsertRowid, found.join(" "))
+    }
+    const session = title.get(sessionID, after)
+    if (session) index("", "", String(session.title ?? ""))
+    for (const row of removed.all(sessionID, after))
+      remove.run(sessionID, String(row.message_id), String(row.part_id))
+    for (const row of parts.all(sessionID, after))
+      index(String(row.message_id), String(row.id), textOf(row.data))
+    setProgress.run(sessionID, seq)
+    return count
+  }
+
+  async function fillAll(): Promise<void> {
+    const stale = run(() => open().stale.all()).map((row) => String(row.session_id))
+    while (stale.length > 0) {
+      change(() =>
+        transact(() => {
+          for (let count = 0; count < batchSize && stale.length > 0; ) count += fill(stale.pop() ?? "")
+        }),
+      )
+      // The first search of a large database takes seconds, and other work must continue.
+      if (stale.length > 0) await nextTurn()
+    }
+  }
+
+  return {
+    async search(query, filter = {}) {
+      const words = queryWords(query).map((word) => `"${word}"`)
+      if (words.length === 0) return []
+      words[words.length - 1] += "*"
+      await fillAll()
+      return run(() => {
+        const found = reader.sessions(filter, {
+          sql: words.map(() => matchingSessions).join(" INTERSECT "),
+          values: words,
+        })
+        const { first } = open()
+        const ids = JSON.stringify(found.map(({ id }) => id))
+        const places = new Map<string, string>()
+        // A text with all words is preferred to one with the first word only.
+        for (const match of [words[0] ?? "", words.join(" AND ")])
+          for (const row of first.all(match, ids)) places.set(String(row.session_id), String(row.place))
+        return found.map((session) => ({
+          session,
+          ...placeOf(database, session.id, places.get(session.id) ?? ""),
+          ...(places.get(session.id) === " " && { text: session.title }),
+        }))
+      })
+    },
+    compact() {
+      const exists = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'search_words'").get()
+      if (exists) database.exec("INSERT INTO search_words (search_words) VALUES ('optimize')")
+    },
+  }
+}
+
+/** Selects the sessions with a word. */
+const matchingSessions =
+  "SELECT t.session_id FROM search_words w JOIN search_texts t ON t.id = w.rowid WHERE w.search_words MATCH ?"
+
+function prepare(database: DatabaseSync) {
+  return {
+    stale: database.prepare(
+      `SELECT s.session_id FROM sequences s LEFT JOIN search_progress p USING (session_id)
+       WHERE p.seq IS NULL OR p.seq <> s.seq`,
+    ),
+    progress: database.prepare("SELECT seq FROM search_progress WHERE session_id = ?"),
+    setProgress: database.prepare(
+      `INSERT INTO search_progress (session_id, seq) VALUES (?, ?)
+       ON CONFLICT (session_id) DO UPDATE SET seq = excluded.seq`,
+    ),
+    title: database.prepare(
+      `SELECT CASE WHEN json_valid(data) THEN data ->> 'title' END AS title
+       FROM sessions WHERE id = ? AND seq > ?`,
+    ),
+    parts: database.prepare("SELECT message_id, id, data FROM parts WHERE session_id = ? AND seq > ?"),
+    removed: database.prepare(
+      "SELECT message_id, part_id FROM removed_parts WHERE session_id = ? AND seq > ?",
+    ),
+    remove: database.prepare(
+      "DELETE FROM search_texts WHERE session_id = ? AND message_id = ? AND part_id = ?",
+    ),
+    put: database.prepare("INSERT INTO search_texts (session_id, message_id, part_id) VALUES (?, ?, ?)"),
+    words: database.prepare("INSERT INTO search_words (rowid, words) VALUES (?, ?)"),
+    /** The first text of each of the sessions that matches. */
+    first: database.prepare(
+      `SELECT t.session_id, min(t.message_id || ' ' || t.part_id) AS place
+       FROM search_words w JOIN search_texts t ON t.id = w.rowid
+       WHERE w.search_words MATCH ? AND t.session_id IN (SELECT value FROM json_each(?))
+       GROUP BY t.session_id`,
+    ),
+  }
+}
+
+function textOf(data: unknown): string {
+  try {
+    return searchedText(JSON.parse(String(data)) as Part)
+  } catch {
+    // One damaged row must not prevent the search.
+    return ""
+  }
+}
+
+/** Returns the text of a part, named by the ids of its message and itself. */
+function placeOf(database: DatabaseSync, sessionID: string, place: string): Omit<SearchHit, "session"> {
+  const [messageID = "", partID = ""] = place.split(" ")
+  const row = database
+    .prepare(
+      `SELECT p.data, CASE WHEN json_valid(m.data) THEN m.data ->> 'role' END AS role FROM parts p
+       JOIN messages m ON m.session_id = p.session_id AND m.id = p.message_id
+       WHERE p.session_id = ? AND p.message_id = ? AND p.id = ?`,
+    )
+    .get(sessionID, messageID, partID)
+  return row ? { messageID, role: row.role as Message["role"], text: textOf(row.data) } : { text: "" }
+}
