@@ -49,6 +49,9 @@ export function errorResponse(c: Context, error: unknown, onProblem: (error: unk
 function describe(error: unknown): ServerErrorOptions & { message: string } {
   if (error instanceof ServerError) return error
   if (error instanceof HTTPException) return fromHono(error)
+  // Some values can be parsed but not be written again.
+  if (error instanceof RangeError && /call stack/.test(error.message))
+    return { status: 400, code: "json.invalid", message: "The body is nested too deeply." }
   if (!TackleError.isInstance(error)) {
     return { status: 500, code: "internal", message: "An internal error occurred. See the server's log." }
   }

@@ -48,6 +48,7 @@ export function guard(options: GuardOptions): MiddlewareHandler<ServerEnvironmen
     const isCors = assertOrigin(headers.origin, headers.host ?? "", options.origins)
     if (isCors) allowOrigin(c, headers.origin ?? "")
     if (c.req.method === "OPTIONS" && isCors) return c.body(null, 204)
+    assertMethod(c.env.incoming.method ?? "")
     if (!publicPaths.includes(c.req.path)) await assertToken(c, options.authenticator)
     await readBody(c, options.maxBodyBytes)
     await next()
@@ -94,6 +95,16 @@ function assertOrigin(origin: string | undefined, host: string, origins: readonl
   throw new ServerError(`Requests from pages of ${origin} are not served. Allow the origin with --cors.`, {
     status: 403,
     code: "origin.forbidden",
+  })
+}
+
+/** Hono answers HEAD with the handler of GET, which would open a stream without a reader. */
+function assertMethod(method: string): void {
+  if (["GET", "POST", "PATCH", "DELETE"].includes(method)) return
+  throw new ServerError(`The method ${method} is not supported. Use GET, POST, PATCH or DELETE.`, {
+    status: 405,
+    code: "method.unsupported",
+    headers: { allow: "GET, POST, PATCH, DELETE" },
   })
 }
 

@@ -67,6 +67,8 @@ export function followSession(
   let last = after ?? 0
   /** Number of the event before which the store was read. The changes of a deleted session are not in the store. */
   let missing: number | undefined
+  /** Number of waiting events above which the reader is too slow. */
+  let limit = maxWaiting
   /** True until the stream reaches the events of this engine. Streamed text is then part of a state already sent. */
   let replayed = false
 
@@ -95,7 +97,8 @@ export function followSession(
 
   function send(event: TackleEvent): void {
     channel.push(event)
-    if (channel.size <= maxWaiting) return
+    if (!reading && channel.size <= maxWaiting) limit = maxWaiting
+    if (channel.size <= limit) return
     const [first] = channel.drain().flatMap((waiting) => waiting.seq ?? [])
     finish({ type: "reset", sessionID, seq: first === undefined ? last : first - 1, reason: "behind" })
   }
@@ -127,10 +130,13 @@ export function followSession(
   }
 
   /** Sends the stored changes after the last event, then the events that happened meanwhile. */
-  async function catchUp(): Promise<void> {
+  async function catchUp({ isFirst = false } = {}): Promise<void> {
     reading = true
     try {
-      for (const { seq, change } of await store.changes(sessionID, last)) {
+      const changes = await store.changes(sessionID, last)
+      // A reader of a long session is not slow. If the first changes counted, it would never get past them.
+      if (isFirst) limit += changes.length
+      for (const { seq, change } of changes) {
         last = seq
         replayed = true
         send({ ...eventOf(change), time: currentTime(), seq })
@@ -148,7 +154,7 @@ export function followSession(
     const present = await store.sequence(sessionID).catch(() => 0)
     if (last > present) return finish({ type: "reset", sessionID, seq: present, reason: "unknown" })
     if (after === undefined) last = present
-    await catchUp()
+    await catchUp({ isFirst: true })
   }
 
   if (signal?.aborted) end()

@@ -11,7 +11,7 @@ test("offers --trust only where the config and tools of a project count", async 
     expect(await offers(`session ${way}`), way).toBe(false)
   for (const command of ["stats", "permission list", "permission revoke", "permission test"])
     expect(await offers(command), command).toBe(false)
-  for (const command of ["auth logout", "mcp add", "trust"])
+  for (const command of ["auth logout", "mcp add", "trust", "serve"])
     expect(await offers(command), command).toBe(false)
 })
 

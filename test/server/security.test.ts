@@ -181,6 +181,20 @@ test("refuses a body above the limit, with and without a length", async () => {
   expect((await post("/session", { directory })).status).toBe(201)
 })
 
+test("survives values that are nested deeply", async () => {
+  const { post, get, directory } = await setUp()
+  const deep = `${"[".repeat(200_000)}${"]".repeat(200_000)}`
+  const place = JSON.stringify(directory)
+  for (const [path, body] of [
+    ["/session", deep],
+    ["/session", `{"directory":${deep}}`],
+    ["/session/import", `{"directory":${place},"archive":${deep}}`],
+    ["/tool/read/call", `{"directory":${place},"arguments":{"filePath":${deep}}}`],
+  ] as const)
+    expect((await post(path, body)).status, path).toBe(400)
+  expect((await get("/session")).status).toBe(200)
+})
+
 test("closes connections whose headers do not arrive or are too large", async () => {
   const { server } = await setUp([], { headersTimeoutMs: 100 })
   const { host } = new URL(server.url)

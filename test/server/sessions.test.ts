@@ -152,7 +152,9 @@ test("answers unknown routes, sessions and inputs with 404", async () => {
   const path = await session()
   for (const [method, route, code] of [
     ["GET", "/nothing", "route.unknown"],
-    ["PUT", path, "route.unknown"],
+    ["POST", path, "route.unknown"],
+    ["PUT", path, "method.unsupported"],
+    ["OPTIONS", path, "method.unsupported"],
     ["GET", "/session/ses_unknown", "session.unknown"],
     ["GET", "/session/..%2f..%2fetc", "session.unknown"],
     ["GET", "/session/ses_unknown/event", "session.unknown"],
@@ -163,6 +165,8 @@ test("answers unknown routes, sessions and inputs with 404", async () => {
     expect((await request(method, route)).body.error?.code, `${method} ${route}`).toBe(code)
   expect((await post("/session/ses_unknown/input", { text: "Hi" })).status).toBe(404)
   expect((await get(`/session/${"x".repeat(5_000)}`)).status).toBe(404)
+  for (const route of [path, `${path}/event`, "/event"])
+    expect((await request("HEAD", route)).status, route).toBe(405)
 })
 
 test("reports a project whose config is invalid, and serves the others", async () => {

@@ -89,7 +89,7 @@ export async function setUp(
     return {
       status: response.status,
       headers: response.headers,
-      body: isJson ? JSON.parse(text) : text,
+      body: isJson && text !== "" ? JSON.parse(text) : text,
     }
   }
 

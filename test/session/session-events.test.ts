@@ -153,6 +153,22 @@ test("resets a slow reader, who misses nothing after coming back", async () => {
   expect(view.messages).toEqual(await session.messages())
 })
 
+test("sends the history of a session that is longer than the limit for slow readers", async () => {
+  await using engine = await talkative()
+  const session = await engine.tackle.sessions.create()
+  await session.send("go")
+  await session.wait()
+  const present = await engine.tackle.store.sequence(session.id)
+  const view = createView()
+  const leave = new AbortController()
+  for await (const event of session.events({ after: 0, maxWaiting: 2, signal: leave.signal })) {
+    expect(event.type).not.toBe("reset")
+    view.apply(event)
+    if (event.seq === present) leave.abort()
+  }
+  expect(view.messages).toEqual(await session.messages())
+})
+
 test("leaving the loop or closing the engine ends the stream", async () => {
   const engine = await talkative()
   const session = await engine.tackle.sessions.create()

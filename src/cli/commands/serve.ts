@@ -9,11 +9,11 @@ import { warn } from "../process/notice.ts"
 import { printJson, printLine } from "../process/stdout.ts"
 import { openTackle, reportProblem } from "../workspace/engine.ts"
 import { openWorkspace, type WorkspaceFlags } from "../workspace/workspace.ts"
-import { collect, formatFlag, jsonFlag, port, positive, projectFlags } from "./flags.ts"
+import { collect, formatFlag, jsonFlag, locationFlags, port, positive } from "./flags.ts"
 
 /** Defines `tackle serve`. */
 export function defineServe(serve: Command): void {
-  projectFlags(serve)
+  locationFlags(serve)
     .option("--port <n>", "port to listen on; 0 selects a free port", port, 8486)
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option("--socket <path>", "listen on a Unix socket instead of a port")
@@ -35,7 +35,7 @@ export function defineServe(serve: Command): void {
 }
 
 /** Flags of `tackle serve`. */
-export interface ServeFlags extends WorkspaceFlags {
+export interface ServeFlags extends Omit<WorkspaceFlags, "trust"> {
   port: number
   host: string
   socket?: string
