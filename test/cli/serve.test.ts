@@ -49,6 +49,15 @@ async function serve(machine: Machine, flags: string[] = [], options?: StartOpti
 /** A model that answers slowly. */
 const slow = () => ({ text: "word ".repeat(100), pieceSize: 5, pieceDelayMs: 10 })
 
+test("uses the built-in model without a configured model", async () => {
+  const machine = await createMachine({ config: null })
+  const server = await serve(machine)
+  const path = await server.session()
+  await server.post(`${path}/input`, { text: "list the files" })
+  expect((await server.post(`${path}/wait`)).body.run.text).toContain("tackle/offline")
+  await server.stop()
+})
+
 test("serves sessions until SIGTERM", async () => {
   const machine = await createMachine({ script: [{ text: "Hello." }] })
   const server = await serve(machine)

@@ -7,6 +7,7 @@ import { isLoopback } from "../../util/local-server.ts"
 import { interruptible } from "../process/exit.ts"
 import { warn } from "../process/notice.ts"
 import { printJson, printLine } from "../process/stdout.ts"
+import { offline } from "../run/choose-model.ts"
 import { openTackle, reportProblem } from "../workspace/engine.ts"
 import { openWorkspace, type WorkspaceFlags } from "../workspace/workspace.ts"
 import { collect, formatFlag, jsonFlag, locationFlags, port, positive } from "./flags.ts"
@@ -74,7 +75,8 @@ export async function runServe(flags: ServeFlags): Promise<void> {
         async openEngine(directory) {
           const own = await openWorkspace({ ...flags, dir: directory }, environment)
           own.mask.add(secrets)
-          return openTackle(own, {}, { store, approvals: true, questions: true })
+          const { model = offline } = own.config.config
+          return openTackle(own, {}, { model, store, approvals: true, questions: true })
         },
         roots,
         tokens,
@@ -87,6 +89,8 @@ export async function runServe(flags: ServeFlags): Promise<void> {
       const url = socket === undefined ? server.url : `unix:${socket}`
       if (format === "json") printJson({ url, tokenFile: realpathSync(tokenFile) })
       else printLine(`${url} serves ${roots.join(", ")}. The token is in ${tokenFile}. Press Ctrl-C to stop.`)
+      if (format === "text" && workspace.config.config.model === undefined)
+        printLine(`No model is configured here: sessions without a model use ${offline}, which needs no key.`)
       if (socket === undefined && !isLoopback(host))
         warn(
           "other machines can connect, and the connection is not encrypted. Use a proxy with TLS in front of the server.",

@@ -5,7 +5,7 @@ import { isRecord, parseJson } from "../../util/json.ts"
 import type { Workspace } from "../workspace/workspace.ts"
 
 /** Name of the built-in model, which is always available. */
-const offline = "tackle/offline"
+export const offline = "tackle/offline"
 
 /**
  * Chooses the model of a run if none is configured. In a terminal, offers each local model server once. Saves an
