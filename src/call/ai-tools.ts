@@ -23,8 +23,8 @@ export interface AiToolOutput {
  * Returns the engine's tools for applications that use the loop of the AI SDK (`streamText`, `generateText`). Every
  * call goes through the engine, which checks arguments and permissions and limits the output. A failed call throws with
  * the text for the model. A call that returns files returns an {@link AiToolOutput}, and the model receives the files
- * as content parts; any other call returns its text. Calls are not recorded, and every file counts as read in its
- * current state. Requires the package `ai`.
+ * as content parts; any other call returns its text. Calls are not recorded, and every file counts as already read in
+ * its current state. Requires the package `ai`.
  */
 export async function toAiTools(
   engine: AiToolSource,
@@ -55,7 +55,10 @@ export async function toAiTools(
   )
 }
 
-/** Returns the text and the files. Files without a data URL are only mentioned, because only this machine has them. */
+/**
+ * Returns the text and the files. Files without a data URL are only named in the text, because only this machine can
+ * read them.
+ */
 function contentParts({ output, attachments }: AiToolOutput) {
   return [{ type: "text" as const, text: output }, ...attachments.map(contentPart)]
 }

@@ -11,9 +11,9 @@ import type { PreparedCall } from "./prepare.ts"
 
 /** Options for waiting for the reply to a request. */
 export interface AskOptions {
-  /** Withdraws the request when it fires. */
+  /** Withdraws the request when it aborts. */
   signal: AbortSignal
-  /** Called before the user is asked, so that the call is already visible. */
+  /** Called before the user is asked, so that the user can already see the call. */
   announce?: (() => Promise<void>) | undefined
 }
 
@@ -56,8 +56,8 @@ export async function askAboutLoop(
 
 /**
  * Requests permission before a third-party tool runs, even if the tool also requests permission itself. Rules can use
- * the tool's id and the name that its author gave it. Throws `PermissionError`. Throws `TypeError` if the `ask`
- * function of the tool does not return patterns.
+ * the tool's id and the name that its author gave it. Throws `PermissionError` if permission is refused, and
+ * `TypeError` if the `ask` function of the tool does not return patterns.
  */
 export async function askForThirdParty(
   prepared: PreparedCall,
@@ -87,7 +87,7 @@ function namedPatterns(tool: string, named: unknown): { patterns: string[]; alwa
   const { patterns, always } = isRecord(named) ? named : {}
   if (!isTexts(patterns) || (always !== undefined && !isTexts(always))) {
     throw new TypeError(
-      `The ask of the ${tool} tool must return { patterns: string[], always?: string[] }. This is a bug in the tool, not in the call.`,
+      `The \`ask\` function of the ${tool} tool must return { patterns: string[], always?: string[] }. This is a bug in the tool, not in the call.`,
     )
   }
   return { patterns, always }

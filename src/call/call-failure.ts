@@ -14,8 +14,8 @@ export class LoopRefusedError extends TackleError {
   constructor(tool: string, { count, period }: Loop, cause: unknown) {
     const repeated = period === 1 ? "call was" : `${period} calls were`
     super(
-      `This ${tool} call was not run: the same ${repeated} made ${count} times in a row. ` +
-        "Do not repeat it. Try a different approach, or tell the user what you need to continue.",
+      `This ${tool} call was not run, because the same ${repeated} made ${count} times in a row. ` +
+        "Do not repeat this call. Try a different approach, or tell the user what you need to continue.",
       { code: "call.loop", recoverable: true, cause },
     )
     this.refusal = cause instanceof PermissionError ? cause : undefined

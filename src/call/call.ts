@@ -15,7 +15,7 @@ export interface Call {
   repaired?: string
 }
 
-/** The result of a call. `state` is the last state that was reported. */
+/** The result of a call. `state` is the last state of the call that was reported. */
 export interface CallOutcome {
   callID: string
   state: ToolStateCompleted | ToolStateError
@@ -32,7 +32,7 @@ export interface PastCall {
 export interface Turn {
   past: PastCall[]
   refused: Refusal[]
-  /** Number of calls refused as a loop. The third ends the run. */
+  /** Number of calls that were refused because they repeat earlier calls. The third such call ends the run. */
   loopRefusals: number
   /** Set by a call that hands the session over to another agent. No later call in the step runs. */
   handover?: Handover

@@ -32,7 +32,7 @@ import type { Questions } from "./questions.ts"
 
 /**
  * The services of an engine that a tool call needs. `engine/` creates them once and closes them in reverse order.
- * `SessionEngine` is a wider interface to the same object, with the services that sessions need.
+ * `SessionEngine` extends this interface with the services that sessions need. Both describe the same object.
  */
 export interface Engine {
   permission: Permission
@@ -58,14 +58,14 @@ export interface Engine {
   searchPath?: string
   /** Returns the sandbox for the commands of an agent. */
   sandbox(agent: Agent, scope: Scope): SandboxCapability
-  /** The sandbox that permission requests consider. Default: none. */
+  /** The sandbox that permission requests take into account. Default: no sandbox. */
   scopeSandbox?: Scope["sandbox"]
   /**
    * Returns the directories that a session can read without asking: its spill files, its plan and the skills of its
    * agent.
    */
   ownDirectories(session: RunSession, agent: Agent): string[]
-  /** Reports an error that escaped from a tool's code. */
+  /** Reports an error that escaped from a tool's code, such as an exception in a timer. */
   onEscape(tool: string, error: unknown): void
 }
 
@@ -83,7 +83,7 @@ export interface Policies {
  */
 export type PolicySession = Pick<Session, "id" | "worktree" | "parentID">
 
-/** The fields of a session that its calls need. A standalone call has an id and directories, but no stored session. */
+/** The fields of a session that its calls need. A standalone call has these fields, but no stored session. */
 export type RunSession = Pick<Session, "id" | "directory" | "worktree" | "parentID">
 
 /** One prompt, or one standalone call. */
@@ -101,7 +101,7 @@ export interface Run {
   readonly instructions?: InstructionCapability
   /** Path of the session's plan. Undefined without plan mode. */
   readonly planFile?: string
-  /** Asks the session's model. Undefined without a model. */
+  /** Sends a request to the session's model. Undefined without a model. */
   readonly sample?: Sample
   /** Shows the user a form from an MCP server. Undefined if only questions can be shown. */
   readonly form?: AskForm
@@ -111,7 +111,7 @@ export interface Run {
   readonly caller?: NonNullable<CallReference["parent"]>
   /** Values that the application passes to the tools. */
   readonly extra?: Readonly<Record<string, unknown>>
-  /** Fires when the user interrupts the run and when the run ends. */
+  /** Aborts when the user interrupts the run and when the run ends. */
   readonly signal: AbortSignal
 }
 
@@ -141,13 +141,13 @@ export interface Step {
   readonly closed?: string
   /** True for calls that another call makes. Nested calls cannot make further calls. */
   readonly nested?: boolean
-  /** Values for the tools of this step, in addition to those of the run. */
+  /** Values for the tools of this step, in addition to the values of the run. */
   readonly extra?: Readonly<Record<string, unknown>>
   /** Returns recorded results. Set when a recorded run is replayed. */
   readonly recorded?: RecordedResults
   /**
-   * Receives every state of every call, in order. The promise for a state that allows the call to act resolves after
-   * the state is stored.
+   * Receives every state of every call, in order. For a state after which the call may have effects, the promise
+   * resolves after the state is stored.
    */
   report(callID: string, state: ToolState): Promise<void>
   /** Resolves when all states so far are stored and announced. Undefined if `report` waits for each state. */

@@ -18,7 +18,7 @@ import { createTimeLimit } from "./time-limit.ts"
 import { createToolContext } from "./tool-context.ts"
 import { createUserWaits } from "./user-waits.ts"
 
-/** Minimum time between two stored progress reports of a call, in milliseconds. */
+/** Minimum time between two progress reports of a call that are stored, in milliseconds. */
 const progressIntervalMs = 100
 
 /** Time in milliseconds that a tool has to stop after an abort, for example to end its processes. */
@@ -179,11 +179,11 @@ function runOptions({ active, offered }: Step): RunOptions {
   return { limits: active.run.engine.outputLimits, canDelegate: offered.has("task") }
 }
 
-/** Throws if the session was handed over to another agent, because different rules apply to that agent. */
+/** Throws if a call has handed the session over to another agent, because different rules apply to that agent. */
 function assertNotHandedOver({ turn: { handover } }: Step): void {
   if (!handover) return
   throw new TackleError(
-    `This call was not run: the session was handed over to the agent ${handover.agent}. Repeat the call if it is still needed.`,
+    `This call was not run, because the session was handed over to the agent ${handover.agent}. Repeat the call if it is still needed.`,
     { code: "call.handed-over", recoverable: true },
   )
 }

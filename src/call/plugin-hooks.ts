@@ -3,7 +3,7 @@ import { within } from "../util/abort.ts"
 import { TackleError } from "../util/errors.ts"
 import { canonicalJson, plainRecord } from "../util/json.ts"
 
-/** A call as plugins see it. */
+/** A call, as it is passed to plugins. */
 export interface HookedCall {
   tool: string
   sessionID: string
@@ -49,8 +49,8 @@ export interface CallEnd {
 const abortedWaitMs = 1_000
 
 /**
- * Passes the end of a call to the plugins and returns their version. After an abort, returns the given version if the
- * plugins do not answer in time.
+ * Passes the end of a call to the plugins and returns it as the plugins changed it. After an abort, returns the end
+ * unchanged if the plugins do not answer in time.
  */
 export async function hooksAfter(
   plugins: PluginHost | undefined,

@@ -129,8 +129,8 @@ function parseInput(call: Call): ParsedInput {
     return {
       ok: false,
       error:
-        "the output limit was reached during this call, so the arguments are incomplete. " +
-        "Nothing was done. Repeat the call with less content: shorter text, or several smaller calls",
+        "the output limit was reached during this call, so the arguments are incomplete. Nothing was " +
+        "done. Repeat the call with less content: use shorter text or several smaller calls",
     }
   }
   const parsed = repairArguments(call.raw)

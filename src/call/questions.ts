@@ -19,8 +19,8 @@ export interface Questions {
     signal: AbortSignal,
   ): Promise<QuestionAnswers | undefined>
   /**
-   * Answers a request with one list of answers per question. An empty list skips a question. Throws `UsageError` for a
-   * wrong number of lists, and for several answers to a question that allows only one.
+   * Answers a request with one list of answers per question. An empty list skips a question. Throws `UsageError` if the
+   * number of lists is wrong, or if a question that allows only one answer gets several.
    */
   reply(requestID: string, answers: QuestionAnswers): QuestionOutcome
   /** Dismisses the question. The model receives a note about it and continues. */
@@ -78,10 +78,10 @@ interface Waiting {
 function checkAnswers(questions: readonly Question[], answers: QuestionAnswers): void {
   if (answers.length !== questions.length)
     throw new UsageError(
-      `Expected ${questions.length} lists of answers, got ${answers.length}. Give one list per question; an empty list skips it.`,
+      `Expected ${questions.length} lists of answers, got ${answers.length}. Pass one list per question. An empty list skips the question.`,
     )
   questions.forEach(({ question, multiple }, index) => {
     if (!multiple && (answers[index]?.length ?? 0) > 1)
-      throw new UsageError(`"${question}" takes one answer, not ${answers[index]?.length}.`)
+      throw new UsageError(`The question "${question}" takes one answer, not ${answers[index]?.length}.`)
   })
 }

@@ -17,8 +17,8 @@ const runsDuringReplay: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Runs a call with `work`. In a replay, most calls do not run: they request no permission, change nothing and end with
- * their recorded result.
+ * Runs a call with `work`. During a replay, most calls do not run. They request no permission, change nothing, and end
+ * with their recorded result.
  */
 export function runOrReplay(
   prepared: PreparedCall,

@@ -18,9 +18,9 @@ const maxParallel = 16
 
 /**
  * Runs the calls of one step in parallel, at most 16 at a time, and returns their outcomes in the order of the calls.
- * There are three exceptions. Two calls on one file keep their order if either changes the file. A call that executes
- * programs waits for earlier changes and delays later ones. A serial tool runs alone. Rejects only if the store cannot
- * write, not if a tool fails.
+ * There are three exceptions. Two calls that use the same file run in order if one of them changes the file. A call
+ * that executes programs waits for earlier calls that change files, and later calls that change files wait for it. A
+ * serial tool runs alone. Rejects only if the store cannot write, not if a tool fails.
  */
 export async function runCalls(calls: readonly Call[], step: Step): Promise<CallOutcome[]> {
   const { turn } = step
@@ -53,7 +53,10 @@ export async function runCalls(calls: readonly Call[], step: Step): Promise<Call
 /** Maximum number of earlier calls that the loop detector sees at the start of a step. */
 const rememberedCalls = 50
 
-/** Removes what the loop detector does not need. Inputs and results may be long. All these calls have ended. */
+/**
+ * Removes calls that the loop detector no longer needs, because their inputs and results may be long. All calls in the
+ * list have ended.
+ */
 function forgetOldCalls(past: PastCall[]): void {
   past.splice(0, past.length - rememberedCalls)
   for (const old of past.slice(0, -rememberedResults)) old.result = undefined
@@ -110,7 +113,10 @@ async function runAfter(
   return run()
 }
 
-/** Ends a call that cannot run. A repeated call counts as a refused loop, because the user cannot be asked about it. */
+/**
+ * Ends a call that cannot run. A repeated call counts as a refused loop, because the user cannot be asked about an
+ * invalid call.
+ */
 async function refuse(invalid: InvalidCall, past: readonly PastCall[], step: Step): Promise<CallOutcome> {
   const { call, state, raw, error, reason } = invalid
   const { callID, tool } = call

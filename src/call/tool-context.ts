@@ -12,7 +12,7 @@ import type { UserWaits } from "./user-waits.ts"
 export interface ContextHooks {
   limit: TimeLimit
   waits: UserWaits
-  /** Withdraws the call's questions when it fires. */
+  /** Withdraws the call's questions when it aborts. */
   signal: AbortSignal
   onProgress(update: { title?: string; metadata?: Record<string, unknown> }): void
   /** Called after the user or a rule allows a request, before the tool continues. */
@@ -34,7 +34,9 @@ export function createToolContext(prepared: PreparedCall, step: Step, hooks: Con
   const isMcp = tool.source.kind === "mcp"
   const unavailable = active.toolScope.unavailable ?? {}
 
-  /** Runs `work` with the clock stopped. The time from the call to `begin` counts as waiting for the user. */
+  /**
+   * Runs `work` with the clock stopped. The time after `work` calls `begin` counts as time spent waiting for the user.
+   */
   const waiting = <T>(work: (begin: () => void) => Promise<T>) => limit.outside(() => waits.during(work))
   const answered = <T>(answer: () => Promise<T>) =>
     waiting((begin) => {
@@ -149,7 +151,7 @@ function strictest(actions: readonly Action[]): Action {
 
 /**
  * Returns the name of a call's spill file. Some providers use long signatures as call ids, so the id is shortened.
- * Others number the calls of each answer from one, so the random end of the message id is added.
+ * Other providers number the calls of each answer from one, so the random end of the message id is added.
  */
 function spillName(callID: string, messageID: string): string {
   return `${callID.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64)}_${messageID.slice(-6)}`

@@ -26,7 +26,7 @@ export type Archive = z.infer<typeof Archive>
 
 /**
  * Thrown when an archive is invalid or contains a session that already exists, or when the message to fork from is
- * unknown. Nothing is stored.
+ * unknown. Nothing was stored.
  */
 export class ArchiveError extends UsageError {
   constructor(message: string) {
@@ -68,7 +68,7 @@ function describeForeign(value: unknown): string {
   if (!isRecord(value))
     return `${wanted}: expected an object, got ${Array.isArray(value) ? "a list" : typeof value}.`
   if (isRecord(value.info) && Array.isArray(value.messages))
-    return `${wanted}; it looks like an OpenCode export, which cannot be imported.`
+    return `${wanted}. It looks like an OpenCode export, which cannot be imported.`
   const keys = Object.keys(value)
     .slice(0, 5)
     .map((key) => JSON.stringify(key.slice(0, 40)))
@@ -82,8 +82,8 @@ function misfit(place: readonly PropertyKey[], why: string): ArchiveError {
 }
 
 /**
- * Rejects ids with unexpected characters. Ids become file and directory names, so such an id could refer to another
- * file.
+ * Rejects ids with unexpected characters. Ids become file and directory names, so an id with such characters could
+ * refer to a different file.
  */
 function checkID(id: string, prefix: "ses" | "msg" | "prt", place: readonly PropertyKey[]): void {
   if (!new RegExp(`^${prefix}_\\w{1,100}$`).test(id))
@@ -99,7 +99,8 @@ function checkRecord({ session, messages }: SessionRecord, root: readonly Proper
     checkID(id, "msg", at("id"))
     if (message.sessionID !== session.id)
       throw misfit(at("sessionID"), `Expected the id of session ${session.id}.`)
-    if (id <= last) throw misfit(at("id"), `Message ${id} does not sort after the previous one.`)
+    if (id <= last)
+      throw misfit(at("id"), `The id of message ${id} does not sort after the id of the previous message.`)
     if (message.role === "assistant" && !seen.has(message.parentID))
       throw misfit(at("parentID"), `Message ${id} answers a message that does not exist.`)
     last = id
@@ -116,7 +117,8 @@ function checkParts(parts: readonly Part[], message: Message, root: readonly Pro
     if (sessionID !== message.sessionID)
       throw misfit(at("sessionID"), `Expected the id of session ${message.sessionID}.`)
     if (messageID !== message.id) throw misfit(at("messageID"), `Expected the id of message ${message.id}.`)
-    if (id <= last) throw misfit(at("id"), `Part ${id} does not sort after the previous part.`)
+    if (id <= last)
+      throw misfit(at("id"), `The id of part ${id} does not sort after the id of the previous part.`)
     last = id
   }
 }

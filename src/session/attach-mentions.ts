@@ -11,7 +11,7 @@ import { findMentions } from "./mentions.ts"
 /** Files and notes that mentions add to a prompt. */
 export interface MentionedFiles {
   files: PromptFile[]
-  /** Notes for the model about failed attachments, with reasons, and about subagents that the user mentions. */
+  /** Notes for the model about attachments that failed, with the reason, and about subagents that the user mentions. */
   notes: string[]
   refused: Refusal[]
 }
@@ -23,8 +23,8 @@ export type Attached =
 
 /**
  * Reads the files, directories and resources that the user mentions with `@`, using the tools and rules of the session.
- * Each read requires permission, as any call does. A refused read becomes a note. `agents` are the subagents that this
- * session may start.
+ * Each read requires permission, as any tool call does. A refused read becomes a note. `agents` are the subagents that
+ * this session may start.
  */
 export async function attachMentions(
   text: string,

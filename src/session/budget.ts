@@ -23,15 +23,16 @@ export interface SharedBudget {
 }
 
 /**
- * Returns the limit that makes step number `step` the last one, or undefined. `used` is the usage of the whole prompt
- * so far.
+ * Returns the limit because of which step number `step` must be the last step. Returns undefined if no limit applies.
+ * `used` is the usage of the whole prompt so far.
  */
 export function limitReached(budget: Budget, step: number, used: Usage): MessageError | undefined {
   const { maxSteps, maxTokens, maxCost } = budget
   if (step >= maxSteps) return stepsMessage(maxSteps)
   if (maxTokens !== undefined && countTokens(used) >= maxTokens)
-    return stopped(`it used up its ${maxTokens} tokens (--max-tokens)`)
-  if (maxCost !== undefined && used.cost >= maxCost) return stopped(`it used up its $${maxCost} (--max-cost)`)
+    return stopped(`it used up its limit of ${maxTokens} tokens (--max-tokens)`)
+  if (maxCost !== undefined && used.cost >= maxCost)
+    return stopped(`it used up its limit of $${maxCost} (--max-cost)`)
   return undefined
 }
 
@@ -42,7 +43,7 @@ export function stepsMessage(steps: number): MessageError {
   )
 }
 
-/** Returns the tokens and dollars that remain of a budget. The values are never negative. */
+/** Returns the tokens and dollars that remain in a budget. The values are never negative. */
 export function restOf({ maxTokens, maxCost }: Budget, used: Usage): Pick<Budget, "maxTokens" | "maxCost"> {
   return {
     maxTokens: maxTokens === undefined ? undefined : Math.max(0, maxTokens - countTokens(used)),
@@ -114,7 +115,7 @@ export function sumUsage(steps: readonly Spent[]): Usage {
 export interface Spending {
   /** Returns the usage of summaries and of requests by MCP servers. */
   besides(): Spent[]
-  /** Returns all usage except that of the run's own steps. */
+  /** Returns all usage except the usage of the run's own steps. */
   elsewhere(): Usage
   /** Returns the remaining budget. `underWay` is the usage of running subagents. */
   rest(underWay?: Usage): Pick<Budget, "maxTokens" | "maxCost">
@@ -124,7 +125,7 @@ export interface Spending {
   report(underWay: Usage): void
   /** Adds the final usage of a subagent. */
   childEnded(end: EventOf<"run.completed">): void
-  /** Last events of the subagents that have ended. */
+  /** The `run.completed` events of the subagents that have ended. */
   readonly children: readonly EventOf<"run.completed">[]
   /** Adds the usage of a model request outside of steps. */
   sampled(spent: Spent): void

@@ -26,7 +26,7 @@ export interface Command extends CommandConfig {
   name: string
   /**
    * Undefined for a template. `skill` loads the skill with this name under the rules of the session. `mcp` uses
-   * `template` verbatim, because it comes from an MCP server. Neither has placeholders.
+   * `template` verbatim, because it comes from an MCP server. Commands with an origin have no placeholders.
    */
   origin?: "skill" | "mcp"
 }
@@ -52,7 +52,7 @@ export function listCommands(
 
 /**
  * Returns the command that text such as `/name arguments` calls. Any other text, including a path such as `/etc/hosts`,
- * is plain text; `near` is then the most similar command name, if any. In names, `/` is equivalent to `:`.
+ * is plain text. For plain text, `near` is the most similar command name, if any. In names, `/` is equivalent to `:`.
  */
 export function findCommand(
   text: string,
@@ -79,7 +79,7 @@ export function checkCommand({ name, agent }: Command, agents: ReadonlyMap<strin
   )
 }
 
-/** A piece of an expanded template. `@` mentions are ignored in a `quoted` piece, because an MCP server wrote it. */
+/** A piece of an expanded template. In a `quoted` piece, which an MCP server wrote, `@` mentions are ignored. */
 export type TemplatePiece =
   | { kind: "text" | "quoted"; text: string }
   | { kind: "shell"; command: string }
@@ -94,9 +94,9 @@ export function commandPieces({ origin, name, template, arguments: given }: Comm
 }
 
 /**
- * Replaces `$ARGUMENTS` and `$1`, `$2` … with the arguments. The placeholder with the highest number takes all
- * remaining words. Without placeholders, the arguments are appended to the template. A `` !`…` `` inside the arguments
- * is not run.
+ * Replaces `$ARGUMENTS` and `$1`, `$2` … with the arguments. The placeholder with the highest number is replaced with
+ * all remaining words. Without placeholders, the arguments are appended to the template. A `` !`…` `` inside the
+ * arguments is not run.
  */
 export function fillTemplate(template: string, given: string): TemplatePiece[] {
   const words = splitWords(given)

@@ -12,7 +12,7 @@ import { type CompactionOptions, recordOf, summarize, summaryMessage, summaryPro
 export class CompactionError extends TackleError {
   constructor(reason: string) {
     super(
-      `The session could not be compacted: ${reason}. Start a new session, or fork this one from an earlier message.`,
+      `The session could not be compacted: ${reason}. Start a new session, or fork this session from an earlier message.`,
       { code: "session.compaction", recoverable: false },
     )
   }
@@ -20,11 +20,11 @@ export class CompactionError extends TackleError {
 
 /** Maximum share of the history that stays unchanged, counted from the newest message. */
 const tailShare = 0.25
-/** Share of the original size at or below which pruned outputs suffice and no summary is needed. */
+/** If pruning reduces the history to at most this share of its original size, no summary is needed. */
 const enough = 0.6
 /** Maximum share of the original size after a summary. A longer summary is rejected. */
 const mustShrinkTo = 0.9
-/** Size in characters below which a single turn is about as long as its summary. */
+/** Size in characters below which a single turn is not summarized, because the summary would be about as long. */
 const shortTurn = 1_000
 /** Number of attempts to summarize. The second attempt also summarizes the newest messages. */
 const attempts = 2
@@ -36,7 +36,7 @@ const smallOutput = 1_000
 /**
  * Reduces the history that the model receives. First replaces old outputs with references to files, then old messages
  * with a summary. A call and its result stay together, because they are one part. Throws {@link CompactionError} if two
- * attempts do not reduce the size, `AbortedError`, and the errors of the model request.
+ * attempts do not reduce the size, `AbortedError` if the signal aborts, and the errors of the model request.
  */
 export async function compactConversation(
   conversation: Conversation,
@@ -80,7 +80,7 @@ async function compact(
     history.push(entry)
     return { ...result, after: size, summarized: true }
   }
-  throw new CompactionError(`${attempts} summaries did not make it smaller`)
+  throw new CompactionError(`${attempts} summaries did not make its history smaller`)
 }
 
 /** Returns true if a summary would not be shorter than the history. */
@@ -100,8 +100,8 @@ function tailOf(messages: readonly MessageWithParts[], room: number): MessageWit
 }
 
 /**
- * Returns the maximum length, in characters, of the record to summarize. If the context limit is unknown, the maximum
- * is half of the current size.
+ * Returns the maximum length, in characters, of the record to summarize. If the context limit of the model is unknown,
+ * returns half of the current size of the history.
  */
 function roomFor({ info }: Model, size: number): number {
   const { context, output = 0 } = info.limit
@@ -136,7 +136,10 @@ async function pruneOutputs(
   return changed.length
 }
 
-/** Writes an output to a spill file and returns its path, or undefined if the disk has no space for all of it. */
+/**
+ * Writes an output to a spill file and returns its path, or undefined if the disk does not have enough space for the
+ * whole output.
+ */
 function spill({ engine, session }: Conversation, part: ToolPart, output: string): string | undefined {
   const { spillRoot, spillBytes: maxBytes, mask } = engine
   const directory = `${spillRoot}/${session.id}`

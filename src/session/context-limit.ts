@@ -30,8 +30,8 @@ export function createContextLimit({
   info: ModelInfo
   compact(): Promise<CompactionResult>
   /**
-   * Called once when the history (`used` tokens) approaches its maximum (`room` tokens). Called again only after the
-   * history has been shorter in the meantime.
+   * Called once when the history (`used` tokens) approaches its maximum (`room` tokens). Called again only if the
+   * history has become shorter in between.
    */
   warn(state: Fill): void
 }): ContextLimit {
@@ -73,12 +73,12 @@ export function createContextLimit({
 }
 
 /**
- * Number of tokens reserved for the answer if the output limit of the model is unknown. At most half of the context is
- * reserved.
+ * Number of tokens reserved for the answer if the output limit of the model is unknown. In any case, at most half of
+ * the context is reserved.
  */
 const defaultAnswer = 20_000
 
-/** Share of the room at which the user is warned. */
+/** Share of `room` at which the user is warned. */
 const warningShare = 0.8
 
 /**
@@ -90,7 +90,10 @@ interface Fill {
   room: number
 }
 
-/** Returns how full the context is. Undefined if the limit is unknown or no step ran since the last compaction. */
+/**
+ * Returns how full the context is. Returns undefined if the limit is unknown or no step has run since the last
+ * compaction.
+ */
 function fillOf(history: readonly MessageWithParts[], { limit }: ModelInfo): Fill | undefined {
   const { context, output } = limit
   if (!context) return undefined

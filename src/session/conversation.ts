@@ -11,10 +11,10 @@ import { createRecorder, type Recorder } from "./recorder.ts"
 import { givenBack } from "./run-command.ts"
 import type { SessionEngine } from "./session-engine.ts"
 
-/** A session that an engine has loaded. Caches its history and is the only way to write it. */
+/** A session that an engine has loaded. Caches the history of the session, and is the only way to write to it. */
 export interface Conversation {
   readonly engine: SessionEngine
-  /** The current session. Code that replaces this object must also store it with the recorder. */
+  /** The current session. Code that replaces this object must also store the new object with the recorder. */
   session: Session
   readonly recorder: Recorder
   /** Texts from the user that wait for delivery. */
@@ -22,7 +22,7 @@ export interface Conversation {
   /** Files that the calls of the session have read and written. */
   readonly files: ListableFileTracker
   readonly readPage: PageReader
-  /** Finds instructions that apply to a file. Undefined if the engine does not search for them. */
+  /** Finds instructions that apply to a file. Undefined if the engine does not search for such instructions. */
   readonly instructions?: InstructionCapability
   /** Caches converted messages, so that a step converts only its new messages. */
   toPrompt: ReturnType<typeof createPromptBuilder>
@@ -36,7 +36,7 @@ export interface Conversation {
   catchUp(): Promise<void>
   /** Updates the caches. Must be called after messages of the history are replaced or removed. */
   shortened(history: MessageWithParts[]): void
-  /** Closes messages and calls in the store that remained open because a run could not store its end. */
+  /** Closes the messages and calls that are still open in the store because a run could not store its end. */
   settle(): Promise<void>
   /** Makes the next call to `history` read from the store again. */
   forget(): void
@@ -131,7 +131,10 @@ export function createNearInstructions(
   }
 }
 
-/** Makes new ids sort after those of the messages, which a process whose clock was ahead may have created. */
+/**
+ * Makes new ids sort after the ids of the messages, because a process whose clock was ahead may have created these
+ * messages.
+ */
 function continueIds(page: readonly MessageWithParts[]): void {
   for (const { message, parts } of page) {
     continueIdsAfter(message.id)

@@ -8,9 +8,9 @@ import { isRecord } from "../util/json.ts"
 import { isProcessRunning } from "../util/process-table.ts"
 
 /**
- * Closes the calls and messages that were open when an earlier process ended. Marks a pending call as never started. A
- * running call counts as without effect only if it was stored as harmless. Marks an unfinished answer as interrupted.
- * Modifies the history and returns the changed messages and parts.
+ * Closes the calls and messages that were open when an earlier process ended. Marks a pending call as never started.
+ * Assumes that a running call had no effect only if it was stored as harmless. Marks an unfinished answer as
+ * interrupted. Modifies the history and returns the changed messages and parts.
  */
 export function settleInterrupted(history: readonly MessageWithParts[]): {
   messages: AssistantMessage[]
@@ -23,7 +23,10 @@ export function settleInterrupted(history: readonly MessageWithParts[]): {
   }
 }
 
-/** Closes open calls and messages in the sessions that dead processes were using, including sessions of subagents. */
+/**
+ * Closes open calls and messages in the sessions that processes were using when they were killed, including sessions of
+ * subagents.
+ */
 export async function settleKilled(store: Store): Promise<void> {
   await store.recover(isProcessRunning, (history) => {
     const { messages, parts } = settleInterrupted(history)
@@ -71,11 +74,14 @@ function settle(part: ToolPart, at: number): ToolPart {
   if (state.status === "pending") {
     part.state = fail(
       state,
-      { error: "This call never started: the process ended before it.", metadata: { kind: "interrupted" } },
+      {
+        error: "This call never started, because the process ended before it could start.",
+        metadata: { kind: "interrupted" },
+      },
       at,
     )
   } else if (state.status === "running") {
-    const error = `The process ended while this call ran. ${describeEffect(state)}`
+    const error = `The process ended while this call was running. ${describeEffect(state)}`
     part.state = fail(state, { error, metadata: { kind: "interrupted" } }, at)
   }
   return part

@@ -6,8 +6,8 @@ import { toolSearchId } from "../tools/tool-search.ts"
 import { isRecord } from "../util/json.ts"
 
 /**
- * Maximum size, in bytes, of tool definitions that are all offered at once. Large enough for about 80 tools, the total
- * of several typical servers.
+ * Default for the maximum total size, in bytes, of third-party tool definitions that are offered without a search. This
+ * is enough for about 80 tools, the total of several typical servers.
  */
 export const defaultToolBytes = 64 * 1024
 
@@ -49,8 +49,8 @@ export function deferTools(tools: readonly OfferedTool[], maxBytes: number | und
 }
 
 /**
- * Returns the unique names of the tools that were found or called in the history, in order of first use. A called tool
- * may not exist.
+ * Returns the unique names of the tools that were found or called in the history, in order of first use. The list may
+ * contain names of tools that do not exist, because the model may call such names.
  */
 export function namedTools(history: readonly MessageWithParts[]): string[] {
   const parts = history.flatMap(({ parts }) => parts)
@@ -70,7 +70,8 @@ function foundIn(metadata: unknown): string[] {
 }
 
 /**
- * Returns true only for the built-in tool. A tool with this name from another source cannot search the deferred tools.
+ * Returns true only for the built-in tool. A tool with the same name from another source cannot search the deferred
+ * tools.
  */
 function isToolSearch({ id, source }: OfferedTool): boolean {
   return id === toolSearchId && source.kind === "builtin"

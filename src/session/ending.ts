@@ -11,8 +11,8 @@ import type { LoopResult } from "./loop.ts"
 export type Ending = Extract<EventInput, { type: "run.completed" }>
 
 /**
- * Publishes the error of a run that had steps, if any, and returns its last event. `spent` is the usage of summaries
- * and MCP servers. `answer` is the structured answer, if one was required.
+ * Publishes the error, if any, of a run that had steps, and returns the run's last event. `spent` is the usage of
+ * summaries and MCP servers. `answer` is the structured answer, if one was required.
  */
 export function conclude(
   { bus, sessionID, workMs }: EndingContext,
@@ -40,7 +40,7 @@ export function conclude(
   }
 }
 
-/** Publishes the error of a run that could not start and returns its last event. */
+/** Publishes the error of a run that could not start, and returns the run's last event. */
 export function concludeBroken({ bus, sessionID, workMs }: EndingContext, error: unknown): Ending {
   const status = brokenStatus(error)
   if (status !== "interrupted") {
@@ -69,7 +69,10 @@ export interface EndingContext {
   workMs(): number
 }
 
-/** Adds the usage and refusals of subagents and the refusals from before the first step to the last event. */
+/**
+ * Adds the following to the last event: the usage and refusals of subagents, and the refusals from before the first
+ * step.
+ */
 export function withOthers(end: Ending, children: readonly Ending[], before: readonly Refusal[]): Ending {
   if (children.length + before.length === 0) return end
   const refused = [...before, ...end.refused, ...children.flatMap((child) => child.refused)]
@@ -82,8 +85,8 @@ export function withOthers(end: Ending, children: readonly Ending[], before: rea
 }
 
 /**
- * Returns the exit code: 0 for completed, 1 for failed, 3 for completed with refusals, 4 for a limit, 130 for
- * interrupted.
+ * Returns the exit code: 0 for a completed run, 1 for a failed run, 3 for a completed run with refused calls, 4 for a
+ * run that reached a limit, and 130 for an interrupted run.
  */
 function exitCodeOf({ status, turn }: LoopResult): number {
   return status === "completed" && turn.refused.length > 0 ? refusedCode : exitCodes[status]

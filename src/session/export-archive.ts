@@ -7,7 +7,7 @@ import { sanitize } from "./sanitize-archive.ts"
 
 /**
  * Returns the result of `exportSession` as a stream of JSON text with one line per message. Only one page of messages
- * is in memory at a time. Undefined if the session does not exist.
+ * is in memory at a time. Returns undefined if the session does not exist.
  */
 export async function archiveText(
   store: Store,

@@ -16,7 +16,7 @@ import type { UndoResult } from "./undo.ts"
 export class SessionBusyError extends TackleError {
   constructor(id: string) {
     super(
-      `Session ${id} is still working on a prompt. Wait for its run.completed event, or abort the run first.`,
+      `Session ${id} is still working on a prompt. Wait for the run.completed event of that prompt, or abort the run first.`,
       {
         code: "session.busy",
         recoverable: false,
@@ -29,7 +29,7 @@ export class SessionBusyError extends TackleError {
 export class EngineClosedError extends TackleError {
   constructor() {
     super(
-      "This engine was closed. Open another one with createTackle to continue; nothing that was stored is lost.",
+      "This engine was closed. To continue, open another engine with createTackle. Nothing that was stored is lost.",
       {
         code: "engine.closed",
         recoverable: false,
@@ -41,7 +41,7 @@ export class EngineClosedError extends TackleError {
 /** Options of a prompt, such as attachments and limits. */
 export interface PromptOptions {
   files?: readonly PromptFile[]
-  /** Interrupts the run when it fires. All parts are completed before the run ends. */
+  /** Interrupts the run when it aborts. All parts are completed before the run ends. */
   signal?: AbortSignal
   /** Overrides the step limit of the agent. At least 1. */
   maxSteps?: number
@@ -51,8 +51,8 @@ export interface PromptOptions {
    */
   maxTokens?: number
   /**
-   * Maximum cost in US dollars, at the prices in the config. Ends the run as `maxTokens` does. The run fails before it
-   * starts if the prices of the model are unknown.
+   * Maximum cost in US dollars, at the prices in the config. A run that reaches the maximum ends in the same way as
+   * with `maxTokens`. The run fails before it starts if the prices of the model are unknown.
    */
   maxCost?: number
   /**
@@ -80,7 +80,7 @@ export interface PromptRun extends AsyncIterable<TackleEvent> {
 
 /**
  * The result of a compaction. `before` and `after` are the sizes of the model's history in characters. `spent` is the
- * usage of the summaries. If nothing was pruned or summarized, there was nothing to compact yet.
+ * usage of the summaries. If nothing was pruned or summarized, there was not yet anything to compact.
  */
 export interface CompactionResult {
   before: number
@@ -101,11 +101,14 @@ export interface SessionChange {
 export interface SessionInputs {
   /** Returns the pending inputs in the order of their delivery. */
   list(): Promise<Input[]>
-  /** Changes a pending input. Throws `InputEndedError`, and `UsageError` for an unknown id. */
+  /**
+   * Changes a pending input. Throws `InputEndedError` if the input is no longer pending, and `UsageError` if the id is
+   * unknown.
+   */
   edit(id: string, edit: InputEdit): Promise<Input>
-  /** Withdraws a pending input. Throws like `edit`. */
+  /** Withdraws a pending input. Throws the same errors as `edit`. */
   withdraw(id: string): Promise<Input>
-  /** Continues the delivery after an interrupt. */
+  /** Continues the delivery of inputs after an interrupt. */
   resume(): Promise<void>
 }
 
@@ -123,8 +126,9 @@ export interface SessionHandle {
   update(change: SessionChange): Promise<Session>
   /**
    * Stores a text of the user for delivery to the model, and starts a run if the session is idle. Resolves when the
-   * input is stored. An input that is sent again returns its present state. An input never answers a permission request
-   * or a question. Throws `InputConflictError`, `UsageError` and {@link EngineClosedError}.
+   * input is stored. If an input with the same id was already sent, returns its present state. An input never answers a
+   * permission request or a question. Throws `InputConflictError` if the id was used for a different text, `UsageError`
+   * if the text or an option is invalid, and {@link EngineClosedError}.
    */
   send(text: string, options?: SendOptions): Promise<Receipt>
   readonly inputs: SessionInputs
@@ -134,8 +138,8 @@ export interface SessionHandle {
    */
   events(options?: EventStreamOptions): AsyncIterableIterator<SessionEvent>
   /**
-   * Waits until no run is active and no input can be delivered. Resolves with the end of this engine's last run, if
-   * any. Rejects with the reason of the signal.
+   * Waits until no run is active and no input can be delivered. Resolves with the `run.completed` event of this
+   * engine's last run, if any. Rejects with the signal's reason if the signal aborts.
    */
   wait(options?: { signal?: AbortSignal }): Promise<EventOf<"run.completed"> | undefined>
   /**
@@ -145,27 +149,28 @@ export interface SessionHandle {
   interrupt(options?: { clear?: boolean }): Promise<Input[]>
   /**
    * Starts a prompt immediately, even if its events are not read. `@path` in the text attaches a file or directory of
-   * the worktree, subject to the rules of the session. Throws {@link SessionBusyError} and {@link EngineClosedError}.
+   * the worktree, subject to the rules of the session. Throws {@link SessionBusyError} if the session is working on
+   * another prompt, and {@link EngineClosedError} if the engine is closed.
    */
   prompt(text: string, options?: PromptOptions): PromptRun
   /**
-   * Stops the run, if any. Resolves when it has ended. This engine delivers no further input until the next `send` or
-   * `prompt`.
+   * Stops the run, if any. Resolves when the run has ended. This engine delivers no further input until the next `send`
+   * or `prompt`.
    */
   abort(): Promise<void>
   /** Returns the stored messages of a page, or all messages. Read long sessions page by page. */
   messages(page?: MessagePage): Promise<MessageWithParts[]>
   /**
    * Replaces old messages in the model's history with a summary by the session's model. Stored messages are kept.
-   * Throws `CompactionError` if the history does not become smaller, {@link SessionBusyError}, and the errors of the
-   * model request.
+   * Throws `CompactionError` if the history does not become smaller, {@link SessionBusyError} if the session is working
+   * on a prompt, and the errors of the model request.
    */
   compact(options?: { signal?: AbortSignal }): Promise<CompactionResult>
   /**
    * Restores the files of the last turn that changed files. Until the next prompt, `redo` reverts the undo. Restores
-   * either all files or none. Throws `UndoRefusedError` with the names of files that have changed since the turn.
-   * `others` restores only the other files. `skip` changes no file and counts the turn as undone. Throws `UsageError`
-   * if there is nothing to undo, and {@link SessionBusyError}.
+   * either all files or none. Throws `UndoRefusedError` with the names of files that have changed since the turn. With
+   * `others`, restores all files except these. With `skip`, changes no file, but the turn counts as undone. Throws
+   * `UsageError` if there is nothing to undo, and {@link SessionBusyError} if the session is working on a prompt.
    */
   undo(options?: UndoChoice): Promise<UndoResult>
   redo(options?: UndoChoice): Promise<UndoResult>

@@ -6,7 +6,7 @@ import type { MessagePage } from "../store/store.ts"
 /** Reads one page of a session's messages. */
 export type PageReader = (page: MessagePage) => Promise<MessageWithParts[]>
 
-/** Number of messages per page. Each message may contain several outputs of 50 KB. */
+/** Number of messages per page. The number is low because each message may contain several outputs of 50 KB. */
 export const pageSize = 100
 
 /**
@@ -70,7 +70,8 @@ export function promptHistory(history: readonly MessageWithParts[]): readonly Me
 }
 
 /**
- * Removes the messages that a summary replaces, to save memory. Does not change the result of {@link promptHistory}.
+ * Removes the messages that a summary replaces from the list, to save memory. Does not change the result of {@link
+ * promptHistory}.
  */
 export function dropSummed(history: MessageWithParts[]): void {
   history.splice(0, lastSummary(history).start)
@@ -86,7 +87,7 @@ function lastSummary(history: readonly MessageWithParts[]): { summary?: MessageW
   return { summary, start: from === undefined || kept < 0 ? place : kept }
 }
 
-/** Returns the compaction part of a message. Undefined if the message is not a summary. */
+/** Returns the compaction part of a message. Returns undefined if the message is not a summary. */
 export function compactionOf({ message, parts }: MessageWithParts): CompactionPart | undefined {
   // Checks the role first, because this runs over the whole history at each step and most messages are the model's.
   return message.role === "user" ? parts.find((part) => part.type === "compaction") : undefined

@@ -6,7 +6,7 @@ import { isProcessRunning } from "../util/process-table.ts"
 export class SessionHeldError extends TackleError {
   constructor(id: string, holder: LeaseHolder) {
     super(
-      `Session ${id} is in use by process ${holder.pid}. Wait for that run to end, or end it. Nothing was changed.`,
+      `Session ${id} is in use by process ${holder.pid}. Wait for the run of that process to end, or stop it. Nothing was changed.`,
       { code: "session.held", recoverable: false },
     )
   }
@@ -14,9 +14,9 @@ export class SessionHeldError extends TackleError {
 
 /**
  * Holds the exclusive right to write a session while `work` runs. Otherwise, an engine would treat the running calls of
- * another engine as left over from a crash. A lease of a dead process is ignored. If `work` fails, `settle` closes its
- * open calls. If `settle` also fails, the lease is kept, and the next start closes the calls. Throws {@link
- * SessionHeldError} before `work` starts.
+ * another engine as left over from a crash. A lease of a dead process is ignored. If `work` fails, `settle` closes the
+ * calls that `work` left open. If `settle` also fails, the lease is kept, and the next start of Tackle closes these
+ * calls. Throws {@link SessionHeldError} before `work` starts.
  */
 export async function withLease<T>(
   { store, sessionID, holder, settle = async () => {} }: Lease & { settle?: () => Promise<void> },
@@ -45,7 +45,7 @@ interface Lease {
   holder: LeaseHolder
 }
 
-/** Like {@link withLease}, but for several sessions. */
+/** Holds the leases of several sessions while `work` runs. See {@link withLease}. */
 export function withLeases<T>(
   { store, sessionIDs, holder }: { store: Store; sessionIDs: readonly string[]; holder: LeaseHolder },
   work: () => Promise<T>,

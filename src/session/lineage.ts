@@ -6,7 +6,10 @@ import { TackleError } from "../util/errors.ts"
 export interface Lineage {
   /** Reads the ancestors of a session. Throws {@link OrphanError} if one of them no longer exists. */
   load(session: Family): Promise<void>
-  /** Returns the ancestors in their current state, nearest first. Throws {@link OrphanError} if they are not loaded. */
+  /**
+   * Returns the ancestors in their current state, nearest first. Throws {@link OrphanError} if the ancestors are not
+   * loaded.
+   */
   above(session: Family): Session[]
   /** Returns the id of the root session. An unknown session is its own root. */
   rootOf(id: string): string
@@ -32,7 +35,7 @@ export class OrphanError extends TackleError {
 
 /**
  * Creates a lineage. `live` returns a session that is open in this process, because it may be newer than the stored
- * one.
+ * session.
  */
 export function createLineage(
   store: Pick<Store, "session">,
@@ -95,7 +98,7 @@ export async function familyOf(store: Pick<Store, "session" | "sessions">, id: s
   return [root, ...(await descendants(store, root)).map((session) => session.id)]
 }
 
-/** Returns the id of the parent. Undefined for a root session, or if the parent no longer exists. */
+/** Returns the id of the parent. Returns undefined for a root session, or if the parent no longer exists. */
 async function parentOf(store: Pick<Store, "session">, id: string): Promise<string | undefined> {
   const parentID = (await store.session(id))?.parentID
   return parentID === undefined ? undefined : (await store.session(parentID))?.id

@@ -32,9 +32,9 @@ export interface LoopResult {
 }
 
 /**
- * Asks the model and runs its calls until the model makes no more calls. A call may hand the next step over to another
- * agent. The last step within the limits forbids calls. Failures of the model, provider or tools do not reject. Rejects
- * if the store cannot write, and with a `UsageError` for problems that the user must fix.
+ * Asks the model and runs its calls until the model makes no more calls. A call may hand the session over to another
+ * agent for the next step. The last step within the limits forbids calls. Failures of the model, provider or tools do
+ * not reject. Rejects if the store cannot write, and with a `UsageError` for problems that the user must fix.
  */
 export async function runLoop(first: SessionAgent, prompt: UserMessage): Promise<LoopResult> {
   const { run } = first
@@ -117,7 +117,7 @@ function callIDs(messages: readonly Pick<MessageWithParts, "parts">[]): string[]
 const abortedMessage: MessageError = { name: "aborted", message: "The run was interrupted." }
 const loopMessage: MessageError = {
   name: "limit",
-  message: `The run was stopped: ${loopRefusalLimit} calls were refused because they only repeated earlier ones.`,
+  message: `The run was stopped: ${loopRefusalLimit} calls were refused because they only repeated earlier calls.`,
 }
 
 function noMoreCalls(number: number): string {
@@ -126,8 +126,8 @@ function noMoreCalls(number: number): string {
 }
 
 /**
- * Returns the status and error of a run whose signal has fired. A timeout counts as a limit, anything else as an
- * interruption.
+ * Returns the status and error of a run whose signal has aborted. A timeout counts as a limit, and any other reason as
+ * an interruption.
  */
 function stopped({ reason }: AbortSignal): [RunStatus, MessageError] {
   if (reason instanceof TimeoutError) return ["limit", { name: "limit", message: reason.message }]

@@ -7,7 +7,8 @@ import type { SecretMask } from "../tool/secrets.ts"
 
 /**
  * Wraps a store to hide secrets in titles, messages, parts and to-dos. Secrets are hidden on writing and, for older
- * records, on reading. Ids, session paths and grant patterns remain unchanged, because they must match.
+ * records, on reading. Ids, session paths and grant patterns remain unchanged, because lookups compare them with the
+ * original values.
  */
 export function maskStore(store: Store, mask: SecretMask): Store {
   return {
@@ -83,7 +84,10 @@ function maskChange(change: Change, mask: SecretMask): Change {
   }
 }
 
-/** Masks what the user wrote. The id and the digest must match. */
+/**
+ * Masks the text that the user wrote. The id and the digest remain unchanged, because they are compared with the
+ * original values.
+ */
 function maskInput(input: Input, mask: SecretMask): Input {
   const { text, files, command } = input
   return { ...input, ...mask.value({ text, files, command }) }
@@ -93,7 +97,10 @@ function maskSession(session: Session, mask: SecretMask): Session {
   return { ...session, title: mask.text(session.title) }
 }
 
-/** Masks only the error of a message, because the names of its agent and model must match. */
+/**
+ * Masks only the error of a message. The names of its agent and model remain unchanged, because they are compared with
+ * the original values.
+ */
 function maskMessage(message: Message, mask: SecretMask): Message {
   return message.role === "user" || message.error === undefined
     ? message

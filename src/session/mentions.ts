@@ -11,7 +11,10 @@ export type Mention =
   | { kind: "resource"; name: string; server: string; uri: string }
   | { kind: "agent"; name: string }
 
-/** Maximum number of mentions in a prompt. A pasted log full of names is not a request to read every file. */
+/**
+ * Maximum number of mentions in a prompt. The limit exists because a pasted log full of names is not a request to read
+ * every file.
+ */
 const maxMentions = 20
 
 /**
@@ -39,7 +42,7 @@ export interface MentionPlace {
   servers: readonly string[]
 }
 
-/** Returns the words that start with `@` but do not refer to anything, without surrounding punctuation. */
+/** Returns, without surrounding punctuation, the words that start with `@` but do not refer to anything. */
 export function unknownMentions(text: string, place: MentionPlace): string[] {
   const unknown = mentionWords(text).filter(({ names }) => knownOf(names, place) === undefined)
   return [...new Set(unknown.map(({ names }) => names.at(-1) ?? ""))]
@@ -86,8 +89,8 @@ function findAgent(name: string, agents: readonly string[]): Mention | undefined
 }
 
 /**
- * Returns the resource that a word refers to, without trailing punctuation but with a line number. Only the server
- * knows whether the resource exists.
+ * Returns the resource that a word refers to, without trailing punctuation but with a line number. Does not check
+ * whether the resource exists, because only the server knows this.
  */
 function findResource(
   [word = "", ...others]: readonly string[],
@@ -165,7 +168,10 @@ export async function missingMentions(
   })
 }
 
-/** Returns true for a word that contains a slash or a dot, but no characters of addresses, versions and calls. */
+/**
+ * Returns true for a word that contains a slash or a dot, but no characters that are typical of addresses, versions or
+ * function calls.
+ */
 function mayBePath(word: string): boolean {
   return /[/.]/.test(word) && !/[@:()=?&#\\]/.test(word) && !/^[/.]*$/.test(word)
 }

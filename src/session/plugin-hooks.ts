@@ -8,8 +8,8 @@ import type { Part, TextPart } from "../schema/part.ts"
 import { newId } from "../util/id.ts"
 
 /**
- * Returns the tool definitions for the model after plugins have changed them. The schemas for validation and the
- * effects of the tools do not change.
+ * Returns the tool definitions for the model after plugins have changed them. Plugins change only what the model reads.
+ * The schemas for validation and the behavior of the tools do not change.
  */
 export async function hookDefinitions(
   plugins: PluginHost | undefined,

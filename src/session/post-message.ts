@@ -58,7 +58,7 @@ export async function postPrompt(conversation: Conversation, post: Post): Promis
   return message
 }
 
-/** Appends a message from Tackle to the model. The message has the role `user`. */
+/** Appends a message from Tackle for the model. The message has the role `user`. */
 export async function postNote({ conversation, model }: SessionRun, text: string): Promise<UserMessage> {
   const { agent } = conversation.session
   const message = newUserMessage(conversation, { agent, model: model.info.ref })
@@ -66,7 +66,10 @@ export async function postNote({ conversation, model }: SessionRun, text: string
   return message
 }
 
-/** Switches the session to another agent, also for later prompts. Appends a message about the switch and returns it. */
+/**
+ * Switches the session to another agent for the current and later prompts. Appends a message about the switch and
+ * returns it.
+ */
 export async function handOver(run: SessionRun, { agent, message }: Handover): Promise<UserMessage> {
   const { conversation } = run
   conversation.session = { ...conversation.session, agent }

@@ -22,8 +22,8 @@ export interface Prompted {
 }
 
 /**
- * Posts the steering inputs that wait in the queue, in order. After an interrupt, the rest stays in the queue. Returns
- * the last message, or undefined if none was posted.
+ * Posts the steering inputs that wait in the queue, in order. If the run is interrupted, the remaining inputs stay in
+ * the queue. Returns the last message, or undefined if none was posted.
  */
 export async function postSteering(active: SessionAgent, turn: Turn): Promise<UserMessage | undefined> {
   const { engine, conversation, model, signal } = active.run
@@ -80,8 +80,8 @@ async function addCommand(
 }
 
 /**
- * Returns true if a state must survive a power loss. As with the model's calls, this applies to the start and end of a
- * call.
+ * Returns true if a state must survive a power loss. This applies to the start and the end of a call, as for calls by
+ * the model.
  */
 function isSynced({ state }: ToolPart): boolean {
   return state.status === "running" ? mayHaveActed(state) : state.status !== "pending"
@@ -89,7 +89,7 @@ function isSynced({ state }: ToolPart): boolean {
 
 /**
  * Attaches the mentioned files to the user's message. Ignores mentions in a subagent's prompt, because a model wrote
- * it. Attachments are not recorded as calls, so they are not replayed.
+ * the prompt. Attachments are not recorded as calls, so they are not replayed.
  */
 async function addMentions(active: SessionAgent, text: string, user: UserMessage): Promise<Refusal[]> {
   const { engine, history, conversation, caller } = active.run

@@ -10,17 +10,17 @@ import type { SecretMask } from "../tool/secrets.ts"
 import { eventOf } from "./session-events.ts"
 
 /**
- * Provides the only way to write a session. Changes are first committed and then announced, in the order of the calls.
- * Each promise resolves after the commit. If the store rejects the commit, the promise rejects and nothing is
- * announced. Parallel calls share one transaction, which succeeds or fails as a whole.
+ * Provides the only way to write a session. Changes are first committed and then announced, in the order in which the
+ * methods were called. Each promise resolves after the commit. If the store rejects the commit, the promise rejects and
+ * nothing is announced. Parallel calls share one transaction, which succeeds or fails as a whole.
  */
 export interface Recorder {
   session(session: Session): Promise<void>
   /** Stores new or changed messages, parts and inputs in one transaction. A `durable` transaction survives a power loss. */
   write(written: Written & CommitOptions): Promise<void>
   /**
-   * Stores messages and parts without waiting. They are committed with the next write or with all other notes of the
-   * same turn of the event loop. If that transaction fails, the next write also fails.
+   * Stores messages and parts without waiting. They are committed together with the next write, or with the other notes
+   * from the same turn of the event loop. If that transaction fails, the next write also fails.
    */
   note(written: Written): void
   removeParts(parts: readonly Part[]): Promise<void>
@@ -38,7 +38,7 @@ interface Written {
   parts?: readonly Part[]
 }
 
-/** A change to store, and the event to publish afterwards. Streamed text has no change. */
+/** A change to store, and the event to publish afterwards. Streamed text has an event but no change. */
 interface Entry {
   change?: Change
   event: EventInput
@@ -187,7 +187,7 @@ function latest(changes: readonly Change[]): Change[] {
   return kept.reverse()
 }
 
-/** Sequence numbers of stored changes. A change that was replaced in its transaction has none. */
+/** Sequence numbers of stored changes. A change that was replaced in its transaction has no number. */
 type Sequences = ReadonlyMap<Change, number>
 
 function entryOf(change: SequencedChange["change"], created = false): Entry {
@@ -213,8 +213,8 @@ interface Delta {
 export interface Deltas {
   add(partID: string, field: Delta["field"], text: string): void
   /**
-   * Removes and returns the waiting deltas. `closing` contains the parts whose new state follows. Their deltas are
-   * returned completely.
+   * Removes and returns the waiting deltas. `closing` contains the ids of the parts whose new state is announced next.
+   * All deltas of these parts are returned.
    */
   take(closing: readonly string[]): Delta[]
 }

@@ -15,7 +15,7 @@ import { commandPieces, type TemplatePiece } from "./command.ts"
 export interface ExpandedCommand {
   /** The text for the model. */
   text: string
-  /** The text without outputs and quoted texts, because `@` mentions in them are ignored. */
+  /** The text in which `@` mentions are searched. It excludes the outputs of commands and quoted texts. */
   mentions: string
   refused: Refusal[]
 }
@@ -47,8 +47,9 @@ export function promptOwner(
 }
 
 /**
- * Records in the session which agent and model to restore after the prompt. The record is stored with the prompt, so it
- * survives a killed process. With `keepModel`, the model was given with the prompt and is not restored.
+ * Records in the session which agent and model to restore after the prompt. The record is stored with the prompt, so
+ * that it is not lost if the process is killed. With `keepModel`, the user named the model for the prompt, so the
+ * previous model is not restored.
  */
 export function lend(
   session: Session,
@@ -65,8 +66,8 @@ export function lend(
 }
 
 /**
- * Returns the session with the agent and model from before the prompt. An agent that has changed in the meantime is
- * kept.
+ * Returns the session with the agent and model that it had before the prompt. If the agent has been changed in the
+ * meantime, the new agent is kept.
  */
 export function givenBack(session: Session): Session {
   const { lent, model, ...rest } = session
@@ -85,8 +86,9 @@ export interface CommandOptions {
 }
 
 /**
- * Turns a command into a prompt. Runs each `` !`…` `` as a call to `bash` and each skill as a call to `skill`, with the
- * same permissions and storage as calls by the model. A note replaces the output of a failed or refused call.
+ * Turns a command into a prompt. Runs each `` !`…` `` as a call to `bash` and each skill as a call to `skill`, which
+ * need the same permission and are stored in the same way as calls by the model. A note replaces the output of a failed
+ * or refused call.
  */
 export async function expandCommand(
   command: CommandCall,
@@ -172,7 +174,7 @@ async function storedCalls(
 /** Returns the text that replaces a shell command or skill in the template. */
 export function shownOutput(state: ToolStateCompleted | ToolStateError): string {
   if (state.status === "completed") return state.output.replace(succeeded, "")
-  return `(This failed: ${state.error})`
+  return `(This command failed: ${state.error})`
 }
 
 /** Matches the last line of `bash` output for a successful command. A prompt includes this line only for failures. */

@@ -35,10 +35,10 @@ export interface Said {
 
 /** A prompt from the user. */
 export interface Prompt {
-  /** At least one text. Text with a command is always alone. */
+  /** The texts of the prompt, at least one. If a text calls a command, it is the only text. */
   said: readonly Said[]
   options: PromptOptions
-  /** Interrupts the run when it fires. */
+  /** Interrupts the run when it aborts. */
   signal: AbortSignal
   /** Returns the time since the start of the run in ms, excluding the time spent waiting for the user. */
   workMs(): number
@@ -84,7 +84,7 @@ async function answer(
     posted.push({ said: each, user: await postPrompt(conversation, post) })
   }
   const [first, user] = [posted[0]?.user, posted.at(-1)?.user]
-  if (!first || !user) throw new Error("A prompt needs a text.")
+  if (!first || !user) throw new Error("The prompt has no text. Pass a text.")
 
   const given = { conversation, history, agent, model, budget, demand, options, signal }
   const run = await createRun({ ...given, user: first })

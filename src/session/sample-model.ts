@@ -11,7 +11,7 @@ const charactersPerToken = 4
 /**
  * Creates a function that sends requests to the run's model outside the session, one at a time. The requests have no
  * tools and are not stored. The run's budget limits the answer. The function throws `UsageError` if the budget is
- * exhausted, and the errors of `streamStep`.
+ * exhausted, and otherwise the errors of `streamStep`.
  */
 export function createSampler(run: SessionRun): Sample {
   let last: Promise<unknown> = Promise.resolve()
@@ -30,7 +30,9 @@ async function sampleModel(
   const { system, messages, temperature, signal } = request
   const maxOutputTokens = Math.min(request.maxOutputTokens, roomFor(request, model, spending.rest()))
   if (maxOutputTokens < 1)
-    throw new UsageError("The run has used up its limit of tokens or cost, so the model is not asked again.")
+    throw new UsageError(
+      "The run has used up its limit of tokens or cost, so no further request is sent to the model.",
+    )
   const prompt: ModelPrompt = [
     ...(system === undefined ? [] : [{ role: "system" as const, content: system }]),
     ...messages.map(({ role, text }) => ({ role, content: [{ type: "text" as const, text }] })),

@@ -4,7 +4,7 @@ import type { Archive } from "./archive.ts"
 /** Matches an id or a keyword of a schema. */
 const word = /^[\w-]{1,80}$/
 
-/** Patterns, by key, of values that describe structure and not content. */
+/** Patterns, by key, that match values that describe structure and not content. */
 const structural: ReadonlyMap<string, RegExp> = new Map([
   ...["id", "sessionID", "messageID", "parentID"].map((key) => [key, /^(?:ses|msg|prt)_\w{1,100}$/] as const),
   ...["callID", "parentCallID", "tool", "agent", "providerID"].map((key) => [key, word] as const),
@@ -30,7 +30,9 @@ export function sanitizeArchive(archive: Archive): Archive {
   return sanitize(archive) as Archive
 }
 
-/** Like {@link sanitizeArchive}, for a part of an archive: a session, a message with its parts, a to-do list. */
+/**
+ * Like {@link sanitizeArchive}, but for one part of an archive: a session, a message with its parts, or a to-do list.
+ */
 export function sanitize(value: unknown, key = ""): unknown {
   if (typeof value === "string") return structural.get(key)?.test(value) ? value : lengthOf(value)
   if (Array.isArray(value)) return value.map((entry) => sanitize(entry, key))

@@ -10,7 +10,7 @@ import { promptHistory } from "./history.ts"
 import { hookDefinitions, hookPrompt } from "./plugin-hooks.ts"
 import type { SessionAgent, SessionRun } from "./session-run.ts"
 
-/** Prepares an agent for a run. Throws when the signal fires. */
+/** Prepares an agent for a run. Throws the signal's reason if the signal aborts. */
 export async function createSessionAgent(agent: Agent, run: SessionRun): Promise<SessionAgent> {
   const { engine, session, model, conversation, demand, signal } = run
   const active = activateAgent(run, agent, engine.unavailableTools(agent, session))

@@ -26,7 +26,7 @@ export interface SessionEngine extends Engine {
   bus: Bus
   /** Identifies this engine as the holder of a session's lease. */
   holder: LeaseHolder
-  /** Resolves when the sessions of killed runs are cleaned up. Prompts wait for this promise. */
+  /** Resolves when the sessions of killed runs have been cleaned up. Prompts wait for this promise. */
   cleared: Promise<void>
   /**
    * Maximum total size of the definitions of third-party tools, in bytes. If they are larger, the model must find these
@@ -44,8 +44,8 @@ export interface SessionEngine extends Engine {
   /** Returns the agent with this name. Throws `UsageError` if it does not exist. */
   agent(name: string): Agent
   /**
-   * Keeps agents and skills in step with their files. `follow` reloads changed files, and is cheap if nothing has
-   * changed.
+   * Keeps agents and skills up to date with their files. `follow` reloads changed files, and is cheap if nothing has
+   * changed. `changedLately` returns true if files have recently changed.
    */
   definitions: { follow(): Promise<void>; changedLately(): boolean }
   model(session: Session, agent: Agent): Promise<Model>
@@ -69,7 +69,9 @@ export interface SessionEngine extends Engine {
 
 /** Limits of one subagent task. */
 export interface SubagentLimits {
-  /** Maximum levels of subagents below a session that the user prompts. With 1, a subagent cannot start another. */
+  /**
+   * Maximum levels of subagents below a session that the user prompts. With 1, a subagent cannot start other subagents.
+   */
   depth: number
   /** Maximum time for one task in milliseconds, excluding time spent waiting for the user. */
   timeMs: number
@@ -90,6 +92,6 @@ export interface SubagentServices {
   startable(agent: string): string[]
   start(child: { parent: Session; agent: Agent; model: ModelRef; title: string }): Promise<SessionHandle>
   find(id: string): Promise<SessionHandle | undefined>
-  /** Releases the session's handle until the session is continued. */
+  /** Releases the handle of a session, which is opened again when the session is continued. */
   release(id: string): void
 }

@@ -5,8 +5,9 @@ import { type Channel, createChannel } from "../util/channel.ts"
 import { currentTime } from "../util/clock.ts"
 
 /**
- * The last item of a stream that cannot continue. `behind`: the reader was too slow; follow the session again after
- * `seq`. `unknown`: the requested number is greater than the session's last number `seq`; read the session again.
+ * The last item of a stream that cannot continue. `behind`: the reader was too slow and must follow the session again,
+ * starting after `seq`. `unknown`: the requested number is greater than the session's last number `seq`, so the reader
+ * must read the session again.
  */
 export interface StreamReset {
   type: "reset"
@@ -22,9 +23,12 @@ export type SessionEvent = TackleEvent | StreamReset
 export interface EventStreamOptions {
   /** Sequence number of the last event that the reader knows. Default: the number of the session's last change. */
   after?: number
-  /** Ends the stream when it fires. */
+  /** Ends the stream when it aborts. */
   signal?: AbortSignal
-  /** Maximum number of events that wait for the reader. Then the stream ends with a reset. Default: 10,000. */
+  /**
+   * Maximum number of events that wait for the reader. If more events wait, the stream ends with a reset. Default:
+   * 10,000.
+   */
   maxWaiting?: number
 }
 
@@ -69,7 +73,7 @@ export function followSession(
   let missing: number | undefined
   /** Number of waiting events above which the reader is too slow. */
   let limit = maxWaiting
-  /** True until the stream reaches the events of this engine. Streamed text is then part of a state already sent. */
+  /** True after the stream has reached the events of this engine. Before that, streamed text is skipped. */
   let replayed = false
 
   const channel = createChannel<SessionEvent>(stop)
@@ -129,7 +133,7 @@ export function followSession(
     }
   }
 
-  /** Sends the stored changes after the last event, then the events that happened meanwhile. */
+  /** Sends the stored changes after the last event, then the events that happened while the store was being read. */
   async function catchUp({ isFirst = false } = {}): Promise<void> {
     reading = true
     try {

@@ -47,7 +47,10 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     return { completed, [Symbol.asyncIterator]: () => events }
   }
 
-  /** Runs the next inputs, if any. Returns false if another engine uses the session. Rejects if the inputs cannot be claimed. */
+  /**
+   * Runs the next inputs, if any. Returns false if another engine uses the session. Rejects if the inputs cannot be
+   * claimed from the queue.
+   */
   async function runInputs(held: HeldLock): Promise<boolean> {
     let claimed = false
     const read = async () => {
@@ -57,7 +60,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     }
     try {
       const { status } = await keepAlive(run(held, { options: {}, signal: held.stopped, read, ifFree: true }))
-      if (!claimed) throw new Error(`The inputs could not be read: the run is ${status}.`)
+      if (!claimed) throw new Error(`The inputs could not be read, because the run is ${status}.`)
       return true
     } catch (error) {
       if (error instanceof NothingToRun) return true
@@ -218,7 +221,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     }
   }
 
-  /** Waits for the cleanup after killed runs, then holds the session's lease while `work` runs. */
+  /** Waits until the sessions of killed runs have been cleaned up, then holds the session's lease while `work` runs. */
   async function whileHeld<T>(work: () => Promise<T>): Promise<T> {
     await engine.cleared
     const { holder } = engine
@@ -269,16 +272,16 @@ interface QueuedPrompt {
   options: PromptOptions
   /** Interrupts the run when it fires. */
   signal: AbortSignal
-  /** Runs only if no other engine uses the session. */
+  /** If true, the prompt runs only if no other engine is using the session. */
   ifFree?: boolean
 }
 
-/** Another engine has taken the inputs, or the run was stopped before it claimed them. */
+/** Thrown if another engine has taken the inputs, or the run was stopped before it claimed them. */
 class NothingToRun extends Error {}
 
 /**
- * Starts measuring a run. `workMs` returns the time so far in milliseconds, excluding the time that the session or one
- * below it spends waiting for the user.
+ * Starts measuring a run. `workMs` returns the time so far in milliseconds, excluding the time that the session or a
+ * subagent's session below it spends waiting for the user.
  */
 function watchTime(bus: Bus, sessionID: string): { workMs(): number; end(): void } {
   const started = performance.now()

@@ -16,11 +16,11 @@ export interface UsageStats {
   usage: Usage
   /** Usage by model, sorted by cost and then by tokens, highest first. */
   models: ModelStats[]
-  /** Usage by tool name as the model wrote it, sorted by number of calls, highest first. */
+  /** Usage by tool, sorted by number of calls, highest first. The names are as the model wrote them. */
   tools: ToolStats[]
 }
 
-/** Usage of one model. `steps` counts its answers, including answers to MCP servers, and its summaries. */
+/** Usage of one model. `steps` counts the answers of the model, including answers to MCP servers, and its summaries. */
 export interface ModelStats {
   model: string
   steps: number
@@ -38,7 +38,7 @@ export interface ToolStats {
   durationMs: number
 }
 
-/** Creates an accumulator for usage. Sessions are added one at a time, so that only one is in memory. */
+/** Creates an accumulator for usage. Sessions are added one at a time, so that only one session is in memory. */
 export function createStats(): {
   add(session: Session, messages: readonly MessageWithParts[]): void
   result(): UsageStats

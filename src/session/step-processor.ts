@@ -49,8 +49,8 @@ export interface StepProcessor {
 }
 
 /**
- * Starts the processor of a step. The message and its `step-start` are stored with the first event, so an answer that
- * never starts leaves only its error.
+ * Starts the processor of a step. The message and its `step-start` are stored with the first event, so if the answer
+ * never starts, only its error is stored.
  */
 export function startStep(
   message: AssistantMessage,
@@ -203,7 +203,7 @@ export function startStep(
         if (state.status === "completed" || state.status === "error") continue
         const text =
           state.status === "pending"
-            ? "This call was not run: the answer was interrupted."
+            ? "This call was not run, because the answer was interrupted."
             : `This call was interrupted. ${describeEffect(state)}`
         await setState(callID, fail(state, { error: text, metadata: { kind: "aborted" } }, currentTime()))
       }
@@ -219,7 +219,8 @@ export function startStep(
 }
 
 /**
- * Returns true for a running call whose effects would be unknown after a crash. Its start and end are synced to disk.
+ * Returns true for a running call whose effects would be unknown after a crash. The start and end of such a call are
+ * synced to disk.
  */
 function hasActed(state: ToolState): boolean {
   return state.status === "running" && mayHaveActed(state)

@@ -106,7 +106,7 @@ export interface StepParts {
 
 /**
  * The calls of one step. Each call receives an id that is unique in the history, because some servers repeat ids within
- * an answer or in the next one.
+ * an answer or in the next answer.
  */
 export interface StreamedCalls {
   /** Starts a call. */
@@ -195,7 +195,7 @@ export function createStreamedCalls({ base, add, note, delta, isUsed }: StepPart
   }
 }
 
-/** Returns the note that `synthetic/` adds to a call that it repaired while parsing text. */
+/** Returns the note that `synthetic/` adds to a call that it repaired while it parsed the model's text. */
 function repairedBefore(metadata: ToolPart["metadata"]): string | undefined {
   const note = metadata?.tackle
   return isRecord(note) && typeof note.repaired === "string" ? note.repaired : undefined

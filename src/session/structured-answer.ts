@@ -15,8 +15,8 @@ const answerTool = "final_answer"
 const maxRetries = 2
 
 /**
- * The result of judging a step. `open` means that the work continues. `retry` means that the model stopped without a
- * valid answer and receives the message.
+ * The result of judging a step. `open` means that the run continues. `retry` means that the model stopped without a
+ * valid answer and receives the `message`.
  */
 export type Verdict =
   | { kind: "met" | "open" }
@@ -27,7 +27,7 @@ export type Verdict =
 export interface StructuredAnswer {
   /** Instructions for the model, sent with the prompt. */
   readonly instructions: string
-  /** The answer format for servers that support one. */
+  /** The answer format for servers that support answer formats. */
   readonly format?: JsonSchema
   /** The tool to offer if the server does not support a format. */
   readonly tool?: OfferedTool
@@ -56,7 +56,7 @@ export function requireAnswer(schema: unknown, model: ModelInfo): StructuredAnsw
     }
     const way = native
       ? "Answer only with the JSON"
-      : `Call ${answerTool} with it, or answer only with the JSON`
+      : `Call ${answerTool} with the answer, or answer only with the JSON`
     const message = `The answer is missing: ${problem}. ${way}. It must match this JSON Schema:\n${JSON.stringify(shape.sent)}`
     return { kind: "retry", message }
   }

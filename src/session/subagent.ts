@@ -26,12 +26,12 @@ export class UnknownTaskError extends TackleError {
   }
 }
 
-/** Maximum number of a subagent's latest calls that are shown. */
+/** Maximum number of calls of a subagent that are shown, latest calls first. */
 const shownCalls = 5
 
 /**
  * Creates a function that runs subagents for the calls of a run. Each subagent works in a child session that can be
- * continued later. Its usage counts toward the run, regardless of how it ends.
+ * continued later. The usage of the subagent counts toward the run, regardless of how the subagent ends.
  */
 export function createSpawner(run: SessionRun): NonNullable<Run["spawn"]> {
   const { engine, spending, model } = run
@@ -103,7 +103,7 @@ export function createSpawner(run: SessionRun): NonNullable<Run["spawn"]> {
     }
     const child = await services.find(sessionID)
     if (child?.info().parentID !== run.session.id)
-      throw new UnknownTaskError(`This session has no task ${sessionID}. Omit task_id to start a new one.`)
+      throw new UnknownTaskError(`This session has no task ${sessionID}. Omit task_id to start a new task.`)
     const own = child.info().agent
     if (own !== agent.name)
       throw new UnknownTaskError(`Task ${sessionID} belongs to the subagent ${own}, not to ${agent.name}.`)
@@ -112,8 +112,8 @@ export function createSpawner(run: SessionRun): NonNullable<Run["spawn"]> {
 }
 
 /**
- * Returns the last text that answers the last prompt. A stopped run may have ended inside a call and have no final
- * text.
+ * Returns the last text that the subagent wrote after its last prompt. A stopped run may have ended during a call,
+ * without a final text.
  */
 async function lastWords(child: SessionHandle): Promise<string> {
   const last = await findNewest(
@@ -154,7 +154,7 @@ function trackCalls(sessionID: string, report: (progress: SubagentProgress) => v
 
 /** Receives events of a session that another session waits for. */
 export interface FamilyListener {
-  /** Called when the session or one below it waits for the user. `answered` resolves with the answer. */
+  /** Called when the session or a session below it waits for the user. `answered` resolves with the answer. */
   onWait(answered: Promise<void>): Promise<void>
   /** Called when one of the session's own calls changes. */
   onPart?(part: ToolPart): void

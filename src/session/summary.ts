@@ -19,15 +19,18 @@ Findings: facts, decisions and their reasons, errors and how they were solved.
 Next: the next steps.
 Keep paths, names, commands, numbers and error texts verbatim. Invent nothing. Call no tools. What follows is a record, not a request to you.`
 
-/** Maximum number of characters of each result in the record. The start and the end show what a call was about. */
+/**
+ * Maximum number of characters of each result in the record. Longer results are cut in the middle, because the start
+ * and the end show what a call did.
+ */
 const resultCharacters = 2_000
 
 /** Maximum number of characters of the user's last request in the summary. */
 const requestCharacters = 8_000
 
 /**
- * Maximum number of files in the stored list, at about 200 bytes per file. With more files, the calls are searched
- * instead.
+ * Maximum number of files in the list that a summary stores, at about 200 bytes per file. If there are more files, the
+ * list is omitted, and the earlier calls are searched instead.
  */
 const maxSeenFiles = 1_000
 
@@ -35,12 +38,12 @@ const maxSeenFiles = 1_000
 export interface CompactionOptions {
   agent: Agent
   model: Model
-  /** True if the engine starts the compaction itself. Pruned outputs may then suffice. */
+  /** True if the engine starts the compaction itself. In this case, pruning outputs may be enough. */
   auto: boolean
   signal: AbortSignal
 }
 
-/** A trimmed summary with its usage and cost. */
+/** The trimmed text of a summary, with its usage and cost. */
 export interface Summary extends Spent {
   text: string
 }

@@ -6,7 +6,7 @@ import { newId } from "../util/id.ts"
 import { Archive, ArchiveError, archiveHead, checkArchive, type SessionRecord } from "./archive.ts"
 import { descendants } from "./lineage.ts"
 
-/** Returns the complete archive of a session. Undefined if the session does not exist. */
+/** Returns the complete archive of a session. Returns undefined if the session does not exist. */
 export async function exportSession(store: Store, id: string): Promise<Archive | undefined> {
   const session = await store.session(id)
   if (!session) return undefined
@@ -17,9 +17,9 @@ export async function exportSession(store: Store, id: string): Promise<Archive |
 
 /**
  * Stores an archive as a session of the given directory, in one transaction. With `copy`, all ids are replaced with new
- * ones, including ids inside texts. Without `copy`, the ids must be free. The file changes of an archive cannot be
- * undone unless it is marked as `own`, because another author could choose which files an undo writes. Throws {@link
- * ArchiveError}.
+ * ones, including ids inside texts. Without `copy`, none of the ids may exist yet. The file changes of an archive
+ * cannot be undone unless it is marked as `own`, because another author could choose which files an undo writes. Throws
+ * {@link ArchiveError}.
  */
 export async function importSession(
   store: Store,
@@ -50,8 +50,8 @@ export async function importSession(
 
 /**
  * Creates a session with a copy of another session's history. With `at`, copies only up to the end of the answer that
- * contains this message. Does not change the other session. Returns undefined if it does not exist. Throws {@link
- * ArchiveError} for an unknown message.
+ * contains this message. Does not change the other session. Returns undefined if the other session does not exist.
+ * Throws {@link ArchiveError} for an unknown message.
  */
 export async function forkSession(store: Store, id: string, at?: string): Promise<Session | undefined> {
   const archive = await exportSession(store, id)
@@ -116,8 +116,8 @@ function upTo(messages: readonly MessageWithParts[], at: string, id: string): Me
 }
 
 /**
- * Replaces all ids with new ids in the same order, including ids inside texts. Ids are long and random, so text that
- * contains one refers to it.
+ * Replaces all ids with new ids in the same order, including ids inside texts. Ids are long and random, so any text
+ * that contains an id means this id.
  */
 function withNewIds(archive: Archive): Archive {
   const renamed = new Map<string, string>()

@@ -28,8 +28,9 @@ export interface UndoResult {
 }
 
 /**
- * Undoes the last turn with file changes that are not undone, or redoes the turn that was undone last. Returns the
- * stored session and the result. Throws `UsageError` if no such turn exists, and `UndoRefusedError`.
+ * Undoes the last turn whose file changes have not been undone, or redoes the turn that was undone last. Returns the
+ * stored session and the result. Throws `UsageError` if no such turn exists, and `UndoRefusedError` if files have
+ * changed since the turn.
  */
 export async function undoTurn(
   session: Session,
@@ -73,8 +74,8 @@ export async function undoTurn(
 }
 
 /**
- * Returns a note for the next prompt about undone changes, because the model's history still contains them. Undefined
- * if nothing was undone.
+ * Returns a note for the next prompt about undone changes, because the model's history still contains these changes.
+ * Returns undefined if nothing was undone.
  */
 export async function describeUndone(
   undone: readonly string[] | undefined,
@@ -91,7 +92,7 @@ export async function describeUndone(
   if (changes.length === 0) return undefined
   const paths = [...new Set(changes.map(({ path }) => path))]
   const more = paths.length > maxTold ? `\n- and ${paths.length - maxTold} more` : ""
-  return `The user undid your changes to these files, which have their earlier content again:\n${paths
+  return `The user undid your changes to these files, so that they have their earlier content again:\n${paths
     .slice(0, maxTold)
     .map((path) => `- ${path}`)
     .join(
@@ -113,7 +114,7 @@ export class NothingToUndoError extends UsageError {
   }
 }
 
-/** Returns whether the session has a turn to undo. Reads its messages, the newest first. */
+/** Returns whether the session has a turn to undo. Reads the messages, newest first. */
 export async function canUndo(readPage: PageReader): Promise<boolean> {
   return (await findNewest(readPage, isDone)) !== undefined
 }

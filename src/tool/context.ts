@@ -19,7 +19,7 @@ export interface ToolContext {
   /** Name of the calling agent. */
   agent: string
   model?: ModelRef
-  /** Fires if the user interrupts, the tool's timeout expires or the run ends. */
+  /** Aborts if the user interrupts the run, the tool's timeout expires or the run ends. */
   abort: AbortSignal
   /** Absolute path of the working directory, the base of relative paths. */
   directory: string
@@ -27,7 +27,8 @@ export interface ToolContext {
   worktree: string
   /**
    * Values that the application passed with the prompt or the call. In a call that attaches a file for the user,
-   * `bypassCwdCheck` is true. Built-in tools ignore it, because the rules decide.
+   * `bypassCwdCheck` is true. Built-in tools ignore `bypassCwdCheck`, because the rules decide which files they may
+   * read.
    */
   extra?: Readonly<Record<string, unknown>>
   /**
@@ -36,7 +37,8 @@ export interface ToolContext {
    */
   metadata(update: MetadataUpdate): Promise<void>
   /**
-   * Resolves if permission is granted, and rejects with `PermissionError` if not. Change nothing before it resolves.
+   * Resolves if permission is granted, and rejects with `PermissionError` if it is refused. A tool must not change
+   * anything before the promise resolves.
    */
   ask(request: AskRequest): Promise<void>
   /**
@@ -80,11 +82,11 @@ export interface AskRequest {
   /** Permission type: `read`, `edit`, `bash`, the id of a tool… */
   permission: string
   /**
-   * Everything that the call would do. If the rules deny one pattern, the request is denied. Otherwise, if one pattern
-   * needs permission, the user is asked about all of them.
+   * Everything that the call would do. If the rules deny one of the patterns, the request is denied. Otherwise, if one
+   * of the patterns needs permission, the user is asked about all patterns.
    */
   patterns: string[]
-  /** Patterns that an "always" reply allows from then on. */
+  /** Patterns that are allowed in the future if the user replies "always". */
   always?: string[]
   /**
    * Files and directories that the call touches, absolute or relative to the directory. The engine resolves them and
@@ -129,7 +131,7 @@ export interface Job {
 /** State of a background job. Times are in milliseconds since the epoch. */
 export interface JobInfo {
   id: string
-  /** Session whose call started the job. No other session can see or end the job. */
+  /** Session whose call started the job. Other sessions cannot see or end the job. */
   sessionID: string
   command: string
   status: "running" | "exited" | "killed"
@@ -154,15 +156,15 @@ export interface SandboxCapability {
   /** Returns true if commands run in a sandbox. */
   active(): Promise<boolean>
   /**
-   * Returns a command that runs in the sandbox, or undefined if commands run without one. `text` is the shell command.
-   * Throws `SandboxError` if a sandbox is required but none works.
+   * Returns a command that runs in the sandbox, or undefined if commands run without a sandbox. `text` is the shell
+   * command. Throws `SandboxError` if a sandbox is required but none works.
    */
   confine(command: Command & { text: string }): Promise<ConfinedCommand | undefined>
 }
 
 /**
  * Runs a subagent to its end. A subagent has at most the permissions of its parent session. Throws if the agent or
- * session is unusable. A failure of the subagent itself is a result.
+ * session is unusable. If the subagent itself fails, the failure is the result.
  */
 export type Spawn = (request: SpawnRequest) => Promise<SubagentResult>
 
@@ -207,7 +209,7 @@ export interface SubagentResult {
 
 /**
  * Shows the document, asks the user and waits without a time limit. Resolves with undefined if the user dismisses the
- * questions. Rejects if the call is aborted, or if `stop` fires and withdraws the questions.
+ * questions. Rejects if the call is aborted, or if `stop` aborts, which withdraws the questions.
  */
 export type AskUser = (
   questions: Question[],
@@ -217,14 +219,14 @@ export type AskUser = (
 
 /**
  * Shows the user a form. `requestedSchema` is the JSON Schema of an MCP form. Rejects if the form cannot be shown or
- * the signal fires.
+ * the signal aborts.
  */
 export type AskForm = (
   form: { message: string; requestedSchema: Readonly<Record<string, unknown>> },
   signal: AbortSignal,
 ) => Promise<FormAnswer>
 
-/** The user's reply to a form. With `accept`, `content` has the values by field name. */
+/** The user's reply to a form. If `action` is `accept`, `content` contains the values by field name. */
 export interface FormAnswer {
   action: "accept" | "decline" | "cancel"
   content?: Readonly<Record<string, unknown>> | undefined

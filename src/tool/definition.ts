@@ -4,12 +4,12 @@ import type { Attachment } from "../schema/tool-state.ts"
 import type { ToolContext } from "./context.ts"
 
 /**
- * The most that a tool can do. The scheduler, the sandbox and plan mode use it. The declaration of a third-party tool
- * does not relax any restriction.
+ * The most that a tool can do. The scheduler, the sandbox and plan mode use it. If a third-party tool declares its
+ * access, the declaration does not relax any restriction.
  */
 export type Access = "read" | "write" | "execute" | "network" | "meta"
 
-/** Limits of the output that the model reads. The limit that is reached first applies. */
+/** Limits of the output that the model reads. Whichever limit is reached first applies. */
 export interface OutputLimits {
   maxLines: number
   maxBytes: number
@@ -27,15 +27,15 @@ export interface InitAgent {
   name: string
   mode: "primary" | "subagent" | "all"
   /**
-   * The rules that apply to the agent, with the effective action of each pattern. The last matching rule decides. A
-   * tool that reads them is prepared again when they change.
+   * The rules that apply to the agent, with the effective action of each pattern. The last matching rule decides. If a
+   * tool reads these rules, it is prepared again when they change.
    */
   readonly permission: readonly Pick<Rule, "permission" | "pattern" | "action">[]
 }
 
 /** A tool that is ready to run. */
 export interface Definition<P extends z.ZodType = z.ZodType> {
-  /** Text for the model: what the tool does, when to use it, and when not to. */
+  /** Text for the model: what the tool does, when to use it, and when not to use it. */
   description: string
   parameters: P
   /** Replaces the JSON Schema of `parameters` in requests, for tools that have their own JSON Schema. */
@@ -58,8 +58,8 @@ export interface Definition<P extends z.ZodType = z.ZodType> {
   /** True if the tool must not run in parallel with another call in the same step. */
   serial?: boolean
   /**
-   * Returns true if the call only reports a state that others change. Such a call can be repeated as long as its
-   * results differ. Ignored for third-party tools.
+   * Returns true if the call only reports a state that changes by itself, such as the output of a job. Such a call can
+   * be repeated without counting as a loop as long as its results differ. Ignored for third-party tools.
    */
   polls?(args: z.output<P>): boolean
   /** Time in milliseconds after which the call is aborted. Default: no limit. */
@@ -99,7 +99,8 @@ export interface Info<P extends z.ZodType = z.ZodType> {
 }
 
 /**
- * Key of the author's function on an `execute` that also validates and truncates. The same in each copy of this module.
+ * Key of the author's function on an `execute` that also validates and truncates. The key is the same in every copy of
+ * this module.
  */
 export const authored = Symbol.for("tackle.tool.execute")
 

@@ -23,9 +23,9 @@ export function readTool(id: string, value: unknown): Info | undefined {
 }
 
 /**
- * Returns what is wrong with a value that looks like a plain tool, without a full stop. The value looks like one if it
- * has two of a tool's fields, or one field and is the only export (`alone`). Returns undefined for tools and other
- * values.
+ * Returns what is wrong with a value that looks like a plain tool. The text has no full stop. A value looks like a
+ * plain tool if it has two of a tool's fields, or if it has one of these fields and is the only export (`alone`).
+ * Returns undefined for tools and other values.
  */
 export function problemOfTool(value: unknown, { alone = false } = {}): string | undefined {
   if (!isRecord(value) || isTool(value)) return undefined
@@ -42,7 +42,8 @@ export function problemOfTool(value: unknown, { alone = false } = {}): string | 
     return "it has no `execute`: add `async execute(args, ctx) { … }` that returns a string"
   if (args === undefined && parameters !== undefined)
     return `it has \`parameters\` instead of \`args\`: write ${example}, or export \`Tool.define("name", { … })\` from "tackle/tool"`
-  if (!isRecord(args)) return `it has no \`args\`: add ${example}, or \`args: {}\` for none`
+  if (!isRecord(args))
+    return `it has no \`args\`: add ${example}, or \`args: {}\` for a tool without arguments`
   if ("_zod" in args || "_def" in args)
     return `its \`args\` is a schema instead of an object of fields: write ${example}, without z.object(…)`
   return undefined

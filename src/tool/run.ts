@@ -18,7 +18,7 @@ export interface ReadyTool<P extends z.ZodType = z.ZodType> {
 export interface RunOptions {
   /** Overrides the default limits. The tool's own limits take precedence. */
   limits?: Partial<OutputLimits>
-  /** True if the agent may use `task`. The notice of a truncated output then suggests it. */
+  /** True if the agent may use `task`. In this case, the notice about a truncated output suggests `task`. */
   canDelegate?: boolean
 }
 
@@ -45,7 +45,7 @@ export async function runTool<P extends z.ZodType>(
   return executeValidated(tool, await validateArguments(tool, args), ctx, options)
 }
 
-/** Runs a tool like {@link runTool}, but with arguments that are already validated. */
+/** Runs a tool like {@link runTool}, but with arguments that have already been validated. */
 export async function executeValidated<P extends z.ZodType>(
   tool: ReadyTool<P>,
   args: z.output<P>,

@@ -10,14 +10,14 @@ export interface Secret {
 export interface SecretMask {
   /** True if there are no secrets. */
   readonly empty: boolean
-  /** Adds secrets. Streams that are already open also mask them. Secrets are never removed. */
+  /** Adds secrets. Streams that are already open also mask the new secrets. Secrets are never removed. */
   add(secrets: readonly Secret[]): void
   text(text: string): string
   /** Masks every string in a plain value, at any depth. Does not mask keys. */
   value<T>(value: T): T
   /** Returns a mask for output that arrives in chunks. A secret may span several chunks. */
   stream(): MaskedStream
-  /** Masks streamed text. `held` is the end of the text, if it could be the beginning of a secret. */
+  /** Masks streamed text. `held` is the end of the text if this end could be the beginning of a secret. */
   split(text: string): { shown: string; held: string }
 }
 
@@ -32,7 +32,10 @@ export interface MaskedStream {
 /** Minimum length of a secret, in characters. Shorter values, such as `yes` or a port, are common in other text. */
 export const shortestSecret = 8
 
-/** Creates a mask. Ignores values shorter than `shortestSecret`. If two names share a value, the first is shown. */
+/**
+ * Creates a mask. Ignores values shorter than `shortestSecret`. If two secrets have the same value, the first name is
+ * shown.
+ */
 export function createSecretMask(secrets: readonly Secret[] = []): SecretMask {
   let hidden: readonly Hidden[] = []
 

@@ -9,14 +9,20 @@ export const maxSpillBytes = 1_000_000_000
 
 /**
  * Space in bytes that spill files leave free on their disk: 64 MB, or a quarter of a disk under 256 MB. The database
- * needs it to record the rest of the run: 100 steps with ten results of 50 KB take 50 MB, and SQLite's log takes 4 MB.
+ * needs this space to record the rest of the run: 100 steps with ten results of 50 KB each take 50 MB, and SQLite's log
+ * takes 4 MB.
  */
 const reserve = { bytes: 64 * 1024 * 1024, share: 1 / 4 }
 
-/** Share of the reserve that is written between two checks of the free space (3 µs each): 64 files can share a disk. */
+/**
+ * Share of the reserve that one file may use between two checks of the free space, so that 64 files can share a disk. A
+ * check takes 3 µs.
+ */
 const checkShare = 1 / 64
 
-/** File for the full output of a call. At most one block is not written yet (see {@link openWriteBehind}). */
+/**
+ * File for the full output of a call. At most one block of it is not yet written to disk (see {@link openWriteBehind}).
+ */
 export interface SpillFile {
   /** Absolute path: `<data>/truncate/<sessionID>/tool_<id>_<n>.txt`. */
   readonly path: string
@@ -25,13 +31,13 @@ export interface SpillFile {
   /** True if the file has reached its size limit. The last line of the file then says so. */
   readonly capped: boolean
   /**
-   * Appends a chunk, or does nothing if the file has reached its limit. Throws if writing fails (read-only disk), and
-   * appends only the beginning of the chunk and throws if the disk is almost full.
+   * Appends a chunk, or does nothing if the file has reached its limit. Throws if writing fails, for example on a
+   * read-only disk. If the disk is almost full, appends only the beginning of the chunk and throws.
    */
   write(chunk: Uint8Array | string): void
-  /** Writes everything except an end that could be part of a secret. Throws like `write`. */
+  /** Writes everything, except the end if it could be part of a secret. Throws the same errors as `write`. */
   settle(): void
-  /** Writes everything and closes the file. Throws like `write`. */
+  /** Writes everything and closes the file. Throws the same errors as `write`. */
   close(): void
 }
 
@@ -130,8 +136,8 @@ function openSpillFile(path: string, maxBytes: number): SpillFile {
 /** The space of a disk that one spill file may use. */
 interface Space {
   /**
-   * Returns how many of the next bytes may be written. Always returns 0 after it returned less than asked, so that the
-   * file has no gap.
+   * Returns how many of the next bytes may be written. After it has once returned less than `bytes`, it always returns
+   * 0, so that the file has no gap.
    */
   take(bytes: number): number
   /** Returns the size of the reserve as text. */
@@ -175,7 +181,7 @@ function createSpace(directory: string): Space {
   }
 }
 
-/** The full text of an output, stored on disk as far as possible. */
+/** The full text of an output, as much of which as possible is stored on disk. */
 export interface FullText {
   /** Path of the spill file. Undefined until something is written. */
   readonly path: string | undefined

@@ -5,8 +5,8 @@ import { createFullText, type FullText, type SpillOpener } from "./spill.ts"
 export const defaultLimits: OutputLimits = { maxLines: 2_000, maxBytes: 51_200, keep: "head" }
 
 /**
- * Describes how an output was truncated. Sizes are in bytes of UTF-8. Sizes and path are absent if it was not
- * truncated.
+ * Describes whether and how an output was truncated. Sizes are in bytes of UTF-8. The sizes and the path are absent if
+ * the output was not truncated.
  */
 export interface Truncation {
   truncated: boolean
@@ -25,8 +25,8 @@ export interface TextSize {
 /**
  * Limits an output for the model. Returns an output within the limits unchanged. Otherwise writes the full text to a
  * spill file and returns a notice with size and path, followed by whole lines of the text. The result stays within the
- * limits, unless they are so low that the notice would take more than half. If the file cannot be written, the notice
- * says so.
+ * limits, unless the limits are so low that the notice would take more than half of them. If the file cannot be
+ * written, the notice says so.
  */
 export function truncateOutput(
   text: string,
@@ -110,7 +110,7 @@ function locationOf(full: FullText, canDelegate = false): string {
   const delegate = canDelegate ? ", or have a subagent read it with task" : ""
   const use = `Use read with offset and limit, or grep${delegate}.`
   if (full.path === undefined) {
-    return `The full text could not be saved (${full.problem}). To see the rest, request less output at a time.`
+    return `The full text could not be saved (${full.problem}). To see the rest, run the call again in parts that return less output.`
   }
   if (full.problem !== undefined) {
     return `Only the first ${full.bytes} bytes could be saved (${full.problem}): ${full.path}. ${use}`

@@ -56,7 +56,8 @@ function describeFailure(
 
 /**
  * Describes all issues in one line: `filePath: expected string, got nothing; limit: expected number, got "two"`.
- * `given`: the values before coercion, which are shown where a coercion to a number failed and reports only NaN.
+ * `given`: the values before coercion. They are shown if coercion to a number failed, because the error then reports
+ * only NaN.
  */
 export function describeIssues(error: z.ZodError, given?: unknown): string {
   return error.issues
@@ -93,7 +94,7 @@ const shownLength = 60
 function describeValue(value: unknown): string {
   if (value === undefined) return "nothing"
   if (value === null) return "null"
-  if (Array.isArray(value)) return `an array of ${value.length}`
+  if (Array.isArray(value)) return `an array of ${value.length} items`
   if (typeof value === "object") return "an object"
   const text = typeof value === "string" ? JSON.stringify(value) : String(value)
   return text.length > shownLength ? `${text.slice(0, shownLength)}…` : text

@@ -124,7 +124,7 @@ test("refuses work after it was closed", async () => {
   const { session } = await run(engine)
   await engine.tackle.close()
   expect(() => session.prompt("again")).toThrow(EngineClosedError)
-  expect(() => session.prompt("again")).toThrow("This engine was closed. Open another one")
+  expect(() => session.prompt("again")).toThrow("This engine was closed. To continue, open another engine")
   await expect(session.compact()).rejects.toThrow(EngineClosedError)
   await expect(session.undo()).rejects.toThrow(EngineClosedError)
   await expect(engine.tackle.sessions.create()).rejects.toThrow(EngineClosedError)

@@ -117,12 +117,12 @@ test("reports an invalid tool with what to write", async () => {
   )
   const fields = "`args: { city: z.string() }`"
   expect(problems.map(({ message }) => message)).toEqual([
-    `its default export is not a tool: it has no \`args\`: add ${fields}, or \`args: {}\` for none.`,
+    `its default export is not a tool: it has no \`args\`: add ${fields}, or \`args: {}\` for a tool without arguments.`,
     `its default export is not a tool: its \`args\` is a schema instead of an object of fields: write ${fields}, without z.object(…).`,
     `its default export is not a tool: it has \`parameters\` instead of \`args\`: write ${fields}, or export \`Tool.define("name", { … })\` from "tackle/tool".`,
     "its default export is not a tool: it has no `description`: add a string that tells the model what the tool does.",
     "its default export is not a tool: it has no `execute`: add `async execute(args, ctx) { … }` that returns a string.",
-    `its export half is not a tool: it has no \`args\`: add ${fields}, or \`args: {}\` for none.`,
+    `its export half is not a tool: it has no \`args\`: add ${fields}, or \`args: {}\` for a tool without arguments.`,
   ])
   expect(outputs).toEqual({ f: "f" })
 })

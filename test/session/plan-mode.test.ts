@@ -52,7 +52,7 @@ test("goes from build to plan to build, writes one plan file and shows it to the
   const { session, events, end } = await run(engine)
   const [entered, early, project, plan, left, built] = await resultsOf(session)
   expect(entered).toMatch(/continues in plan mode/)
-  expect(early).toMatch(/^Error: This call was not run: .*plan/)
+  expect(early).toMatch(/^Error: This call was not run, because .*plan/)
   expect(project).toMatch(/^Error: Not allowed: .*\(edit: \*, built-in agent plan\)/)
   expect(plan).toMatch(/^Created/)
   expect(left).toMatch(/build agent/)

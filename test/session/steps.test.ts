@@ -71,7 +71,7 @@ test("reports a loop that a rule refused, and continues with other calls", async
   })
   const { session, end } = await run(engine)
   expect((await resultsOf(session))[2]).toMatch(
-    /^Error: This read call was not run: the same call was made 3 times/,
+    /^Error: This read call was not run, because the same call was made 3 times/,
   )
   expect(end).toMatchObject({
     status: "completed",
