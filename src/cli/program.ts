@@ -78,6 +78,10 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     description: "sign in to model providers",
     load: async () => (await import("./commands/auth.ts")).defineAuth,
   },
+  attach: {
+    description: "list and follow the sessions of a server",
+    load: async () => (await import("./commands/attach.ts")).defineAttach,
+  },
   serve: {
     description: "serve sessions over HTTP",
     load: async () => (await import("./commands/serve.ts")).defineServe,

@@ -25,6 +25,14 @@ export function jsonFlag(): Option {
   return new Option("--json", "same as --format json").implies({ format: "json" })
 }
 
+/** Returns the flag `--token-file` of a client. */
+export function tokenFileFlag(): Option {
+  return new Option(
+    "--token-file <path>",
+    "token file of the server (default: $TACKLE_SERVER_TOKEN, or server-token in the data directory)",
+  )
+}
+
 /** Adds the flags of a command that runs a session in the foreground. */
 export function foregroundFlags(command: Command): Command {
   return command

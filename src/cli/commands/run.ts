@@ -9,14 +9,15 @@ import { exitCode as exitCodes } from "../process/exit.ts"
 import { warn } from "../process/notice.ts"
 import { canAskHere } from "../process/question.ts"
 import { printLine } from "../process/stdout.ts"
-import { answerRequests } from "../run/answer.ts"
+import { answerRequests, requestsOf } from "../run/answer.ts"
 import { attachFiles, reportMissingMentions } from "../run/attach.ts"
 import { runAndDeliver } from "../run/deliver.ts"
 import { type Foreground, type ForegroundFlags, inForeground } from "../run/foreground.ts"
 import type { StartedRecording } from "../run/recording.ts"
-import { type RunTask, readTask, recordedTask, type TaskFlags } from "../run/task.ts"
+import type { RemoteFlags } from "../run/remote.ts"
+import { type RunTask, readPrompt, readTask, recordedTask, type TaskFlags } from "../run/task.ts"
 import { openWorkspace } from "../workspace/workspace.ts"
-import { amount, collect, foregroundFlags, positive, projectFlags } from "./flags.ts"
+import { amount, collect, foregroundFlags, positive, projectFlags, tokenFileFlag } from "./flags.ts"
 
 /** Defines `tackle run`. */
 export function defineRun(run: Command): void {
@@ -44,11 +45,18 @@ export function defineRun(run: Command): void {
         ...["maxSteps", "maxTokens", "maxCost", "allow", "deny"],
       ]),
     )
+    .addOption(
+      new Option("--attach <url>", "run on this server, with its config and rules").conflicts([
+        ...["record", "replay", "trust", "file", "outputSchema", "maxSteps", "maxTokens", "maxCost"],
+        ...["allow", "deny", "sandboxed"],
+      ]),
+    )
+    .addOption(tokenFileFlag())
     .action(runPrompt)
 }
 
 /** Flags of `tackle run`. Their definitions specify which flags conflict. */
-export interface RunFlags extends ForegroundFlags, TaskFlags {
+export interface RunFlags extends ForegroundFlags, TaskFlags, RemoteFlags {
   /**
    * Id of the session to continue. Alternatively, `continue` selects the last session of the project. `fork` continues
    * a copy of the session.
@@ -61,12 +69,18 @@ export interface RunFlags extends ForegroundFlags, TaskFlags {
   /** Path of the recording to write. `replay` is the path of the recording to replay. */
   record?: string
   replay?: string
+  /** URL of a server. */
+  attach?: string
 }
 
 /** Runs `tackle run`: runs one prompt to completion and sets the exit code. */
 export async function runPrompt(message: readonly string[], flags: RunFlags): Promise<void> {
   if (flags.replay !== undefined && message.length > 0)
     throw new UsageError("The recording already contains the message. With --replay, omit the message.")
+  if (flags.attach !== undefined) {
+    const { runOnServer } = await import("../run/run-on-server.ts")
+    return runOnServer(flags.attach, await readPrompt(message, 'tackle run "list the files"'), flags)
+  }
   const workspace = await openWorkspace(flags)
   const replay =
     flags.replay === undefined
@@ -103,7 +117,7 @@ async function runTask(
   const questions = canAskHere(process.env) && !flags.auto
   tackle.subscribe(view.show)
   const { auto = false } = flags
-  answerRequests(tackle, { auto, questions, pause: view.pause, signal, interrupt })
+  answerRequests(requestsOf(tackle), { auto, questions, pause: view.pause, signal, interrupt })
   if (recording) tackle.subscribe(recording.take)
   if (task.files === undefined) await reportMissingMentions(task.prompt, tackle, signal)
   const command = task.command ?? (await commandOf(task, tackle, signal))

@@ -5,7 +5,7 @@ import type { LeaseHolder } from "../../store/store.ts"
 import { currentTime } from "../../util/clock.ts"
 import { canAskHere } from "../process/question.ts"
 import { printHint, printLine, stdout } from "../process/stdout.ts"
-import { answerRequests } from "../run/answer.ts"
+import { answerRequests, requestsOf } from "../run/answer.ts"
 import { attachFiles, reportMissingMentions } from "../run/attach.ts"
 import { openQueue, otherProcess, runAndDeliver } from "../run/deliver.ts"
 import { type Foreground, type ForegroundFlags, inForeground } from "../run/foreground.ts"
@@ -74,7 +74,7 @@ export async function runInputs(
   const { auto = false } = flags
   const questions = canAskHere(process.env) && !auto
   tackle.subscribe(view.show)
-  answerRequests(tackle, { auto, questions, pause: view.pause, signal, interrupt })
+  answerRequests(requestsOf(tackle), { auto, questions, pause: view.pause, signal, interrupt })
   view.continues(session.info())
   const code = await runAndDeliver(session, { tackle, signal }, () => session.inputs.resume())
   await view.end()

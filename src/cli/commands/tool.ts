@@ -11,7 +11,7 @@ import { exitCode, interruptible } from "../process/exit.ts"
 import { warn } from "../process/notice.ts"
 import { atTerminal, canAskHere, clientCanAsk } from "../process/question.ts"
 import { printJson, printLine, stdout } from "../process/stdout.ts"
-import { answerRequests } from "../run/answer.ts"
+import { answerRequests, requestsOf } from "../run/answer.ts"
 import { allowHint } from "../view/allow-hint.ts"
 import { oneLine, visible, wrapped } from "../view/visible.ts"
 import { openTackle } from "../workspace/engine.ts"
@@ -99,7 +99,7 @@ export async function callTool(id: string, input: string, flags: ToolCallFlags):
     const tackle = await openTackle(workspace, flags)
     const asked: PermissionRequest[] = []
     tackle.on("permission.asked", (request) => asked.push(request))
-    answerRequests(tackle, {
+    answerRequests(requestsOf(tackle), {
       auto: flags.auto ?? false,
       questions: canAskHere(workspace.environment) && !flags.auto,
       pause: () => () => {},

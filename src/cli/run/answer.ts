@@ -1,6 +1,8 @@
-import type { AskedQuestion, Tackle } from "../../engine/tackle.ts"
+import type { TackleApi } from "../../client/api.ts"
+import type { Tackle } from "../../engine/tackle.ts"
 import { partsOf } from "../../permission/pending-requests.ts"
 import type { PermissionReply, PermissionRequest, ReplySource } from "../../schema/permission.ts"
+import type { QuestionRequest } from "../../schema/question.ts"
 import { AbortedError } from "../../util/abort.ts"
 import { errorMessage } from "../../util/errors.ts"
 import { warn } from "../process/notice.ts"
@@ -23,11 +25,31 @@ export interface AnswerOptions {
   interrupt(): void
 }
 
+/** Requests of an engine, or of a session on a server. */
+export interface AskedRequests extends Pick<TackleApi, "pendingRequests" | "questions"> {
+  readonly worktree: string
+  reply(requestID: string, reply: PermissionReply, source: ReplySource): Promise<unknown>
+  onPermission(listener: (request: PermissionRequest) => void): void
+  onQuestion(listener: (request: QuestionRequest) => void): void
+}
+
+/** Returns the requests of an engine. */
+export function requestsOf(tackle: Tackle): AskedRequests {
+  return {
+    worktree: tackle.worktree,
+    reply: tackle.reply,
+    pendingRequests: tackle.pendingRequests,
+    questions: tackle.questions,
+    onPermission: (listener) => tackle.on("permission.asked", listener),
+    onQuestion: (listener) => tackle.on("question.asked", listener),
+  }
+}
+
 /**
- * Answers every request from the engine: according to `--auto`, by asking at the terminal, or by refusing if there is
+ * Answers every request according to `--auto`, by asking at the terminal, or by refusing if there is
  * no terminal. Shows one question at a time.
  */
-export function answerRequests(tackle: Tackle, options: AnswerOptions): void {
+export function answerRequests(requests: AskedRequests, options: AnswerOptions): void {
   const terminal = atTerminal()
   let last: Promise<void> = Promise.resolve()
 
@@ -37,20 +59,22 @@ export function answerRequests(tackle: Tackle, options: AnswerOptions): void {
     const { askAtTerminal } = await import("./ask.ts")
     await onScreen(async () => {
       // The request was withdrawn while another question was on the screen.
-      if (!tackle.pendingRequests(request.sessionID).some(({ id }) => id === request.id)) return
-      const { worktree } = tackle
-      const waiting = tackle.pendingRequests().length - 1
+      const pending = await requests.pendingRequests()
+      if (!pending.some(({ id }) => id === request.id)) return
+      const { worktree } = requests
+      const waiting = pending.length - 1
       await give(request, await askAtTerminal(request, { worktree, waiting, signal: options.signal }), "user")
     })
   }
 
-  async function answerQuestion(request: AskedQuestion): Promise<void> {
+  async function answerQuestion(request: QuestionRequest): Promise<void> {
     const { askQuestions } = await import("./ask.ts")
     await onScreen(async () => {
-      if (!tackle.questions.pending(request.sessionID).some(({ id }) => id === request.id)) return
+      const pending = await requests.questions.pending(request.sessionID)
+      if (!pending.some(({ id }) => id === request.id)) return
       const answers = await askQuestions(request, options.signal)
-      if (answers) request.reply(answers)
-      else request.reject()
+      if (answers) await requests.questions.reply(request.id, answers)
+      else await requests.questions.reject(request.id)
     })
   }
 
@@ -71,10 +95,14 @@ export function answerRequests(tackle: Tackle, options: AnswerOptions): void {
     reply: PermissionReply,
     source: ReplySource,
   ): Promise<void> {
-    await tackle.reply(request.id, reply, source)
+    await requests.reply(request.id, reply, source)
   }
 
-  tackle.on("permission.asked", (request) => {
+  async function rejectQuestion({ id }: QuestionRequest): Promise<void> {
+    await requests.questions.reject(id)
+  }
+
+  requests.onPermission((request) => {
     const next = options.auto || !terminal ? answer(request) : last.then(() => answer(request))
     last = next.catch((error: unknown) => {
       warn(`cannot show the question: ${errorMessage(error)}`)
@@ -82,12 +110,12 @@ export function answerRequests(tackle: Tackle, options: AnswerOptions): void {
     })
   })
   if (!options.questions) return
-  tackle.on("question.asked", (request) => {
+  requests.onQuestion((request) => {
     last = last
       .then(() => answerQuestion(request))
       .catch((error: unknown) => {
         warn(`cannot show the question: ${errorMessage(error)}`)
-        request.reject()
+        return rejectQuestion(request)
       })
   })
 }

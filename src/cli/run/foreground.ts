@@ -69,9 +69,14 @@ export async function inForeground(
   }
 }
 
-function createView(
-  { format, quiet = false, outputSchema }: ForegroundFlags & { outputSchema?: string },
-  { worktree }: Workspace,
+/** Creates the view of the flags. With `outputSchema`, texts go to stderr. */
+export function createView(
+  {
+    format,
+    quiet = false,
+    outputSchema,
+  }: Pick<ForegroundFlags, "format" | "quiet"> & { outputSchema?: string },
+  { worktree }: Pick<Workspace, "worktree">,
 ): View {
   if (format === "json") return createJsonView(stdout)
   // With a schema, stdout contains only the JSON answer.
@@ -80,7 +85,7 @@ function createView(
 }
 
 /** Starts a timer that interrupts the run at its time limit. Returns a function that stops the timer. */
-function startTimeLimit(
+export function startTimeLimit(
   seconds: number | undefined,
   { signal, interrupt }: Pick<Foreground, "signal" | "interrupt">,
 ) {

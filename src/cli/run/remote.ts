@@ -1,0 +1,165 @@
+import { existsSync } from "node:fs"
+import { join } from "node:path"
+import type { Awaitable } from "../../client/api.ts"
+import { createClient, type TackleClient } from "../../client/client.ts"
+import type { SessionClient } from "../../client/sessions.ts"
+import { defaultDataDirectory } from "../../engine/data-directory.ts"
+import type { TackleEvent } from "../../event/events.ts"
+import type { PermissionRequest } from "../../schema/permission.ts"
+import type { QuestionRequest } from "../../schema/question.ts"
+import { readTokenFile, scopes } from "../../server/tokens.ts"
+import { errorMessage, UsageError } from "../../util/errors.ts"
+import { warn } from "../process/notice.ts"
+import type { AskedRequests } from "./answer.ts"
+
+/** Flags of a command that uses a server. */
+export interface RemoteFlags {
+  /** Path of the server's token file. Default: `$TACKLE_SERVER_TOKEN`, or the token file in the data directory. */
+  tokenFile?: string
+}
+
+/** Opens the client of a server. Throws `UsageError` for an invalid URL or token file. */
+export function openClient(url: string, { tokenFile }: RemoteFlags, directory: string): TackleClient {
+  if (!/^https?:\/\//.test(url) || !URL.canParse(url))
+    throw new UsageError(`"${url}" is not the URL of a server. Example: http://127.0.0.1:8486`)
+  // Other requests report the same error.
+  return createClient({ url, token: tokenOf(tokenFile), directory, onProblem: () => {} })
+}
+
+/** Returns the token with the widest scope. */
+function tokenOf(tokenFile: string | undefined): string {
+  const given = process.env.TACKLE_SERVER_TOKEN
+  if (tokenFile === undefined && given) return given
+  const path = tokenFile ?? join(defaultDataDirectory(process.env), "server-token")
+  if (!existsSync(path))
+    throw new UsageError(
+      `The token file ${path} does not exist. Name the token file of the server with --token-file, or set TACKLE_SERVER_TOKEN.`,
+    )
+  const tokens = readTokenFile(path).sort((a, b) => scopes.indexOf(b.scope) - scopes.indexOf(a.scope))
+  return tokens[0]?.token ?? ""
+}
+
+/** A session on a server whose events are shown. */
+export interface ShownSession {
+  /** Requests of the session and its subagents, for `answerRequests`. */
+  requests: AskedRequests
+  /** Resolves when the change with this number is shown, and shows nothing after it. Rejects if the stream fails. */
+  until(seq: number): Promise<void>
+  /** Ends the stream. */
+  leave(): void
+}
+
+/**
+ * Shows the events of a session after a number, and those of its subagents. Requests that already wait are reported when
+ * the first listener is added.
+ */
+export function showSession({
+  client,
+  session,
+  worktree,
+  after,
+  show,
+}: {
+  client: TackleClient
+  session: SessionClient
+  worktree: string
+  after: number
+  show(event: TackleEvent): void
+}): ShownSession {
+  const leave = new AbortController()
+  const family = new Set([session.id])
+  const known = new Set<string>()
+  const permissions: ((request: PermissionRequest) => void)[] = []
+  const questions: ((request: QuestionRequest) => void)[] = []
+  let last = after
+  let wanted = Number.POSITIVE_INFINITY
+
+  function take(event: TackleEvent): void {
+    show(event)
+    if (event.type === "permission.asked") tell(permissions, event.request)
+    if (event.type === "question.asked") tell(questions, event.request)
+  }
+
+  function tell<T extends { id: string }>(listeners: readonly ((request: T) => void)[], request: T): void {
+    if (known.has(request.id)) return
+    known.add(request.id)
+    for (const listener of listeners) listener(request)
+  }
+
+  const unsubscribe = client.subscribe((event) => {
+    if (event.sessionID !== session.id && isOf(event, family)) take(event)
+  })
+  const ended = (async () => {
+    try {
+      for await (const event of session.events({ after, signal: leave.signal })) {
+        if (event.type === "reset") continue
+        last = event.seq ?? last
+        take(event)
+        if (last >= wanted) break
+      }
+    } finally {
+      unsubscribe()
+    }
+  })()
+  ended.catch(() => undefined)
+
+  return {
+    requests: {
+      worktree,
+      async reply(requestID, reply) {
+        const outcome = await reported(client.reply(requestID, reply))
+        if (outcome === "already") warn("another client answered the request before. Its reply counts.")
+      },
+      pendingRequests: (sessionID) => client.pendingRequests(sessionID),
+      questions: {
+        pending: (sessionID) => client.questions.pending(sessionID),
+        reply: async (id, answers) => (await reported(client.questions.reply(id, answers))) ?? "unknown",
+        reject: async (id) => (await reported(client.questions.reject(id))) ?? "unknown",
+      },
+      onPermission(listener) {
+        permissions.push(listener)
+        void waiting(client.pendingRequests(session.id), permissions)
+      },
+      onQuestion(listener) {
+        questions.push(listener)
+        void waiting(client.questions.pending(session.id), questions)
+      },
+    },
+    async until(seq) {
+      wanted = seq
+      if (last >= seq) leave.abort()
+      await ended
+    },
+    leave: () => leave.abort(),
+  }
+
+  async function waiting<T extends { id: string }>(
+    requests: Awaitable<T[]>,
+    listeners: readonly ((request: T) => void)[],
+  ): Promise<void> {
+    for (const request of (await reported(requests)) ?? []) tell(listeners, request)
+  }
+}
+
+/** Settles like `work`, or shows its error and resolves with undefined. */
+async function reported<T>(work: Awaitable<T>): Promise<T | undefined> {
+  try {
+    return await work
+  } catch (error) {
+    warn(errorMessage(error))
+    return undefined
+  }
+}
+
+/** Returns true for an event of a subagent below the known sessions, and adds its session to them. */
+function isOf(event: TackleEvent, family: Set<string>): boolean {
+  const { sessionID } = event
+  const parent =
+    event.type === "session.created" || event.type === "session.updated"
+      ? event.session.parentID
+      : event.type === "permission.asked" || event.type === "question.asked"
+        ? event.request.tool?.parent?.sessionID
+        : undefined
+  if (parent !== undefined && family.has(parent)) family.add(sessionID)
+  return family.has(sessionID)
+}
