@@ -10,7 +10,14 @@ export function apiDocument(): Document {
   const unused = () => {
     throw new Error("The document needs no engine.")
   }
-  const engines = createEngines({ roots: [], open: unused, isActive: unused, idleMs: 0, onProblem: unused })
+  const engines = createEngines({
+    roots: [],
+    open: unused,
+    isActive: unused,
+    idleMs: 0,
+    maxEngines: 0,
+    onProblem: unused,
+  })
   const context = {
     version: "",
     store: createMemoryStore(),
@@ -21,7 +28,13 @@ export function apiDocument(): Document {
     heartbeatMs: 0,
     maxWaiting: 0,
   }
-  const guard = { host: "127.0.0.1", origins: [], authenticator: createAuthenticator([]), maxBodyBytes: 0 }
+  const guard = {
+    host: "127.0.0.1",
+    origins: [],
+    authenticator: createAuthenticator([]),
+    maxBodyBytes: 0,
+    maxRequests: 0,
+  }
   return openApiDocument(createApp(context, guard, unused), "")
 }
 

@@ -105,5 +105,14 @@ export function readDataUrl(url: string): string | undefined {
   if (!url.startsWith("data:") || comma === -1) return undefined
   const content = url.slice(comma + 1)
   if (url.slice(0, comma).endsWith(";base64")) return content
-  return Buffer.from(decodeURIComponent(content)).toString("base64")
+  return Buffer.from(decodePercent(content)).toString("base64")
+}
+
+/** Returns the text as it is if a percent sign in it is not the start of a code. */
+function decodePercent(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
 }

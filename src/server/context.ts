@@ -13,8 +13,11 @@ export interface ServerContext {
   /** Store of all sessions. */
   store: Store
   engines: Engines
-  /** Throws `ServerError` while the server stops. */
-  assertStartsWork(): void
+  /**
+   * Throws `ServerError` while the server stops. With a session, throws it also if the session would be one running
+   * session too many.
+   */
+  assertStartsWork(sessionID?: string): void
   /** Ends the streams of a session. */
   endStreams(sessionID: string): void
   /** Returns a signal that fires when the streams of the session must end, and a function that ends its use. */

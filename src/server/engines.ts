@@ -15,6 +15,8 @@ export interface EnginesOptions {
   isActive(tackle: Tackle, sessionID: string): Promise<boolean>
   /** Time in milliseconds after which an engine without active sessions and requests is closed. */
   idleMs: number
+  /** Maximum number of open engines. */
+  maxEngines: number
   onProblem(message: string, error: unknown): void
 }
 
@@ -63,7 +65,8 @@ interface Entry {
 }
 
 /** Creates an empty set of engines. */
-export function createEngines({ roots, open, isActive, idleMs, onProblem }: EnginesOptions): Engines {
+export function createEngines(options: EnginesOptions): Engines {
+  const { roots, open, isActive, idleMs, maxEngines, onProblem } = options
   const entries = new Map<string, Entry>()
   const listeners = new Set<(event: TackleEvent, tackle: Tackle) => void>()
   let closed = false
@@ -121,6 +124,7 @@ export function createEngines({ roots, open, isActive, idleMs, onProblem }: Engi
   async function hold(given: string): Promise<HeldEngine> {
     const directory = resolve(given)
     if (closed) throw stopping()
+    if (!entries.has(directory) && entries.size >= maxEngines) await makeRoom()
     const entry = entryOf(directory)
     entry.users += 1
     clearTimeout(entry.timer)
@@ -138,6 +142,15 @@ export function createEngines({ roots, open, isActive, idleMs, onProblem }: Engi
     }
   }
 
+  /** Closes an idle engine. Throws `ServerError` if all are in use. */
+  async function makeRoom(): Promise<void> {
+    for (const [directory, entry] of entries) {
+      if (entry.users === 0) await closeIfIdle(directory, entry)
+      if (entries.size < maxEngines) return
+    }
+    throw tooMany(`${maxEngines} directories are in use.`)
+  }
+
   function closeWhenIdle(directory: string, entry: Entry): void {
     entry.timer = setTimeout(() => {
       void closeIfIdle(directory, entry).catch((error: unknown) =>
@@ -151,10 +164,14 @@ export function createEngines({ roots, open, isActive, idleMs, onProblem }: Engi
     const { tackle } = entry
     if (!tackle) return
     for (const id of entry.sessions) {
-      if (await isActive(tackle, id)) return closeWhenIdle(directory, entry)
+      if (await isActive(tackle, id)) {
+        clearTimeout(entry.timer)
+        return closeWhenIdle(directory, entry)
+      }
       entry.sessions.delete(id)
     }
     if (closed || entry.users > 0 || entries.get(directory) !== entry) return
+    clearTimeout(entry.timer)
     entries.delete(directory)
     await tackle.close()
   }
@@ -197,6 +214,15 @@ export function createEngines({ roots, open, isActive, idleMs, onProblem }: Engi
 
 function invalid(message: string): ServerError {
   return new ServerError(message, { status: 400, code: "directory.invalid" })
+}
+
+/** Returns the error of a server that has reached a limit. */
+export function tooMany(reason: string): ServerError {
+  return new ServerError(`${reason} Send the request again later.`, {
+    status: 503,
+    code: "server.busy",
+    headers: { "retry-after": "5" },
+  })
 }
 
 /** Returns the error of a server that accepts no more work. */

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from "node:http"
+import type { IncomingMessage, ServerResponse } from "node:http"
 import { isIP } from "node:net"
 import { hostname } from "node:os"
 import type { Context, MiddlewareHandler } from "hono"
@@ -8,7 +8,7 @@ import { type Authenticator, includes, type Scope } from "./tokens.ts"
 
 /** The node request behind a Hono request, and the scope of its token. */
 export interface ServerEnvironment {
-  Bindings: { incoming: IncomingMessage }
+  Bindings: { incoming: IncomingMessage; outgoing: ServerResponse }
   Variables: { scope: Scope }
 }
 
@@ -21,6 +21,8 @@ export interface GuardOptions {
   authenticator: Authenticator
   /** Maximum size of a body in bytes. */
   maxBodyBytes: number
+  /** Maximum number of requests of one token at once, including event streams. */
+  maxRequests: number
 }
 
 /** Paths that need no token, because they contain no data of the user. */
@@ -49,7 +51,7 @@ export function guard(options: GuardOptions): MiddlewareHandler<ServerEnvironmen
     if (isCors) allowOrigin(c, headers.origin ?? "")
     if (c.req.method === "OPTIONS" && isCors) return c.body(null, 204)
     assertMethod(c.env.incoming.method ?? "")
-    if (!publicPaths.includes(c.req.path)) await assertToken(c, options.authenticator)
+    if (!publicPaths.includes(c.req.path)) await assertToken(c, options)
     await readBody(c, options.maxBodyBytes)
     await next()
   }
@@ -117,14 +119,27 @@ function allowOrigin(c: Context<ServerEnvironment>, origin: string): void {
   c.header("vary", "origin")
 }
 
-async function assertToken(c: Context<ServerEnvironment>, authenticator: Authenticator): Promise<void> {
-  const scope = await authenticator.authenticate(c.req.header("authorization"))
-  if (scope === undefined)
+async function assertToken(
+  c: Context<ServerEnvironment>,
+  { authenticator, maxRequests }: GuardOptions,
+): Promise<void> {
+  const token = await authenticator.authenticate(c.req.header("authorization"))
+  if (!token)
     throw new ServerError(
       'The token is missing or wrong. Send the header "Authorization: Bearer <token>" with a token of the token file.',
       { status: 401, code: "token.invalid", headers: { "www-authenticate": "Bearer" } },
     )
-  c.set("scope", scope)
+  if (token.open >= maxRequests)
+    throw new ServerError(`The token has ${maxRequests} open requests. Close some, and try again.`, {
+      status: 429,
+      code: "token.busy",
+      headers: { "retry-after": "1" },
+    })
+  token.open += 1
+  c.env.outgoing.once("close", () => {
+    token.open -= 1
+  })
+  c.set("scope", token.scope)
 }
 
 /** Reads the body, which must be JSON. The limit also applies to a body without a length. */

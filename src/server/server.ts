@@ -7,7 +7,7 @@ import { within } from "../util/abort.ts"
 import { startLocalServer } from "../util/local-server.ts"
 import { createApp } from "./app.ts"
 import { type ServerContext, statusOf } from "./context.ts"
-import { createEngines, stopping } from "./engines.ts"
+import { createEngines, type Engines, stopping, tooMany } from "./engines.ts"
 import { createAuthenticator, type Scope } from "./tokens.ts"
 
 /** Options of the server. */
@@ -37,6 +37,12 @@ export interface ServerOptions {
   maxWaiting?: number
   /** Maximum size of a body in bytes. Default: 20 MB. */
   maxBodyBytes?: number
+  /** Maximum number of sessions that run at once, including subagents. Default: 256. */
+  maxRunning?: number
+  /** Maximum number of open engines. Idle engines are closed first. Default: 64. */
+  maxEngines?: number
+  /** Maximum number of requests of one token at once, including event streams. Default: 500. */
+  maxRequests?: number
   /** Maximum number of connections. Default: 1,000. */
   maxConnections?: number
   /** Maximum time in milliseconds until the headers of a request have arrived. Default: 10,000. */
@@ -62,7 +68,7 @@ export interface Server {
  * listen.
  */
 export async function startServer(options: ServerOptions): Promise<Server> {
-  const { host = "127.0.0.1", store, onProblem, socket } = options
+  const { host = "127.0.0.1", store, onProblem, socket, maxRunning = 256 } = options
   let isStopping = false
   const streams = createStreams()
   const engines = createEngines({
@@ -70,14 +76,18 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     open: options.openEngine,
     isActive: async (tackle, id) => (await statusOf(store, id, tackle)) !== "idle",
     idleMs: options.idleMs ?? 15 * 60_000,
+    maxEngines: options.maxEngines ?? 64,
     onProblem,
   })
+  const running = watchRunning(engines)
   const context: ServerContext = {
     version: options.version,
     store,
     engines,
-    assertStartsWork() {
+    assertStartsWork(sessionID) {
       if (isStopping) throw stopping()
+      if (sessionID !== undefined && running.size >= maxRunning && !running.has(sessionID))
+        throw tooMany(`${maxRunning} sessions are running.`)
     },
     endStreams: streams.end,
     streamSignal: streams.signal,
@@ -89,6 +99,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     origins: options.origins ?? [],
     authenticator: createAuthenticator(options.tokens),
     maxBodyBytes: options.maxBodyBytes ?? 20_000_000,
+    maxRequests: options.maxRequests ?? 500,
   }
   const app = createApp(context, guardOptions, (error) => onProblem("a request failed", error))
   const headersTimeout = options.headersTimeoutMs ?? 10_000
@@ -131,6 +142,16 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       return closed
     },
   }
+}
+
+/** Returns the sessions with a run of this server. */
+function watchRunning(engines: Engines): ReadonlySet<string> {
+  const running = new Set<string>()
+  engines.subscribe((event) => {
+    if (event.type === "message.created") running.add(event.sessionID)
+    if (event.type === "run.completed") running.delete(event.sessionID)
+  })
+  return running
 }
 
 /** Continues the delivery of inputs that an earlier server or process left. Paused and held inputs stay. */

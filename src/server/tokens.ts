@@ -9,18 +9,21 @@ export const scopes = ["read", "reply", "run", "admin"] as const
 export type Scope = (typeof scopes)[number]
 
 /** A token as the server keeps it. */
-interface Token {
-  scope: Scope
-  digest: Buffer
+export interface Token {
+  readonly scope: Scope
+  /** SHA-256 of the token. */
+  readonly digest: Buffer
+  /** Number of its requests that are not answered completely. */
+  open: number
 }
 
-/** Decides which scope a request has. */
+/** Finds the token of a request. */
 export interface Authenticator {
   /**
-   * Returns the scope of an `Authorization` header, or undefined for a missing or wrong token. A failure is answered
+   * Returns the token of an `Authorization` header, or undefined for a missing or wrong token. A failure is answered
    * late, and later with each failure until the next success. The time of a comparison does not depend on the token.
    */
-  authenticate(authorization: string | undefined): Promise<Scope | undefined>
+  authenticate(authorization: string | undefined): Promise<Token | undefined>
 }
 
 /** Returns true if `scope` includes `required`. */
@@ -35,18 +38,18 @@ export function failureDelay(failures: number): number {
 
 /** Creates the authenticator for the lines of a token file. */
 export function createAuthenticator(tokens: readonly { scope: Scope; token: string }[]): Authenticator {
-  const known: Token[] = tokens.map(({ scope, token }) => ({ scope, digest: digest(token) }))
+  const known: Token[] = tokens.map(({ scope, token }) => ({ scope, digest: digest(token), open: 0 }))
   let failures = 0
 
   return {
     async authenticate(authorization = "") {
       const [, sent = ""] = /^bearer +(\S+) *$/i.exec(authorization) ?? []
       const sentDigest = digest(sent)
-      let scope: Scope | undefined
-      for (const token of known) if (timingSafeEqual(token.digest, sentDigest)) scope = token.scope
-      if (scope !== undefined) {
+      let found: Token | undefined
+      for (const token of known) if (timingSafeEqual(token.digest, sentDigest)) found = token
+      if (found) {
         failures = 0
-        return scope
+        return found
       }
       failures += 1
       const { promise, resolve } = Promise.withResolvers<void>()

@@ -203,6 +203,11 @@ describe("files", () => {
     expect(convert([user(inline, path)])).toMatchObject([{ content: [{ type: "text", text: "hällo" }] }])
   })
 
+  test("sends a data URL with invalid escapes unchanged, so that it does not end each later prompt", () => {
+    const file = { type: "file", mime: "text/plain", url: "data:text/plain,100%" } as const
+    expect(convert([user(file)])).toMatchObject([{ content: [{ type: "text", text: "100%" }] }])
+  })
+
   test("sends returned files in the result or in a user message", () => {
     const attachments = [{ type: "file" as const, mime: "image/png", url: png }]
     const history = [assistant(call("read", "c", completed({}, "Image read.", attachments)))]

@@ -27,7 +27,7 @@ export function aguiRoutes(context: ServerContext) {
       responses: mappedStream,
     }),
     async (c) => {
-      context.assertStartsWork()
+      context.assertStartsWork(c.req.valid("param").id)
       const request = c.req.valid("json")
       const turn = readAguiTurn(request)
       if (!turn)

@@ -24,7 +24,7 @@ export function chatRoutes(context: ServerContext) {
       responses: mappedStream,
     }),
     async (c) => {
-      context.assertStartsWork()
+      context.assertStartsWork(c.req.valid("param").id)
       const { messages } = c.req.valid("json")
       const turn = readTurn({ messages })
       if (!turn)

@@ -27,7 +27,7 @@ export function inputRoutes(context: ServerContext) {
       responses: { 202: json(responses.receipt, "Stored") },
     }),
     async (c) => {
-      context.assertStartsWork()
+      context.assertStartsWork(c.req.valid("param").id)
       const { id, delivery, text = "", parts = [] } = c.req.valid("json")
       const content = parts.length > 0 ? contentOf(parts) : { text, files: [] }
       const receipt = await withSession(context, c.req.valid("param").id, async (handle, tackle) => {

@@ -192,7 +192,7 @@ export function openCodeRoutes(context: ServerContext) {
   )
 
   async function send(handle: SessionHandle, prompt: z.infer<typeof Prompt>): Promise<void> {
-    context.assertStartsWork()
+    context.assertStartsWork(handle.id)
     const { messageID: id, agent, model, parts } = prompt
     const name = model && `${model.providerID}/${model.modelID}`
     if (agent !== undefined || name !== undefined) await handle.update({ agent, model: name })
