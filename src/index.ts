@@ -9,9 +9,7 @@ export type { TackleOptions } from "./engine/options.ts"
 export type {
   AskedQuestion,
   AskedRequest,
-  ListedSession,
   PruneResult,
-  SessionMatch,
   Sessions,
   Tackle,
   ToolRegistry,
@@ -31,7 +29,7 @@ export type { AssistantMessage, Message, MessageWithParts, UserMessage } from ".
 export type { Part, ToolPart } from "./schema/part.ts"
 export type { Grant, PermissionReply, PermissionRequest, Rule } from "./schema/permission.ts"
 export type { Question, QuestionAnswers, QuestionRequest } from "./schema/question.ts"
-export type { Session } from "./schema/session.ts"
+export type { ListedSession, Session, SessionMatch } from "./schema/session.ts"
 export type { Todo } from "./schema/todo.ts"
 export type { Attachment, ToolState } from "./schema/tool-state.ts"
 export { type Archive, ArchiveError } from "./session/archive.ts"

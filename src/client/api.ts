@@ -9,7 +9,7 @@ import type { Input } from "../schema/input.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { Grant, PermissionReply, PermissionRequest } from "../schema/permission.ts"
 import type { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
-import type { Session } from "../schema/session.ts"
+import type { ListedSession, Session } from "../schema/session.ts"
 import type { Archive } from "../session/archive.ts"
 import type { Command } from "../session/command.ts"
 import type { CompactionResult, SessionChange, SessionInputs, SessionStatus } from "../session/handle.ts"
@@ -55,8 +55,8 @@ export interface SessionApi {
 export interface SessionsApi {
   create(options?: { agent?: string; model?: string; title?: string }): Promise<SessionApi>
   get(id: string): Promise<SessionApi | undefined>
-  /** Lists sessions, newest first, without those of subagents. */
-  list(options?: { everywhere?: boolean; limit?: number }): Promise<Session[]>
+  /** Lists sessions, newest first, without those of subagents. `search` selects those that contain all its words. */
+  list(options?: { everywhere?: boolean; limit?: number; search?: string }): Promise<ListedSession[]>
   status(id: string): Promise<SessionStatus | undefined>
   delete(id: string): Promise<boolean>
   compact(id: string, options?: { signal?: AbortSignal }): Promise<CompactionResult | undefined>

@@ -1,14 +1,14 @@
 import type { EventOf, TackleEvent } from "../event/events.ts"
 import type { Input, PromptFile } from "../schema/input.ts"
 import type { MessageWithParts } from "../schema/message.ts"
-import type { Session } from "../schema/session.ts"
+import type { ListedSession, Session } from "../schema/session.ts"
 import type { SessionStatus } from "../session/handle.ts"
 import type { SessionApi, SessionsApi } from "./api.ts"
 import { type ApiRequest, apiPath, type Connection, orUnknown } from "./connection.ts"
 import { followSession } from "./event-stream.ts"
 
 /** State of a session on a server. `seq` is the number of its last change; `events({ after: seq })` continues there. */
-export interface RemoteSession extends Session {
+export interface RemoteSession extends ListedSession {
   seq: number
   status: SessionStatus
 }
@@ -22,7 +22,7 @@ export interface SessionClient extends SessionApi {
 export interface SessionsClient extends SessionsApi {
   create(options?: { agent?: string; model?: string; title?: string }): Promise<SessionClient>
   get(id: string): Promise<SessionClient | undefined>
-  list(options?: { everywhere?: boolean; limit?: number }): Promise<RemoteSession[]>
+  list(options?: { everywhere?: boolean; limit?: number; search?: string }): Promise<RemoteSession[]>
   import(archive: unknown, options?: { copy?: boolean }): Promise<SessionClient>
   fork(id: string, options?: { at?: string }): Promise<SessionClient | undefined>
 }
@@ -71,14 +71,14 @@ export function createSessions({ connection, directory, project, asked }: Sessio
       const session = await orUnknown(unknown, request<RemoteSession>({ path: apiPath("session", id) }))
       return session && open(session)
     },
-    async list({ everywhere = false, limit = Number.POSITIVE_INFINITY } = {}) {
+    async list({ everywhere = false, limit = Number.POSITIVE_INFINITY, search } = {}) {
       const scope = everywhere ? undefined : directory
       const found: RemoteSession[] = []
       let cursor: string | undefined
       do {
         const count = Math.min(limit - found.length, pageSize)
         if (count < 1) break
-        const query = { directory: scope, limit: count, cursor }
+        const query = { directory: scope, limit: count, cursor, search }
         const page = await request<Page<RemoteSession>>({ path: "/session", query })
         found.push(...page.items)
         cursor = page.next

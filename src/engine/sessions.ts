@@ -120,12 +120,9 @@ export function createSessions(options: SessionsOptions): Sessions {
     async list({ everywhere = false, limit, parentID = null, search = "" } = {}) {
       const filter = { parentID, worktree: everywhere ? undefined : worktree, limit }
       if (search.trim() === "") return store.sessions(filter)
-      const { excerptOf } = await import("../store/search.ts")
+      const { matchOf } = await import("../store/search.ts")
       const hits = await store.search(search, filter)
-      return hits.map(({ session, text, ...place }) => ({
-        ...session,
-        match: { ...place, ...excerptOf(text, search) },
-      }))
+      return hits.map((hit) => ({ ...hit.session, match: matchOf(hit, search) }))
     },
     async status(id) {
       if (!(await store.session(id))) return undefined

@@ -22,7 +22,7 @@ import type { RegistryProblem } from "../registry/registered-tool.ts"
 import type { ToolListing } from "../registry/registry.ts"
 import type { Grant, PermissionReply, PermissionRequest, ReplySource } from "../schema/permission.ts"
 import type { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
-import type { Session } from "../schema/session.ts"
+import type { ListedSession, Session } from "../schema/session.ts"
 import type { Archive } from "../session/archive.ts"
 import type { Command, CommandCall } from "../session/command.ts"
 import type { CompactionResult, SessionHandle, SessionStatus } from "../session/handle.ts"
@@ -30,7 +30,6 @@ import type { PruneChoice } from "../session/prune.ts"
 import type { FileDiff } from "../session/session-diff.ts"
 import type { UsageStats } from "../session/stats.ts"
 import type { UndoResult } from "../session/undo.ts"
-import type { Excerpt } from "../store/search.ts"
 import type { Store } from "../store/store.ts"
 import type { Info } from "../tool/tool.ts"
 import type { Caller, CallerOptions } from "./standalone-calls.ts"
@@ -39,17 +38,6 @@ import type { Caller, CallerOptions } from "./standalone-calls.ts"
 export interface PruneResult {
   deleted: Session[]
   held: Session[]
-}
-
-/** A session of a list. `match` is set by a search. */
-export interface ListedSession extends Session {
-  match?: SessionMatch
-}
-
-/** An excerpt of the first text that matches a search, with its message. Without a message, it is the title. */
-export interface SessionMatch extends Excerpt {
-  messageID?: string
-  role?: "user" | "assistant"
 }
 
 /** The sessions of an engine. */

@@ -29,3 +29,20 @@ export const Session = z.object({
   time: z.object({ created: z.number(), updated: z.number() }),
 })
 export type Session = z.infer<typeof Session>
+
+/** A part of a text that contains the words of a search. */
+export const SessionMatch = z.object({
+  /** About 160 characters in one line. An ellipsis marks an end that is cut. */
+  excerpt: z.string(),
+  /** Start and end of each matching word in `excerpt`, in UTF-16 code units. */
+  marks: z.array(z.tuple([z.number(), z.number()])),
+  /** Message of the text, and its role. Absent if the text is the title. */
+  messageID: z.string().optional(),
+  role: z.enum(["user", "assistant"]).optional(),
+})
+export type SessionMatch = z.infer<typeof SessionMatch>
+
+/** A session of a list. `match` is set by a search. */
+export interface ListedSession extends Session {
+  match?: SessionMatch
+}

@@ -4,7 +4,7 @@ import { Message } from "../schema/message.ts"
 import { Part } from "../schema/part.ts"
 import { Grant, PermissionRequest } from "../schema/permission.ts"
 import { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
-import { Session } from "../schema/session.ts"
+import { Session, SessionMatch } from "../schema/session.ts"
 import { Todo } from "../schema/todo.ts"
 import { ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
 import { Archive } from "../session/archive.ts"
@@ -163,6 +163,7 @@ const MessageView = z.object({ message: Message, parts: z.array(Part) })
 const SessionView = Session.extend({
   seq: z.number().describe("Number of the last change. Events after it continue this state"),
   status: Status,
+  match: SessionMatch.optional().describe("Set by a search: an excerpt of the first text that matches"),
 })
 /** A stored session with its sequence number and status. */
 export type SessionView = z.infer<typeof SessionView>

@@ -1,6 +1,6 @@
 import type { MessageWithParts } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
-import type { Session } from "../schema/session.ts"
+import type { Session, SessionMatch } from "../schema/session.ts"
 import type { SearchHit, SessionFilter, Store } from "./store.ts"
 
 /** Maximum number of words of a query. Later words are ignored. */
@@ -120,12 +120,9 @@ function matches(each: string, words: readonly string[]): number[] {
   )
 }
 
-/** Part of a text that contains words of a query. */
-export interface Excerpt {
-  /** About 160 characters in one line. An ellipsis marks an end that is cut. */
-  excerpt: string
-  /** Start and end of each matching word in `excerpt`. */
-  marks: [start: number, end: number][]
+/** Returns what a list shows of a hit. */
+export function matchOf({ text, messageID, role }: SearchHit, query: string): SessionMatch {
+  return { ...excerptOf(text, query), ...(messageID !== undefined && { messageID, role }) }
 }
 
 /** Number of characters before the first matching word of an excerpt. */
@@ -133,7 +130,7 @@ const leadLength = 50
 const excerptLength = 160
 
 /** Returns the part of a text around the first word of a query, or the beginning of the text. */
-export function excerptOf(text: string, query: string): Excerpt {
+export function excerptOf(text: string, query: string): Pick<SessionMatch, "excerpt" | "marks"> {
   const words = queryWords(query)
   const found = [...text.matchAll(word)]
     .filter(([each]) => matches(folded(each), words).length > 0)

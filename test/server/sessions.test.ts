@@ -225,3 +225,24 @@ test("resumes inputs that an earlier server left, except those that are paused",
   await model.close()
   await project.remove()
 })
+
+test("searches the texts of the sessions that it serves, in pages", async () => {
+  const store = createMemoryStore()
+  const { post, get, session } = await setUp(() => ({ text: "a needle" }), { store })
+  const now = { created: 1, updated: 1 }
+  const foreign = { id: "ses_foreign", title: "needle", directory: "/elsewhere", worktree: "/elsewhere" }
+  await store.commit([{ kind: "session", session: { ...foreign, agent: "build", time: now } }])
+  const paths = [await session(), await session(), await session()]
+  for (const path of paths.slice(0, 2)) {
+    await post(`${path}/input`, { text: "look" })
+    await post(`${path}/wait`)
+  }
+  const { body } = await get("/session?search=need&limit=1")
+  expect(body.items).toMatchObject([{ match: { excerpt: "a needle", marks: [[2, 8]], role: "assistant" } }])
+  const { body: rest } = await get(`/session?search=need&cursor=${body.next}`)
+  expect([...body.items, ...rest.items].map(({ id }) => `/session/${id}`).sort()).toEqual(
+    paths.slice(0, 2).sort(),
+  )
+  expect((await get(`/session?search=${encodeURIComponent('"* AND (')}`)).body.items).toEqual([])
+  expect((await get("/session?search=")).body.items).toHaveLength(3)
+})

@@ -44,6 +44,35 @@ export function testTackle(name: string, open: (script: Script, wanted?: Wanted)
       expect(await sessions.get(first.id)).toBeUndefined()
     })
 
+    test("are found by their texts, with an excerpt", async () => {
+      await using opened = await open(() => ({ text: "The *needle* is in the haystack." }))
+      const { sessions } = opened.tackle
+      const first = await sessions.create()
+      await first.send("where is it?")
+      await first.wait()
+      await sessions.create({ title: "haystack without" })
+      const [found, ...others] = await sessions.list({ search: '"needle" hay' })
+      expect(others).toEqual([])
+      expect(found).toMatchObject({
+        id: first.id,
+        match: {
+          excerpt: "The *needle* is in the haystack.",
+          marks: [
+            [5, 11],
+            [23, 31],
+          ],
+          messageID: expect.stringMatching(/^msg_/),
+          role: "assistant",
+        },
+      })
+      const titled = (await sessions.list({ search: "haystack", everywhere: true })).map(
+        ({ match }) => match?.role,
+      )
+      expect(titled).toEqual([undefined, "assistant"])
+      expect(await sessions.list({ search: "missing" })).toEqual([])
+      expect((await sessions.list({ search: " " })).map(({ match }) => match)).toEqual([undefined, undefined])
+    })
+
     test("refuse an unknown agent and model", async () => {
       await using opened = await open(script)
       await expect(opened.tackle.sessions.create({ agent: "nobody" })).rejects.toThrow(/nobody/)

@@ -59,6 +59,7 @@ export async function runServe(flags: ServeFlags): Promise<void> {
     const { startServer } = await import("../../server/server.ts")
     const { readTokenFile } = await import("../../server/tokens.ts")
     const { openSqliteStore } = await import("../../store/sqlite.ts")
+    const { maskStore } = await import("../../session/masked-store.ts")
     const { dataPaths } = await import("../../engine/data-directory.ts")
     // An engine removes the keys of its providers from the environment of this process.
     const environment = { ...process.env }
@@ -71,7 +72,8 @@ export async function runServe(flags: ServeFlags): Promise<void> {
     try {
       const server = await startServer({
         version: process.env.TACKLE_VERSION ?? "development",
-        store,
+        // Older records may contain secrets that were configured later.
+        store: maskStore(store, workspace.mask),
         async openEngine(directory) {
           const own = await openWorkspace({ ...flags, dir: directory }, environment)
           own.mask.add(secrets)

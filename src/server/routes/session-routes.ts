@@ -1,5 +1,7 @@
 import { existsSync } from "node:fs"
-import type { Session } from "../../schema/session.ts"
+import type { Session, SessionMatch } from "../../schema/session.ts"
+import { matchOf } from "../../store/search.ts"
+import type { Store } from "../../store/store.ts"
 import { type ServerContext, sessionOf, viewOf, withSession } from "../context.ts"
 import { notFound, ServerError } from "../errors.ts"
 import { bodies, page, responses, z } from "../schemas.ts"
@@ -38,7 +40,10 @@ export function sessionRoutes(context: ServerContext) {
       scope: "read",
       request: {
         query: z.strictObject({
-          search: z.string().optional().openapi({ description: "Text in the title" }),
+          search: z.string().optional().openapi({
+            description:
+              "Words that the title, the texts or the arguments of calls contain; the last may be cut",
+          }),
           directory: z
             .string()
             .optional()
@@ -52,18 +57,18 @@ export function sessionRoutes(context: ServerContext) {
     async (c) => {
       const { search, directory, limit, cursor } = c.req.valid("query")
       const wanted = directory === undefined ? undefined : engines.resolve(directory)
-      const words = search?.toLowerCase()
-      const all = await store.sessions({ parentID: null, limit: Number.MAX_SAFE_INTEGER })
+      const all = await listed(store, search)
       const found = all.filter(
-        (session) =>
+        ({ session }) =>
           (wanted === undefined ? engines.isServed(session.directory) : session.directory === wanted) &&
-          (words === undefined || session.title.toLowerCase().includes(words)) &&
           (cursor === undefined || isAfter(session, cursor)),
       )
       const shown = found.slice(0, limit)
-      const last = shown.at(-1)
+      const last = shown.at(-1)?.session
       const next = last && found.length > shown.length ? cursorOf(last) : undefined
-      const items = await Promise.all(shown.map((session) => viewOf(context, session)))
+      const items = await Promise.all(
+        shown.map(async ({ session, match }) => ({ ...(await viewOf(context, session)), match: match?.() })),
+      )
       return c.json({ items, next }, 200)
     },
   )
@@ -163,4 +168,12 @@ function isAfter({ id, time }: Session, cursor: string): boolean {
       code: "request.invalid",
     })
   return time.updated < Number(updated) || (time.updated === Number(updated) && id < last)
+}
+
+/** Returns all sessions, or those that a search finds. */
+async function listed(store: Store, search = ""): Promise<{ session: Session; match?(): SessionMatch }[]> {
+  const filter = { parentID: null, limit: Number.MAX_SAFE_INTEGER }
+  if (search.trim() === "") return (await store.sessions(filter)).map((session) => ({ session }))
+  const hits = await store.search(search, filter)
+  return hits.map((hit) => ({ session: hit.session, match: () => matchOf(hit, search) }))
 }
