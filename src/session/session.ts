@@ -150,9 +150,14 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
   }
 
   async function interrupt({ clear = false }: { clear?: boolean } = {}): Promise<Input[]> {
-    const cleared = clear ? await inputs.clear() : []
-    if (!clear) await inputs.pause()
-    await delivery.stop()
+    let cleared: Input[] = []
+    try {
+      if (clear) cleared = await inputs.clear()
+      else await inputs.pause()
+    } finally {
+      // The run ends even if the store cannot be written.
+      await delivery.stop()
+    }
     // Inputs that the run had claimed but not delivered.
     if (clear) return [...cleared, ...(await inputs.clear())]
     // An input that was sent after the pause has ended it.

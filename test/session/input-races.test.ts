@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest"
 import type { Input } from "../../src/schema/input.ts"
 import type { SessionHandle } from "../../src/session/handle.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
-import type { Change, Store } from "../../src/store/store.ts"
+import { type Change, type Store, StoreError } from "../../src/store/store.ts"
 import type { ModelRequestBody, Script } from "../../src/testing/model-server.ts"
 import { orAbort } from "../../src/util/abort.ts"
 import { startEngine } from "./engine.ts"
@@ -143,6 +143,33 @@ describe("an interrupt during the delivery", () => {
     expect(await session.inputs.list()).toEqual([])
     expect(await textsOf(session, "assistant")).toEqual(["heard correction", "heard later"])
   })
+})
+
+test("an interrupt stops the run even if the queue cannot be paused", async () => {
+  const store = createMemoryStore()
+  let isBroken = false
+  const started = Promise.withResolvers<void>()
+  const wait = tool("wait", (_, { abort }) => {
+    started.resolve()
+    return orAbort(new Promise(() => {}), abort)
+  })
+  await using engine = await startEngine([{ calls: [{ name: "wait", arguments: {} }] }], {
+    tools: [wait],
+    permission: { "*": "allow" },
+    store: {
+      ...store,
+      async updateInputs(...given) {
+        if (isBroken) throw new StoreError("The disk is full.")
+        return store.updateInputs(...given)
+      },
+    },
+  })
+  const session = await engine.tackle.sessions.create()
+  const run = session.prompt("work")
+  await started.promise
+  isBroken = true
+  await expect(session.interrupt()).rejects.toThrow("The disk is full.")
+  expect(await run.completed).toMatchObject({ status: "interrupted" })
 })
 
 test("each input is delivered once, in any order of sends, urgent inputs and interrupts", async () => {

@@ -40,7 +40,8 @@ export async function runAndDeliver(
   })
   let stopping: Promise<unknown> = Promise.resolve()
   const stop = () => {
-    stopping = session.interrupt()
+    // If the queue cannot be paused, the run still ends. It reports the error of the store.
+    stopping = session.interrupt().catch(() => {})
   }
   signal.addEventListener("abort", stop, { once: true })
   if (signal.aborted) stop()
