@@ -8,6 +8,7 @@ import { documentationRoutes } from "./routes/documentation-routes.ts"
 import { eventRoutes } from "./routes/event-routes.ts"
 import { historyRoutes } from "./routes/history-routes.ts"
 import { inputRoutes } from "./routes/input-routes.ts"
+import { loginRoutes } from "./routes/login-routes.ts"
 import { openCodeRoutes } from "./routes/opencode-routes.ts"
 import { projectRoutes } from "./routes/project-routes.ts"
 import { requestRoutes } from "./routes/request-routes.ts"
@@ -42,6 +43,7 @@ export function createApp(
   app.route("/", chatRoutes(context))
   app.route("/", aguiRoutes(context))
   app.route("/opencode", openCodeRoutes(context))
+  app.route("/", loginRoutes(guardOptions.authenticator))
   app.route("/", documentationRoutes(app, context.version))
   return app
 }

@@ -4,12 +4,12 @@ import { hostname } from "node:os"
 import type { Context, MiddlewareHandler } from "hono"
 import { isLoopback, loopbackHosts } from "../util/local-server.ts"
 import { ServerError, unsupportedType } from "./errors.ts"
-import { type Authenticator, includes, type Scope } from "./tokens.ts"
+import { type Authenticator, includes, type Scope, type Token } from "./tokens.ts"
 
-/** The node request behind a Hono request, and the scope of its token. */
+/** The node request behind a Hono request, and its token. */
 export interface ServerEnvironment {
   Bindings: { incoming: IncomingMessage; outgoing: ServerResponse }
-  Variables: { scope: Scope }
+  Variables: { token: Token }
 }
 
 /** Requirements for every request. */
@@ -25,8 +25,8 @@ export interface GuardOptions {
   maxRequests: number
 }
 
-/** Paths that need no token, because they contain no data of the user. */
-const publicPaths: readonly string[] = ["/health", "/openapi.json", "/docs"]
+/** Paths that need no token, because they contain no data of the user, or check a ticket. */
+const publicPaths: readonly string[] = ["/health", "/openapi.json", "/docs", "/login", "/logout"]
 
 const responseHeaders: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
@@ -60,7 +60,7 @@ export function guard(options: GuardOptions): MiddlewareHandler<ServerEnvironmen
 /** Requires a scope for a route. */
 export function requires(scope: Scope): MiddlewareHandler<ServerEnvironment> {
   return async (c, next) => {
-    const present = c.get("scope")
+    const { scope: present } = c.get("token")
     if (!includes(present, scope))
       throw new ServerError(
         `This request needs a token with the scope "${scope}". The token has the scope "${present}".`,
@@ -92,7 +92,7 @@ function nameIn(host: string): string {
 
 /** Returns true if the request comes from a page of an allowed origin. Throws for any other page of another origin. */
 function assertOrigin(origin: string | undefined, host: string, origins: readonly string[]): boolean {
-  if (origin === undefined || origin === `http://${host.toLowerCase()}`) return false
+  if (origin === undefined || isOwnOrigin({ origin, host })) return false
   if (origins.includes(origin)) return true
   throw new ServerError(`Requests from pages of ${origin} are not served. Allow the origin with --cors.`, {
     status: 403,
@@ -123,7 +123,13 @@ async function assertToken(
   c: Context<ServerEnvironment>,
   { authenticator, maxRequests }: GuardOptions,
 ): Promise<void> {
-  const token = await authenticator.authenticate(c.req.header("authorization"))
+  const authorization = c.req.header("authorization")
+  const cookie = authorization === undefined ? cookieIn(c.env.incoming) : undefined
+  if (cookie !== undefined) assertOwnPage(c.env.incoming)
+  const token =
+    cookie === undefined
+      ? await authenticator.authenticate(authorization)
+      : await authenticator.authenticateCookie(cookie)
   if (!token)
     throw new ServerError(
       'The token is missing or wrong. Send the header "Authorization: Bearer <token>" with a token of the token file.',
@@ -139,7 +145,36 @@ async function assertToken(
   c.env.outgoing.once("close", () => {
     token.open -= 1
   })
-  c.set("scope", token.scope)
+  c.set("token", token)
+}
+
+/** Returns the name of the login cookie. Cookies of servers on other ports have the same host. */
+export function cookieName({ socket }: IncomingMessage): string {
+  return `tackle-${socket.localPort ?? 0}`
+}
+
+function cookieIn(incoming: IncomingMessage): string | undefined {
+  const prefix = `${cookieName(incoming)}=`
+  const cookies = (incoming.headers.cookie ?? "").split(";").map((cookie) => cookie.trim())
+  return cookies.find((cookie) => cookie.startsWith(prefix))?.slice(prefix.length)
+}
+
+/**
+ * Throws unless a request with a cookie comes from a page of this server. A browser also adds the cookie to requests of
+ * pages on other ports of the same host.
+ */
+function assertOwnPage({ headers, method }: IncomingMessage): void {
+  const site = headers["sec-fetch-site"]
+  const isOwn = site === undefined ? method === "GET" || isOwnOrigin(headers) : site === "same-origin"
+  if (isOwn) return
+  throw new ServerError("A login counts only in requests of this server's own pages. Send a token instead.", {
+    status: 403,
+    code: "origin.forbidden",
+  })
+}
+
+function isOwnOrigin({ origin, host = "" }: IncomingMessage["headers"]): boolean {
+  return origin === `http://${host.toLowerCase()}`
 }
 
 /** Reads the body, which must be JSON. The limit also applies to a body without a length. */

@@ -2,6 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from "node:crypto"
 import { linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
 import { fileReason, systemCode, UsageError } from "../util/errors.ts"
+import { createLogins } from "./logins.ts"
 
 /** Scopes of tokens. Each scope includes the scopes before it. */
 export const scopes = ["read", "reply", "run", "admin"] as const
@@ -24,6 +25,12 @@ export interface Authenticator {
    * late, and later with each failure until the next success. The time of a comparison does not depend on the token.
    */
   authenticate(authorization: string | undefined): Promise<Token | undefined>
+  /** Returns the token of a login cookie. Fails like `authenticate`. */
+  authenticateCookie(cookie: string): Promise<Token | undefined>
+  /** Creates a ticket for one login: see `Logins`. */
+  ticketFor(token: Token): string
+  /** Exchanges a ticket for the value of a cookie. Fails like `authenticate`. */
+  login(ticket: string): Promise<string | undefined>
 }
 
 /** Returns true if `scope` includes `required`. */
@@ -39,24 +46,33 @@ export function failureDelay(failures: number): number {
 /** Creates the authenticator for the lines of a token file. */
 export function createAuthenticator(tokens: readonly { scope: Scope; token: string }[]): Authenticator {
   const known: Token[] = tokens.map(({ scope, token }) => ({ scope, digest: digest(token), open: 0 }))
+  const logins = createLogins(known)
   let failures = 0
 
+  /** Returns the result at once, or undefined after a delay. */
+  async function orDelay<T>(found: T | undefined): Promise<T | undefined> {
+    if (found !== undefined) {
+      failures = 0
+      return found
+    }
+    failures += 1
+    const { promise, resolve } = Promise.withResolvers<void>()
+    setTimeout(resolve, failureDelay(failures)).unref()
+    await promise
+    return undefined
+  }
+
   return {
-    async authenticate(authorization = "") {
+    authenticate(authorization = "") {
       const [, sent = ""] = /^bearer +(\S+) *$/i.exec(authorization) ?? []
       const sentDigest = digest(sent)
       let found: Token | undefined
       for (const token of known) if (timingSafeEqual(token.digest, sentDigest)) found = token
-      if (found) {
-        failures = 0
-        return found
-      }
-      failures += 1
-      const { promise, resolve } = Promise.withResolvers<void>()
-      setTimeout(resolve, failureDelay(failures)).unref()
-      await promise
-      return undefined
+      return orDelay(found)
     },
+    authenticateCookie: (cookie) => orDelay(logins.find(cookie)),
+    ticketFor: logins.ticketFor,
+    login: (ticket) => orDelay(logins.exchange(ticket)),
   }
 }
 

@@ -35,7 +35,7 @@ test("gives every operation a name, a summary, and responses whose references re
 
 test("protects all operations with a token, except those without data", () => {
   const open = operationsOf(apiDocument()).filter(({ operation }) => !operation.security)
-  expect(open.map(({ path }) => path)).toEqual(["/health"])
+  expect(open.map(({ path }) => path)).toEqual(["/login", "/logout", "/health"])
 })
 
 test("answers as the document describes", async () => {

@@ -1,0 +1,69 @@
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto"
+
+/** A token, as far as it signs cookies. */
+interface Signer {
+  readonly digest: Buffer
+}
+
+/** Logins of web pages. A page receives a ticket in its address and exchanges it for a cookie. */
+export interface Logins<Token> {
+  /** Creates a ticket for one login with the scope of a token. */
+  ticketFor(token: Token): string
+  /**
+   * Returns the value of the cookie for a ticket. Returns undefined for an unknown, used or expired ticket. The cookie
+   * is valid until the token is removed, also after a restart, but at most for `cookieSeconds`.
+   */
+  exchange(ticket: string): string | undefined
+  /** Returns the token of a cookie, or undefined for an invalid or expired cookie. */
+  find(cookie: string): Token | undefined
+}
+
+/** Time in seconds in which a ticket can be used. */
+export const ticketSeconds = 60
+
+/** Time in seconds after which a page must log in again. */
+export const cookieSeconds = 30 * 24 * 60 * 60
+
+/** Maximum number of unused tickets. The oldest ticket is removed first. */
+const maxTickets = 100
+
+/** Creates the logins of a server. `now` returns the time in milliseconds. */
+export function createLogins<Token extends Signer>(
+  tokens: readonly Token[],
+  now: () => number = Date.now,
+): Logins<Token> {
+  const tickets = new Map<string, { token: Token; end: number }>()
+
+  return {
+    ticketFor(token) {
+      const ticket = randomBytes(32).toString("base64url")
+      tickets.set(ticket, { token, end: now() + ticketSeconds * 1000 })
+      for (const oldest of tickets.keys()) {
+        if (tickets.size <= maxTickets) break
+        tickets.delete(oldest)
+      }
+      return ticket
+    },
+    exchange(ticket) {
+      const found = tickets.get(ticket)
+      tickets.delete(ticket)
+      if (!found || found.end <= now()) return undefined
+      const content = `${now() + cookieSeconds * 1000}.${randomBytes(16).toString("base64url")}`
+      return `${content}.${sign(content, found.token)}`
+    },
+    find(cookie) {
+      const [, content = "", end = "", signature = ""] = /^((\d+)\.[\w-]+)\.([\w-]+)$/.exec(cookie) ?? []
+      if (Number(end) <= now()) return undefined
+      return tokens.find((token) => isEqual(sign(content, token), signature))
+    },
+  }
+}
+
+function sign(content: string, { digest }: Signer): string {
+  return createHmac("sha256", digest).update(`cookie ${content}`).digest("base64url")
+}
+
+function isEqual(a: string, b: string): boolean {
+  const [left, right] = [Buffer.from(a), Buffer.from(b)]
+  return left.length === right.length && timingSafeEqual(left, right)
+}

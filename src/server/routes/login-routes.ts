@@ -1,0 +1,69 @@
+import { createRoute } from "@hono/zod-openapi"
+import type { Context } from "hono"
+import { ServerError } from "../errors.ts"
+import { cookieName, type ServerEnvironment } from "../guard.ts"
+import { cookieSeconds, ticketSeconds } from "../logins.ts"
+import { z } from "../schemas.ts"
+import type { Authenticator } from "../tokens.ts"
+import { body, createRouter, json, route } from "./route.ts"
+
+const Ticket = z.strictObject({ ticket: z.string() }).openapi("Login")
+
+/** Creates the routes with which a web page of this server logs in. */
+export function loginRoutes(authenticator: Authenticator) {
+  const routes = createRouter()
+
+  routes.openapi(
+    route({
+      method: "post",
+      path: "/ticket",
+      summary: "Create a ticket for one login of a web page",
+      description: `Put the ticket into the fragment of the page's address: \`/#ticket=…\`. It is valid for ${ticketSeconds} seconds and has the scope of the token.`,
+      scope: "read",
+      responses: { 201: json(z.object({ ticket: z.string() })) },
+    }),
+    (c) => c.json({ ticket: authenticator.ticketFor(c.get("token")) }, 201),
+  )
+
+  routes.openapi(
+    createRoute({
+      method: "post",
+      path: "/login",
+      summary: "Exchange a ticket for a cookie",
+      description: "Needs no token. A cookie counts only in requests of this server's own pages.",
+      request: { body: body(Ticket) },
+      responses: { 204: { description: "The response sets the cookie" } },
+    }),
+    async (c) => {
+      const cookie = await authenticator.login(c.req.valid("json").ticket)
+      if (cookie === undefined)
+        throw new ServerError("The ticket is unknown, used or expired. Create another one.", {
+          status: 401,
+          code: "ticket.invalid",
+        })
+      setCookie(c, cookie, cookieSeconds)
+      return c.body(null, 204)
+    },
+  )
+
+  routes.openapi(
+    createRoute({
+      method: "post",
+      path: "/logout",
+      summary: "Remove the cookie",
+      description: "Needs no token.",
+      responses: { 204: { description: "The response removes the cookie" } },
+    }),
+    (c) => {
+      setCookie(c, "", 0)
+      return c.body(null, 204)
+    },
+  )
+
+  return routes
+}
+
+function setCookie(c: Context<ServerEnvironment>, value: string, seconds: number): void {
+  const name = cookieName(c.env.incoming)
+  c.header("set-cookie", `${name}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict`)
+}
