@@ -21,7 +21,7 @@ export function builtinAgents(): Agent[] {
   return [
     {
       name: "build",
-      description: "Works on the project with every tool. Asks for permission as the rules require.",
+      description: "Works on the project with all tools. Asks for permission as the rules require.",
       mode: "primary",
       prompt: readText(new URL("./build.md", import.meta.url)),
       steps: defaultSteps,

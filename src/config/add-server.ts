@@ -71,7 +71,7 @@ async function withServer(
     )
   if (servers && servers.value.kind !== "object")
     throw new ConfigError([
-      { position: servers.position, text: "mcp: expected an object ({…}). Fix this entry first." },
+      { position: servers.position, text: "mcp: expected an object ({…}). Fix the mcp entry first." },
     ])
   return servers
     ? await insertProperty(text, ["mcp"], { key: id, value: server })

@@ -64,7 +64,9 @@ function translatePermissions(permissions: unknown, file: SettingsFile): ClaudeS
   for (const [key, value] of Object.entries(permissions)) {
     // The keys are in any order, but a deny must follow an ask that covers it.
     if (key === "deny" || key === "ask") continue
-    unused.push(Array.isArray(value) ? `${value.length} ${key}; write them as rules in \`permission\`` : key)
+    unused.push(
+      Array.isArray(value) ? `${value.length} ${key}; write them as rules under \`permission\` instead` : key,
+    )
   }
   for (const action of ["ask", "deny"] as const) {
     const given = permissions[action]

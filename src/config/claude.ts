@@ -58,7 +58,8 @@ export function commandFields(fields: ObjectNode, { foreign }: { foreign: boolea
   const entries = fields.entries.flatMap((entry): ConfigEntry[] => {
     if (entry.key === "argument-hint") return [{ ...entry, key: "argument_hint", value: hintOf(entry.value) }]
     if (entry.key === "allowed-tools") {
-      const text = "allowed-tools is ignored: permission rules decide (docs/permissions.md)."
+      const text =
+        "allowed-tools is ignored, because permission rules decide which tools are allowed (docs/permissions.md)."
       notes.push({ position: entry.position, text })
       return []
     }

@@ -63,13 +63,13 @@ const notes: readonly (readonly [key: RegExp, note: string])[] = [
   [/^command\..*\.template$/, "prompt of the command; !`…` runs shell commands"],
   [/^provider\..*\.(?:baseURL|options\.api)$/, "receives all prompts and the API key"],
   [/^provider\..*\.npm$/, "a package whose code connects to the provider"],
-  [/^provider\..*\.headers\./, "sent with every request"],
+  [/^provider\..*\.headers\./, "headers that are sent with every request"],
   [/^mcp\..*\.command$/, "a program that runs outside the sandbox"],
   [/^mcp\..*\.environment\./, "an environment variable of that program"],
   [/^mcp\..*\.url$/, "a server whose tools are offered; it receives their arguments"],
-  [/^mcp\..*\.headers\./, "sent to that server"],
+  [/^mcp\..*\.headers\./, "headers that are sent to that server"],
   [/^mcp\..*\.oauth\./, "controls how you sign in to that server"],
-  [/^search\.url$/, "receives searches"],
+  [/^search\.url$/, "receives all searches"],
 ]
 
 function noteOn({ key, value }: { key: string; value: unknown }): { note?: string } {

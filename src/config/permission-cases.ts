@@ -66,7 +66,7 @@ export async function runPermissionCase(
 ): Promise<CaseResult> {
   const meets = (action: Action) => (expect === "!allow" ? action !== "allow" : action === expect)
   if (rules === "effective") {
-    if (!effective) throw new TypeError("A case with effective rules needs the rules of a directory.")
+    if (!effective) throw new TypeError("A case with effective rules needs a directory whose rules apply.")
     const explanation = await effective({ permission, patterns })
     return meets(explanation.verdict) ? { passed: true } : { passed: false, explanation }
   }

@@ -117,7 +117,7 @@ type IncludedFile = { file: SmallFile | undefined } | { reason: string; cause: u
 
 const tooMany: IncludedFile = {
   reason: "too many",
-  cause: new RangeError(`one config includes more than ${maxFiles} files`),
+  cause: new RangeError(`the config includes more than ${maxFiles} files`),
 }
 
 function includeFile(path: string): IncludedFile {

@@ -11,7 +11,7 @@ const count = z.number().int().positive()
 /** Permission rules in the config. They are read from the text instead of this schema, because their order matters. */
 const PermissionSection = z.lazy(() =>
   PermissionConfig.describe(
-    "Permission rules: action by permission, or by permission and pattern. The last match wins",
+    "Permission rules: action by permission, or by permission and pattern. The last matching rule wins",
   ),
 )
 
@@ -39,7 +39,7 @@ const AgentSection = z.lazy(() =>
       .string()
       .optional()
       .describe("Purpose of the agent; the model uses this text to choose subagents"),
-    hidden: z.boolean().optional().describe("True hides the agent in lists"),
+    hidden: z.boolean().optional().describe("True omits the agent from lists"),
     disable: z.boolean().optional().describe("True removes the agent"),
   }),
 )
@@ -112,7 +112,9 @@ const ToolSearchSection = z.lazy(() =>
       .int()
       .nonnegative()
       .optional()
-      .describe("Maximum size of tool definitions in bytes before tools are deferred (default 65536)"),
+      .describe(
+        "Maximum total size of tool definitions in bytes. Above it, tools are deferred (default 65536)",
+      ),
   }),
 )
 
@@ -166,7 +168,7 @@ const sections = {
     z
       .union([z.literal(false), ToolSearchSection])
       .describe(
-        "When to defer the tools of MCP servers, plugins and files, which the model then finds with tool_search; false never defers them",
+        "When to defer the tools of MCP servers, plugins and files. The model finds deferred tools with tool_search. False never defers tools",
       ),
   override: () => z.array(z.string()).describe("Ids of built-in tools that custom tools may replace"),
   plugin: () =>
@@ -187,15 +189,16 @@ const sections = {
     z
       .array(z.string().min(1))
       .describe("Environment variables to pass to commands even though they contain a key"),
-  shell: () => z.string().describe("Shell that runs commands (default: bash if installed, else sh)"),
+  shell: () =>
+    z.string().describe("Shell that runs commands (default: bash if it is installed, otherwise sh)"),
   sandbox: () =>
     SandboxSetting.describe(
-      "Sandbox for commands: auto uses it if available (default), require refuses to run commands without it, off never uses it. As an object: mode, and allow: auto to run commands in the sandbox without asking",
+      "Sandbox for commands: auto uses a sandbox if one is available (default), require refuses to run commands without a sandbox, off never uses a sandbox. An object sets the mode, and allow: auto to run commands in the sandbox without asking",
     ),
   search: () => SearchConfig.describe("Search service for websearch and codesearch"),
   lsp: () =>
     LspConfig.describe(
-      "Language servers by id, for experimental.lsp_tool: changes to known servers, and new servers. False disables all",
+      "Language servers by id, for experimental.lsp_tool: changes to known servers, and new servers. False disables all language servers",
     ),
   formatter: () =>
     FormatterConfig.describe(

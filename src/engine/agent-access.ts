@@ -13,7 +13,7 @@ export interface AgentAccess {
 
 /**
  * Creates the access of agents to subagents and skills. `policy` returns the policy of an agent in the worktree,
- * outside of any session.
+ * without a session.
  */
 export function createAgentAccess(
   agents: Agents,

@@ -10,8 +10,8 @@ import { keyVariables } from "./secrets.ts"
 type Variables = Readonly<Record<string, string | undefined>>
 
 /**
- * Returns the environment variables that programs receive: those of this process, except Tackle's own settings and the
- * keys of providers and search services. Keys that the options allow by name are included.
+ * Returns the environment variables that programs receive: the variables of this process, except Tackle's own settings
+ * and the keys of providers and search services. Keys that the options allow by name are also included.
  */
 export function commandVariables(
   options: TackleOptions,
@@ -25,8 +25,8 @@ export function commandVariables(
 }
 
 /**
- * Returns a function that computes the variables of a command: the shared variables, those of plugins, and those that
- * make read-only git commands safe.
+ * Returns a function that computes the variables of a command: the shared variables, the variables set by plugins, and
+ * the variables that make read-only git commands safe.
  */
 export function perCommand(variables: Variables, plugins: Pick<Plugins, "variables"> | undefined) {
   return async (command: string, place: CommandLocation) => ({

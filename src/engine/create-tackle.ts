@@ -63,7 +63,7 @@ import { createUnavailableTools, onlyForManyTools } from "./unavailable-tools.ts
 
 /**
  * Opens an engine. The caller must close it. Until then the engine holds the store and watches for escaped errors.
- * Throws `UsageError` for an unknown option and for a directory that does not exist.
+ * Throws `UsageError` if an option is unknown or a directory does not exist.
  */
 export async function createTackle(given: TackleOptions): Promise<Tackle> {
   checkOptions(given)
@@ -342,7 +342,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   const parts = opening.move()
   let closed: Promise<void> | undefined
 
-  /** Returns the model of the options. A model without a name stands for any model. */
+  /** Returns the model that the options select. A model without a name stands for any model. */
   function chosenModel(): ModelRef {
     return typeof options.model === "string" ? parseModelName(options.model) : { providerID: "", modelID: "" }
   }

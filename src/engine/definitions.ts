@@ -18,7 +18,7 @@ export interface Agents {
   known(name: string): Agent
   /** Returns the agent. Throws `UsageError` with the available names. */
   named(name: string): Agent
-  /** Returns an agent that another agent may start. Throws like `named`. */
+  /** Returns an agent that another agent may start. Throws the same errors as `named`. */
   subagentNamed(name: string): Agent
   /** Returns the agents that another agent may start, sorted by name. */
   subagents(): Agent[]
@@ -32,7 +32,7 @@ export interface AgentOptions {
   agentRules?: Readonly<Record<string, Ruleset>>
   /** The project's rules for agents. They can change an ask to an allow, but cannot override a deny. */
   projectAgentRules?: Readonly<Record<string, Ruleset>>
-  /** Additional rules of the user for agents. They override those of the project. */
+  /** Additional rules of the user for agents. They override the project's rules. */
   environmentAgentRules?: Readonly<Record<string, Ruleset>>
 }
 
@@ -50,7 +50,7 @@ export interface DefinitionSource {
    * Each check costs one `stat` per path.
    */
   watched(): readonly string[]
-  /** The read of the files that produced the definitions in the options. */
+  /** State of the files when the definitions in the options were read. */
   begun: Beginning
   /** Returns the current definitions, and the problems of definitions that cannot be used. */
   find(): Promise<DefinitionSet & { problems: readonly DefinitionProblem[] }>
@@ -78,7 +78,7 @@ export interface Definitions {
 
 /**
  * Opens the definitions of an engine. Changes that plugins made to agents (the difference between `given` and
- * `options`) are applied again when files change. A problem is reported once and does not change other definitions.
+ * `options`) are applied again when files change. A problem is reported once and does not affect other definitions.
  */
 export async function openDefinitions({
   options,

@@ -10,11 +10,11 @@ export interface WorktreeGrants {
   save(added: readonly Grant[]): Promise<void>
   /** Lists the grants of the project and its sessions, oldest first. */
   list(): Promise<Grant[]>
-  /** Revokes grants by id. If an id has no grant in the worktree, throws `UsageError` and revokes none. */
+  /** Revokes grants by id. If an id has no grant in the worktree, throws `UsageError` and revokes no grants. */
   revoke(ids: readonly string[]): Promise<void>
   /**
    * Revokes the grants of tools whose definitions changed. Returns an error that names these tools, or undefined if
-   * none had a grant.
+   * none of these tools had a grant.
    */
   lapse(tools: readonly string[]): Promise<McpToolChangedError | undefined>
 }

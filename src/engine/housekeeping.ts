@@ -22,7 +22,7 @@ export interface Housekeeping {
 export interface HousekeepingOptions {
   dataDirectory: string
   retention: RetentionLimits
-  /** `retentionDays` replaces the days of `retention` for full outputs. */
+  /** For full outputs, `retentionDays` replaces the `days` of `retention`. */
   limits: TackleOptions["limits"]
   store: Store
   contents: Pick<ContentStore, "fileBytes" | "get" | "put" | "sweep">

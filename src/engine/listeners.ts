@@ -79,8 +79,8 @@ function replyOf(reply: PermissionReply["reply"]): PermissionReply {
 }
 
 /**
- * Refuses each permission request that no code in the host answers, because it would wait forever. The first refusal is
- * a problem that names what to do.
+ * Refuses each permission request that no code in the host answers, because the request would wait forever. The first
+ * refusal is reported as a problem that says what to do.
  */
 export function refuseUnheard(
   bus: Bus,
@@ -108,8 +108,8 @@ class NobodyAnswersError extends UsageError {
     const [pattern = "*"] = patterns
     const rule = `permission: { ${JSON.stringify(permission)}: { ${JSON.stringify(pattern)}: "allow" } }`
     super(
-      `${permission} ${JSON.stringify(pattern)} needs approval, but no code answers permission requests. ` +
-        'Answer them with tackle.on("permission.asked", (request) => request.reply("once")), ' +
+      `${permission} ${JSON.stringify(pattern)} requires approval, but no code answers permission requests. ` +
+        'Answer requests with tackle.on("permission.asked", (request) => request.reply("once")), ' +
         `or allow the call with createTackle({ ${rule} }). ` +
         "If you answer with tackle.reply instead, set approvals: true.",
     )

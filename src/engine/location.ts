@@ -17,8 +17,8 @@ export interface EngineLocation {
 }
 
 /**
- * Returns the location that the options describe. Applies the defaults. Throws `UsageError` for a directory that does
- * not exist.
+ * Returns the location that the options describe. Applies the defaults. Throws `UsageError` if a directory does not
+ * exist.
  */
 export function locationOf(given: TackleOptions): EngineLocation {
   const { environment = process.env } = given

@@ -31,14 +31,14 @@ export function openModels(
   })
 }
 
-/** Placeholder key for a replay, which sends no requests. A provider without a key would be unavailable. */
+/** Placeholder keys for a replay, which sends no requests. Without a key, a provider would be unavailable. */
 const replayKeys: Pick<Credentials, "key"> = { key: async () => "none" }
 
 /** Determines the model of a session. */
 export interface ModelChoice {
   /**
-   * Returns the model of the session. Falls back to the agent's model, then to the engine's. Throws `UsageError` if no
-   * model is selected or the model is unknown.
+   * Returns the model of the session. If the session has no model, returns the agent's model, or otherwise the engine's
+   * model. Throws `UsageError` if no model is selected or the model is unknown.
    */
   of(session: { model?: ModelRef }, agent: Agent): Promise<Model>
   /**

@@ -12,7 +12,8 @@ export function toolAliases(): ModuleAliases {
 }
 
 /**
- * Returns the replacements for OpenCode's own packages. They apply even to plugins that have these packages installed.
+ * Returns the replacements for OpenCode's own packages. The replacements also apply to plugins that have these packages
+ * installed.
  */
 export function pluginAliases(): ModuleAliases {
   const own = ownModule("plugin/index")

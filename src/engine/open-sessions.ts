@@ -10,11 +10,11 @@ import { createHandleCache } from "./handle-cache.ts"
 export interface OpenSessions {
   /** Returns the handle of a session, or undefined if the session is not open. */
   find(id: string): LocalSession | undefined
-  /** Opens a stored session. Returns undefined if it does not exist. */
+  /** Opens a stored session. Returns undefined if the session does not exist. */
   get(id: string): Promise<SessionHandle | undefined>
   /** Returns the handle of a session. Opens it if necessary. */
   handleOf(session: Session): SessionHandle
-  /** Stores a new session and opens it. Throws `EngineClosedError`. */
+  /** Stores a new session and opens it. Throws `EngineClosedError` if the engine is closed. */
   begin(fields: Omit<Session, "id" | "time">): Promise<SessionHandle>
   /** Opens a session that was just stored, and publishes its creation. `seq` is the number of its last change. */
   made(session: Session, seq: number): SessionHandle

@@ -33,7 +33,10 @@ import type { RetentionLimits } from "./retention.ts"
 export interface TackleOptions extends AgentOptions {
   /** Directory in which the agent works. */
   directory: string
-  /** Root of the project. Default: the nearest parent that contains `.git`, otherwise `directory`. */
+  /**
+   * Root of the project. Default: the nearest directory from `directory` upward that contains `.git`, otherwise
+   * `directory`.
+   */
   worktree?: string
   /**
    * A name (`provider/model`), an AI SDK model, or a Tackle model. If absent, an agent or session must name a model.
@@ -41,7 +44,7 @@ export interface TackleOptions extends AgentOptions {
   model?: string | LanguageModel | Model
   /** Providers by id, in the form of the config. */
   providers?: Readonly<Record<string, ProviderConfig>>
-  /** Custom tools in addition to the built-in ones. */
+  /** Custom tools in addition to the built-in tools. */
   tools?: readonly Info[]
   /**
    * Files with custom tools, or a source that finds them. Code without `pinned` hashes runs unchecked, so name only
@@ -54,8 +57,8 @@ export interface TackleOptions extends AgentOptions {
    */
   plugins?: readonly PluginSource[]
   /**
-   * Paths of `SKILL.md` files in ascending precedence. Models follow them, so name only trusted files. A file that is
-   * invalid or differs from its `pinned` hash is skipped.
+   * Paths of `SKILL.md` files in ascending precedence. Models follow the instructions in these files, so name only
+   * trusted files. A file that is invalid or differs from its `pinned` hash is skipped.
    */
   skillFiles?: readonly (string | SkillFile)[]
   /**
@@ -66,8 +69,8 @@ export interface TackleOptions extends AgentOptions {
   /** Ids of tools that a later tool with the same id may replace. */
   override?: readonly string[]
   /**
-   * Total size of third-party tool definitions, in bytes, above which the model finds tools with `tool_search`. False:
-   * all tools are always offered. Default: 64 KB.
+   * Maximum total size of third-party tool definitions, in bytes. If they are larger, the model finds these tools with
+   * `tool_search`. False: all tools are always offered. Default: 64 KB.
    */
   toolSearch?: { maxBytes?: number | undefined } | false
   /** Ids of tools to disable. */
@@ -79,15 +82,15 @@ export interface TackleOptions extends AgentOptions {
   /** Prompts by name, in the form of the config: see `Tackle.commands`. */
   commands?: Readonly<Record<string, CommandConfig>>
   defaultAgent?: string
-  /** The shell that runs commands. Default: bash if installed, else sh. */
+  /** The shell that runs commands. Default: bash if it is installed, otherwise sh. */
   shell?: string
   /** Names of environment variables whose values are hidden, in addition to the providers' keys. */
   secrets?: readonly string[]
   /** Names of environment variables that are passed to commands even if they contain provider keys. */
   passEnvironment?: readonly string[]
   /**
-   * Whether commands run in a sandbox: if one works (`auto`), always (`require`) or never (`off`). With `require`,
-   * commands are refused if no sandbox works. Default: `auto`.
+   * Whether commands run in a sandbox: if a sandbox works (`auto`), always (`require`) or never (`off`). With
+   * `require`, commands are refused if no sandbox works. Default: `auto`.
    */
   sandbox?: SandboxMode
   /**
@@ -103,7 +106,7 @@ export interface TackleOptions extends AgentOptions {
    */
   configDirectories?: readonly string[]
   /**
-   * True if the host answers permission requests. If false, they are refused with a warning. Default: true while a
+   * True if the host answers permission requests. If false, requests are refused with a warning. Default: true while a
    * listener for `permission.asked` is registered.
    */
   approvals?: boolean
@@ -148,7 +151,7 @@ export interface TackleOptions extends AgentOptions {
    * or `~/.local/share/tackle`.
    */
   dataDirectory?: string
-  /** Environment variables. Default: those of the process. */
+  /** Environment variables. Default: the variables of the process. */
   environment?: Readonly<Record<string, string | undefined>>
   limits?: {
     output?: Partial<OutputLimits>
@@ -166,11 +169,11 @@ export interface TackleOptions extends AgentOptions {
   }
   /** Sends the requests to models that are selected by name. Default: Node's HTTP client. */
   fetch?: typeof fetch
-  /** Wraps the `fetch` function of all models, including one that a plugin provides. */
+  /** Wraps the `fetch` function of all models, including a `fetch` function that a plugin provides. */
   aroundFetch?: (ask: typeof fetch) => typeof fetch
   /**
-   * Replays a recorded run: calls return these results and do nothing else. Models receive neither keys nor sign-ins
-   * from plugins.
+   * Replays a recorded run: calls return the results of this recording and do nothing else. Models receive neither keys
+   * nor sign-ins from plugins.
    */
   recorded?: RecordedResults
   /**
@@ -183,8 +186,8 @@ export interface TackleOptions extends AgentOptions {
   /** Wraps the opening of MCP servers. `open` opens them, if there are any. */
   openMcp?: (open: () => Promise<McpPool | undefined>) => Promise<McpPool | undefined>
   /**
-   * Receives problems that do not stop the engine, such as an error that escaped a tool or a subscriber that threw.
-   * Default: writes them to stderr.
+   * Receives problems that do not stop the engine, such as an error that escaped from a tool or an exception in a
+   * subscriber. Default: writes them to stderr.
    */
   onProblem?: (message: string, error: unknown) => void
   /** Receives log entries from plugins. Default: ignores them. */

@@ -18,7 +18,7 @@ import type { TackleOptions } from "./options.ts"
 /** Services and functions of the engine that plugins need. */
 export interface PluginWiring
   extends Pick<PluginInputOptions, "directory" | "worktree" | "environment" | "signal" | "record"> {
-  /** Returns the store. Returns undefined until it is open, because plugins load earlier. */
+  /** Returns the store. Returns undefined until the store is open, because plugins are loaded before it is opened. */
   store(): Store | undefined
   saveAuth: ClientHost["saveAuth"]
   onProblem(message: string, error: unknown): void

@@ -10,7 +10,7 @@ import { realPath } from "../util/paths.ts"
 import type { Agents } from "./definitions.ts"
 import type { TackleOptions } from "./options.ts"
 
-/** Everything from which a policy gets its rules. */
+/** The sources of a policy's rules. */
 export interface PolicySources {
   /** Layers in ascending precedence: see {@link configuredLayers}. Layers named `flags` override the agent's rules. */
   configured: readonly Layer[]
@@ -72,7 +72,7 @@ export function configuredLayers({ layers, permission = {} }: TackleOptions): re
   return layers ?? [{ name: "user", rules: rulesFromObject(permission, { file: "createTackle" }) }]
 }
 
-/** Returns the ceiling of an agent that requires a sandbox, for machines without one. */
+/** Returns the ceiling of an agent that requires a sandbox, for machines without a sandbox. */
 function withoutSandbox(agent: string): Ruleset {
   const source = { file: `no sandbox for the agent ${agent}` }
   return [{ permission: "bash", pattern: "*", action: "deny", source }]

@@ -13,7 +13,7 @@ export interface RetentionLimits {
   megabytes: number
 }
 
-/** Half a gigabyte holds thousands of turns, and a week is enough to return to a task. */
+/** Default limits. Half a gigabyte holds thousands of turns, and a week is enough to return to a task. */
 export const defaultRetentionLimits: RetentionLimits = { days: 7, megabytes: 512 }
 
 /** Limits that keep everything. */
@@ -39,8 +39,8 @@ export interface RetentionOptions {
 }
 
 /**
- * Removes files from the data directory that exceed the age or size limit. Does nothing if any process did so within
- * the last day. Creates no directory. Rejects if a file cannot be removed.
+ * Removes files from the data directory that exceed the age or size limit. Does nothing if any process has removed old
+ * files within the last day. Creates no directory. Rejects if a file cannot be removed.
  */
 export async function cleanUp(options: RetentionOptions): Promise<void> {
   const { dataDirectory, limits, contents, inUse, now = Date.now() } = options

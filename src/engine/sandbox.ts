@@ -16,11 +16,11 @@ export interface CommandSandbox {
   /** False if this machine has no sandbox, or if the sandbox is off. */
   readonly present: boolean
   /**
-   * Returns the sandbox for an agent. The bounds of each command follow from the rules that apply when it starts. If no
-   * sandbox is present, an agent that requires one can run only commands that its configuration allows explicitly.
+   * Returns the sandbox for an agent. The rules that apply when a command starts determine its bounds. If no sandbox is
+   * present, an agent that requires one can run only commands that its configuration allows explicitly.
    */
   of(agent: Agent, scope: Scope): SandboxCapability
-  /** The sandbox that permission requests consider. */
+  /** The sandbox that permission requests take into account. */
   readonly scope: ScopeSandbox
   close(): Promise<void>
 }

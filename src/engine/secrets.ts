@@ -8,7 +8,7 @@ import { writtenSecrets } from "./written-secrets.ts"
 
 /**
  * Returns the keys and tokens to hide: from the environment, the options and stored files. `mcpTokens` is the path of
- * the file with the tokens of MCP servers. The file is read only if servers are configured.
+ * the file with the tokens of MCP servers. This file is read only if servers are configured.
  */
 export async function readSecrets(
   { providers, secrets, search, mcp, lsp, formatter, plugins = [] }: SecretOptions,

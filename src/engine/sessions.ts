@@ -24,7 +24,7 @@ export interface SessionsOptions {
   /** Ends the jobs of the sessions and waits until they have ended. */
   endJobs(sessionIDs: readonly string[]): Promise<void>
   defaultAgent: string
-  /** Throws if the agent or the model that it would use is not usable. */
+  /** Throws if the agent, or the model that it would use, cannot be used. */
   checkModel(agent: string, model: string | undefined): Promise<void>
   opened: OpenSessions
   /** Contents of changed files. */
@@ -75,7 +75,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     })
   }
 
-  /** Deletes a session. Returns false if it, or one of its subagents' sessions, is in use. */
+  /** Deletes a session. Returns false if the session, or one of its subagents' sessions, is in use. */
   async function removeUnlessHeld(id: string): Promise<boolean> {
     try {
       await remove(id)
@@ -88,7 +88,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     }
   }
 
-  /** Releases unused disk space. A failure does not affect the deletion, so it is only reported. */
+  /** Releases unused disk space. A failure to do so does not affect the deletion, so it is only reported. */
   async function reclaim(): Promise<void> {
     await store
       .reclaim()

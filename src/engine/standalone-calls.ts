@@ -70,7 +70,7 @@ export interface Caller {
   readonly id: string
   /** Lists every tool. A tool that is not offered includes the reason. */
   tools(signal: AbortSignal): Promise<ToolListing[]>
-  /** Makes a call. Rejects with `AbortedError` if the signal fires before the call has started. */
+  /** Makes a call. Rejects with `AbortedError` if the signal aborts before the call has started. */
   call(call: CallerCall): Promise<CallOutcome>
   /** Ends the caller's calls and jobs, and revokes its grants. */
   close(): Promise<void>
@@ -79,11 +79,11 @@ export interface Caller {
 /** Runs calls through the whole pipeline without a session. Nothing is stored. */
 export interface StandaloneCalls {
   /**
-   * Makes one call. Rejects with `AbortedError` if the signal fires before the call has started, and with
-   * `EngineClosedError` after the engine was closed.
+   * Makes one call. Rejects with `AbortedError` if the signal aborts before the call has started, and with
+   * `EngineClosedError` if the engine is closed.
    */
   call(call: StandaloneCall): Promise<CallOutcome & { turn: Turn }>
-  /** Opens a caller. Throws `UsageError` for an unknown agent, and `EngineClosedError`. */
+  /** Opens a caller. Throws `UsageError` if the agent is unknown, and `EngineClosedError` if the engine is closed. */
   caller(options: CallerOptions): Caller
   /** Resolves when no call is running. */
   settled(): Promise<void>
@@ -94,7 +94,7 @@ export interface StandaloneOptions {
   directory: string
   worktree: string
   defaultAgent: string
-  /** Ends all calls when it fires. */
+  /** Ends all calls when it aborts. */
   signal: AbortSignal
   hide<T>(value: T): T
   unavailable(agent: string): UnavailableTools
@@ -244,8 +244,8 @@ function createTodoList(): TodoCapability {
 }
 
 /**
- * Creates a tracker that treats every file as read in its current state. A user who calls a tool by hand knows the
- * file.
+ * Creates a tracker that treats every file as read in its current state. The tracker assumes that a user who calls a
+ * tool by hand knows the file.
  */
 function trustingTracker(commits: SessionEngine["fileCommits"]): FileTracker {
   const tracker = createFileTracker(commits)

@@ -34,7 +34,7 @@ import type { Store } from "../store/store.ts"
 import type { Info } from "../tool/tool.ts"
 import type { Caller, CallerOptions } from "./standalone-calls.ts"
 
-/** Old sessions, oldest first: those that were deleted, and those that stay because they are in use. */
+/** Old sessions, oldest first: sessions that were deleted, and sessions that were kept because they are in use. */
 export interface PruneResult {
   deleted: Session[]
   held: Session[]
@@ -43,7 +43,8 @@ export interface PruneResult {
 /** The sessions of an engine. */
 export interface Sessions {
   /**
-   * Creates a session. Throws `UsageError` for an unknown agent or model, and for a model without a key or package.
+   * Creates a session. Throws `UsageError` if the agent or model is unknown, or if the model has no key or its package
+   * is not installed.
    */
   create(options?: {
     agent?: string
@@ -67,8 +68,8 @@ export interface Sessions {
     search?: string
   }): Promise<ListedSession[]>
   /**
-   * Returns what a session does, or undefined if it does not exist. It is `running` also if another process runs it, and
-   * `waiting` if it, or a subagent below it, waits for a reply in this engine.
+   * Returns the activity of a session, or undefined if the session does not exist. A session is also `running` if
+   * another process runs it. It is `waiting` if the session, or a subagent below it, waits for a reply in this engine.
    */
   status(id: string): Promise<SessionStatus | undefined>
   /** Deletes a session with all its data. Returns false if the session does not exist. */
@@ -79,8 +80,9 @@ export interface Sessions {
    */
   stats(options?: { everywhere?: boolean; session?: string }): Promise<UsageStats>
   /**
-   * Deletes old sessions of this worktree, or of all worktrees with `everywhere`. `dryRun` deletes none. Returns the
-   * selected sessions, and those that stay because they are in use. Throws `UsageError` if no criterion is given.
+   * Deletes old sessions of this worktree, or of all worktrees with `everywhere`. With `dryRun`, deletes nothing.
+   * Returns the selected sessions, and the sessions that are kept because they are in use. Throws `UsageError` if no
+   * criterion is given.
    */
   prune(options: PruneChoice & { everywhere?: boolean; dryRun?: boolean }): Promise<PruneResult>
   /** Runs `SessionHandle.compact` on a session. Returns undefined if the session does not exist. */
@@ -94,15 +96,18 @@ export interface Sessions {
    */
   export(id: string, options?: { sanitize?: boolean }): Promise<Archive | undefined>
   /**
-   * Compares the files that a session changed with their state before. Turns that were undone are not included. Returns
-   * undefined if the session does not exist.
+   * Compares the files that a session changed with their state before the session changed them. Turns that were undone
+   * are not included. Returns undefined if the session does not exist.
    */
   diff(id: string): Promise<FileDiff[] | undefined>
-  /** Stores an archive as a session of this worktree. `copy` assigns new ids. Throws `ArchiveError`. */
+  /**
+   * Stores an archive as a session of this worktree. `copy` assigns new ids. Throws `ArchiveError` if the archive is
+   * invalid or contains a session that already exists.
+   */
   import(archive: unknown, options?: { copy?: boolean }): Promise<SessionHandle>
   /**
    * Creates a session with a copy of another session's history. `at` ends the copy after the turn with that message.
-   * Returns undefined if the session does not exist. Throws `ArchiveError` for an unknown message.
+   * Returns undefined if the session does not exist. Throws `ArchiveError` if the message is unknown.
    */
   fork(id: string, options?: { at?: string }): Promise<SessionHandle | undefined>
 }
@@ -137,7 +142,10 @@ export interface Tackle {
     listener: (event: EventOf<T>) => void,
   ): () => void
   subscribe(listener: (event: TackleEvent) => void): () => void
-  /** Answers a permission request. A second, late or unknown answer has no effect. The result reports this. */
+  /**
+   * Answers a permission request. A second answer, a late answer or an answer to an unknown request has no effect. The
+   * result reports this.
+   */
   reply(requestID: string, reply: PermissionReply, source?: ReplySource): Promise<ReplyOutcome>
   pendingRequests(sessionID?: string): PermissionRequest[]
   /** Explains how the rules decide a request. Runs no tool and does not ask the user. */
@@ -160,8 +168,8 @@ export interface Tackle {
   /**
    * Parses text that starts with `/`. Returns the call to a command, a skill or a prompt of an MCP server
    * (`/server:prompt`, filled in with the words after it). For other texts, returns a similar name, if any. Pass the
-   * call to `SessionHandle.prompt`. Starts a server only if the text names it. Throws `UsageError` for a missing
-   * argument, and the errors of `mcpPrompt`.
+   * call to `SessionHandle.prompt`. Starts a server only if the text names it. Throws `UsageError` if an argument is
+   * missing, and otherwise the errors of `mcpPrompt`.
    */
   readCommand(
     text: string,
@@ -169,26 +177,29 @@ export interface Tackle {
   ): Promise<{ call: CommandCall } | { near?: string }>
   /**
    * Lists every tool. A tool that the agent and model are not offered includes the reason. Waits for MCP servers to
-   * start. Rejects with {@link AbortedError} if the signal fires first.
+   * start. Rejects with {@link AbortedError} if the signal aborts before they have started.
    */
   tools(scope?: { agent?: string; model?: string; signal?: AbortSignal }): Promise<ToolListing[]>
-  /** Lists every MCP server in use. Starts servers that are not running. Rejects if the signal fires first. */
+  /**
+   * Lists every MCP server in use. Starts servers that are not running. Rejects if the signal aborts before they have
+   * started.
+   */
   mcpServers(options?: McpStatusOptions & { signal?: AbortSignal }): Promise<McpServerStatus[]>
   /** Lists the prompts of MCP servers. Starts servers that are not running. */
   mcpPrompts(signal?: AbortSignal): Promise<McpPrompt[]>
   /**
-   * Fills in a prompt. Throws `McpServerError` if the server does not exist, and `McpCallError` for an unknown prompt
-   * or a missing argument.
+   * Fills in a prompt. Throws `McpServerError` if the server does not exist, and `McpCallError` if the prompt is
+   * unknown or an argument is missing.
    */
   mcpPrompt(asked: Omit<PromptCall, "signal"> & { signal?: AbortSignal }): Promise<McpPromptMessage[]>
   /** Lists the resources of MCP servers. Starts servers that are not running. */
   mcpResources(signal?: AbortSignal): Promise<McpResources[]>
-  /** Reads a resource without a permission request. Throws like `mcpPrompt`. */
+  /** Reads a resource without a permission request. Throws the same errors as `mcpPrompt`. */
   readMcpResource(asked: { server: string; uri: string; signal?: AbortSignal }): Promise<McpContents>
   /**
    * Calls `onChanged` when the server reports a change to the resource, or after a restart of the server. The signal
-   * aborts only the subscription request. The returned function unsubscribes. Requests no permission. Throws like
-   * `mcpPrompt`.
+   * aborts only the subscription request. The returned function unsubscribes. Requests no permission. Throws the same
+   * errors as `mcpPrompt`.
    */
   watchMcpResource(asked: ResourceWatch & { signal?: AbortSignal }): Promise<() => Promise<void>>
   /**
@@ -200,7 +211,7 @@ export interface Tackle {
   problems(): readonly RegistryProblem[]
   /**
    * Makes one call through the whole pipeline, without a model or a stored session. Rejects with {@link AbortedError}
-   * if the signal fires before the call has started.
+   * if the signal aborts before the call has started.
    */
   callTool(call: {
     tool: string
@@ -220,7 +231,7 @@ export interface Tackle {
   close(): Promise<void>
 }
 
-/** A permission request with a function that answers it. A plain `always` applies to the session. */
+/** A permission request with a function that answers it. An `always` reply without a scope applies to the session. */
 export interface AskedRequest extends PermissionRequest {
   reply(reply: PermissionReply["reply"] | PermissionReply): Promise<ReplyOutcome>
 }

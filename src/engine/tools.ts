@@ -41,8 +41,8 @@ export interface ToolSources {
 }
 
 /**
- * Opens the registry of all tools: built-in tools, and those from the options, plugins, files and MCP servers. A file
- * that cannot be used becomes one of its problems.
+ * Opens the registry of all tools: built-in tools, and tools from the options, plugins, files and MCP servers. A file
+ * that cannot be used becomes one of the registry's problems.
  */
 export async function openRegistry(options: TackleOptions, sources: ToolSources): Promise<Registry> {
   const { plugins, mcp, onProblem } = sources

@@ -4,8 +4,8 @@ import { isRecord } from "../util/json.ts"
 /**
  * Returns the secrets in a section of the config, at any depth. The name of a secret is its location. Secrets are
  * values whose key looks like a credential, tokens with a scheme (`Bearer …`), arguments (`--api-key=…`, `--api-key
- * …`), and passwords in addresses. All other values are settings: hiding `production` or `application/json` would
- * garble every result.
+ * …`), and passwords in addresses. All other values are settings. They are not hidden, because hiding values such as
+ * `production` or `application/json` would garble every result.
  */
 export function writtenSecrets(name: string, value: unknown): Secret[] {
   if (typeof value === "string") return secretsInText(name, value)

@@ -65,9 +65,9 @@ export async function runProgram(
         return true
       case "ask":
         if (asked.has(line.ask))
-          return badLine(`its ask "${line.ask}" is already waiting for a reply`, number)
+          return badLine(`its request "${line.ask}" is already waiting for a reply`, number)
         if (asked.size >= maxQuestions)
-          return badLine(`more than ${maxQuestions} asks are waiting for a reply`, number)
+          return badLine(`more than ${maxQuestions} requests are waiting for a reply`, number)
         void answer(line)
         return true
       case "result":
@@ -161,7 +161,7 @@ async function endWithoutResult(child: RunningProcess, readRest: () => void, nam
 function describeBadLine(name: string, problem: string, number: number): string {
   return (
     `The ${name} tool wrote invalid output to its standard output, line ${number}: ${problem}. ` +
-    "Standard output is for protocol lines only; print everything else to standard error. This is a bug in the tool, not in the call."
+    "Standard output is only for protocol lines. Print everything else to standard error. This is a bug in the tool, not in the call."
   )
 }
 

@@ -51,7 +51,7 @@ function checkerOf(schema: Record<string, unknown>): z.ZodType {
     return z.fromJSONSchema(schema)
   } catch (error) {
     throw new ExternalToolError(
-      `--describe printed "parameters" with an unsupported schema: ${errorMessage(error)}. Put this rule in the description, and check it in the tool.`,
+      `--describe printed "parameters" with an unsupported schema: ${errorMessage(error)}. Describe the unsupported rule in the description, and check it in the tool.`,
       "manifest",
     )
   }
@@ -103,6 +103,6 @@ function readManifest(text: string, name: string, failed: (problem: string) => E
   if (!read.success) throw failed(`printed an invalid manifest: ${describeIssues(read.error)}.`)
   if (read.data.name === name) return read.data
   throw failed(
-    `printed the name "${read.data.name}", but the file name is "${name}", which the user trusted. Rename one of them.`,
+    `printed the name "${read.data.name}", but the user trusted the file name "${name}". Use the same name for both.`,
   )
 }

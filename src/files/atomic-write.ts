@@ -8,10 +8,11 @@ import { removeTemporary, type TrackTemporary } from "./temporary-files.ts"
 
 /**
  * Writes a file atomically: readers see either the old or the new content, even after a crash. Creates parent
- * directories. Keeps the mode and, if permitted, the owner of an existing file. A new file gets mode 0666 less the
+ * directories. Keeps the mode and, if permitted, the owner of an existing file. A new file gets the mode 0666 minus the
  * umask. `path` must be resolved, and links inserted later are not followed. A link at the end of `path` is replaced,
- * and other hard links keep the old content. Calls `check` directly before the change. Throws its errors,
- * `MovedPathError` and system errors, after which only new parent directories may remain.
+ * and other hard links keep the old content. Calls `check` directly before the change. Throws the errors of `check`,
+ * `MovedPathError` if the path now leads elsewhere, and system errors. If it throws, the file is unchanged, but new
+ * parent directories may remain.
  */
 export async function writeAtomic(
   path: string,
@@ -42,7 +43,7 @@ export async function writeAtomic(
 
 /**
  * Writes and syncs the new file `temporary`, with the mode and owner of the file at `like` if that file exists. The
- * caller renames it to its final path. Throws system errors and then leaves no file behind.
+ * caller renames it to its final path. Throws system errors. If it throws, it leaves no file behind.
  */
 export async function stageFile(temporary: string, bytes: Uint8Array, like: string): Promise<FileStamp> {
   const old = await statIfThere(like)

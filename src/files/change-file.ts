@@ -52,7 +52,7 @@ export interface ChangedFile<C extends FileChange> {
     exists: boolean
     diff: string
     formatted?: Formatting
-    /** Why a formatter failed. Absent if none failed. */
+    /** Why a formatter failed. Absent if no formatter failed. */
     notFormatted?: string
     /** State of the written file, for the file tracker of a resumed session. */
     file: { path: string; stamp: FileStamp }
@@ -61,9 +61,10 @@ export interface ChangedFile<C extends FileChange> {
 
 /**
  * Changes one file: reads it, plans the change, asks for permission, checks that the file is unchanged, writes it,
- * formats it and records its stamp. Holds the file's lock throughout. Refuses a file that the session has not read, or
- * that changed since, even during the permission request. Throws `FileChangeError`, `FileAccessError`, and the errors
- * of `plan` and `ctx.ask`.
+ * formats it and records its stamp. Holds the file's lock throughout. Refuses to change a file that the session has not
+ * read, or that has changed since the session read it, even if it changed during the permission request. Throws
+ * `FileChangeError` if the file must not be changed, `FileAccessError` for system errors, and the errors of `plan` and
+ * `ctx.ask`.
  */
 export async function changeFile<C extends FileChange>(
   ctx: ChangeContext,

@@ -27,7 +27,8 @@ export interface FileStep {
 }
 
 /**
- * Some files could be neither changed nor restored. The message lists these files and the backups of their old content.
+ * Thrown if some files could be neither changed nor restored. The message lists these files and the backups of their
+ * old content.
  */
 export class RollbackError extends TackleError {
   constructor(message: string, cause: unknown) {
@@ -36,12 +37,12 @@ export class RollbackError extends TackleError {
 }
 
 /**
- * Makes all changes or none. Writes and syncs all new content to temporary files first, so that a full disk fails
- * early. Then renames these files, and deletes files last. If a change fails, restores earlier files with the same
- * content, mode, times and inodes, and removes new directories. A file may replace a directory that contains only files
- * that the same change deletes, and the reverse. Links inserted meanwhile have no effect. Returns the
- * stamps of the written files by path. Throws `MovedPathError` with nothing changed, system errors, errors of the
- * checks, and {@link RollbackError} if restoring fails.
+ * Makes all changes or no changes. First writes and syncs all new content to temporary files, so that a full disk is
+ * detected early. Then renames these files, and deletes files last. If a change fails, restores earlier files with the
+ * same content, mode, times and inodes, and removes new directories. A file may replace a directory that contains only
+ * files that the same change deletes, and a directory may replace a deleted file. Links that are inserted during the
+ * change have no effect. Returns the stamps of the written files by path. Throws `MovedPathError` if a path now leads
+ * elsewhere, system errors, errors of the checks, and {@link RollbackError} if restoring fails.
  */
 export async function commitFiles(
   steps: readonly FileStep[],
@@ -112,7 +113,7 @@ function replacementOf({ path }: FileStep, steps: readonly FileStep[]): FileStep
     : steps.find((other) => created(other) && path.startsWith(`${other.path}/`))
 }
 
-/** Deletes a file whose directory may not survive. The backup is in the directory of `beside`. */
+/** Deletes a file whose directory may also be removed. The backup is in the directory of `beside`. */
 async function removeEarly(
   path: string,
   beside: HeldPath,
@@ -140,7 +141,7 @@ async function removeEarly(
   undo.push({ what: showName(path), backup, run })
 }
 
-/** Removes a directory that contains only empty directories. Does nothing for anything else. */
+/** Removes a directory that contains only empty directories. Does nothing for any other path. */
 async function clearDirectory({ named, now }: HeldPath, undo: Undo[]): Promise<void> {
   const found = lstatSync(now, { throwIfNoEntry: false })
   if (!found?.isDirectory()) return
@@ -181,8 +182,8 @@ function createTemporaryFiles(trackTemporary: TrackTemporary) {
       return file
     },
     /**
-     * Removes all temporary files except the needed ones, which now belong to the user. A file that cannot be removed
-     * does not fail the change.
+     * Removes all temporary files except the files in `needed`, which now belong to the user. A file that cannot be
+     * removed does not fail the change.
      */
     async remove(needed: ReadonlySet<string>): Promise<void> {
       for (const { file, record } of noted) {
@@ -310,7 +311,7 @@ function rollbackError(failures: readonly Failure[], cause: unknown): RollbackEr
   })
   return new RollbackError(
     `${errorMessage(cause)}. Restoring the changed files failed for: ${named.join("; ")}. ` +
-      "Check them before you continue.",
+      "Check these files before you continue.",
     cause,
   )
 }

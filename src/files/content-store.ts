@@ -13,7 +13,7 @@ export interface ContentLimits {
   days: number
 }
 
-/** Half a gigabyte holds thousands of turns. Full outputs are also kept for a week. */
+/** Default limits. Half a gigabyte holds thousands of turns. The contents are kept for a week, like full outputs. */
 export const defaultContentLimits: ContentLimits = {
   fileBytes: 16 * 1024 * 1024,
   totalBytes: 512 * 1024 * 1024,
@@ -29,11 +29,11 @@ export interface ContentStore {
    * disk.
    */
   put(bytes: Uint8Array): Promise<string | undefined>
-  /** Returns undefined if the content is missing or damaged. */
+  /** Returns the content with this hash, or undefined if it is missing or damaged. */
   get(hash: string): Promise<Uint8Array | undefined>
   /**
-   * Removes contents that exceed the age limit, then the least recently used ones until the size limit is met. Ignores
-   * files that another process removes.
+   * Removes contents that exceed the age limit, then the least recently used contents until the size limit is met.
+   * Ignores files that another process removes.
    */
   sweep(now?: number): Promise<void>
 }

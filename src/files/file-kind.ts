@@ -52,8 +52,8 @@ function starts(sample: Buffer, bytes: string): boolean {
 }
 
 /**
- * Returns the share of control characters. Does not count those used in text: backspace, tab, line feed, form feed,
- * carriage return and escape.
+ * Returns the share of control characters. Does not count control characters that are used in text: backspace, tab,
+ * line feed, form feed, carriage return and escape.
  */
 function controlShare(sample: Buffer): number {
   let count = 0

@@ -83,8 +83,8 @@ export function stampBytes(bytes: Uint8Array, mtimeMs: number): FileStamp {
 }
 
 /**
- * Returns true if both stamps describe the same content. Compares digests if both stamps have one, otherwise sizes and
- * times.
+ * Returns true if both stamps describe the same content. Compares the digests if both stamps have a digest, and
+ * otherwise the sizes and times.
  */
 export function sameStamp(a: FileStamp, b: FileStamp): boolean {
   if (a.digest !== undefined && b.digest !== undefined) return a.digest === b.digest
@@ -94,13 +94,13 @@ export function sameStamp(a: FileStamp, b: FileStamp): boolean {
 /** One lock per path. */
 export interface PathLocks {
   /**
-   * Runs `work` while holding the locks of all paths, which must be resolved. Grants each lock in the order of the
-   * calls. Rejects with the error of `work`.
+   * Runs `work` while holding the locks of all paths, which must be resolved. Grants each lock in the order in which
+   * `run` was called. Rejects with the error of `work`.
    */
   run<T>(paths: readonly string[], work: () => Promise<T>): Promise<T>
 }
 
-/** Creates a set of locks for this process. With `shared`, other processes wait for them too. */
+/** Creates a set of locks for this process. With `shared`, the locks also apply to other processes. */
 export function createPathLocks(shared?: SharedLocks): PathLocks {
   const tails = new Map<string, Promise<unknown>>()
 

@@ -155,7 +155,7 @@ const maxShown = 2_000
 export function formatReport(title: string, { formatted, problem, unsure }: FormattedFile): string {
   const failure = problem?.split("\n")[0]
   if (unsure)
-    return `\nFormatting ${title} failed (${failure}), and its content is uncertain. Read it before you change it again.`
+    return `\nFormatting ${title} failed (${failure}), and its content is uncertain. Read the file before you change it again.`
   if (!formatted)
     return failure === undefined ? "" : `\n${title} was not formatted (${failure}). Your change was saved.`
   const { by, diff } = formatted

@@ -9,7 +9,10 @@ import { showName } from "./show-name.ts"
 /** Maximum size in bytes of a file that can be changed. Its content is in memory twice: as bytes and as text. */
 const maxFileBytes = 256 * 1024 * 1024
 
-/** State of a path before a change. `path` is the path that the caller gave, `real` has all links resolved. */
+/**
+ * State of a path before a change. `path` is the path as the caller gave it, and `real` is the path with all links
+ * resolved.
+ */
 export type FileBefore =
   | { exists: false; path: string; real: string }
   | { exists: true; path: string; real: string; bytes: Uint8Array; stamp: FileStamp }
@@ -19,11 +22,12 @@ export function bytesOf(before: FileBefore): Uint8Array | undefined {
   return before.exists ? before.bytes : undefined
 }
 
-/** A file must not or cannot be changed. The message explains the reason and the next step. */
+/** Thrown if a file must not or cannot be changed. The message explains the reason and the next step. */
 export class FileChangeError extends TackleError {
   /**
-   * `unread`: the session has not read the file. `changed`: the content has changed since. `unfit`: the file cannot be
-   * changed. `exists`: a new file would overwrite an existing one. `missing`: the file does not exist.
+   * `unread`: the session has not read the file. `changed`: the content has changed since the session last read it.
+   * `unfit`: a file of this kind or size cannot be changed. `exists`: a new file would overwrite an existing file.
+   * `missing`: the file does not exist.
    */
   constructor(why: "unread" | "changed" | "unfit" | "exists" | "missing", message: string) {
     super(message, { code: `file.${why}`, recoverable: true })
@@ -57,7 +61,7 @@ export function assertSeen(before: FileBefore, files: FileTracker): void {
   if (!seen) {
     throw new FileChangeError(
       "unread",
-      `${showName(before.path)} exists, but this session has not read it. Read it with the read tool first, then try again.`,
+      `${showName(before.path)} exists, but this session has not read it. First read it with the read tool, then try again.`,
     )
   }
   if (!sameStamp(seen, before.stamp)) {
@@ -68,7 +72,7 @@ export function assertSeen(before: FileBefore, files: FileTracker): void {
   }
 }
 
-/** Throws {@link FileChangeError} if the path now resolves to another file or the content has changed. */
+/** Throws {@link FileChangeError} if the path now resolves to a different file or the content has changed. */
 export async function assertUnchanged(before: FileBefore): Promise<void> {
   const same = resolveTarget(before.path) === before.real && (await isAsBefore(before))
   if (same) return
@@ -78,7 +82,7 @@ export async function assertUnchanged(before: FileBefore): Promise<void> {
   )
 }
 
-/** Translates a system error into one that the model can act on. */
+/** Translates a system error into an error that the model can act on. */
 export function accessError(
   verb: "resolve" | "read" | "write",
   path: string,
@@ -105,7 +109,7 @@ async function isThere(path: string, real: string): Promise<boolean> {
   if (stats.size > maxFileBytes) {
     throw new FileChangeError(
       "unfit",
-      `${showName(path)} is ${stats.size} bytes. This tool cannot change files over ${maxFileBytes} bytes. Use bash.`,
+      `${showName(path)} is ${stats.size} bytes. This tool cannot change files larger than ${maxFileBytes} bytes. Use bash.`,
     )
   }
   await assertWritable(path, real)

@@ -24,8 +24,8 @@ interface Layer {
 export interface RulesAbove {
   rules: IgnoreRules
   /**
-   * True if the inherited rules ignore the directory or its content. `rules` is then empty, because the directory was
-   * requested by name.
+   * True if the inherited rules ignore the directory or its content. In this case, `rules` is empty, because the user
+   * named the directory itself.
    */
   excluded: boolean
   /** True if the directory is in a git repository. */
@@ -103,7 +103,8 @@ function readIfPresent(path: string): string | undefined {
 }
 
 /**
- * Returns false for a line with so many wildcards that matching a long name could take minutes. The matcher backtracks.
+ * Returns false for a line with so many wildcards that matching a long name could take minutes, because the matcher
+ * backtracks.
  */
 function isQuickToMatch(line: string): boolean {
   return line.split(/\*+/).length <= maxWildcards + 1

@@ -6,8 +6,9 @@ export interface LineSplitter {
 }
 
 /**
- * Creates a splitter. Lines end with LF or CRLF, which is not part of the line. To limit memory, keeps only the first
- * `maxLength` UTF-16 units of a line, without splitting a surrogate pair. `length` is the length of the whole line.
+ * Creates a splitter. Lines end with LF or CRLF. The line ending is not part of the line. To limit memory, keeps only
+ * the first `maxLength` UTF-16 units of a line, without splitting a surrogate pair. `length` is the length of the whole
+ * line.
  */
 export function createLineSplitter(
   maxLength: number,

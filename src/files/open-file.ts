@@ -8,8 +8,8 @@ import { notFound } from "./not-found.ts"
 import { showName } from "./show-name.ts"
 
 /**
- * A regular file that is open for reading. Calls are synchronous, because they take microseconds, a tenth of the time
- * of a call through the thread pool. {@link readChunks} lets the event loop run between chunks.
+ * A regular file that is open for reading. Calls are synchronous, because they take only microseconds, which is a tenth
+ * of the time of a call through the thread pool. {@link readChunks} lets the event loop run between chunks.
  */
 export interface OpenFile {
   stat(): Stats
@@ -33,9 +33,9 @@ export async function statPath(path: string, kind: "File" | "Path"): Promise<Sta
 
 /**
  * Opens a regular file for reading. The caller must close it. `real` is the resolved path for which permission was
- * granted. Refuses to follow a link to another target. With `leave`, also refuses another file at that path, because a
- * hard link or a rename may have replaced the file since the request. Never blocks on a pipe. Throws `MovedPathError`
- * and the errors of {@link statPath}.
+ * granted. Refuses to follow a link to a different target. With `leave`, also refuses a different file at the same
+ * path, because a hard link or a rename may have replaced the file since permission was granted. Never blocks on a
+ * pipe. Throws `MovedPathError` and the errors of {@link statPath}.
  */
 export async function openFile(
   path: string,
@@ -74,7 +74,7 @@ export function readStart(file: OpenFile, bytes: number): Buffer {
   return buffer.subarray(0, filled)
 }
 
-/** Yields the whole file. A chunk is valid only until the next one is requested, because its memory is reused. */
+/** Yields the whole file. A chunk is valid only until the next chunk is requested, because its memory is reused. */
 export async function* readChunks(file: OpenFile, signal: AbortSignal): AsyncGenerator<Buffer> {
   const buffer = Buffer.allocUnsafe(Math.min(chunkBytes, file.stat().size + 1))
   for (let position = 0; ; ) {
@@ -106,8 +106,8 @@ function kindName(found: Stats): string {
 }
 
 /**
- * Returns the permission patterns of a file: its path and, if that contains links to another location, its resolved
- * path. Both must be allowed, because the permission check resolves links at a different time.
+ * Returns the permission patterns of a file: its path and, if the path contains links to another location, its resolved
+ * path. Both patterns must be allowed, because the permission check resolves links at a different time.
  */
 export function pinnedPatterns(path: string, real: string): string[] {
   return real === path ? [path] : [path, real]

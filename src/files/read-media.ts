@@ -39,7 +39,7 @@ export async function readMedia(
 
 function tooLarge(path: string, bytes: number): UnreadableContentError {
   return new UnreadableContentError(
-    `${showName(path)} is ${bytes} bytes. Images and PDFs of up to ${maxMediaBytes} bytes can be attached. ` +
+    `${showName(path)} is ${bytes} bytes. Only images and PDFs of up to ${maxMediaBytes} bytes can be attached. ` +
       "Make a smaller copy with a command, or extract the part you need.",
   )
 }

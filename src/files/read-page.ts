@@ -104,7 +104,7 @@ function createPage(offset: number, limit: number) {
       lines.push(shown)
       if (short) cut += 1
     },
-    /** Returns true after a line that did not fit on the page. */
+    /** True after the first line that did not fit on the page. */
     closed: () => full || seen > offset + limit,
     result: () => ({ lines, seen, full, cut }),
   }

@@ -26,7 +26,7 @@ export interface ScanLimits {
   totalBytes: number
 }
 
-/** A first scan within these limits takes tens of milliseconds. Later scans read only changed files. */
+/** Default limits. A first scan within these limits takes tens of milliseconds. Later scans read only changed files. */
 export const defaultScanLimits: ScanLimits = {
   entries: 10_000,
   fileBytes: 1024 * 1024,
@@ -43,7 +43,7 @@ export interface ScannedFile {
   inode: number
   /** Absent if a limit was exceeded or the file could not be read. */
   bytes?: Uint8Array
-  /** Differs if the content changed or the file was replaced. */
+  /** A text that differs if the content changed or the file was replaced. */
   signature: string
   /** False if the file changed so recently that it may change again without a new signature. */
   settled: boolean
@@ -130,7 +130,7 @@ function signatureOf({ ino, size, mtimeMs, ctimeMs }: Stats): string {
   return `${ino} ${size} ${mtimeMs} ${ctimeMs}`
 }
 
-/** Returns undefined if the link was removed in the meantime. */
+/** Returns undefined if the link was removed before it could be read. */
 function scanLink(path: string, stats: Stats): ScannedFile | undefined {
   try {
     const bytes = readlinkSync(path, "buffer")
@@ -141,7 +141,7 @@ function scanLink(path: string, stats: Stats): ScannedFile | undefined {
   }
 }
 
-/** Returns the bytes, or undefined if the path is too large, no longer a file, or unreadable. */
+/** Returns the bytes of a file, or undefined if the file is too large, unreadable or no longer a regular file. */
 function readSmall(path: string, maxBytes: number): Uint8Array | undefined {
   let descriptor: number
   try {
@@ -168,7 +168,7 @@ export interface SeenChange {
 export interface ScanDifference {
   changes: SeenChange[]
   /**
-   * Paths of files that appeared but are not new, because they were previously ignored or moved here from a location
+   * Paths of files that appeared but are not new, because they were previously ignored, or were moved from a location
    * that is not scanned. Their earlier state is unknown.
    */
   appeared: string[]
@@ -177,7 +177,7 @@ export interface ScanDifference {
 }
 
 /**
- * Compares a scan before a command with one after it. `since` is the start of the command, in milliseconds since the
+ * Compares a scan before a command with a scan after it. `since` is the start of the command, in milliseconds since the
  * epoch. Reads moved and new files of up to `keepBytes` bytes that the scans did not keep.
  */
 export function compareScans(before: Scan, after: Scan, since: number, keepBytes: number): ScanDifference {
@@ -252,7 +252,7 @@ function changed(path: string, old: ScannedFile, now: ScannedFile | undefined): 
   return { change, bytes: old.bytes }
 }
 
-/** Returns the version of a scanned file. Without bytes the hash is empty and matches no stored content. */
+/** Returns the version of a scanned file. Without bytes, the hash is empty and matches no stored content. */
 function versionOf({ bytes, mode, link }: Pick<ScannedFile, "bytes" | "mode" | "link">): FileVersion {
   return { hash: bytes ? hashOf(bytes) : "", mode, link }
 }

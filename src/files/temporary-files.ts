@@ -33,8 +33,8 @@ export interface TrackedTemporary {
 export interface TemporaryFileJournal {
   track: TrackTemporary
   /**
-   * Removes the recorded files of processes that no longer run. Removes a backup only if its content also exists in the
-   * original file or, according to `isKept`, in a store. Otherwise reports the path of the backup once.
+   * Removes the recorded files of processes that are no longer running. Removes a backup only if its content also
+   * exists in the original file or, according to `isKept`, in a store. Otherwise reports the path of the backup once.
    */
   endOrphans(isKept: (path: string) => Promise<boolean>): Promise<void>
 }
@@ -69,7 +69,7 @@ const problems = {
 class OldBytesLeftError extends TackleError {
   constructor(path: string, of: string) {
     super(
-      `${path} contains the old content of ${of}. Compare both files, and remove the one that you do not need.`,
+      `${path} contains the old content of ${of}. Compare the two files, and remove the file that you do not need.`,
       {
         code: "file.old-bytes",
         recoverable: false,
@@ -83,7 +83,7 @@ class TemporaryLeftError extends TackleError {
   constructor({ path, backupOf }: TemporaryFile, cause: unknown) {
     const content = backupOf === undefined ? "" : ` It contains the old content of ${backupOf}.`
     super(
-      `Cannot remove the temporary file ${path}: ${errorMessage(cause)}.${content} Remove it, or let Tackle try again at its next start.`,
+      `Cannot remove the temporary file ${path}: ${errorMessage(cause)}.${content} Remove the file, or let Tackle try again at its next start.`,
       { code: "file.temporary-left", recoverable: false, cause },
     )
   }

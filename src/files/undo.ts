@@ -30,7 +30,7 @@ export class UndoRefusedError extends TackleError {
     const lines = refused.map(({ path, why }) => `  ${path}: ${reasons[why]}`)
     const advice =
       total > refused.length
-        ? "Check them first, or restore only the other files (--others)."
+        ? "Check these files first, or restore only the other files (--others)."
         : adviceAlone(direction, refused)
     super(
       `Cannot ${direction} the turn. No file was changed. These files prevent it:\n${lines.join("\n")}\n${advice}`,
@@ -47,7 +47,7 @@ export class UndoRefusedError extends TackleError {
 export type Direction = "undo" | "redo"
 
 const reasons: Record<RefusedFile["why"], string> = {
-  changed: "it has changed since",
+  changed: "it has been changed in the meantime",
   mixed: "another program changed it during the turn",
   "too-large": "it was too large to store",
   unstored: "its old content could not be stored",
@@ -59,10 +59,10 @@ const reasons: Record<RefusedFile["why"], string> = {
 /** Returns the advice for a turn in which no file can be restored. */
 function adviceAlone(direction: Direction, refused: readonly RefusedFile[]): string {
   const [left, next] = direction === "undo" ? ["turn", "before"] : ["undo", "after"]
-  const alone = "The turn changed no other file, so --others does not help."
+  const alone = "The turn changed no other files, so --others does not help."
   const onward = `--skip keeps the turn as it is, and the next ${direction} continues with the turn ${next} it.`
   if (!refused.some(({ why }) => why === "changed")) return `${alone} ${onward}`
-  return `${alone} A changed file can be restored once it has the content that the ${left} left in it. ${onward}`
+  return `${alone} A changed file can be restored after you give it back the content that it had after the ${left}. ${onward}`
 }
 
 /** How to treat files that cannot be restored. By default, nothing is changed. */

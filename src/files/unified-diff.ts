@@ -44,11 +44,11 @@ export function isWholeDiff(diff: string): boolean {
 }
 
 function newTextAlone(path: string, after: string): string {
-  return `[${path} changes almost everywhere: this is its new text]\n${after.replace(/^/gm, "+")}`
+  return `[${path} changes almost everywhere. This is its new text:]\n${after.replace(/^/gm, "+")}`
 }
 
 function cut(diff: string): string {
   if (diff.length <= maxDiffLength) return diff
   const end = diff.lastIndexOf("\n", maxDiffLength) + 1 || maxDiffLength
-  return `${diff.slice(0, end)}[cut here: ${end} of ${diff.length} characters are shown]\n`
+  return `${diff.slice(0, end)}[The diff is cut here: ${end} of ${diff.length} characters are shown]\n`
 }

@@ -73,7 +73,7 @@ export function assertChoice({ tools = [], toolChoice: choice }: ClientRequest["
   if (choice?.type === "tool" && !tools.some(({ name }) => name === choice.toolName))
     throw invalid(`No tool is named ${choice.toolName}.`, "tool_choice")
   if (choice?.type === "required" && tools.length === 0)
-    throw invalid("A call is required, but the request offers no tools.", "tool_choice")
+    throw invalid("The request requires a tool call but offers no tools.", "tool_choice")
 }
 
 /** Returns an offered tool. Adds what JSON Schema requires of the parameters of a function. */

@@ -153,7 +153,7 @@ export function createLanguageService(options: LanguageServiceOptions): Language
     const recent = (starts.get(key) ?? []).filter((time) => time > performance.now() - restarts.withinMs)
     if (recent.length > restarts.max) {
       throw new NoServerError(
-        `The language server ${target.server.id} was started ${recent.length} times within ten minutes and will not be restarted for now. Use grep and read.`,
+        `The language server ${target.server.id} was started ${recent.length} times within ten minutes and is not restarted for now. Use grep and read.`,
       )
     }
     starts.set(key, [...recent, performance.now()])
@@ -280,7 +280,7 @@ export function findRoot(path: string, markers: readonly string[], worktree: str
 function noServer(path: string, candidates: readonly LanguageServer[]): NoServerError {
   if (candidates.length === 0)
     return new NoServerError(
-      `No language server is configured for ${path}. Use grep and read, or add one under "lsp" in the configuration.`,
+      `No language server is configured for ${path}. Use grep and read. To add a server, the user can configure it under "lsp".`,
     )
   const programs = candidates.map(({ command }) => command[0]).join(", ")
   return new NoServerError(

@@ -60,7 +60,8 @@ export function convertFile(
   if (!limit.types.test(file.mime)) return note(file, data, "this model does not accept files of this type")
   if (data === undefined) return note(file, data, "its content is not available")
   const problem = file.mime.startsWith("image/") ? imageProblem(data, limit) : undefined
-  if (problem !== undefined) return note(file, data, `${problem}. Create a smaller copy and read it`)
+  if (problem !== undefined)
+    return note(file, data, `${problem}. Create a smaller copy of the file and read that copy`)
   return {
     type: "file",
     mediaType: file.mime,

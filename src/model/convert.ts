@@ -33,8 +33,9 @@ export function toPrompt(input: PromptInput): LanguageModelV4Prompt {
 }
 
 /**
- * Creates a {@link toPrompt} function for one session. The function caches messages that can no longer change. It returns
- * the same message objects for the same entries and system prompts, because request bodies are cached by message object.
+ * Creates a {@link toPrompt} function for one session. The function caches messages that can no longer change. It
+ * returns the same message objects for the same entries and system prompts, because request bodies are cached by
+ * message object.
  */
 export function createPromptBuilder(): (input: PromptInput) => LanguageModelV4Prompt {
   /** Settled messages by their position in the history. */
@@ -239,11 +240,11 @@ function resultOf({ state }: ToolPart, model: ModelInfo): { text: string; files:
       return { text: `Error: ${state.error.toWellFormed()}`, files: [] }
     case "running":
       return {
-        text: `Error: The call was interrupted while it ran. ${describeEffect(state)}`,
+        text: `Error: The call was interrupted while it was running. ${describeEffect(state)}`,
         files: [],
       }
     case "pending":
-      return { text: "Error: The call was interrupted before it started; it had no effect.", files: [] }
+      return { text: "Error: The call was interrupted before it started, so it had no effect.", files: [] }
   }
 }
 

@@ -117,6 +117,6 @@ async function readAuthFile(path: string): Promise<z.infer<typeof AuthFile> | un
   const parsed = json.ok ? AuthFile.safeParse(json.value) : undefined
   if (parsed?.success) return parsed.data
   throw new UsageError(
-    `${path} is not a valid auth file: expected {"<provider>": {"type": "api", "key": "…"}}. Repair or delete it.`,
+    `${path} is not a valid auth file: expected {"<provider>": {"type": "api", "key": "…"}}. Repair or delete the file.`,
   )
 }

@@ -277,7 +277,7 @@ function report(jobs: readonly Job[], results: OfflineResults): string {
 function describe({ request, calls }: Job, results: OfflineResults): string {
   if (request.kind === "unknown") return `I do not understand "${shorten(request.text, 120)}".`
   const what = nameOf(request)
-  if (calls.length === 0) return `${what}: not done. None of the available tools can do it.`
+  if (calls.length === 0) return `${what}: not done, because none of the available tools can do it.`
   const outcomes = calls.map(({ callID }) => results.get(callID))
   const failure = outcomes.find((outcome) => outcome !== undefined && failed(outcome))
   if (failure !== undefined) return `${what}: failed. ${shorten(failure, 400)}`

@@ -269,7 +269,7 @@ async function openForeign(
     const model = provider.languageModel(modelID)
     if (model.specificationVersion === "v4") return model
     throw packageError(
-      `${npm} uses version "${String(model.specificationVersion)}" of the provider interface. Tackle needs "v4". Install a release of the package that uses it.`,
+      `${npm} uses version "${String(model.specificationVersion)}" of the provider interface. Tackle needs "v4". Install a release of the package that uses "v4".`,
     )
   }
 }

@@ -90,7 +90,7 @@ function withoutTools({ tools: _, toolChoice: _choice, ...call }: LanguageModelV
 
 function rejection(name: string, key: string): UsageError {
   return new UsageError(
-    `${name} cannot use tools because ${key} is "reject". Set ${key} to "synthetic" to describe tools in the prompt, to "native" or "auto" if the server supports tools, or to "ignore" to send no tools.`,
+    `${name} cannot use tools, because ${key} is "reject". Set ${key} to "synthetic" to describe tools in the prompt, to "native" or "auto" if the server supports tools, or to "ignore" to send no tools.`,
     undefined,
     "model.tools-rejected",
   )

@@ -40,7 +40,7 @@ export function createInput(name: string, options: PluginInputOptions): PluginIn
     $: createShell({ cwd: directory, environment, signal, record }),
     experimental_workspace: {
       register(type) {
-        throw new Error(`Tackle does not support workspaces: ${type} cannot be registered.`)
+        throw new Error(`Tackle does not support workspaces, so ${type} cannot be registered.`)
       },
     },
   }

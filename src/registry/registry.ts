@@ -253,8 +253,9 @@ function mergeTools(
       report(
         problems,
         entry,
-        `there are two tools named "${id}": one from ${describeSource(first.source)}, one from ${describeSource(entry.source)}. ` +
-          `The first is kept. Rename the second, or add "override": ["${id}"] to the configuration to let it replace the first.`,
+        `there are two tools named "${id}": one from ${describeSource(first.source)}, one from ` +
+          `${describeSource(entry.source)}. The first tool is kept. Rename the second tool, or add ` +
+          `"override": ["${id}"] to the configuration to let it replace the first.`,
       )
       continue
     }

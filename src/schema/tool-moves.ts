@@ -63,8 +63,8 @@ export function mayHaveActed(state: ToolStatePending | ToolStateRunning): boolea
 /** Returns a sentence that describes the effect of an unfinished call to the model. */
 export function describeEffect(state: ToolStatePending | ToolStateRunning): string {
   return mayHaveActed(state)
-    ? "It may have taken effect, fully or partly. Check before you repeat it."
-    : "It had no effect."
+    ? "The call may have taken effect, fully or partly. Check this before you repeat it."
+    : "The call had no effect."
 }
 
 /** Updates a running call: sets the title and merges the metadata. */

@@ -70,7 +70,7 @@ export function promptHistory(history: readonly MessageWithParts[]): readonly Me
 }
 
 /**
- * Removes the messages that a summary replaces from the list, to save memory. Does not change the result of {@link
+ * Removes from the list the messages that a summary replaces, to save memory. Does not change the result of {@link
  * promptHistory}.
  */
 export function dropSummed(history: MessageWithParts[]): void {

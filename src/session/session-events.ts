@@ -56,8 +56,8 @@ export function eventOf(change: SequencedChange["change"], created = false): Eve
 
 /**
  * Returns the events of a session. First come the stored changes after `after`, each object once in its present state.
- * Then come all events as they happen, and changes by other engines. Events with a sequence number come in its order,
- * without a gap.
+ * Then come all events as they happen, including changes by other engines. Events with a sequence number come in the
+ * order of their numbers, without a gap.
  */
 export function followSession(
   { store, bus }: { store: Store; bus: Bus },
@@ -73,7 +73,10 @@ export function followSession(
   let missing: number | undefined
   /** Number of waiting events above which the reader is too slow. */
   let limit = maxWaiting
-  /** True after the stream has reached the events of this engine. Before that, streamed text is skipped. */
+  /**
+   * True until the stream reaches the events of this engine. While it is true, streamed text is skipped, because a
+   * state that was already sent contains this text.
+   */
   let replayed = false
 
   const channel = createChannel<SessionEvent>(stop)

@@ -26,7 +26,7 @@ export class UnknownTaskError extends TackleError {
   }
 }
 
-/** Maximum number of calls of a subagent that are shown, latest calls first. */
+/** Maximum number of a subagent's calls that are shown. Only the latest calls are shown. */
 const shownCalls = 5
 
 /**

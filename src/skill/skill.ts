@@ -92,7 +92,9 @@ async function parseSkill(path: string, text: string): Promise<Skill> {
   const { readFrontMatter } = await import("../util/front-matter.ts")
   const front = readFrontMatter(text)
   if (!front)
-    throw new TypeError("it does not start with front matter: a line ---, name and description, a line ---")
+    throw new TypeError(
+      "it does not start with front matter, which consists of a line ---, the fields name and description, and another line ---",
+    )
   const fields = Fields.safeParse({ name: basename(directory), ...front.fields })
   if (!fields.success) {
     const problems = fields.error.issues.map(({ path: [field], message }) => `${String(field)} ${message}`)

@@ -25,7 +25,7 @@ export function withFileLock<T>(path: string, code: string, work: () => T): T {
   } catch (error) {
     lock?.close()
     throw new TackleError(
-      `${path}.lock cannot be locked (${errorMessage(error)}). Check the permissions of its directory, and whether a stuck process is holding the lock.`,
+      `${path}.lock cannot be locked (${errorMessage(error)}). Check the permissions of its directory, and check whether a stuck process is holding the lock.`,
       { code, recoverable: false, cause: error },
     )
   }

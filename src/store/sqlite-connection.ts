@@ -69,7 +69,7 @@ export function openReadOnlyConnection(
       const { version, kind } = waitWhileBusy(busyMs, () => readVersion(database))
       if (kind === "foreign" || version !== migrations.length)
         throw new StoreError(
-          `The read-only database ${path} does not have version ${migrations.length} of the tables. ` +
+          `The read-only database ${path} does not have the current version (${migrations.length}) of the tables, and cannot be updated. ` +
             "Copy its directory to a writable place, and set TACKLE_DATA_DIR to the copy.",
         )
       return { connection: connect(path, database, busyMs), isCurrent: isShared || !hasLog }
@@ -209,8 +209,8 @@ function guarded<T>(path: string, work: () => T): T {
 const meanings: Record<number, string> = {
   1: "has missing or wrong tables. Move it away (keep it, because some data may be recoverable) and start again.",
   3: "cannot be accessed. Check the permissions of the file and its directory.",
-  5: "is locked by another process. Wait until it finishes, or end it, then try again.",
-  6: "is locked by another process. Wait until it finishes, or end it, then try again.",
+  5: "is locked by another process. Wait until that process finishes, or end it, then try again.",
+  6: "is locked by another process. Wait until that process finishes, or end it, then try again.",
   8: "cannot be written. Check the permissions of the file and its directory, or set TACKLE_DATA_DIR to another directory.",
   10: "could not be read or written: the disk reports an error, or is full. Check the disk, then try again.",
   11: "is damaged. Move it away (keep it, because some data may be recoverable) and start again; a new database is created.",

@@ -23,7 +23,7 @@ export function describeTools(options: {
   )
   return [
     "# Tools",
-    "You can call these tools. Each line describes one, with its parameters as JSON Schema:",
+    "You can call these tools. Each line describes one tool, with its parameters as JSON Schema:",
     `<tools>\n${list.join("\n")}\n</tools>`,
     dialect.instructions,
     dialect.write(first.name, exampleInput(first)),

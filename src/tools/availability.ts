@@ -6,7 +6,9 @@ export interface Features {
   client: string
   /** Config names of the enabled experimental features. */
   experimental: ReadonlySet<string>
-  /** True if a search service is configured, or if the search without a key is enabled for all providers. */
+  /**
+   * True if a search service is configured, or if the search service that needs no key is enabled for all providers.
+   */
   search: boolean
 }
 
@@ -39,7 +41,7 @@ const conditions: ReadonlyMap<string, Condition> = new Map<string, Condition>([
 /** Ids of models trained on the format of `apply_patch`: GPT-5 and later, and Codex models. */
 const patchModels: readonly RegExp[] = [/(?:^|[^a-z])gpt-(?:[5-9]|[1-9]\d)(?!\d)/i, /(?:^|[^a-z])codex-/i]
 
-/** Providers whose models may use the search without a key. */
+/** Providers whose models may use the search service that needs no key. */
 const searchProviders: readonly string[] = ["opencode"]
 
 /**

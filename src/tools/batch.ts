@@ -22,7 +22,8 @@ const parameters = z.lazy(() =>
 )
 
 /**
- * Makes several calls in one. The engine runs and records each like a call from the model. Batches cannot be nested.
+ * Makes several calls in one call. The engine runs and records each of them like a call from the model. Batches cannot
+ * be nested.
  */
 export const batchTool = define("batch", {
   description: readText(new URL("./batch.md", import.meta.url)),

@@ -53,7 +53,7 @@ export function createGlobTool(engine: SearchEngine): Info<typeof parameters> {
       const notes: string[] = []
       if (total > paths.length) {
         notes.push(
-          `(${paths.length} of ${total} files, newest first. To see others, use a narrower pattern or path.)`,
+          `(${paths.length} of ${total} files, newest first. To see other files, use a narrower pattern or path.)`,
         )
       }
       if (unreadable) notes.push("(Some directories could not be read.)")

@@ -115,7 +115,7 @@ function notes({ unreadable, hidden }: { unreadable: boolean; hidden: number }):
   if (hidden > 0) {
     const files = hidden === 1 ? "file" : "files"
     notes.push(
-      `(Omitted ${hidden} ${files} with matches: reading them requires permission. To request it, read or grep a file by path.)`,
+      `(Omitted ${hidden} ${files} with matches, because reading them requires permission. To request permission, read or grep a file by its path.)`,
     )
   }
   return notes
@@ -205,5 +205,5 @@ function heading(files: number, count: number, shown: number, complete: boolean)
   const where = files === 1 ? "1 file" : `${files} files`
   if (shown === count && complete) return `${count} ${count === 1 ? "match" : "matches"} in ${where}`
   const total = complete ? `${count} matches in ${where}` : `more than ${count} matches`
-  return `Showing ${shown} of ${total}, newest files first. To see others, narrow the pattern, path or include.`
+  return `Showing ${shown} of ${total}, newest files first. To see other matches, narrow the pattern, path or include.`
 }

@@ -58,7 +58,7 @@ export const listTool = define("list", {
     const notes: string[] = []
     const total = complete ? `${entries.length}` : `more than ${maxCounted}`
     if (entries.length > maxShown) {
-      notes.push(`(${maxShown} of ${total} entries. To see others, list a subdirectory.)`)
+      notes.push(`(${maxShown} of ${total} entries. To see other entries, list a subdirectory.)`)
     }
     if (unreadable) notes.push("(Some directories could not be read.)")
     const tree =

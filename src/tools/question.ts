@@ -33,7 +33,7 @@ export const questionTool = define("question", {
       return {
         title: "dismissed",
         output:
-          "The user dismissed the question. Do not ask it again: choose what fits the task best and say what you chose, or stop if you cannot.",
+          "The user dismissed the question. Do not ask it again. Choose what fits the task best and say what you chose, or stop if you cannot choose.",
         metadata: { questions, dismissed: true },
       }
     }

@@ -27,7 +27,10 @@ export interface TaskOptions {
   subagents(agent: string): readonly SubagentChoice[]
 }
 
-/** Thrown if a subagent fails or is interrupted. The message contains its session, the cause and its last message. */
+/**
+ * Thrown if a subagent fails or is interrupted. The error message contains the id of the subagent's session, the cause,
+ * and the subagent's last message.
+ */
 export class TaskFailedError extends TackleError {
   readonly sessionID: string
   constructor(agent: string, { sessionID, status, cause, text }: SubagentResult) {
@@ -79,7 +82,7 @@ export function createTaskTool({ subagents }: TaskOptions): Info<typeof paramete
 
 class NoSubagentsError extends TackleError {
   constructor() {
-    super("Subagents are not available here: they require a session. Do the work yourself.", {
+    super("Subagents are not available here, because they require a session. Do the work yourself.", {
       code: "task.unavailable",
       recoverable: true,
     })

@@ -76,9 +76,9 @@ function describe({ id, description }: CatalogueEntry): string {
 }
 
 /**
- * Returns the entries that match words of the query, best match first. Rare words weigh more, so that "for" and "list"
- * decide little. A match in a name weighs more than one in a description. A word that equals a tool's whole name ranks
- * that tool first. Ties keep the order of `catalogue`.
+ * Returns the entries that match words of the query, best match first. Rare words have more weight, so that common
+ * words such as "for" and "list" have little effect. A match in a name has more weight than a match in a description. A
+ * word that equals a tool's whole name ranks that tool first. Ties keep the order of `catalogue`.
  */
 export function rankTools(query: string, catalogue: readonly CatalogueEntry[]): CatalogueEntry[] {
   const names = new Set(query.toLowerCase().split(/[\s,]+/))

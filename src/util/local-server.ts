@@ -28,8 +28,8 @@ export interface LocalServerOptions {
 }
 
 /**
- * Listens for HTTP requests. Throws `UsageError` if the port is taken, or if other machines could connect without a
- * key.
+ * Listens for HTTP requests. Throws `UsageError` if the port is already in use, or if other machines could connect
+ * without a key.
  */
 export async function startLocalServer(
   options: LocalServerOptions,
@@ -73,7 +73,7 @@ async function listen(server: Server, { name, host, port, socket }: LocalServerO
         error,
       )
     }
-    const why = isTaken ? "the port is taken" : errorMessage(error)
+    const why = isTaken ? "the port is already in use" : errorMessage(error)
     throw new UsageError(
       `${name} cannot listen on ${host}:${port}: ${why}. Choose another port with --port.`,
       error,

@@ -15,7 +15,7 @@ import { realPath } from "./paths.ts"
 /** The path now resolves to a different file than when permission was granted, because a link or file was inserted. */
 export class MovedPathError extends TackleError {
   constructor(path: string) {
-    super(`${path} no longer leads to the file for which permission was given. Nothing was changed.`, {
+    super(`${path} no longer leads to the file for which permission was granted. Nothing was changed.`, {
       code: "path.moved",
       recoverable: true,
     })

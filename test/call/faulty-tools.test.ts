@@ -221,7 +221,9 @@ test("stops a tool at its own time limit, distinct from an interrupt", async () 
   expect(end).toMatchObject({ status: "completed", exitCode: 0 })
   expect(parts[0]?.state).toMatchObject({
     status: "error",
-    error: expect.stringMatching(/^The slow tool was stopped: .* within 50 ms\. It may have taken effect/),
+    error: expect.stringMatching(
+      /^The slow tool was stopped: .* within 50 ms\. The call may have taken effect/,
+    ),
     metadata: { kind: "timeout" },
   })
 })

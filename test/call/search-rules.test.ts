@@ -23,7 +23,7 @@ test("hides matches in files that read would refuse or ask for", async () => {
   const [found, named] = await resultsOf(session)
   expect(found).toContain("needle in the open")
   expect(found).not.toMatch(/diary|letter|needle-of-env|of the key/)
-  expect(found).toContain("(Omitted 2 files with matches: reading them requires permission.")
+  expect(found).toContain("(Omitted 2 files with matches, because reading them requires permission.")
   expect(named).toMatch(/^Error: .*private/)
 })
 

@@ -164,7 +164,7 @@ test("shares a data directory with another server", async () => {
   const first = await serve(machine)
   const port = new URL(first.url).port
   const taken = await machine.run(["serve", "--port", port])
-  expect([taken.code, taken.stderr]).toEqual([2, expect.stringContaining("the port is taken")])
+  expect([taken.code, taken.stderr]).toEqual([2, expect.stringContaining("the port is already in use")])
   const second = await serve(machine)
   expect(second.token).toBe(first.token)
   const path = await first.session()

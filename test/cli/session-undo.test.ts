@@ -25,7 +25,7 @@ test("undoes, refuses and redoes a turn of an earlier process", async () => {
   await writeFile(path, "mine")
   const refused = await machine.run(["session", "redo"])
   expect(refused.code).toBe(1)
-  expect(refused.stderr).toContain(`${path}: it has changed since`)
+  expect(refused.stderr).toContain(`${path}: it has been changed in the meantime`)
   expect(refused.stderr).toContain("restore only the other files (--others)")
   expect(await readFile(path, "utf8")).toBe("mine")
   await writeFile(path, "A")
@@ -48,8 +48,8 @@ test("does not suggest --others when the turn changed no other file, and names w
   for (const flags of [[], ["--others"]]) {
     const { code, stderr } = await machine.run(["session", "undo", ...flags])
     expect(code).toBe(1)
-    expect(stderr).toContain("The turn changed no other file, so --others does not help.")
-    expect(stderr).toContain("once it has the content that the turn left in it.")
+    expect(stderr).toContain("The turn changed no other files, so --others does not help.")
+    expect(stderr).toContain("after you give it back the content that it had after the turn.")
   }
   expect(await readFile(path, "utf8")).toBe("mine")
   expect(await machine.run(["session", "undo", "--skip"])).toMatchObject({

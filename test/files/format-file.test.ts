@@ -259,7 +259,7 @@ describe("a formatter that fails", () => {
     await program(`fs.rmSync(path); fs.mkdirSync(path)`)
     switchOn(tidy)
     expect((await write("a.txt", "one")).output).toMatch(
-      /Formatting a\.txt failed \(.*is a directory.*\), and its content is uncertain\. Read it before you change it again\.$/,
+      /Formatting a\.txt failed \(.*is a directory.*\), and its content is uncertain\. Read the file before you change it again\.$/,
     )
   })
 })

@@ -28,12 +28,12 @@ test("marks a last line without line ending", async () => {
 test("cuts a long diff at a line, with a mark", async () => {
   const diff = await unifiedDiff({ path: "a", before: "", after: numbered(0, 5000) })
   expect(diff.length).toBeLessThan(20_100)
-  expect(diff).toMatch(/\n\+line \d+\n\[cut here: \d+ of \d+ characters are shown\]\n$/)
+  expect(diff).toMatch(/\n\+line \d+\n\[The diff is cut here: \d+ of \d+ characters are shown\]\n$/)
 })
 
 test("shows only the new text if the texts have little in common", async () => {
   const diff = await unifiedDiff({ path: "a", before: numbered(0, 2000), after: numbered(0, 2000, "row") })
-  expect(diff).toMatch(/^\[a changes almost everywhere: this is its new text\]\n\+row 0\n\+row 1\n/)
+  expect(diff).toMatch(/^\[a changes almost everywhere\. This is its new text:\]\n\+row 0\n\+row 1\n/)
 })
 
 test("does not compare texts over a million characters", async () => {

@@ -287,11 +287,11 @@ test("knows that a killed call that waited for permission or only read had no ef
     if (part.type === "tool" && part.state.status === "running") seen.push(describeEffect(part.state))
   })
   engine.tackle.on("permission.asked", (request) => {
-    expect(seen).toEqual(["It had no effect."])
+    expect(seen).toEqual(["The call had no effect."])
     void request.reply("once")
   })
   expect((await run(engine)).end.status).toBe("completed")
-  expect(seen[1]).toMatch(/^It may have taken effect/)
+  expect(seen[1]).toMatch(/^The call may have taken effect/)
   expect(await engine.project.read("a.txt")).toBe("a")
 })
 

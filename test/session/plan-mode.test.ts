@@ -105,8 +105,8 @@ test("offers each agent its own exit, and plan only its file for writing", async
 })
 
 test.each([
-  ["dismissed", () => undefined, /still in plan mode: ask what is missing/],
-  ["left open", () => [[]], /still in plan mode: ask what is missing/],
+  ["dismissed", () => undefined, /still in plan mode: ask the user what is missing/],
+  ["left open", () => [[]], /still in plan mode: ask the user what is missing/],
   [
     "a no",
     ({ questions }: AskedQuestion) => [[questions[0]?.options?.[1]?.label ?? ""]],

@@ -120,7 +120,7 @@ test("keeps files that the user added to a moved directory, or to a directory th
   await using replaced = await engineWith(["rm a.txt; mkdir a.txt; echo 1 > a.txt/one"])
   const other = await run(replaced)
   await writeFile(replaced.project.path("a.txt/mine"), "mine")
-  await expect(other.session.undo()).rejects.toThrow("it has changed since")
+  await expect(other.session.undo()).rejects.toThrow("it has been changed in the meantime")
   expect(await replaced.project.read("a.txt/one")).toBe("1\n")
 })
 
@@ -153,7 +153,7 @@ test("changes nothing if an undo fails in the middle, and says why", async () =>
   const after = treeOf(engine.project.directory)
   // The directory of the restored file cannot be created.
   await writeFile(engine.project.path("src"), "in the way")
-  await expect(session.undo()).rejects.toThrow(/src\/.*: it has changed since/)
+  await expect(session.undo()).rejects.toThrow(/src\/.*: it has been changed in the meantime/)
   await rm(engine.project.path("src"))
   expect(treeOf(engine.project.directory)).toEqual(after)
   await mkdir(engine.project.path("src"))

@@ -200,7 +200,7 @@ describe("long output", () => {
 describe("time and abort", () => {
   test("returns the output so far at a timeout", async () => {
     const result = await bash({ command: "echo before; sleep 30; echo after", timeout: 100 })
-    expect(result.output).toMatch(/^before\n\[timed out after 100 ms; .* longer timeout/)
+    expect(result.output).toMatch(/^before\n\[timed out after 100 ms and was killed.* longer timeout/)
     expect(result.metadata).toMatchObject({ timedOut: true, exit: null })
   })
 
@@ -351,7 +351,7 @@ describe("remaining processes", () => {
   test("are killed without a job table", async () => {
     const { jobs: _, ...without } = context()
     const result = await bash({ command: "sleep 30 & echo $! > pid" }, {}, without)
-    expect(result.output).toContain("processes it left running were killed")
+    expect(result.output).toContain("processes that it left running were killed")
     expect((await pidsIn("pid", 1)).map(alive)).toEqual([false])
   })
 

@@ -151,7 +151,7 @@ function swappedWhileAsked() {
 
 test("read does not follow a symlink created while the user is asked", async () => {
   const read = (await readTool.init()).execute({ filePath: "place/file.txt" }, swappedWhileAsked())
-  await expect(read).rejects.toThrow(/no longer leads to the file for which permission was given/)
+  await expect(read).rejects.toThrow(/no longer leads to the file for which permission was granted/)
 })
 
 test("write does not follow a symlink created while the user is asked", async () => {
@@ -165,7 +165,7 @@ test("write does not follow a symlink created while the user is asked", async ()
 
 test.each([
   ["at its end", "place/new.txt", /ENOTDIR/],
-  ["in its middle", "place/sub/new.txt", /no longer leads to the file for which permission was given/],
+  ["in its middle", "place/sub/new.txt", /no longer leads to the file for which permission was granted/],
   ["above new directories", "place/sub/deep/er/new.txt", /no longer leads to the file/],
 ])("nothing is written through a link in a resolved directory, %s", async (_, name, reason) => {
   await mkdir(join(outside, "sub"))
@@ -200,7 +200,7 @@ test.each([
       await rm(path)
       await exchange(secret, path)
     }),
-  ).rejects.toThrow(/no longer leads to the file for which permission was given/)
+  ).rejects.toThrow(/no longer leads to the file for which permission was granted/)
 })
 
 test.each([

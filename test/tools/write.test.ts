@@ -96,7 +96,7 @@ describe("an existing file", () => {
     await expect(write("old.txt", "x")).rejects.toMatchObject({
       code: "file.unread",
       recoverable: true,
-      message: expect.stringContaining("Read it with the read tool first"),
+      message: expect.stringContaining("First read it with the read tool"),
     })
     expect(await readFile(at("old.txt"), "utf8")).toBe("precious")
     expect(ctx.asked).toEqual([])

@@ -34,7 +34,7 @@ test("requires a key on addresses that other machines can reach", async () => {
 test("reports a port that is taken with a solution", async () => {
   const { origin } = await start()
   await expect(start({ port: Number(new URL(origin).port) })).rejects.toThrow(
-    /The test cannot listen on 127\.0\.0\.1:\d+: the port is taken\. Choose another port with --port/,
+    /The test cannot listen on 127\.0\.0\.1:\d+: the port is already in use\. Choose another port with --port/,
   )
 })
 

@@ -57,13 +57,13 @@ export interface ResourceList {
 }
 
 /**
- * A connected server. Requests reject with `McpCallError`. If the signal fires, they reject with its reason and notify
+ * A connected server. Requests reject with `McpCallError`. If the signal aborts, they reject with its reason and notify
  * the server of the cancellation.
  */
 export interface McpConnection {
   /** The features that the server declares. */
   readonly has: { tools: boolean; resources: boolean; prompts: boolean }
-  /** Lists all tools. Throws `McpServerError`. */
+  /** Lists all tools. Throws `McpServerError` if the server does not list its tools. */
   tools(): Promise<Tool[]>
   /** Calls a tool. An error that the tool itself reports is returned as a result. */
   call(call: McpCall): Promise<CallToolResult>
@@ -81,7 +81,7 @@ export interface McpConnection {
   end(): Promise<void>
 }
 
-/** Default start timeout in milliseconds. Long enough for `npx` to load a large package. */
+/** Default start timeout in milliseconds. This is long enough for `npx` to download a large package. */
 const defaultStartMs = 30_000
 
 /** Longest delay of a Node timer, in milliseconds. Node fires longer timers immediately. */
@@ -175,7 +175,7 @@ export async function connectServer(options: ConnectOptions): Promise<McpConnect
   }
 }
 
-/** Tries the transports in order. If all fail, throws the error of the first one. */
+/** Tries the transports in order. If all transports fail, throws the error of the first transport. */
 async function connectFirst(
   transports: readonly ServerTransport[],
   { server, onToolsChanged, onResourceChanged, signal }: ConnectOptions,
@@ -206,7 +206,7 @@ async function connectFirst(
   throw problem
 }
 
-/** Lists all tools. If a tool does not follow the protocol, reports it and returns the others. */
+/** Lists all tools. If a tool does not follow the protocol, reports this tool and returns the other tools. */
 async function listTools(
   client: Client,
   limits: { timeout: number; signal: AbortSignal },

@@ -1,6 +1,6 @@
 import { TackleError } from "../../util/errors.ts"
 
-/** The server did not start, cannot be reached, or ended too often. */
+/** Thrown if a server did not start, cannot be reached, or ended too often. */
 export class McpServerError extends TackleError {
   constructor(server: string, why: string, cause?: unknown) {
     super(`The MCP server ${server} is unavailable: ${why}`, {
@@ -11,7 +11,7 @@ export class McpServerError extends TackleError {
   }
 }
 
-/** The server requires the user to sign in. */
+/** Thrown if a server requires the user to sign in. */
 export class McpSignInError extends TackleError {
   constructor(server: string, why: string, cause?: unknown) {
     super(`${why} To sign in: tackle mcp auth ${server}`, {
@@ -22,14 +22,14 @@ export class McpSignInError extends TackleError {
   }
 }
 
-/** The server answered a request with an error, or did not answer. */
+/** Thrown if a server answers a request with an error, or does not answer. */
 export class McpCallError extends TackleError {
   constructor(message: string, cause?: unknown) {
     super(message, { code: "mcp.call", recoverable: true, cause })
   }
 }
 
-/** The tool differs from the one that the user allowed. */
+/** Reports that a tool differs from the tool that the user allowed. */
 export class McpToolChangedError extends TackleError {
   constructor(tools: string) {
     super(

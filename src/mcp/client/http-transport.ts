@@ -42,7 +42,7 @@ export function createHttpTransport(
         if (request === undefined || resumes) return
         const reply = requests.fail(
           request,
-          "it ended its answer without a reply. The call may have taken effect.",
+          "it ended its response without a reply to the call. The call may have taken effect.",
         )
         if (reply) transport.onmessage?.(reply)
       },
@@ -181,8 +181,8 @@ function explain(error: unknown): string {
 }
 
 /**
- * Returns false for an error response and for a timeout, which leave the session intact. Other errors end it, for
- * example when the server restarts.
+ * Returns false for an error response and for a timeout, which leave the session intact. Other errors end the session,
+ * for example if the server restarts.
  */
 function isLost(error: unknown): boolean {
   if (error instanceof ProtocolError || error instanceof McpSignInError) return false

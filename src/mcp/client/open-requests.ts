@@ -18,11 +18,14 @@ export interface OpenRequests {
   /** Parses a message. Returns undefined if the text is not a valid message. */
   read(text: string): JSONRPCMessage | undefined
   /**
-   * Returns an error reply for the request that an invalid message answers. Returns undefined if it answers none. If
-   * `text` is only the beginning of the message, `length` is the length of the whole message.
+   * Returns an error reply for the request that an invalid message answers. Returns undefined if the message answers no
+   * request. If `text` is only the beginning of the message, `length` is the length of the whole message.
    */
   reject(text: string, length?: number): JSONRPCErrorResponse | undefined
-  /** Returns an error reply for a request that will not get a reply. Undefined if it has one. */
+  /**
+   * Returns an error reply for a request that will not get a reply. Returns undefined if the request already has a
+   * reply.
+   */
   fail(id: unknown, why: string): JSONRPCErrorResponse | undefined
 }
 
@@ -95,7 +98,7 @@ function faultOf({ result, error }: Record<string, unknown>): string {
 
 function tooLong(length: number): string {
   const megabytes = (count: number) => `${(count / 1024 / 1024).toFixed(1)} MB`
-  return `its reply was discarded because it is ${megabytes(length)}, and the limit is ${megabytes(maxMessageLength)}. Request less at a time.`
+  return `its reply was discarded because it is ${megabytes(length)}, and the limit is ${megabytes(maxMessageLength)}. Request less data at a time.`
 }
 
 /** Returns the id at the beginning of a message that cannot be parsed, if the beginning has the usual order of keys. */

@@ -21,8 +21,8 @@ export interface PendingCalls {
   /** Runs `work` as a tracked call with an idle timeout. Rejects with the error of `work`. */
   run<T>(call: McpCall, work: (timeout: IdleTimeout) => Promise<T>): Promise<T>
   /**
-   * Returns the handler for server requests. Undefined if no calls are running, or if the running calls belong to
-   * several sessions.
+   * Returns the handler for server requests. Returns undefined if no calls are running, or if the running calls belong
+   * to several sessions.
    */
   answers(): RequestAnswers | undefined
   /** Resolves when no calls are running. */
@@ -37,8 +37,8 @@ const defaultCallMs = 60 * 60_000
 
 /**
  * Creates an empty tracker. The protocol does not say which call a server request belongs to. If all running calls
- * belong to one session, the newest call answers, because they share their rules and user. All idle timeouts pause
- * while it answers. `callMs` is the time limit of a call in milliseconds.
+ * belong to one session, the newest call answers, because the calls of a session share their rules and user. All idle
+ * timeouts pause while the newest call answers. `callMs` is the time limit of a call in milliseconds.
  */
 export function createPendingCalls(server: string, callMs: number = defaultCallMs): PendingCalls {
   const calls = new Map<McpCall, IdleTimeout>()
@@ -85,7 +85,7 @@ export function createPendingCalls(server: string, callMs: number = defaultCallM
 
 /** A timeout that restarts on activity. */
 export interface IdleTimeout {
-  /** Fires when the given signal fires, and with a `TimeoutError` after the idle time or the total time. */
+  /** Aborts when the given signal aborts, and with a `TimeoutError` after the idle time or the total time. */
   signal: AbortSignal
   /** Restarts the idle time. The total time continues. */
   restart(): void

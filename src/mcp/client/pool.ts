@@ -64,7 +64,8 @@ export interface McpPool {
   readResource(request: { server: string; uri: string; signal: AbortSignal }): Promise<ReadResourceResult>
   /**
    * Calls `onChanged` when the server reports a change to the resource, and after the server restarts. Returns a
-   * function that stops watching. Rejects like `readResource`, and if the server does not report changes.
+   * function that stops watching. Rejects with the same errors as `readResource`, and with `McpCallError` if the server
+   * does not report changes.
    */
   watchResource(request: ResourceWatch & { signal: AbortSignal }): Promise<() => Promise<void>>
   /** Ends all servers and all processes they started. */
@@ -114,7 +115,7 @@ export interface PromptCall {
 /** Maximum number of local servers. Each program runs as long as the engine, and can start several processes. */
 const maxPrograms = 32
 
-const tooMany = `the limit of ${maxPrograms} local servers is reached. Disable one ("enabled": false).`
+const tooMany = `the limit of ${maxPrograms} local servers is reached. Disable a server ("enabled": false).`
 
 /** Creates a pool. Starts no servers. */
 export function createMcpPool(options: McpPoolOptions): McpPool {

@@ -15,7 +15,7 @@ export interface ProgramOptions {
   record: RecordTree
 }
 
-/** Time in milliseconds that a server has to exit after its input ends. Then it is killed. */
+/** Time in milliseconds that a server has to exit after its input ends. After this time, it is killed. */
 const shutdownMs = 500
 
 /** Maximum number of characters of stderr that an error message shows, counted from the end. */

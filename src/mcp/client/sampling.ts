@@ -15,8 +15,8 @@ const maxRequests = 10
 /**
  * Returns a function that answers a server's model requests during one call. Each request asks for the permission
  * `mcp_sampling`, with the server as the pattern and the messages in the metadata. Rejects with `McpCallError` if no
- * model is available, the limit is exceeded, or the content is not text. Also rejects with `PermissionError` and the
- * errors of the model request.
+ * model is available, the limit is exceeded, or the content is not text. Rejects with `PermissionError` if permission
+ * is refused, and otherwise with the errors of the model request.
  */
 export function sampler(server: string, { ask, sample }: Pick<ToolContext, "ask" | "sample">) {
   let count = 0
@@ -24,7 +24,7 @@ export function sampler(server: string, { ask, sample }: Pick<ToolContext, "ask"
     if (!sample) throw new McpCallError("No model is available for sampling.")
     count += 1
     if (count > maxRequests)
-      throw new McpCallError(`One call can ask the model at most ${maxRequests} times.`)
+      throw new McpCallError(`One call can send at most ${maxRequests} requests to the model.`)
     const request = toRequest(params, signal)
     const { system, messages, maxOutputTokens } = request
     await ask({

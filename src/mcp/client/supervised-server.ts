@@ -15,7 +15,10 @@ export interface Restarts {
   delayMs: number
 }
 
-/** Default restart limits. A server that exceeds them is considered broken, and each start can take half a minute. */
+/**
+ * Default restart limits. The limits are low, because each start can take half a minute. A server that exceeds the
+ * limits is considered broken.
+ */
 export const defaultRestarts: Restarts = { max: 3, withinMs: 10 * 60_000, delayMs: 500 }
 
 /** The server, its restart limits, and callbacks. */
@@ -94,7 +97,7 @@ export function createSupervisedServer(options: SupervisedServerOptions): Superv
     return begun
   }
 
-  /** Ends a lost connection after its running calls finish. They may still receive a response. */
+  /** Ends a lost connection after its running calls finish, because these calls may still receive a response. */
   function release(lost: McpConnection): void {
     closing.add(lost)
     lost
@@ -112,7 +115,7 @@ export function createSupervisedServer(options: SupervisedServerOptions): Superv
       const minutes = restarts.withinMs / 60_000
       throw new McpServerError(
         server.id,
-        `it was started ${count} times within ${minutes} minutes and will not be restarted for now. ${problem ?? ""}`.trim(),
+        `it was started ${count} times within ${minutes} minutes and is not restarted for now. ${problem ?? ""}`.trim(),
       )
     }
     starts.push(performance.now())
@@ -205,7 +208,7 @@ function createResourceWatches(
       }
     },
     notify,
-    /** Watches all resources again after the server restarted. Rejects with `McpCallError`. */
+    /** Watches all resources again after the server restarted. Rejects with `McpCallError` if the server refuses. */
     async renew(connected: McpConnection, signal: AbortSignal): Promise<void> {
       const renewing = [...listeners.keys()].map(async (uri) => {
         await connected.watchResource(uri, signal)

@@ -15,8 +15,8 @@ const Task = z.object({
 
 /**
  * Runs a tool that its server offers only as a task. Reports each new status message as progress, and calls `restart`
- * after each answer from the server. `timeout` is the limit of one request in milliseconds. If the signal fires,
- * cancels the task and throws the reason. Throws the errors of the requests.
+ * after each answer from the server. `timeout` is the limit of one request in milliseconds. If the signal aborts,
+ * cancels the task and throws the signal's reason. Throws the errors of the requests.
  */
 export async function callAsTask(
   client: Client,

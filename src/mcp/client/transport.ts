@@ -6,6 +6,9 @@ export interface ServerTransport extends Transport {
   explain(error: unknown): string
   /** Returns true if the connection is unusable after the error. */
   isLost(error: unknown): boolean
-  /** Returns true if the error shows that the server does not support this transport. It may support an older one. */
+  /**
+   * Returns true if the error shows that the server does not support this transport. The server may support an older
+   * transport.
+   */
   isUnsupported(error: unknown): boolean
 }

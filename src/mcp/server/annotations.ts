@@ -3,7 +3,8 @@ import type { ToolListing } from "../../registry/registry.ts"
 
 /**
  * Returns the hints that a client uses to decide whether to call a tool without asking, for example while it plans.
- * Only built-in tools are described. Any other tool gets the strictest hints, whatever it or its MCP server declares.
+ * Only built-in tools have hints of their own. Any other tool gets the strictest hints, regardless of what the tool or
+ * its MCP server declares.
  */
 export function annotationsOf({ id, source }: Pick<ToolListing, "id" | "source">): Hints {
   return (source === "builtin" ? builtin.get(id) : undefined) ?? strictest

@@ -28,7 +28,7 @@ export async function answerPermission(
   if (result) await tackle.reply(request.id, replyOf(request, result), source)
 }
 
-/** Returns undefined for a withdrawn form, whose failure in the client is expected. */
+/** Returns undefined if the form was withdrawn, because the client then reports an expected failure. */
 async function unlessSettled(
   result: Promise<ElicitResult>,
   isPending: () => boolean,
@@ -105,7 +105,10 @@ export async function answerQuestion(request: AskedQuestion, show: ShowForm | un
 
 type Properties = ElicitRequestFormParams["requestedSchema"]["properties"]
 
-/** Returns a choice field and a text field for another answer. Without options, returns only the text field. */
+/**
+ * Returns a field for the choice and a text field for an answer in the user's own words. Without options, returns only
+ * the text field.
+ */
 function fieldsOf(question: Question, index: number): [name: string, field: Properties[string]][] {
   const { question: text, header, options = [], multiple = false } = question
   const title = header ?? `Question ${index + 1}`

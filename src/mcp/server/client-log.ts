@@ -4,7 +4,7 @@ import type { LoggingLevel, Server, ServerContext } from "@modelcontextprotocol/
 export interface ClientLog {
   /**
    * Sends a message if the client wants its level. Uses the stream of `request` if it is given. Resolves when the
-   * message has been sent. Failures are reported to `onProblem`.
+   * message has been sent. If sending fails, reports the failure to `onProblem`.
    */
   send(level: LoggingLevel, text: string, request?: ServerContext["mcpReq"]): Promise<void>
 }

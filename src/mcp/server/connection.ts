@@ -18,8 +18,8 @@ export interface ConnectionOptions {
   /** Agent whose rules and tools apply. Default: the engine's default agent. */
   agent?: string
   /**
-   * True if the client's answers to forms count as the user's. If false, the client receives no forms: permission
-   * requests and questions are rejected.
+   * True if the client's answers to forms count as answers of the user. If false, the client receives no forms:
+   * permission requests and questions are rejected.
    */
   trustClient: boolean
   /** Ids of the offered tools. Default: all tools of the agent. */
@@ -33,8 +33,8 @@ export interface ConnectionOptions {
   /** Interval for checking subscribed files, in milliseconds. Default: 1000. */
   watchMs?: number
   /**
-   * HTTP only: time in milliseconds after which a running call closes its stream. A client that supports it then
-   * reconnects to receive the remaining messages. Default: the stream stays open until the call ends.
+   * HTTP only: time in milliseconds after which a running call closes its stream. A client that supports reconnecting
+   * then reconnects to receive the remaining messages. Default: the stream stays open until the call ends.
    */
   streamMs?: number
   /** Called for problems that no response reports. */

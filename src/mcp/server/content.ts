@@ -36,7 +36,7 @@ async function base64Of(url: string): Promise<string> {
   return encoding ? body : Buffer.from(decodeURIComponent(body)).toString("base64")
 }
 
-/** Returns the URI that a resource requires. For in-memory content, the URI cannot be read. */
+/** Returns the URI that a resource requires. The URI of in-memory content cannot be read. */
 function uriOf(url: string, name: string): string {
   if (isAbsolute(url)) return pathToFileURL(url).href
   return URL.canParse(name) ? name : `attachment:///${encodeURIComponent(basename(name))}`

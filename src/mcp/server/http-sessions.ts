@@ -47,8 +47,8 @@ export function createHttpSessions({ connection, idleMs, maxSessions }: HttpSess
   const endings = new Set<Promise<void>>()
 
   /**
-   * Opens a session. It is registered when the transport accepts `initialize`. The transport rejects any other first
-   * message.
+   * Opens a session. It is registered when the transport accepts `initialize`. The transport rejects any first message
+   * other than `initialize`.
    */
   async function open(): Promise<HttpSession> {
     const id = randomUUID()
@@ -102,7 +102,8 @@ export function createHttpSessions({ connection, idleMs, maxSessions }: HttpSess
     async handle(request, gone) {
       const id = request.headers.get("mcp-session-id")
       const known = id === null ? undefined : sessions.get(id)
-      if (id !== null && !known) return errorResponse(404, "Unknown or ended session. Initialize a new one.")
+      if (id !== null && !known)
+        return errorResponse(404, "The session is unknown or has ended. Initialize a new session.")
       if (!known && request.method !== "POST") return errorResponse(400, "Initialize a session first.")
       if (!known && sessions.size >= maxSessions)
         return errorResponse(503, `The limit of ${maxSessions} clients is reached.`)
@@ -129,8 +130,8 @@ export function errorResponse(
 const versionHeader = "mcp-protocol-version"
 
 /**
- * Replaces the version header with the negotiated version. Keeps an unsupported version, for which the protocol
- * requires an error.
+ * Replaces the version header with the negotiated version. Keeps an unsupported version, because the protocol requires
+ * an error for it.
  */
 function withVersion(request: Request, version: string | undefined): Request {
   const named = request.headers.get(versionHeader)
@@ -149,12 +150,16 @@ interface EventLimits {
   bytes: number
 }
 
-/** Default limits. Long output is about 50 KB. A picture can exceed the limit and is then the only kept message. */
+/**
+ * Default limits. Long output is about 50 KB. A picture can exceed the limit. In this case, it is the only message that
+ * is kept.
+ */
 const defaultLimits: EventLimits = { messages: 500, bytes: 4 * 1024 * 1024 }
 
 /**
  * Keeps the latest messages to one client, so that the client can resume a broken stream. Drops the oldest messages
- * first and always keeps the newest one. Resuming after a dropped message fails, because messages would be missing.
+ * first and always keeps the newest message. A client cannot resume after a dropped message, because it would miss
+ * messages.
  */
 export function createEventStore(limits: EventLimits = defaultLimits): Required<EventStore> {
   let kept: { id: string; stream: string; message: Message; bytes: number }[] = []

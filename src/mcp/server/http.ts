@@ -13,7 +13,10 @@ export interface HttpOptions {
   host?: string
   /** Port to listen on. 0 selects any free port. */
   port: number
-  /** Key that clients send as `Authorization: Bearer`. Other users of the machine can connect, so it is required. */
+  /**
+   * Key that clients send as `Authorization: Bearer`. The key is required, because other users of the machine can
+   * connect.
+   */
   key: string
   /** Time in milliseconds after which a session without an open request ends. Default: 30 minutes. */
   idleMs?: number
@@ -31,7 +34,7 @@ export interface HttpServer {
 
 const path = "/mcp"
 
-/** Serves clients over streamable HTTP. Throws `UsageError` for an invalid option and for a port in use. */
+/** Serves clients over streamable HTTP. Throws `UsageError` if an option is invalid or the port is in use. */
 export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   const { connection, host = "127.0.0.1", key, idleMs = 30 * 60 * 1000, maxSessions = 64 } = options
   const sessions = createHttpSessions({ connection, idleMs, maxSessions })
@@ -95,7 +98,7 @@ function refusalOf(request: Request, { key, host }: { key: string; host: string 
   )
 }
 
-/** Converts a Node request to a web request. `signal` fires when the client disconnects. */
+/** Converts a Node request to a web request. The request's signal aborts when the client disconnects. */
 function toWebRequest(incoming: IncomingMessage, signal: AbortSignal): Request {
   const { method = "GET" } = incoming
   const headers = new Headers()

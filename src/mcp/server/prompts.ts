@@ -65,7 +65,7 @@ export function offerPrompts(server: Server, source: PromptSource): void {
   })
 }
 
-/** Returns the commands that the client can use. Skills require the tool that loads them. */
+/** Returns the commands that the client can use. Skills are included only if the tool that loads them is offered. */
 async function commandsFor({ tackle, tools }: PromptSource, signal: AbortSignal): Promise<Command[]> {
   const withSkills = await tools.has("skill", signal)
   return tackle.commands().filter(({ origin }) => origin !== "skill" || withSkills)
@@ -145,13 +145,14 @@ export function argumentsOf({ template, argument_hint: hint = "", origin }: Comm
 }
 
 /**
- * Returns the values in the form in which a user types them after the command. Throws `ProtocolError` for a missing or
- * unknown argument, and for a value that cannot be quoted.
+ * Returns the values in the form in which a user types them after the command. Throws `ProtocolError` if an argument is
+ * missing or unknown, or if a value cannot be quoted.
  */
 export function lineOf(known: readonly PromptArgument[], given: Readonly<Record<string, string>>): string {
   const names = known.map(({ name }) => name)
   const unknown = Object.keys(given).find((name) => !names.includes(name))
-  if (unknown !== undefined) throw invalid(`Unknown argument "${unknown}". Known: ${names.join(", ")}.`)
+  if (unknown !== undefined)
+    throw invalid(`Unknown argument "${unknown}". Available arguments: ${names.join(", ")}.`)
   const missing = known.find(({ name, required }) => required && own(given, name) === undefined)
   if (missing) throw invalid(`The argument "${missing.name}" is missing.`)
   const last = known.findLastIndex(({ name }) => own(given, name) !== undefined)

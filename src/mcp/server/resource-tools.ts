@@ -12,10 +12,16 @@ import { realPath, resolvePath } from "../../util/paths.ts"
 import { identityAt } from "../../util/pinned-path.ts"
 import { readResourceID } from "../client/resources.ts"
 
-/** Maximum size of a file resource, in bytes. Resources are sent whole. Larger files require the tool `read`. */
+/**
+ * Maximum size of a file resource, in bytes. Resources are sent whole. A client can read larger files only with the
+ * tool `read`.
+ */
 const maxFileBytes = 10 * 1024 * 1024
 
-/** Returns a whole file in `metadata.contents`. Has the id and arguments of the tool `read`, which plugins see. */
+/**
+ * Returns a whole file in `metadata.contents`. It has the id and arguments of the tool `read`, so that plugins see a
+ * call to `read`.
+ */
 export const readWholeFile = define("read", {
   description: "Reads a whole file that a client requests as a resource.",
   parameters: z.object({ filePath: z.string() }),

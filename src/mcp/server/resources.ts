@@ -83,7 +83,7 @@ export function offerResources(
     if (named === undefined && uri.startsWith("file:")) {
       const path = pathOfUri(uri)
       if (await tools.has("read", signal)) return { kind: "file", path }
-      throw new ResourceNotFoundError(uri, "Files are not available: the read tool is not offered.")
+      throw new ResourceNotFoundError(uri, "Files are not available, because the read tool is not offered.")
     }
     const servers = await upstreamResources(signal)
     const id = servers.find(({ server }) => server === named)?.server ?? ownerOf(uri, servers)

@@ -98,7 +98,7 @@ function assertDistinct(paths: readonly string[], reals: ReadonlyMap<string, str
     if (known.has(real)) {
       throw new FileChangeError(
         "unfit",
-        `The patch names ${showName(path)} more than once. Nothing was changed. Use one section per file, or two patches.`,
+        `The patch names ${showName(path)} more than once. Nothing was changed. Use one section per file, or send two patches.`,
       )
     }
     known.add(real)
@@ -204,7 +204,7 @@ function report(planned: PlannedSection): string {
   const line = changeLine(planned)
   if (loose.length === 0) return line
   const places = loose.map((hunk) => `line ${hunk.line} (${hunk.strategy})`).join(", ")
-  return `${line}\n  not an exact match, found by ignoring white space or look-alikes: ${places}. Check the change:\n${planned.diff.slice(0, maxShownDiff)}`
+  return `${line}\n  found only by ignoring differences in white space or look-alike characters: ${places}. Check the change:\n${planned.diff.slice(0, maxShownDiff)}`
 }
 
 /** Maximum length of the diff shown to the model for a file with inexact matches, in characters. */

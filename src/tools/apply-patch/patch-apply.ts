@@ -5,7 +5,10 @@ import { toPlain } from "../edit/look-alikes.ts"
 import { eolFinder, type Line, splitLines } from "../edit/text.ts"
 import type { PatchHunk } from "./patch-parse.ts"
 
-/** Thrown if a hunk does not match the file. The message names the hunk and the reason, and shows the nearest text. */
+/**
+ * Thrown if a hunk does not match the file. The message names the hunk and the reason, and shows the most similar text
+ * of the file.
+ */
 export class PatchMismatchError extends TackleError {
   constructor(message: string) {
     super(message, { code: "patch.mismatch", recoverable: true })
@@ -21,7 +24,7 @@ export interface PatchedText {
 
 /**
  * Applies all hunks to the text. Context lines and lines outside the hunks do not change. New lines get the line ending
- * used at their location. The file ends with a line ending only if it did before. If a hunk matched without its
+ * used at their location. The new file ends with a line ending only if the old file did. If a hunk matched without its
  * indentation, its new lines get the file's indentation. Throws {@link PatchMismatchError}.
  */
 export function applyHunks(text: string, hunks: readonly PatchHunk[], title: string): PatchedText {
@@ -114,7 +117,7 @@ function replaced(
   })
 }
 
-/** Joins the lines. Omits the final line ending if the last line of the file had none. */
+/** Joins the lines. Omits the final line ending if the last line of the file had no line ending. */
 function joined(lines: readonly Line[], { eol, last }: { eol: string; last: Line | undefined }): string {
   const open = last !== undefined && last.eol === ""
   return lines
@@ -142,7 +145,7 @@ function mismatchText(
   const subject = head(hunk, title)
   switch (located.kind) {
     case "no-context":
-      return `${subject} only adds lines and does not say where to add them. Nothing was changed. Add context lines, or *** End of File.`
+      return `${subject} only adds lines and does not say where to add them. Nothing was changed. Add context lines, or the line *** End of File.`
     case "missing-anchor":
       return `${subject} has the anchor "@@ ${located.anchor}", which is not a line of the file. Nothing was changed. Read the file again.`
     case "ambiguous": {
@@ -198,8 +201,8 @@ const maxNamedLines = 10
 
 /**
  * Returns a function that finds the location of a hunk. A unique match needs no anchor. If there are several matches,
- * the anchor, the order of the hunks or the end of the file must select one. Otherwise the result is `ambiguous`.
- * `cursor` is the index of the line after the previous hunk.
+ * the anchor, the order of the hunks or the end of the file must select one of them. Otherwise the result is
+ * `ambiguous`. `cursor` is the index of the line after the previous hunk.
  */
 export function createLocator(
   lines: readonly Line[],
@@ -305,8 +308,8 @@ type Anchor =
   | { kind: "ambiguous"; lines: number[] }
 
 /**
- * Finds the line of the last anchor. The first anchor must be unique below the cursor or, if it does not occur there,
- * in the file. Each further anchor selects its next occurrence below the previous one.
+ * Finds the line of the last anchor. The first anchor must be unique below the cursor. If it does not occur there, it
+ * must be unique in the file. Each further anchor selects its next occurrence below the previous one.
  */
 function findAnchors(lines: readonly Line[], anchors: readonly string[], cursor: number): Anchor {
   let found: number | undefined

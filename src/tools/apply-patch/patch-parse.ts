@@ -42,7 +42,7 @@ export function parsePatch(patchText: string): PatchSection[] {
   const first = lines.findIndex((line) => line.trim() === begin)
   if (first === -1) throw new PatchSyntaxError(`it has no line "${begin}".`)
   const last = lines.findLastIndex((line) => line.trimEnd() === end)
-  if (last < first) throw new PatchSyntaxError(`it has no line "${end}" and may be cut off.`)
+  if (last < first) throw new PatchSyntaxError(`it has no line "${end}", so it may be cut off.`)
   assertOnlyWrapping([...lines.slice(0, first), ...lines.slice(last + 1)])
   const reader: Reader = { lines: lines.slice(first + 1, last), at: 0, offset: first + 2 }
   const sections: PatchSection[] = []
@@ -71,7 +71,7 @@ interface Reader {
 /** Rejects patch syntax outside the envelope. It may belong to a second patch, or to a patch whose start was lost. */
 function assertOnlyWrapping(outside: readonly string[]): void {
   const stray = outside.find((line) => /^\*\*\* /.test(line))
-  if (stray !== undefined) throw new PatchSyntaxError(`"${stray.trim()}" is outside the envelope.`)
+  if (stray !== undefined) throw new PatchSyntaxError(`the line "${stray.trim()}" is outside the envelope.`)
 }
 
 function skipBlank(reader: Reader): void {

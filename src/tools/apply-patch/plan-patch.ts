@@ -34,7 +34,8 @@ export interface PlannedSection extends OpenSection {
 /**
  * Plans one section without changing anything. If the session has not read a file in its current state, the file cannot
  * be deleted, and it can be changed only if all context and removed lines match exactly, because that proves that the
- * model has seen them. A move changes no content and needs no proof. Throws `FileChangeError` and `PatchMismatchError`.
+ * model has seen them. A move changes no content, so it needs no such proof. Throws `FileChangeError` and
+ * `PatchMismatchError`.
  */
 export async function planSection(open: OpenSection, files: FileTracker): Promise<PlannedSection> {
   switch (open.section.kind) {
@@ -99,7 +100,7 @@ async function patch(before: ExistingFile, hunks: readonly PatchHunk[], title: s
   if (decoded.kind !== "text") {
     throw new FileChangeError(
       "unfit",
-      `${title} is neither UTF-8 nor UTF-16 with a byte order mark. Nothing was changed. Change it with a command that supports its format.`,
+      `${title} is neither UTF-8 nor UTF-16 with a byte order mark. Nothing was changed. Change the file with a command that supports its format.`,
     )
   }
   const after = applyHunks(decoded.text, hunks, title)
@@ -134,7 +135,7 @@ async function assertNoLink(path: string, title: string): Promise<void> {
   if (!(await isLink(path))) return
   throw new FileChangeError(
     "unfit",
-    `${title} is a link. Nothing was changed. Use the path of its target, or use bash.`,
+    `${title} is a link. Nothing was changed. To delete the file, use the path of the link's target. To delete the link, use bash.`,
   )
 }
 

@@ -6,7 +6,10 @@ import { currentTime } from "../../util/clock.ts"
 import { newId } from "../../util/id.ts"
 import type { RunningProcess } from "../../util/process.ts"
 
-/** Maximum number of ended jobs to keep. The oldest are dropped first. Each can hold up to 0.8 MB of output. */
+/**
+ * Maximum number of ended jobs to keep. The oldest are dropped first. Each job can hold up to 0.8 MB of output in
+ * memory.
+ */
 const maxEnded = 32
 
 /** The jobs of one Tackle process. The creator of the table ends them with `killAll` before the process exits. */

@@ -91,7 +91,7 @@ export interface BashOptions {
   limits?: Partial<OutputLimits>
 }
 
-/** Creates the bash tool. A nonzero exit code or a timeout is a result. Only an abort throws. */
+/** Creates the bash tool. A nonzero exit code and a timeout are results of the call. Only an abort throws. */
 export function createBashTool(options: BashOptions): Info {
   const limits = withoutLastLine({ ...defaultLimits, keep: "head-tail", ...options.limits })
   const texts = options.sandboxed ? ["./bash.md", "./bash-sandbox.md"] : ["./bash.md"]
@@ -247,7 +247,8 @@ function resultOf(call: {
   const { text, ...cut } = buffer.view()
   const notes = [endingNote(ending, plan.timeoutMs), formatSeconds(durationMs)]
   if (jobID !== undefined) notes.push(`continues in the background as ${jobID}: see the job tool`)
-  else if (ending.cause === "exit" && ending.continues) notes.push("processes it left running were killed")
+  else if (ending.cause === "exit" && ending.continues)
+    notes.push("processes that it left running were killed")
   const failed = ending.cause === "exit" && ending.exit.code !== 0
   const note = sandboxed && failed ? sandboxNote(buffer.tail(finalCharacters)) : undefined
   if (note !== undefined) notes.push(note)
@@ -273,7 +274,7 @@ function resultOf(call: {
 function endingNote(ending: Ending, timeoutMs: number): string {
   if (ending.cause === "handed-over") return "still running, input open"
   if (ending.cause !== "exit") {
-    return `timed out after ${timeoutMs} ms; killed with everything it started. Set a longer timeout, or run it as a job with &`
+    return `timed out after ${timeoutMs} ms and was killed with everything that it started. Set a longer timeout, or run it as a job with &`
   }
   const { code, signal } = ending.exit
   return signal ? `killed by ${signal}` : `exit code ${code}`
@@ -295,7 +296,10 @@ const sandboxSigns: readonly { limit: string; sign: RegExp }[] = [
   },
 ]
 
-/** Returns a note on the sandbox limits that may have made a command fail, or undefined if the output suggests none. */
+/**
+ * Returns a note on the sandbox limits that may have made a command fail. Returns undefined if the output does not
+ * suggest that a limit was the cause.
+ */
 function sandboxNote(output: string): string | undefined {
   const met = sandboxSigns.filter(({ sign }) => sign.test(output)).map(({ limit }) => limit)
   if (met.length === 0) return undefined

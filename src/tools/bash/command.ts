@@ -13,13 +13,13 @@ export interface ShellCommand {
   cwd: string
   /** True if the command runs outside the sandbox. Permission has been granted. */
   outside: boolean
-  /** True if the input stays open. The command then becomes a job as soon as it has started. */
+  /** True if the input stays open. Such a command becomes a job as soon as it has started. */
   stdin: boolean
 }
 
 /**
- * Returns the program and environment for a command. The default shell is bash if installed, otherwise `sh`. With `-c`
- * neither shell reads a profile. `BASH_ENV` is removed, because bash would run the file that it names.
+ * Returns the program and environment for a command. The default shell is bash if installed, otherwise `sh`. With `-c`,
+ * neither of these shells reads a profile. `BASH_ENV` is removed, because bash would run the file that it names.
  */
 export function shellCommand(
   command: string,
@@ -38,8 +38,8 @@ export interface StartedCommand {
 }
 
 /**
- * Starts a command, in the sandbox unless it runs outside or none is active. Throws `SpawnError`, `PipeError` and
- * `SandboxError`.
+ * Starts a command, in the sandbox unless it runs outside or none is active. Throws `SpawnError`, `PipeError` or
+ * `SandboxError` if the command cannot be started.
  */
 export async function startCommand(
   { text, argv, env, cwd, outside, stdin }: ShellCommand,

@@ -130,7 +130,9 @@ async function writeWithin(input: JobInput, text: string, signal: AbortSignal): 
   }
 }
 
-/** Waits until the job has written output and then been silent for `silenceMs`, at most `replyMs` in total. */
+/**
+ * Waits until the job has written output and has then been silent for `silenceMs`. Waits at most `replyMs` in total.
+ */
 async function replied(job: Job, before: number, signal: AbortSignal): Promise<void> {
   let last = before
   const deadline = currentTime() + replyMs

@@ -23,7 +23,7 @@ import {
 export type Merged = { text: string } | { unclear: Unclear }
 
 /**
- * Why an edit with a known location cannot be applied. `indentation`: the indentation of its new lines is unclear.
+ * Why an edit whose location is known cannot be applied. `indentation`: the indentation of its new lines is unclear.
  * `misquoted`: it changes words that the old text misquotes. `left-out`: the position of omitted lines is unclear.
  * `equal-lines`: it is unclear which of several equal lines the edit keeps. `look-alikes`: it is unclear whether a
  * look-alike is intended.
@@ -194,7 +194,7 @@ export function mergeLines(edit: LineEdit): Merged {
   return "text" in other && other.text === merged.text ? merged : { unclear: "equal-lines" }
 }
 
-/** `fromEnd`: the new text keeps the last of equal lines, not the first. */
+/** `fromEnd`: of several equal lines, the new text keeps the last line, not the first. */
 type AlignedEdit = LineEdit & { fromEnd: boolean }
 
 function mergeAligned(edit: AlignedEdit): Merged {
@@ -238,7 +238,7 @@ function withIndentOf(file: readonly Line[], old: readonly Line[]): Line[] {
 /**
  * Returns true if a change fits the file although one old line misquotes it: either the new lines replace the wrong
  * words with the file's words, or they remove the line and the line shares a word with the file's line. Any other
- * change may be meant for another text.
+ * change may be meant for a different text.
  */
 function isMeantForFile(
   { file, old, fresh }: LineTexts,
@@ -357,7 +357,7 @@ interface Wordings {
 
 /**
  * Applies the change from `old` to `fresh` to the file's line, word by word. Keeps other differences between the file
- * and `old`. The result is `misquoted` if the change touches such a difference. A difference in spacing or look-alikes
+ * and `old`. The result is `misquoted` if the change affects such a difference. A difference in spacing or look-alikes
  * does not count: where it overlaps with the change, the change takes precedence.
  */
 function mergeWords({ file, old, fresh, inFileForms }: Wordings): Merged {

@@ -41,7 +41,7 @@ export interface EditTexts {
  * Finds `oldString` with the strictest strategy that matches. `found` has several spans only with `replaceAll` and a
  * literal match. Otherwise several matches are `ambiguous`. `disputed`: the text was found but can mean two different
  * edits. `done`: only similar text was found, and the file already contains the new text. `without` names strategies
- * and decorations to turn off for measurements.
+ * and decorations that a measurement turns off.
  */
 export function findEdit(
   text: string,
@@ -93,7 +93,7 @@ function withRivals(
   return [...all.values()].sort((a, b) => a.start - b.start)
 }
 
-/** Returns true if the match uses the texts as given and ignores at most differences in line endings. */
+/** Returns true if the match uses the texts as given, and ignores no differences except in line endings. */
 export function isPlain(strategy: StrategyName, { decorations }: Reading): boolean {
   return (strategy === "exact" || strategy === "line-endings") && decorations.length === 0
 }
@@ -149,7 +149,7 @@ function toMatch(found: {
   return { kind: "found", strategy, reading, spans }
 }
 
-/** Minimum number of lines that are not blank. Fewer lines occur in many files by chance. */
+/** Minimum number of lines that are not blank. A shorter text occurs in many files by chance. */
 const minWholeLines = 3
 
 /**
@@ -172,12 +172,12 @@ export interface NearestText {
   text: string
 }
 
-/** Maximum number of lines of a file that is searched. */
+/** Maximum number of lines of a file. A longer file is not searched. */
 const maxSearchedLines = 50_000
 /** Maximum number of characters compared and shown per line. */
 const maxLineLength = 200
 const maxShownLines = 10
-/** Minimum similarity. Less similar text does not help the model. */
+/** Minimum similarity. Text that is less similar does not help the model. */
 const minSimilarity = 0.5
 
 /**

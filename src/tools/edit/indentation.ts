@@ -40,7 +40,7 @@ export function indentFrame(edit: LineTexts): IndentFrame | undefined {
   return inFresh === inFile && more.length === 0 ? "file" : undefined
 }
 
-/** Returns true if the new text has the indentation step of the old text and not of the file. */
+/** Returns true if the new text has the indentation step of the old text, not that of the file. */
 function stepsAsOld({ file, old, fresh }: LineTexts): boolean {
   const step = leastStep(fresh)
   return step !== undefined && step === leastStep(old) && step !== leastStep(file)
@@ -71,8 +71,8 @@ function keptIndents(old: readonly Line[], fresh: readonly Line[]) {
 }
 
 /**
- * Returns the text whose indentation a kept line follows, "moved" if it follows neither text, or undefined if both
- * texts indent it equally.
+ * Returns the text whose indentation a kept line follows, "moved" if the line follows neither text, or undefined if
+ * both texts indent the line equally.
  */
 function vote(indents: { from: string; to: string; file: string }): IndentFrame | "moved" | undefined {
   if (indents.from === indents.file) return undefined
@@ -80,7 +80,10 @@ function vote(indents: { from: string; to: string; file: string }): IndentFrame 
   return indents.to === indents.file ? "file" : "moved"
 }
 
-/** Returns the vote of the first line if both texts begin with it, because then no new block surrounds it. */
+/**
+ * Returns the vote of the first line if both texts begin with the same line. In this case, no new block surrounds the
+ * line.
+ */
 function firstVote(edit: LineTexts): IndentFrame | undefined {
   const [file, old, fresh] = [edit.file, edit.old, edit.fresh].map((lines) => withText(lines)[0]?.text)
   if (file === undefined || old === undefined || old.trim() !== fresh?.trim()) return undefined
@@ -189,8 +192,8 @@ function stepBetween(shallow: IndentPair | undefined, deep: IndentPair): Step | 
 }
 
 /**
- * Returns the step of a single level: a scaled one if the level changes between tabs and spaces, otherwise a shifted
- * one.
+ * Returns the step of a single level: a scaled step if the level changes between tabs and spaces, and otherwise a
+ * shifted step.
  */
 function stepOfOne(level: IndentPair | undefined): Step | undefined {
   if (!level) return undefined

@@ -38,12 +38,13 @@ export function strategyName(strategy: StrategyName, reading: Reading): string {
 
 /** Descriptions of the differences that each strategy ignores. */
 const differences: Record<Exclude<StrategyName, "exact">, string> = {
-  "line-endings": "its line endings differ from the file's",
-  "look-alikes": "its quotes, dashes or spaces are look-alikes of the file's; the file's were kept",
+  "line-endings": "its line endings differ from those in the file",
+  "look-alikes":
+    "its quotes, dashes or spaces are look-alikes of those in the file; those in the file were kept",
   "normalized-lines":
-    "its white space, quotes or dashes differ from the file's; the file's were kept, and new lines were indented like the file",
+    "its white space, quotes or dashes differ from those in the file; those in the file were kept, and new lines were indented like the file",
   "block-anchors":
-    "only its first and last lines are equal to the file's, and the lines between are similar; unchanged words were kept as in the file",
+    "only its first and last lines are equal to lines of the file, and the lines between them are similar; unchanged words were kept as they are in the file",
   "left-out-lines": "it leaves out lines of the file, which were kept",
 }
 
@@ -97,7 +98,7 @@ export function unclearError(unclear: Unclear, title: string, line: number): Edi
       "but it omits lines of the file, and their position in newString is unclear. " +
       "Nothing was changed. Copy every line from the first to the last.",
     "equal-lines":
-      "but not exactly, and it is unclear which of its equal lines newString keeps. " +
+      "but not exactly, and it is unclear which of several equal lines newString keeps. " +
       "Nothing was changed. Copy the text exactly.",
     "look-alikes":
       "but with look-alike quotes, dashes or spaces, and it is unclear which form of these characters newString should contain. " +

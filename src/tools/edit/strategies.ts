@@ -42,8 +42,8 @@ export interface Strategy {
  */
 export const strategies: readonly Strategy[] = [
   /**
-   * Compares the text unchanged: 0%, since the looser strategies include it. Only this strategy and `line-endings`
-   * allow `replaceAll`.
+   * Compares the text unchanged: 0%, because the looser strategies also find such text. Only this strategy and
+   * `line-endings` allow `replaceAll`.
    */
   { name: "exact", kind: "literal", find: (file, reading) => file.exact(reading) },
   /** Treats all line endings as equal: 0.02%, and every `replaceAll` of several lines in a CRLF file. */
@@ -160,11 +160,11 @@ export function findNearlyExact(lines: readonly Line[], old: readonly Line[]): S
   return spans
 }
 
-/** Maximum number of blocks to compare. With more blocks, the old text is too common. */
+/** Maximum number of blocks to compare. If there are more blocks, the old text is too common. */
 const maxBlocks = 500
 /** Minimum similarity of the whole block and of each line. */
 const matchFloors = { block: 0.85, line: 0.8 }
-/** Minimum similarity of a rival, which makes the match ambiguous. */
+/** Minimum similarity of a rival: another block that makes the match ambiguous. */
 const rivalFloors = { block: 0.7, line: 0.4 }
 
 /**

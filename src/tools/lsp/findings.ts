@@ -58,8 +58,8 @@ const maxLine = 200
 const maxFileBytes = 1024 * 1024
 
 /**
- * Renders one line per finding. Omits findings in files that must not be read: counts them if reading needs permission,
- * and omits them silently if reading is denied.
+ * Renders one line per finding. Omits findings in files that must not be read. If reading a file requires permission,
+ * its findings are counted; if reading is denied, they are omitted silently.
  */
 export async function renderFindings(
   findings: readonly Finding[],
@@ -80,7 +80,7 @@ export async function renderFindings(
   if (more > 0) parts.push(`(${more} more not shown. Narrow the query.)`)
   if (hidden > 0)
     parts.push(
-      `(Omitted ${hidden} in files that require permission to read. To request it, read one of the files.)`,
+      `(Omitted ${hidden} in files that require permission to read. To request permission, read one of these files.)`,
     )
   return { output: parts.filter((part) => part !== "").join("\n\n"), count: allowed.length, hidden }
 }

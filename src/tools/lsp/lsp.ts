@@ -77,7 +77,7 @@ export const lspTool = define("lsp", {
       metadata: { filePath: path },
     })
     if (!(await statPath(real, "File")).isFile())
-      throw new TackleError(`${showName(path)} is a directory. Pass a file.`, {
+      throw new TackleError(`${showName(path)} is a directory. Pass the path of a file.`, {
         code: "lsp.directory",
         recoverable: true,
       })

@@ -33,7 +33,7 @@ export const planEnterTool = define("plan_enter", {
       metadata: { agent: "plan", file },
       handover: {
         agent: "plan",
-        message: `You are now in plan mode. Gather what the plan needs, write the plan to ${file} (the only file you may write), then call plan_exit.`,
+        message: `You are now in plan mode. Gather the information that the plan needs, write the plan to ${file} (the only file you may write), then call plan_exit.`,
       },
     }
   },
@@ -60,7 +60,7 @@ export const planExitTool = define("plan_exit", {
     )
     if (!agreed) {
       const next =
-        said === undefined ? "ask what is missing, or stop and wait" : "revise the plan as they ask"
+        said === undefined ? "ask the user what is missing, or stop and wait" : "revise the plan as they ask"
       return notAgreed(said, `The user did not approve the plan. You are still in plan mode: ${next}.`)
     }
     return {

@@ -2,7 +2,7 @@ import { createFallbackEngine } from "./fallback-engine.ts"
 import { createRipgrepEngine } from "./ripgrep-engine.ts"
 import { EngineUnavailableError, type SearchEngine } from "./search-engine.ts"
 
-/** Returns an engine that uses the first engine, or the second if the first is unavailable. */
+/** Returns an engine that uses the first engine, or the second engine if the first is unavailable. */
 export function withFallback(first: SearchEngine, second: SearchEngine): SearchEngine {
   async function* either<T>(run: (engine: SearchEngine) => AsyncIterable<T>): AsyncGenerator<T> {
     try {

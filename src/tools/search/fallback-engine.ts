@@ -90,7 +90,7 @@ async function searchFile(
   }
 }
 
-/** Opens a file. Returns undefined if it is deleted or unreadable, so that the search continues. */
+/** Opens a file. Returns undefined if the file is deleted or unreadable, so that the search continues. */
 async function openIfPossible(path: string, query: TextQuery): Promise<OpenFile | undefined> {
   try {
     return await openFile(path, realPath(path))
@@ -130,10 +130,10 @@ const namedClasses: Record<string, string> = {
 }
 
 /**
- * Compiles a pattern to a function that returns the indexes of matching lines. Of the syntax of other dialects,
- * supports only leading flags such as `(?i)` and classes such as `[[:alpha:]]`. The function has a timeout, because a
- * pattern could block the process forever. Throws {@link InvalidPatternError}. The function throws
- * {@link SlowPatternError}.
+ * Compiles a pattern to a function that returns the indexes of matching lines. Supports JavaScript syntax and, from
+ * other dialects, only leading flags such as `(?i)` and classes such as `[[:alpha:]]`. The function has a timeout,
+ * because a pattern could block the process forever. Throws {@link InvalidPatternError}. The function throws {@link
+ * SlowPatternError}.
  */
 function createLineMatcher(pattern: string): (lines: readonly string[]) => number[] {
   const context = vm.createContext(

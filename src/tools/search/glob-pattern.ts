@@ -36,8 +36,8 @@ export function anchorGlob(glob: string, directory: string): { directory: string
 
 /**
  * Returns a glob that matches the file name of every path that `glob` matches, in the plain syntax of ripgrep's file
- * types. Returns undefined if that syntax cannot express one. The result only speeds up the search:
- * {@link compileGlob} decides.
+ * types. Returns undefined if this syntax cannot express such a glob. The result only speeds up the search, because
+ * {@link compileGlob} decides which files match.
  */
 export function nameGlob(glob: string): string | undefined {
   const name = glob.slice(glob.lastIndexOf("/") + 1)

@@ -52,8 +52,8 @@ const keylessUrl = "https://mcp.exa.ai/mcp"
 export const searchKeyVariables: readonly string[] = backends.flatMap(({ keyVariable }) => keyVariable ?? [])
 
 /**
- * Returns the search service set in the config or the environment. If neither sets one, returns Exa without a key and
- * `configured: false`. Exa without a key is available only in some cases (`availability.ts`).
+ * Returns the search service set in the config or the environment. If neither sets a search service, returns Exa
+ * without a key and `configured: false`. Exa without a key is available only in some cases (`availability.ts`).
  */
 export function chooseSearch(
   environment: Readonly<Record<string, string | undefined>>,
@@ -98,7 +98,7 @@ function incomplete(name: string, variable: string | undefined): SearchBackend {
     name,
     async search() {
       throw new TackleError(
-        `The ${name} search is configured, but ${variable} is not set. Continue without it, and tell the user.`,
+        `The ${name} search is configured, but ${variable} is not set. Continue without searching, and tell the user.`,
         { code: "websearch.failed", recoverable: true },
       )
     },

@@ -126,7 +126,7 @@ function statusError(url: URL, status: number): WebfetchError {
       : status === 401 || status === 403
         ? "The page is not public, and webfetch cannot log in."
         : status === 429 || status >= 500
-          ? "Wait before you try again, or continue without it."
+          ? "Wait before you try again, or continue without the page."
           : "Continue without it."
   return new WebfetchError("status", `${url} returned HTTP ${status}. ${advice}`)
 }
@@ -136,7 +136,10 @@ export interface ResolvedHost {
   /** Host name or IP address, without the brackets of an IPv6 address, as in rules for `private_network`. */
   host: string
   addresses: LookupAddress[]
-  /** Addresses outside the public internet. If there are any, permission is requested before the host is contacted. */
+  /**
+   * Addresses outside the public internet. If the list is not empty, permission is requested before the host is
+   * contacted.
+   */
   inside: string[]
 }
 
@@ -170,7 +173,7 @@ function createClock(budgetMs: number, signal: AbortSignal) {
     async run<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
       const late = new AbortController()
       const error = new TimeoutError(
-        `The page did not load within ${budgetMs / 1000} s. Try again with a longer timeout, or continue without it.`,
+        `The page did not load within ${budgetMs / 1000} s. Try again with a longer timeout, or continue without the page.`,
         budgetMs,
       )
       const started = performance.now()

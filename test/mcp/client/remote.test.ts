@@ -232,8 +232,8 @@ async function oddServer() {
 test.each([
   ["null", /could not run null: .*"result" must be an object, got null/],
   ["json", /to run json: /],
-  ["end", /could not run end: .*ended its answer without a reply/],
-  ["drop", /could not run drop: .*ended its answer without a reply/],
+  ["end", /could not run end: .*ended its response without a reply/],
+  ["drop", /could not run drop: .*ended its response without a reply/],
 ])("fails a call whose answer is malformed or ends early (%s)", async (name, message) => {
   await using server = await oddServer()
   const { call } = openPool(server.url)

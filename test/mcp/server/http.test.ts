@@ -127,7 +127,7 @@ test("does not let a client answer its own requests unless the server trusts it"
   const command = { command: "touch made", description: "Make a file" }
   const refused = await client.callTool({ name: "bash", arguments: command })
   expect(refused.isError).toBe(true)
-  expect(JSON.stringify(refused.content)).toMatch(/does not treat its clients' answers.*--allow/s)
+  expect(JSON.stringify(refused.content)).toMatch(/does not accept its clients' answers.*--allow/s)
   await expect(project.read("made")).rejects.toThrow("ENOENT")
   const asked = await client.callTool({ name: "asking", arguments: {} })
   expect(JSON.stringify(asked.content)).not.toContain("yes")
@@ -171,7 +171,9 @@ test("limits the number of clients, and requires initialize first", async () => 
 
 test("reports a port that is in use", async () => {
   const { url, connection } = await serve()
-  await expect(startHttp({ connection, key, port: Number(url.port) })).rejects.toThrow("the port is taken")
+  await expect(startHttp({ connection, key, port: Number(url.port) })).rejects.toThrow(
+    "the port is already in use",
+  )
 })
 
 test("sends a form on the stream of its call", async () => {

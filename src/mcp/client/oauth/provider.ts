@@ -91,8 +91,8 @@ function metadataOf({ grant, scope }: OAuthSettings, redirectUrl: string | undef
 const answerMs = 30_000
 
 /**
- * Returns a `fetch` for OAuth requests. They may go to servers other than the MCP server, so they omit its headers.
- * Requests that contain a code or a secret do not follow redirects.
+ * Returns a `fetch` for OAuth requests. The requests may go to servers other than the MCP server, so they omit the
+ * headers configured for the MCP server. Requests that contain a code or a secret do not follow redirects.
  */
 export function createOAuthFetch(signal: AbortSignal) {
   return (url: string | URL, init: RequestInit = {}): Promise<Response> =>

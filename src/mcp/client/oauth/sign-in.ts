@@ -50,7 +50,7 @@ export async function signIn({ server, tokens: store, open, signal }: SignInOpti
   store.update(url, ({ challenge: _done, ...now }) => now)
 }
 
-/** Deletes the tokens of a server without notifying the server. Returns false if none were stored. */
+/** Deletes the tokens of a server without notifying the server. Returns false if no tokens were stored. */
 export function signOut({ url }: RemoteServer, store: TokenStore): boolean {
   const { tokens, client } = store.get(url)
   store.update(url, () => undefined)
