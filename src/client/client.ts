@@ -27,6 +27,11 @@ export interface ClientOptions {
    * Default: 30,000. Event streams have no limit.
    */
   retryMs?: number
+  /**
+   * Time in milliseconds without data after which an event stream connects again. The server sends data at least every
+   * 15 seconds. Default: 45,000.
+   */
+  silenceMs?: number
   /** Receives the error that ended a subscription. Default: an unhandled rejection. */
   onProblem?(error: unknown): void
 }
@@ -41,7 +46,7 @@ export interface TackleClient extends TackleApi {
  * the codes of the library's errors.
  */
 export function createClient(options: ClientOptions): TackleClient {
-  const { directory, retryMs = 30_000, onProblem } = options
+  const { directory, retryMs = 30_000, silenceMs = 45_000, onProblem } = options
   const connection = createConnection({ ...options, retryMs })
   const { request } = connection
 
@@ -86,7 +91,7 @@ export function createClient(options: ClientOptions): TackleClient {
   }
 
   return {
-    sessions: createSessions({ connection, directory, project, asked }),
+    sessions: createSessions({ connection, silenceMs, directory, project, asked }),
     get agents() {
       return ofProject<Pick<Agent, "name" | "description" | "mode">>("/agent").then(
         (agents) => new Map(agents.map((agent) => [agent.name, agent])),
@@ -94,7 +99,7 @@ export function createClient(options: ClientOptions): TackleClient {
     },
     subscribe(listener) {
       const leave = new AbortController()
-      const following = followAll({ connection, signal: leave.signal, listener, asked })
+      const following = followAll({ connection, silenceMs, signal: leave.signal, listener, asked })
       if (onProblem) following.catch(onProblem)
       return () => leave.abort()
     },

@@ -20,6 +20,11 @@ export interface ApiRequest {
   query?: Readonly<Record<string, string | number | boolean | undefined>>
   body?: unknown
   signal?: AbortSignal | undefined
+  /**
+   * Maximum time in milliseconds until the response begins. Then the connection counts as lost. Default: 15,000 for a
+   * request that can be repeated, otherwise no limit.
+   */
+  answerMs?: number
   /** True if sending the request twice has the same effect as sending it once. Default: true for GET. */
   isRepeatable?: boolean
 }
@@ -69,6 +74,9 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   signal?.removeEventListener("abort", wake)
 }
 
+/** Default of {@link ApiRequest.answerMs} for a request that can be repeated. */
+const defaultAnswerMs = 15_000
+
 /** Creates the connection of a client. Opens nothing until the first request. */
 export function createConnection(options: ConnectionOptions): Connection {
   const { token, retryMs } = options
@@ -76,7 +84,10 @@ export function createConnection(options: ConnectionOptions): Connection {
   const send = options.fetch ?? globalThis.fetch.bind(globalThis)
   const opening = new Set<Promise<unknown>>()
 
-  async function attempt({ method = "GET", path, query = {}, body, signal }: ApiRequest): Promise<Response> {
+  async function attempt(wanted: ApiRequest): Promise<Response> {
+    const { method = "GET", path, query = {}, body, signal, answerMs } = wanted
+    const late = new AbortController()
+    const timer = answerMs === undefined ? undefined : setTimeout(() => late.abort(), answerMs)
     const given = Object.entries(query).flatMap(([name, value]) =>
       value === undefined ? [] : [[name, String(value)] as [string, string]],
     )
@@ -90,10 +101,12 @@ export function createConnection(options: ConnectionOptions): Connection {
           ...(body !== undefined && { "content-type": "application/json" }),
         },
         ...(body !== undefined && { body: JSON.stringify(body) }),
-        ...(signal && { signal }),
+        signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
       })
     } catch (error) {
       throw signal?.aborted ? abortReason(signal) : unreachable(error)
+    } finally {
+      clearTimeout(timer)
     }
     if (response.ok) return response
     throw await errorOf(response)
@@ -121,11 +134,12 @@ export function createConnection(options: ConnectionOptions): Connection {
   async function request<T>(wanted: ApiRequest): Promise<T> {
     const { method = "GET", signal } = wanted
     const isRepeatable = wanted.isRepeatable ?? method === "GET"
+    const answerMs = wanted.answerMs ?? (isRepeatable ? defaultAnswerMs : undefined)
     if (method !== "GET") await Promise.all(opening)
     const deadline = Date.now() + retryMs
     for (let count = 1; ; count += 1) {
       try {
-        return await attemptJson<T>(wanted)
+        return await attemptJson<T>({ ...wanted, ...(answerMs !== undefined && { answerMs }) })
       } catch (error) {
         if (signal?.aborted || !(error instanceof ClientError) || !canRetry(error, isRepeatable)) throw error
         const delay = retryDelay(count)

@@ -4,12 +4,11 @@ import type { SessionEvent, StreamReset } from "../session/session-events.ts"
 import { type Connection, canRetry, pause, retryDelay } from "./connection.ts"
 import { ClientError } from "./errors.ts"
 
-/** Time in milliseconds without data after which a connection counts as lost. The server sends data every 15 s. */
-const silenceMs = 45_000
-
 /** Options of {@link followSession}. */
 export interface FollowOptions {
   connection: Connection
+  /** Time in milliseconds without data after which a connection counts as lost. */
+  silenceMs: number
   sessionID: string
   /** Number of the last event that the reader knows. Undefined for only new events. */
   after: number | undefined
@@ -26,7 +25,7 @@ export interface FollowOptions {
  * Ends when the signal fires or the session is deleted. Throws {@link ClientError} if the server refuses the stream.
  */
 export function followSession(options: FollowOptions): AsyncIterableIterator<SessionEvent> {
-  const { connection, sessionID, sequence, asked } = options
+  const { connection, silenceMs, sessionID, sequence } = options
   const leave = new AbortController()
   const signal = options.signal ? AbortSignal.any([options.signal, leave.signal]) : leave.signal
   let last = options.after
@@ -34,10 +33,10 @@ export function followSession(options: FollowOptions): AsyncIterableIterator<Ses
   async function open(): Promise<Response> {
     last ??= await sequence()
     const path = `/session/${encodeURIComponent(sessionID)}/event`
-    return connection.open({ path, query: { after: last }, signal })
+    return connection.open({ path, query: { after: last }, signal, answerMs: silenceMs })
   }
 
-  const events = reconnecting<SessionEvent>({ connection, signal, open, asked })
+  const events = reconnecting<SessionEvent>({ ...options, signal, open })
 
   async function* read(): AsyncGenerator<SessionEvent, undefined> {
     for await (const event of events) {
@@ -60,16 +59,15 @@ export function followSession(options: FollowOptions): AsyncIterableIterator<Ses
  * Rejects with {@link ClientError} if the server refuses the stream.
  */
 export async function followAll({
-  connection,
-  signal,
   listener,
-  asked,
-}: Pick<FollowOptions, "connection" | "asked"> & {
+  ...options
+}: Pick<FollowOptions, "connection" | "silenceMs" | "asked"> & {
   signal: AbortSignal
   listener(event: TackleEvent): void
 }): Promise<void> {
-  const open = () => connection.open({ path: "/event", signal })
-  const events = reconnecting<TackleEvent | StreamReset>({ connection, signal, open, asked })
+  const { connection, silenceMs, signal } = options
+  const open = () => connection.open({ path: "/event", signal, answerMs: silenceMs })
+  const events = reconnecting<TackleEvent | StreamReset>({ ...options, open })
   for await (const event of events) if (event.type !== "reset") listener(event)
 }
 
@@ -79,10 +77,11 @@ export async function followAll({
  */
 function reconnecting<T extends SessionEvent>({
   connection,
+  silenceMs,
   signal,
   open,
   asked,
-}: Pick<FollowOptions, "connection" | "asked"> & {
+}: Pick<FollowOptions, "connection" | "silenceMs" | "asked"> & {
   signal: AbortSignal
   open(): Promise<Response>
 }): AsyncGenerator<T, undefined> {
@@ -106,9 +105,8 @@ function reconnecting<T extends SessionEvent>({
         const response = await (first ?? open())
         first = undefined
         wasOpen = true
-        const missed = isFirst ? [] : await asked().catch(() => [])
-        yield* missed.filter(isNew) as T[]
-        for await (const item of itemsOf<T>(response, signal)) {
+        const missed = isFirst ? undefined : (asked().catch(() => []) as Promise<T[]>)
+        for await (const item of withMissed(itemsOf<T>(response, { silenceMs, signal }), missed)) {
           attempt = 0
           if (isNew(item)) yield item
         }
@@ -126,8 +124,35 @@ function reconnecting<T extends SessionEvent>({
   return read()
 }
 
+/** Returns the items, and the missed items as soon as they are known. */
+async function* withMissed<T>(
+  items: AsyncGenerator<T, undefined>,
+  missed: Promise<T[]> | undefined,
+): AsyncGenerator<T, undefined> {
+  try {
+    let extra = missed?.then((values) => ({ values }))
+    let next = items.next()
+    for (;;) {
+      const arrived = await (extra ? Promise.race([next, extra]) : next)
+      if ("values" in arrived) {
+        extra = undefined
+        yield* arrived.values
+      } else {
+        if (arrived.done) return
+        yield arrived.value
+        next = items.next()
+      }
+    }
+  } finally {
+    void items.return(undefined)
+  }
+}
+
 /** Returns the items of one connection. Ends when the connection ends, breaks or is silent, or the signal fires. */
-async function* itemsOf<T>(response: Response, signal: AbortSignal): AsyncGenerator<T, undefined> {
+async function* itemsOf<T>(
+  response: Response,
+  { silenceMs, signal }: { silenceMs: number; signal: AbortSignal },
+): AsyncGenerator<T, undefined> {
   const reader = response.body?.getReader()
   if (!reader) return
   const decoder = new TextDecoder()
@@ -135,7 +160,7 @@ async function* itemsOf<T>(response: Response, signal: AbortSignal): AsyncGenera
   const parser = createParser({ onEvent: ({ data }) => items.push(JSON.parse(data)) })
   try {
     for (;;) {
-      const chunk = await readOrSilence(reader)
+      const chunk = await readOrSilence(reader, silenceMs)
       if (!chunk || chunk.done || signal.aborted) return
       parser.feed(decoder.decode(chunk.value, { stream: true }))
       const complete = items
@@ -151,7 +176,7 @@ async function* itemsOf<T>(response: Response, signal: AbortSignal): AsyncGenera
 }
 
 /** Returns the next chunk, or undefined if the connection broke or is silent. */
-async function readOrSilence(reader: ReadableStreamDefaultReader<Uint8Array>) {
+async function readOrSilence(reader: ReadableStreamDefaultReader<Uint8Array>, silenceMs: number) {
   const { promise: silence, resolve } = Promise.withResolvers<undefined>()
   const timer = setTimeout(resolve, silenceMs, undefined)
   try {

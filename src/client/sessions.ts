@@ -36,6 +36,7 @@ export interface Page<T> {
 /** Dependencies of {@link createSessions}. */
 export interface SessionsOptions {
   connection: Connection
+  silenceMs: number
   directory: string | undefined
   /** Returns the directory of the client. Throws `ClientError` if it has none. */
   project(): { directory: string }
@@ -50,7 +51,13 @@ const pageSize = 1_000
 const waitSeconds = 120
 
 /** Creates the sessions of a client. */
-export function createSessions({ connection, directory, project, asked }: SessionsOptions): SessionsClient {
+export function createSessions({
+  connection,
+  silenceMs,
+  directory,
+  project,
+  asked,
+}: SessionsOptions): SessionsClient {
   const { request } = connection
   const unknown = "session.unknown"
 
@@ -167,6 +174,7 @@ export function createSessions({ connection, directory, project, asked }: Sessio
       events: ({ after, signal } = {}) =>
         followSession({
           connection,
+          silenceMs,
           sessionID: id,
           after,
           signal,

@@ -292,7 +292,7 @@ test("rejects unusable flags as a usage error", async () => {
 test("loads the HTTP libraries only for the server", async () => {
   const machine = await createMachine()
   const hook =
-    'import { registerHooks } from "node:module"; registerHooks({ load(url, context, next) { if (/hono/.test(url)) console.error("loaded " + url); return next(url, context) } })'
+    'import { registerHooks } from "node:module"; registerHooks({ load(url, context, next) { if (/hono|eventsource-parser/.test(url)) console.error("loaded " + url); return next(url, context) } })'
   const main = resolve(import.meta.dirname, "../../src/cli/main.ts")
   const command = [
     process.execPath,

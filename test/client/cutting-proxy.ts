@@ -13,6 +13,8 @@ export interface CuttingProxy extends AsyncDisposable {
    * them, and `more` bytes more for each next one.
    */
   cutAfter(first: number, more?: number): void
+  /** Passes on nothing more on the present connections, and keeps them open. */
+  freeze(): void
   /** Breaks all connections, and each later one at once, until `accept`. */
   refuse(): void
   accept(): void
@@ -65,6 +67,12 @@ export async function startCuttingProxy(target: string): Promise<CuttingProxy> {
       return connections
     },
     cut,
+    freeze() {
+      for (const socket of sockets) {
+        socket.unpipe()
+        socket.pause()
+      }
+    },
     cutAfter(first, more = 0) {
       let limit = first - more
       nextLimit = () => {

@@ -87,6 +87,21 @@ describe("an event stream", () => {
     expect((await reading).messages).toEqual(await session.messages())
   })
 
+  test("connects again if its connection is silent", async () => {
+    await using connected = await connect()
+    const { proxy, session } = connected
+    const impatient = createClient({ url: proxy.url, token: tokens.admin, silenceMs: 1_000 })
+    const remote = await impatient.sessions.get(session.id)
+    if (!remote) throw new Error("the session does not exist")
+    const leave = new AbortController()
+    const events = remote.events({ after: 0, signal: leave.signal })
+    await events.next()
+    proxy.freeze()
+    await session.send("go")
+    const view = await readToEnd(events, session, leave)
+    expect(view.messages).toEqual(await session.messages())
+  })
+
   test("without a number starts with the events after the call, also if the server is away at first", async () => {
     await using connected = await connect()
     const { proxy, session, remote } = connected
