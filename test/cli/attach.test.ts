@@ -14,9 +14,13 @@ const script: Script = ({ body: { messages } }) => {
 
 /** Starts a server for the project of a machine. */
 async function serve(machine: Machine): Promise<string> {
-  const served = machine.start(["serve", "--port", "0", "--format", "json"], { timeoutMs: 60_000 })
+  return (await startServer(machine, "0")).url
+}
+
+async function startServer(machine: Machine, port: string) {
+  const served = machine.start(["serve", "--port", port, "--format", "json"], { timeoutMs: 60_000 })
   await until("the server listens", () => served.stdout.includes("\n"))
-  return JSON.parse(served.stdout).url
+  return { served, url: String(JSON.parse(served.stdout).url) }
 }
 
 test("`run --attach` runs a prompt on the server, and continues the session", async () => {
@@ -45,6 +49,25 @@ test("`run --attach` refuses requests without a terminal, and allows them with -
   expect(await machine.project.read("made")).toBe("")
 })
 
+test("`run --attach` shows subagents and answers their requests", async () => {
+  const task = { description: "makes a file", prompt: "work", subagent_type: "general" }
+  const machine = await createMachine({
+    script: (request, index) => {
+      const last = request.body.messages.at(-1)
+      if (last?.role === "user" && JSON.stringify(last.content).includes("delegate"))
+        return { calls: [{ name: "task", arguments: task }] }
+      return typeof script === "function" ? script(request, index) : {}
+    },
+  })
+  const url = await serve(machine)
+  const run = await machine.run(["run", "--attach", url, "--json", "--auto", "delegate"])
+  expect(run.code, run.stderr).toBe(0)
+  const calls = callsOf(run)
+  expect(calls.find(([tool]) => tool === "task")).toMatchObject(["task", "completed", expect.anything()])
+  expect(calls.find(([tool]) => tool === "bash")).toMatchObject(["bash", "completed", expect.anything()])
+  expect(await machine.project.read("made")).toBe("")
+})
+
 test("Ctrl-C of `run --attach` stops the run on the server", async () => {
   const machine = await createMachine({
     script: [{ text: "slow ".repeat(2_000), pieceSize: 5, pieceDelayMs: 10 }],
@@ -56,6 +79,20 @@ test("Ctrl-C of `run --attach` stops the run on the server", async () => {
   const ended = await running.ended
   expect(ended.code).toBe(130)
   expect(endOf(ended)).toMatchObject({ status: "interrupted" })
+})
+
+test("`run --attach` reports that the server was restarted during the run", async () => {
+  const machine = await createMachine({
+    script: [{ text: "slow ".repeat(2_000), pieceSize: 5, pieceDelayMs: 10 }],
+  })
+  const { served, url } = await startServer(machine, "0")
+  const running = machine.start(["run", "--attach", url, "--json", "hello"])
+  await until("the text is streamed", () => running.stdout.includes("part.delta"))
+  served.child.kill("SIGKILL")
+  await served.ended
+  await startServer(machine, new URL(url).port)
+  const ended = await running.ended
+  expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining("restarted during the run") })
 })
 
 test("`attach` lists the sessions of a server", async () => {
