@@ -1,9 +1,9 @@
 import * as z from "zod"
-import type { EventOf } from "../event/events.ts"
+import type { EventOf, TackleEvent } from "../event/events.ts"
+import type { Input } from "../schema/input.ts"
 import type { Part, ToolPart } from "../schema/part.ts"
-import type { PermissionReply } from "../schema/permission.ts"
 import { QuestionAnswers } from "../schema/question.ts"
-import type { EventMapper, WaitingRequests } from "./mapped-stream.ts"
+import type { EventMapper, RequestAnswer, WaitingRequests } from "./mapped-stream.ts"
 
 /** An event of AG-UI 1.0. */
 export interface AguiEvent {
@@ -36,10 +36,8 @@ export const AguiRequest = z.looseObject({
 })
 
 /** An answer to an interrupt. `after` is the number of the last event that the client knows. */
-export interface InterruptAnswer {
-  requestID: string
+export interface InterruptAnswer extends RequestAnswer {
   after: number
-  reply: PermissionReply | { answers: QuestionAnswers } | { dismissed: true }
 }
 
 /** The request of an AG-UI client: a new text of the user, or answers to interrupts. */
@@ -118,7 +116,7 @@ export function knownCalls({ messages }: z.infer<typeof AguiRequest>): {
 
 /**
  * Creates the mapper to AG-UI for one run. `known` are the calls and results that the client has. `inputID` is the input
- * that the run answers: the ends of earlier runs are then ignored.
+ * that the run answers: the events of earlier runs are then ignored.
  */
 export function createAguiStream({
   run,
@@ -247,28 +245,40 @@ export function createAguiStream({
           if (event.message.role === "user") fromUser.add(event.message.id)
           return start()
         case "input.updated":
-          if (event.input.id === inputID && event.input.state === "promoted") delivered = true
-          return start()
-        case "part.updated":
-          return [...start(), ...partEvents(event.part)]
-        case "part.delta": {
-          const open = texts.get(event.partID)
-          if (event.field !== "text" || !open) return []
-          open.length += event.delta.length
-          return [textDelta(event.partID, open.type, event.delta)]
-        }
-        case "permission.asked":
-        case "question.asked":
-          return interrupt()
-        case "session.error":
-          error = event.error.message
-          return []
-        case "run.completed":
-          return delivered ? runEnd(event, error) : []
+          return [...start(), ...(event.input.id === inputID ? inputEvents(event.input) : [])]
         default:
-          return []
+          return delivered ? runEvents(event) : []
       }
     },
+  }
+
+  function inputEvents({ state, problem }: Input): AguiEvent[] {
+    if (state === "promoted") delivered = true
+    if (state === "withdrawn") return end({ type: "RUN_FINISHED", ...run, outcome: { type: "cancelled" } })
+    return problem === undefined ? [] : end({ type: "RUN_ERROR", message: problem })
+  }
+
+  function runEvents(event: TackleEvent): AguiEvent[] {
+    switch (event.type) {
+      case "part.updated":
+        return [...start(), ...partEvents(event.part)]
+      case "part.delta": {
+        const open = texts.get(event.partID)
+        if (event.field !== "text" || !open) return []
+        open.length += event.delta.length
+        return [textDelta(event.partID, open.type, event.delta)]
+      }
+      case "permission.asked":
+      case "question.asked":
+        return interrupt()
+      case "session.error":
+        error = event.error.message
+        return []
+      case "run.completed":
+        return runEnd(event, error)
+      default:
+        return []
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 import * as z from "zod"
-import type { RunStatus } from "../event/events.ts"
+import type { RunStatus, TackleEvent } from "../event/events.ts"
+import type { Input } from "../schema/input.ts"
 import type { Part, ToolPart } from "../schema/part.ts"
 import type { PermissionRequest } from "../schema/permission.ts"
 import type { EventMapper } from "./mapped-stream.ts"
@@ -80,13 +81,13 @@ export function readTurn({ messages }: z.infer<typeof ChatRequest>): ChatTurn | 
       ? [{ id, approved, ...(reason !== undefined && { reason }) }]
       : []
   })
+  if (answers.length === 0) return undefined
   return { kind: "answer", id: last.id, after: metadata.data.tackle.seq, answers }
 }
 
 /**
  * Creates the stream of one message. `messageID` is the message that the client continues, if any. `known` are the calls
- * that it contains. `inputID` is the input that the message answers: the ends of earlier runs are then ignored. Messages up to `since`
- * are left out. `open`
+ * that it contains. `inputID` is the input that the message answers: the events of earlier runs are then ignored. Messages up to `since` are left out. `open`
  * returns the unanswered permission requests of the session.
  */
 export function createUiStream({
@@ -224,27 +225,44 @@ export function createUiStream({
           if (event.message.role === "user") fromUser.add(event.message.id)
           return []
         case "input.updated":
-          if (event.input.id === inputID && event.input.state === "promoted") delivered = true
-          return []
-        case "part.updated": {
-          const chunks = partChunks(event.part)
-          return chunks.length > 0 ? [...start(), ...chunks] : []
-        }
-        case "part.delta":
-          return delta(event.partID, event.field, event.delta)
-        case "part.removed":
-          // The parts of a failed attempt, which is repeated in the same step.
-          return [...start(), { type: "reset-step" }]
-        case "permission.asked":
-          return ask()
-        case "session.error":
-          return [...start(), { type: "error", errorText: event.error.message }]
-        case "run.completed":
-          return delivered ? end(lastChunk(event.status)) : []
+          return event.input.id === inputID ? inputChunks(event.input) : []
         default:
-          return []
+          return delivered ? runChunks(event) : []
       }
     },
+  }
+
+  function inputChunks({ state, problem }: Input): UiChunk[] {
+    if (state === "promoted") delivered = true
+    if (state === "withdrawn") return end({ type: "abort" })
+    if (problem === undefined) return []
+    return [
+      ...start(),
+      { type: "error", errorText: problem },
+      ...end({ type: "finish", finishReason: "error" }),
+    ]
+  }
+
+  function runChunks(event: TackleEvent): UiChunk[] {
+    switch (event.type) {
+      case "part.updated": {
+        const chunks = partChunks(event.part)
+        return chunks.length > 0 ? [...start(), ...chunks] : []
+      }
+      case "part.delta":
+        return delta(event.partID, event.field, event.delta)
+      case "part.removed":
+        // The parts of a failed attempt, which is repeated in the same step.
+        return [...start(), { type: "reset-step" }]
+      case "permission.asked":
+        return ask()
+      case "session.error":
+        return [...start(), { type: "error", errorText: event.error.message }]
+      case "run.completed":
+        return end(lastChunk(event.status))
+      default:
+        return []
+    }
   }
 }
 

@@ -20,7 +20,7 @@ export interface ServerContext {
   assertStartsWork(sessionID?: string): void
   /** Ends the streams of a session. */
   endStreams(sessionID: string): void
-  /** Returns a signal that fires when the streams of the session must end, and a function that ends its use. */
+  /** Returns a signal that fires when the streams of the session must end, and a function that ends its use and fires it. */
   streamSignal(sessionID: string): { signal: AbortSignal; release(): void }
   heartbeatMs: number
   /** Maximum number of events that wait for a slow client. */

@@ -1,10 +1,11 @@
 import type { Context } from "hono"
 import type { Tackle } from "../engine/tackle.ts"
 import type { TackleEvent } from "../event/events.ts"
-import type { PermissionRequest } from "../schema/permission.ts"
-import type { QuestionRequest } from "../schema/question.ts"
+import type { PermissionReply, PermissionRequest } from "../schema/permission.ts"
+import type { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
 import type { SessionHandle } from "../session/handle.ts"
 import type { SessionEvent } from "../session/session-events.ts"
+import { within } from "../util/abort.ts"
 import { type Channel, createChannel } from "../util/channel.ts"
 import { type ServerContext, sessionOf } from "./context.ts"
 import { notFound } from "./errors.ts"
@@ -28,6 +29,12 @@ export interface WaitingRequests {
   questions(): QuestionRequest[]
 }
 
+/** The answer to a permission request or a question. */
+export interface RequestAnswer {
+  requestID: string
+  reply: PermissionReply | { answers: QuestionAnswers } | { dismissed: true }
+}
+
 /** Describes the response of a route with a mapped stream. */
 export const mappedStream = {
   200: {
@@ -41,6 +48,11 @@ export interface MappedSession {
   tackle: Tackle
   handle: SessionHandle
   waiting: WaitingRequests
+  /**
+   * Answers requests of the session and its subagents. Answered requests are skipped. If a request is unknown, throws
+   * `ServerError` and answers none.
+   */
+  reply(answers: readonly RequestAnswer[]): Promise<void>
   /** Follows the session from a sequence number. The caller must read or end it. */
   follow(after: number): Channel<SessionEvent>
 }
@@ -70,12 +82,16 @@ export async function respondWithItems(
     const handle = await tackle.sessions.get(id)
     if (!handle) throw notFound("session", id)
     const waiting = waitingRequests(tackle, id)
-    const follow = (after: number) => eventsOf(tackle, handle, { after, signal: ending.signal })
-    const items = await options.begin({ tackle, handle, waiting, follow })
+    const follow = (after: number) => eventsOf(context, tackle, handle, { after, signal: ending.signal })
+    const reply = (answers: readonly RequestAnswer[]) => replyTo(tackle, waiting, answers)
+    const items = await options.begin({ tackle, handle, waiting, reply, follow })
     if (items) {
       c.header("content-type", "text/event-stream")
       for (const [name, value] of Object.entries(options.headers ?? {})) c.header(name, value)
-      return c.body(serverSentEvents(items, { onEnd, last: options.last }), 200)
+      return c.body(
+        serverSentEvents(items, { heartbeatMs: context.heartbeatMs, onEnd, last: options.last }),
+        200,
+      )
     }
   } catch (error) {
     onEnd()
@@ -124,13 +140,38 @@ function concerns({ sessionID, tool }: PermissionRequest | QuestionRequest, id: 
   return sessionID === id || tool?.parent?.sessionID === id
 }
 
-/** Returns the events of a session, and the requests of its subagents. */
+async function replyTo(
+  tackle: Tackle,
+  waiting: WaitingRequests,
+  answers: readonly RequestAnswer[],
+): Promise<void> {
+  const own = new Set([...waiting.permissions(), ...waiting.questions()].map(({ id }) => id))
+  const others = [...tackle.pendingRequests(), ...tackle.questions.pending()].filter(({ id }) => !own.has(id))
+  for (const { requestID } of answers)
+    if (others.some(({ id }) => id === requestID)) throw notFound("request", requestID)
+  for (const { requestID, reply } of answers) {
+    const outcome = await give(tackle, requestID, reply)
+    if (outcome === "unknown") throw notFound("request", requestID)
+  }
+}
+
+function give(tackle: Tackle, requestID: string, reply: RequestAnswer["reply"]) {
+  if ("answers" in reply) return tackle.questions.reply(requestID, reply.answers)
+  if ("dismissed" in reply) return tackle.questions.reject(requestID)
+  return tackle.reply(requestID, reply)
+}
+
+/**
+ * Returns the events of a session, and the requests of its subagents. The stored changes after `after` do not count as
+ * waiting events.
+ */
 function eventsOf(
+  { maxWaiting }: ServerContext,
   tackle: Tackle,
   handle: SessionHandle,
   options: { after: number; signal: AbortSignal },
 ): Channel<SessionEvent> {
-  const own = handle.events(options)
+  const own = handle.events({ ...options, maxWaiting })
   const channel = createChannel<SessionEvent>(stop)
   const unsubscribe = tackle.subscribe((event) => {
     const asked = event.type === "permission.asked" || event.type === "question.asked"
@@ -141,7 +182,15 @@ function eventsOf(
     void own.return?.()
   }
   void (async () => {
-    for await (const event of own) channel.push(event)
+    const present = await tackle.store.sequence(handle.id).catch(() => 0)
+    const limit = maxWaiting + Math.max(0, present - options.after)
+    for await (const event of own) {
+      channel.push(event)
+      if (channel.size <= limit) continue
+      channel.drain()
+      channel.push({ type: "reset", sessionID: handle.id, seq: event.seq ?? present, reason: "behind" })
+      break
+    }
     unsubscribe()
     channel.end()
   })()
@@ -150,14 +199,25 @@ function eventsOf(
 
 function serverSentEvents(
   items: AsyncGenerator<unknown>,
-  { onEnd, last }: { onEnd(): void; last: string | undefined },
+  { heartbeatMs, onEnd, last }: { heartbeatMs: number; onEnd(): void; last: string | undefined },
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
   const message = (data: string) => encoder.encode(`data: ${data}\n\n`)
+  let next: Promise<IteratorResult<unknown>> | undefined
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const { done, value } = await items.next()
+        next ??= items.next()
+        const item = await within(next, heartbeatMs).catch((error: unknown) => {
+          onEnd()
+          throw error
+        })
+        if (item === undefined) {
+          controller.enqueue(encoder.encode(": heartbeat\n\n"))
+          return
+        }
+        next = undefined
+        const { done, value } = item
         if (!done) {
           controller.enqueue(message(JSON.stringify(value)))
           return

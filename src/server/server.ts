@@ -208,7 +208,8 @@ function createStreams() {
         signal: controller.signal,
         release() {
           controllers.delete(controller)
-          if (controllers.size === 0) open.delete(sessionID)
+          if (controllers.size === 0 && open.get(sessionID) === controllers) open.delete(sessionID)
+          controller.abort()
         },
       }
     },

@@ -43,7 +43,7 @@ export function aguiRoutes(context: ServerContext) {
 
 /** Sends the text or the answers of a turn. Returns the events of its run. */
 async function openRun(
-  { tackle, handle, waiting, follow }: MappedSession,
+  { tackle, handle, waiting, reply, follow }: MappedSession,
   request: z.infer<typeof AguiRequest>,
   turn: AguiTurn,
 ): Promise<AsyncGenerator<AguiEvent>> {
@@ -59,19 +59,31 @@ async function openRun(
   try {
     if (turn.kind === "send") {
       const { id, text } = turn
-      await handle.send(text, { id, delivery: "queue" })
-      const mapper = createAguiStream({ run, known, inputID: id, after, waiting })
+      const { state } = await handle.send(text, { id, delivery: "queue" })
+      // The text was sent before, and its run has ended.
+      if (state !== "pending" && (await tackle.sessions.status(handle.id)) === "idle")
+        return ended(events, run)
+      const inputID = state === "pending" ? id : undefined
+      const mapper = createAguiStream({ run, known, inputID, after, waiting })
       return itemsOf(mapper, events, { after, present: after })
     }
-    for (const { requestID, reply } of turn.answers) {
-      if ("answers" in reply) tackle.questions.reply(requestID, reply.answers)
-      else if ("dismissed" in reply) tackle.questions.reject(requestID)
-      else await tackle.reply(requestID, reply)
-    }
+    const status = await tackle.sessions.status(handle.id)
+    await reply(turn.answers)
+    if (status === "idle") return ended(events, run)
     const mapper = createAguiStream({ run, known, after, waiting })
     return itemsOf(mapper, events, { after, present: await store.sequence(handle.id) })
   } catch (error) {
     await events.return?.()
     throw error
   }
+}
+
+/** Ends the events, and yields a run without content. */
+async function* ended(
+  events: AsyncIterableIterator<unknown>,
+  run: { threadId: string; runId: string },
+): AsyncGenerator<AguiEvent> {
+  await events.return?.()
+  yield { type: "RUN_STARTED", ...run }
+  yield { type: "RUN_FINISHED", ...run, outcome: { type: "success" } }
 }

@@ -70,7 +70,7 @@ export function chatRoutes(context: ServerContext) {
 
 /** Sends the text or the approvals of a turn. Returns the chunks of its answer. */
 async function openChat(
-  { tackle, handle, waiting, follow }: MappedSession,
+  { tackle, handle, waiting, reply, follow }: MappedSession,
   turn: ChatTurn,
   known: string[],
 ): Promise<AsyncGenerator<UiChunk>> {
@@ -82,18 +82,21 @@ async function openChat(
   const events = follow(after)
   try {
     if (turn.kind === "answer") {
-      for (const { id, approved, reason } of turn.answers)
-        await tackle.reply(id, approved ? { reply: "once" } : { reply: "reject", message: reason })
+      const status = await tackle.sessions.status(sessionID)
+      await reply(
+        turn.answers.map(({ id, approved, reason }) => ({
+          requestID: id,
+          reply: approved ? { reply: "once" } : { reply: "reject", message: reason },
+        })),
+      )
+      if (status === "idle") return ended(events)
       const stream = createUiStream({ sessionID, messageID: turn.id, known, open })
       return itemsOf(stream, events, { after, present: await store.sequence(sessionID) })
     }
     const { id, text, files } = turn
     const { state } = await handle.send(text, { id, files, delivery: "queue" })
     // The text was sent before, and its run has ended.
-    if (state !== "pending" && (await tackle.sessions.status(sessionID)) === "idle") {
-      await events.return?.()
-      return ended()
-    }
+    if (state !== "pending" && (await tackle.sessions.status(sessionID)) === "idle") return ended(events)
     const stream = createUiStream({ sessionID, inputID: state === "pending" ? id : undefined, open })
     return itemsOf(stream, events, { after, present: after })
   } catch (error) {
@@ -102,7 +105,9 @@ async function openChat(
   }
 }
 
-async function* ended(): AsyncGenerator<UiChunk> {
+/** Ends the events, and yields a message without content. */
+async function* ended(events: AsyncIterableIterator<unknown>): AsyncGenerator<UiChunk> {
+  await events.return?.()
   yield { type: "start" }
   yield { type: "finish", finishReason: "stop" }
 }
