@@ -29,15 +29,25 @@ function encode(event: StreamedEvent): Uint8Array {
   return bytes
 }
 
+/** Events of a session. `drain` returns the events that have arrived and were not read. */
+interface StreamedEvents extends AsyncIterableIterator<StreamedEvent> {
+  drain?(): StreamedEvent[]
+}
+
+/** Size in bytes at which a write ends. Several events in one write cost one system call. */
+const writeBytes = 64 * 1024
+
 /**
- * Returns the body of a server-sent event stream. Reads the next event only when the connection accepts more data, so
+ * Returns the body of a server-sent event stream. Reads the next events only when the connection accepts more data, so
  * that events for a slow client wait in `events`, which limits their number.
  */
 export function eventStream(
-  events: AsyncIterableIterator<StreamedEvent>,
+  events: StreamedEvents,
   { heartbeatMs, onEnd }: EventStreamResponse,
 ): ReadableStream<Uint8Array> {
   let next: Promise<IteratorResult<StreamedEvent>> | undefined
+  /** Events that were read but not sent. */
+  let read: StreamedEvent[] = []
   let started = false
   let ended = false
 
@@ -45,6 +55,20 @@ export function eventStream(
     if (ended) return
     ended = true
     onEnd()
+  }
+
+  /** Sends the first events that fit into one write. */
+  function send(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    const chunks: Uint8Array[] = []
+    let size = 0
+    for (const event of read) {
+      if (size >= writeBytes) break
+      const chunk = encode(event)
+      chunks.push(chunk)
+      size += chunk.length
+    }
+    read = read.slice(chunks.length)
+    controller.enqueue(Buffer.concat(chunks))
   }
 
   return new ReadableStream<Uint8Array>(
@@ -56,6 +80,7 @@ export function eventStream(
           controller.enqueue(encoder.encode("retry: 1000\n\n"))
           return
         }
+        if (read.length > 0) return send(controller)
         next ??= events.next()
         const item = await within(next, heartbeatMs)
         if (ended) return
@@ -67,7 +92,10 @@ export function eventStream(
         if (item.done) {
           end()
           controller.close()
-        } else controller.enqueue(encode(item.value))
+          return
+        }
+        read = [item.value, ...(events.drain?.() ?? [])]
+        send(controller)
       },
       async cancel() {
         end()

@@ -107,6 +107,28 @@ test("sends a reset to a client that does not read, and ends its stream", async 
   expect(reset.seq).toBeLessThan((await get(path)).body.seq)
 })
 
+test("sends a history that is larger than one write completely and in order", async () => {
+  const { server, get, post, session } = await setUp(() => ({ text: "word ".repeat(20_000) }))
+  const path = await session()
+  for (let count = 0; count < 5; count += 1) {
+    await post(`${path}/input`, { text: `Prompt ${count}` })
+    await post(`${path}/wait`)
+  }
+  const { seq } = (await get(path)).body
+  const numbers: number[] = []
+  const parts = new Map<string, unknown>()
+  for await (const event of readEvents(`${server.url}${path}/event?after=0`)) {
+    if (typeof event === "string") continue
+    numbers.push(Number(event.id))
+    if (event.data.type === "part.updated") parts.set(event.data.part.id, event.data.part)
+    if (event.data.seq === seq) break
+  }
+  expect(numbers).toEqual(numbers.toSorted((a, b) => a - b))
+  const { items } = (await get(`${path}/message`)).body
+  const stored = items.flatMap((item: { parts: { id: string }[] }) => item.parts)
+  expect(stored.map(({ id }: { id: string }) => parts.get(id))).toEqual(stored)
+})
+
 test("continues the run when a client leaves in the middle of the stream", async () => {
   const { server, post, get, session, problems } = await setUp([
     { text: "word ".repeat(100), pieceSize: 10, pieceDelayMs: 2 },
