@@ -7,7 +7,7 @@ import { toolOf } from "./claude.ts"
 import { type Location, projectLevels } from "./location.ts"
 import { readSmallFile } from "./read.ts"
 
-/** The parts of Claude Code's settings files that Tackle uses, and a summary of the others. */
+/** The parts of Claude Code's settings files that Tackle uses, and a summary of the parts that it does not use. */
 export interface ClaudeSettings {
   /**
    * The rules of `permissions.ask` and `permissions.deny`. They can only restrict. A rule covers at least what Claude
@@ -18,7 +18,7 @@ export interface ClaudeSettings {
   unused: string[]
 }
 
-/** Reads the settings files of Claude Code: the user's, then those of the project's directories. */
+/** Reads the settings files of Claude Code: first the user's files, then the files in the project's directories. */
 export function readClaudeSettings(location: Location): ClaudeSettings {
   const found: ClaudeSettings = { rules: [], unused: [] }
   for (const base of new Set([location.home, ...projectLevels(location)])) {

@@ -34,7 +34,7 @@ interface AnswerReader {
    * Returns the events of a part. Throws the error of an error part, and `GatewayError` if the answer cannot continue.
    */
   take(part: ModelPart): AnswerEvent[]
-  /** Returns the whole answer. Throws `GatewayError` if it has no finish reason. */
+  /** Returns the whole answer. Throws `GatewayError` if the answer has no finish reason. */
   end(): Answer
 }
 
@@ -166,7 +166,7 @@ export function textOf({ blocks }: Answer, type: "text" | "reasoning"): string {
   return blocks.map((block) => (block.type === type ? block.text : "")).join("")
 }
 
-/** Throws `GatewayError` if the upstream sent no reason, since the answer is then incomplete. */
+/** Throws `GatewayError` if the upstream sent no reason, because an answer without a reason is incomplete. */
 function stopReason({ unified, raw }: ModelAnswer["finishReason"]): StopReason {
   switch (unified) {
     case "stop":

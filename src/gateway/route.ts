@@ -7,9 +7,9 @@ export type Route =
   | { name: "models"; model: string[] }
 
 /**
- * Returns the route of a request, or undefined if it is not served. `url` is the request target. The query is ignored.
- * Segments are decoded once before they are matched. A path with `.`, `..`, an empty segment, or a character that no
- * model id needs is not served, because the upstream could resolve it to another path.
+ * Returns the route of a request, or undefined if the gateway does not serve the request. `url` is the request target.
+ * The query is ignored. Segments are decoded once before they are matched. A path with `.`, `..`, an empty segment, or
+ * a character that no model id needs is not served, because the upstream could resolve it to another path.
  */
 export function readRoute(method: string, url: string): Route | undefined {
   const [start, ...segments] = (url.split("?", 1)[0] ?? "").split("/").map(decodeSegment)

@@ -24,9 +24,7 @@ export interface Upstream {
    * unless `key` replaces it.
    */
   headers(from: IncomingHttpHeaders, keepKey: boolean): Record<string, string>
-  /**
-   * Returns a `fetch` that fails when the signal fires or the upstream is silent for too long, even within the body.
-   */
+  /** Returns a `fetch` that fails if the signal aborts or the upstream is silent for too long, even within the body. */
   fetchUntil(signal: AbortSignal): typeof fetch
 }
 

@@ -178,7 +178,9 @@ function nextStep(report: Report, kind: ProviderErrorKind, ref: ModelRef): strin
   }
 }
 
-/** Returns true if the connection failed after the answer began. The address and the network are then correct. */
+/**
+ * Returns true if the connection failed after the answer began. In this case, the address and the network are correct.
+ */
 function isBrokenOff(report: Report, kind: ProviderErrorKind): boolean {
   return kind === "network" && report.status !== undefined
 }
