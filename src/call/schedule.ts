@@ -155,7 +155,7 @@ function overlap(a: string, b: string): boolean {
 
 /**
  * Returns the plan of a call. Built-in tools declare their access. Any other tool is assumed to execute programs. A
- * read without a path applies to the whole directory.
+ * call that reads without naming a path applies to the whole working directory.
  */
 function planOf({ tool, args }: PreparedCall, { active }: Step): CallPlan {
   const { definition, source } = tool

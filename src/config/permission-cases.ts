@@ -125,7 +125,7 @@ function readCase(source: string, at: { file: string; line: number }, parse: Par
 
 const expectations = ["allow", "ask", "deny", "!allow"] as const
 
-/** Parses one line. Syntax errors have the line number within the file. */
+/** Parses one line. Syntax errors contain the line number within the file. */
 function readLine(
   source: string,
   { file, line }: { file: string; line: number },

@@ -46,7 +46,10 @@ export function namedEvent(data: { type: string; [field: string]: unknown }): st
   return `event: ${data.type}\n${dataEvent(data)}`
 }
 
-/** Parses a part of a request. `where` is its path in the body. Throws `GatewayError` that names the invalid field. */
+/**
+ * Parses a part of a request. `where` is the path of this part in the body. Throws a `GatewayError` that names the
+ * invalid field.
+ */
 export function checked<T>(schema: z.ZodType<T>, value: unknown, where = ""): T {
   const result = schema.safeParse(value)
   if (result.success) return result.data

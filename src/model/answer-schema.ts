@@ -3,7 +3,7 @@ import { errorMessage, UsageError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
 import type { JsonSchema } from "../util/json-schema.ts"
 
-/** The JSON Schema of an answer, as given and as sent. */
+/** The JSON Schema of an answer, in the form that the caller passed and in the form that is sent to the server. */
 export interface AnswerSchema {
   /** Schema that the caller passed. */
   given: JsonSchema

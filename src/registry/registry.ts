@@ -162,7 +162,7 @@ export function createRegistry(options: {
       // Model objects of the AI SDK have names such as `openai.responses`.
       const named = scope.model && [scope.model.providerID, scope.model.providerID.split(".", 1)[0] ?? ""]
       if (reason === undefined && providers && named && !named.some((id) => providers.includes(id))) {
-        reason = `only for models of ${providers.join(", ")}`
+        reason = `offered only to models of ${providers.join(", ")}`
       }
       return { tool, reason }
     } catch (error) {

@@ -53,7 +53,7 @@ export interface ConfinedCommand extends Command {
   ended(): void
 }
 
-/** A path and its access. */
+/** A path, and the access that a command has to it. */
 export interface BoundPath {
   path: string
   kind: "writable" | "readOnly" | "hidden"

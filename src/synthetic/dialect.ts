@@ -36,7 +36,10 @@ export interface MalformedCall {
 
 /** Receives the calls that a reader finds. `start` may precede a call or a malformed call. */
 export interface CallSink {
-  /** Begins a call to this tool. `delta` then receives the input in pieces, and `call` receives the complete input. */
+  /**
+   * Begins a call to this tool. Afterwards, `delta` receives the input in pieces, and `call` receives the complete
+   * input.
+   */
   start(tool: string): void
   delta(text: string): void
   call(call: ReadCall): void
@@ -67,8 +70,8 @@ export interface Opening {
    */
   explicit: boolean
   /**
-   * Reads to the end of the calls. Returns `text` if the opening begins no call; the sink has then received nothing.
-   * Returns `mark` if the opening only surrounds calls and is dropped.
+   * Reads to the end of the calls. Returns `text` if the opening begins no call. In this case, the sink has received
+   * nothing. Returns `mark` if the opening only surrounds calls, so that it is dropped.
    */
   read(context: ReadContext): Reading<"calls" | "text" | "mark">
 }

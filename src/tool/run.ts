@@ -63,7 +63,7 @@ export async function executeValidated<P extends z.ZodType>(
   return { ...result, output: cut.output, metadata: { ...result.metadata, ...cut.metadata } }
 }
 
-/** Replaces `spill` in a context that an application created without it. */
+/** Replaces `spill` in a context that an application created without `spill`. */
 const withoutSpill: SpillOpener = () => {
   throw new Error("the context of the call has no `spill`")
 }

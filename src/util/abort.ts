@@ -26,7 +26,7 @@ export function abortedError(signal: AbortSignal): TackleError {
   return TackleError.isInstance(signal.reason) ? signal.reason : new AbortedError(undefined, signal.reason)
 }
 
-/** Settles like `promise`, or rejects when the signal fires. Does not stop the work behind the promise. */
+/** Settles like `promise`, or rejects if the signal aborts first. Does not stop the work behind the promise. */
 export async function orAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   throwIfAborted(signal)
   const { promise: aborted, reject } = Promise.withResolvers<never>()
@@ -39,7 +39,7 @@ export async function orAbort<T>(promise: Promise<T>, signal: AbortSignal): Prom
   }
 }
 
-/** Resolves after `ms`. Rejects with the reason as a Tackle error if the signal fires first. */
+/** Resolves after `ms` milliseconds. If the signal aborts first, rejects with its reason as a Tackle error. */
 export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, ms)

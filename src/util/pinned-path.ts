@@ -12,7 +12,10 @@ import { basename, dirname, join } from "node:path"
 import { systemCode, TackleError } from "./errors.ts"
 import { realPath } from "./paths.ts"
 
-/** The path now resolves to a different file than when permission was granted, because a link or file was inserted. */
+/**
+ * Thrown if a path no longer resolves to the file for which permission was granted, because a link or file was
+ * inserted.
+ */
 export class MovedPathError extends TackleError {
   constructor(path: string) {
     super(`${path} no longer leads to the file for which permission was granted. Nothing was changed.`, {

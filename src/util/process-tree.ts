@@ -143,7 +143,7 @@ async function untilGone(
   while (runs() && performance.now() < deadline) await delay(pollMs)
 }
 
-/** Returns true if the process still runs. Compares start times to exclude a later process with the same pid. */
+/** Returns true if the process is still running. Compares start times to exclude a later process with the same pid. */
 function isRunning(entry: ProcessEntry): boolean {
   const now = readProcess(entry.pid)
   return now?.alive === true && now.startTime === entry.startTime

@@ -36,7 +36,8 @@ export interface ProcessOptions {
   /** Descriptors that the program inherits, numbered from 3. They stay open in this process. */
   descriptors?: readonly number[]
   /**
-   * True if the output stays open until every process of the program has ended. The process group is then not checked.
+   * True if the output stays open until every process of the program has ended. In this case, the process group is not
+   * checked.
    */
   holdsOutput?: boolean
   /**
@@ -50,7 +51,7 @@ export interface ProcessOptions {
   onErrorOutput?(bytes: Uint8Array): void
   /** True if standard input is a pipe for {@link RunningProcess.input}. Default: false, standard input is empty. */
   input?: boolean
-  /** Called with the intent before the start, then with the tree. Not called without `/proc`. */
+  /** Called with the intent before the program starts, and then with the tree. Not called without `/proc`. */
   record?: RecordTree | undefined
 }
 

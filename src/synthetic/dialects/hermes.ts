@@ -80,7 +80,7 @@ function openingOf(tag: Tag): Opening {
   }
 }
 
-/** Reads the content of a tag. Returns false if it is not a call. */
+/** Reads the content of a tag. Returns false if the content is not a call. */
 function* readBody(context: ReadContext, closing: string): Reading<boolean> {
   const { source } = context
   const start = source.position

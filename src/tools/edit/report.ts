@@ -136,7 +136,7 @@ export function matchError(
 function missingText(match: Extract<EditMatch, { kind: "missing" }>, title: string): string {
   const parts = [`oldString was not found in ${title}. Nothing was changed.`]
   if (match.exactOnly) {
-    parts.push(`Only exact text is searched for in files over ${maxFuzzyLength} characters.`)
+    parts.push(`In files of more than ${maxFuzzyLength} characters, only exact text is found.`)
   }
   if (match.nearest)
     parts.push(`The nearest text begins at line ${match.nearest.line}:\n${match.nearest.text}\n`)
