@@ -162,3 +162,54 @@ test("the routes for OpenCode's client need a token with the scope of their work
   expect(response?.status).toBe(403)
   expect((await fetch(`${server.url}/opencode/session`)).status).toBe(401)
 })
+
+test("a malformed directory of OpenCode's client is refused", async () => {
+  const { get, problems } = await setUp(script)
+  for (const directory of ["%", "%E0%A4%A", "%zz/..", "relative", "%00"])
+    for (const path of ["/event", "/session", "/permission"])
+      expect(
+        await get(`/opencode${path}`, { headers: { "x-opencode-directory": directory } }),
+        `${directory} for ${path}`,
+      ).toMatchObject({ status: 400, body: { error: { code: "directory.invalid" } } })
+  expect(problems).toEqual([])
+})
+
+test("the turn of a reverted message is undone, and no earlier turn", async () => {
+  const talk: Script = ({ body: { messages } }) =>
+    messages.at(-1)?.content === "only talk"
+      ? { text: "Talk." }
+      : (script as Extract<Script, (...given: never) => unknown>)({ body: { messages } } as never, 0)
+  const { client, project } = await openClient(talk, { "*": "allow" })
+  const { data: session } = await client.session.create({})
+  const sessionID = session?.id ?? ""
+  for (const text of ["make a file", "only talk"])
+    await client.session.prompt({ sessionID, parts: [{ type: "text", text }] })
+  const { data: messages = [] } = await client.session.messages({ sessionID })
+  const users = messages.filter(({ info }) => info.role === "user").map(({ info }) => info.id)
+  await client.session.revert({ sessionID, messageID: users[1] ?? "" })
+  expect(await project.read("made.txt")).toBe("made")
+  await expect(client.session.revert({ sessionID, messageID: "msg_unknown" })).rejects.toThrow()
+  expect(await project.read("made.txt")).toBe("made")
+  await client.session.revert({ sessionID, messageID: users[0] ?? "" })
+  await expect(project.read("made.txt")).rejects.toThrow()
+})
+
+test("a prompt of OpenCode's client that waits for a permission ends when the client leaves", async () => {
+  const { request, server, session, directory, problems } = await setUp(script, {
+    engine: { permission: { edit: "ask" } },
+  })
+  const path = await session()
+  const leave = new AbortController()
+  const prompt = fetch(`${server.url}/opencode${path}/message`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${tokens.run}`, "content-type": "application/json" },
+    body: JSON.stringify({ parts: [{ type: "text", text: "make a file" }] }),
+    signal: leave.signal,
+  })
+  await expect.poll(async () => (await request("GET", path)).body.status).toBe("waiting")
+  leave.abort()
+  await expect(prompt).rejects.toThrow()
+  const { body } = await request("GET", `/opencode/permission?directory=${encodeURIComponent(directory)}`)
+  expect(body).toHaveLength(1)
+  expect(problems).toEqual([])
+})

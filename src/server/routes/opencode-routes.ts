@@ -1,10 +1,11 @@
 import type { Context } from "hono"
 import type { Tackle } from "../../engine/tackle.ts"
 import type { TackleEvent } from "../../event/events.ts"
+import type { MessageWithParts } from "../../schema/message.ts"
 import type { SessionHandle } from "../../session/handle.ts"
 import { createChannel } from "../../util/channel.ts"
 import { type ServerContext, sessionOf, statusOf, withSession } from "../context.ts"
-import { notFound } from "../errors.ts"
+import { notFound, ServerError } from "../errors.ts"
 import { eventStream } from "../event-stream.ts"
 import { createOpenCodeEvents, type OpenCodeEvent, toOpenCodeEntry, toOpenCodeSession } from "../opencode.ts"
 import { z } from "../schemas.ts"
@@ -100,8 +101,9 @@ export function openCodeRoutes(context: ServerContext) {
     add({ method: "get", path: "/session/status", scope: "read", request: { query: place } }),
     async (c) => {
       const tackle = engines.find(engines.resolve(directoryOf(context, c)))
+      const own = engines.sessions().filter((each) => each.tackle === tackle)
       const statuses: Record<string, { type: "busy" }> = {}
-      for (const { sessionID } of engines.sessions())
+      for (const { sessionID } of own)
         if ((await statusOf(store, sessionID, tackle)) !== "idle") statuses[sessionID] = { type: "busy" }
       return c.json(statuses, 200)
     },
@@ -152,9 +154,11 @@ export function openCodeRoutes(context: ServerContext) {
       },
     }),
     async (c) => {
-      const { id } = await sessionOf(context, c.req.valid("param").sessionID)
+      const { id, directory } = await sessionOf(context, c.req.valid("param").sessionID)
       const { limit, before } = c.req.valid("query")
-      return c.json((await store.messages(id, { limit, before })).map(toOpenCodeEntry), 200)
+      // The store of an open engine also hides secrets that were stored before they were known.
+      const source = engines.find(directory)?.store ?? store
+      return c.json((await source.messages(id, { limit, before })).map(toOpenCodeEntry), 200)
     },
   )
 
@@ -257,8 +261,8 @@ export function openCodeRoutes(context: ServerContext) {
       context.assertStartsWork()
       const { messageID } = c.req.valid("json")
       const info = await withSession(context, c.req.valid("param").sessionID, async (handle) => {
-        let undone = await handle.undo()
-        while (undone.messageID > messageID) undone = await handle.undo()
+        let count = turnsSince(await handle.messages(), messageID)
+        for (; count > 0; count -= 1) await handle.undo()
         return handle.info()
       })
       return c.json(shown(info), 200)
@@ -284,11 +288,7 @@ export function openCodeRoutes(context: ServerContext) {
 
   routes.openapi(
     add({ method: "get", path: "/permission", scope: "read", request: { query: place } }),
-    async (c) =>
-      c.json(
-        engines.all().flatMap((tackle) => tackle.pendingRequests()),
-        200,
-      ),
+    async (c) => c.json(engines.find(engines.resolve(directoryOf(context, c)))?.pendingRequests() ?? [], 200),
   )
 
   routes.openapi(
@@ -316,10 +316,7 @@ export function openCodeRoutes(context: ServerContext) {
   routes.openapi(
     add({ method: "get", path: "/question", scope: "read", request: { query: place } }),
     async (c) =>
-      c.json(
-        engines.all().flatMap((tackle) => tackle.questions.pending()),
-        200,
-      ),
+      c.json(engines.find(engines.resolve(directoryOf(context, c)))?.questions.pending() ?? [], 200),
   )
 
   routes.openapi(
@@ -354,10 +351,40 @@ export function openCodeRoutes(context: ServerContext) {
   return routes
 }
 
+/**
+ * Returns the number of turns with file changes to undo, from the turn of a message on. Throws `ServerError` if the
+ * message does not exist.
+ */
+function turnsSince(messages: readonly MessageWithParts[], messageID: string): number {
+  const at = messages.findIndex(({ message }) => message.id === messageID)
+  if (at < 0)
+    throw new ServerError(`The message ${JSON.stringify(messageID)} does not exist.`, {
+      status: 404,
+      code: "message.unknown",
+    })
+  const start = messages.slice(0, at + 1).findLastIndex(({ message }) => message.role === "user")
+  return messages
+    .slice(Math.max(0, start))
+    .filter(({ parts }) =>
+      parts.some((part) => part.type === "patch" && !part.undone && part.files.length > 0),
+    ).length
+}
+
 /** Returns the directory of a request: from the query, or from the header that OpenCode's client sends. */
 function directoryOf({ engines }: ServerContext, c: Context): string {
   const header = c.req.header("x-opencode-directory")
-  return c.req.query("directory") ?? (header && decodeURIComponent(header)) ?? engines.defaultDirectory
+  return c.req.query("directory") ?? (header && decoded(header)) ?? engines.defaultDirectory
+}
+
+function decoded(header: string): string {
+  try {
+    return decodeURIComponent(header)
+  } catch {
+    throw new ServerError("The header x-opencode-directory is not valid percent-encoding.", {
+      status: 400,
+      code: "directory.invalid",
+    })
+  }
 }
 
 /** Returns the engine with this waiting request. Throws `ServerError` if no engine has it. */
