@@ -74,9 +74,12 @@ export function createEngines(options: EnginesOptions): Engines {
   const isServed = (directory: string) => roots.some((root) => isInside(directory, root))
 
   function assertServed(directory: string): void {
-    if (isServed(directory)) return
-    throw new ServerError(
-      `${directory} is outside the directories of this server: ${roots.join(", ")}. Start the server with --root to serve it.`,
+    if (!isServed(directory)) throw outside("The directory of the session")
+  }
+
+  function outside(subject: string): ServerError {
+    return new ServerError(
+      `${subject} is outside the directories of this server: ${roots.join(", ")}. Start the server with --root to serve it.`,
       { status: 403, code: "directory.forbidden" },
     )
   }
@@ -89,10 +92,11 @@ export function createEngines(options: EnginesOptions): Engines {
       real = realpathSync(directory)
     } catch {
       // Outside the roots, the answer must not reveal which directories exist.
-      assertServed(directory)
+      if (!isServed(directory)) throw outside(directory)
       throw invalid(`The directory ${directory} does not exist.`)
     }
-    assertServed(real)
+    // The answer must not reveal the target of a link.
+    if (!isServed(real)) throw outside(directory)
     if (!statSync(real).isDirectory()) throw invalid(`${directory} is not a directory.`)
     return real
   }

@@ -9,6 +9,7 @@ import { Todo } from "../schema/todo.ts"
 import { ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
 import { Archive } from "../session/archive.ts"
 import type { JsonSchema } from "../util/json-schema.ts"
+import { ServerError } from "./errors.ts"
 
 /** Schemas that the OpenAPI document names, by name. */
 const named = z.registry<{ id: string }>()
@@ -339,6 +340,16 @@ const inputFile = {
     }),
   filename: z.string().optional(),
 }
+/** Throws `ServerError` if a file of another protocol is not a data URL in base64. */
+export function assertDataUrls(files: readonly { url: string }[]): void {
+  const refused = files.map(({ url }) => inputFile.url.safeParse(url)).find(({ success }) => !success)
+  if (!refused?.error) return
+  throw new ServerError(`A file is not valid: ${refused.error.issues[0]?.message}.`, {
+    status: 400,
+    code: "request.invalid",
+  })
+}
+
 const FileInputPart = z.strictObject({ type: z.literal("file"), ...inputFile })
 
 /** Text and files of a user, as parts of an input. */

@@ -145,3 +145,18 @@ test("a client that leaves while nothing happens frees its subscriptions", async
   await Promise.allSettled(opened)
   await expect.poll(() => watching).toBe(before)
 })
+
+test("files of other protocols must be data URLs, as in the API", async () => {
+  const { request, session, model } = await setUp(() => ({ text: "Hello." }))
+  const path = await session()
+  const url = "file:///etc/hostname"
+  const file = { type: "file", url, mediaType: "text/plain", mime: "text/plain" }
+  const messages = [{ id: "one", role: "user", parts: [file] }]
+  expect((await request("POST", `${path}/chat`, { body: { messages } })).status).toBe(400)
+  for (const route of ["message", "prompt_async"])
+    expect(await request("POST", `/opencode${path}/${route}`, { body: { parts: [file] } })).toMatchObject({
+      status: 400,
+      body: { error: { code: "request.invalid" } },
+    })
+  expect(model.requests).toHaveLength(0)
+})

@@ -1,5 +1,6 @@
-import { chmod, readFile, stat, writeFile } from "node:fs/promises"
+import { chmod, readFile, stat, symlink, writeFile } from "node:fs/promises"
 import { connect } from "node:net"
+import { join } from "node:path"
 import { expect, test } from "vitest"
 import { failureDelay, readTokenFile } from "../../src/server/tokens.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
@@ -254,4 +255,30 @@ test("creates the token file for the user alone, and refuses a file that others 
     expect(() => readTokenFile(path), content).toThrow(problem)
   }
   await project.remove()
+})
+
+test("the answer to a link out of the roots does not reveal its target", async () => {
+  const { directory, request } = await setUp()
+  const { directory: target } = await temporaryProject({})
+  const link = join(directory, "out")
+  await symlink(target, link)
+  const encoded = encodeURIComponent(link)
+  const answers = [
+    await request("POST", "/session", { body: { directory: link } }),
+    await request("GET", `/agent?directory=${encoded}`),
+    await request("GET", "/opencode/session", { headers: { "x-opencode-directory": encoded } }),
+  ]
+  for (const answer of answers) {
+    expect(answer).toMatchObject({ status: 403, body: { error: { code: "directory.forbidden" } } })
+    expect(answer.body.error.message).not.toContain(target)
+  }
+})
+
+test("a session of OpenCode's client has only a known parent", async () => {
+  const { request } = await setUp()
+  for (const parentID of ["__proto__", "ses_unknown"])
+    expect(await request("POST", "/opencode/session", { body: { parentID } })).toMatchObject({
+      status: 404,
+      body: { error: { code: "session.unknown" } },
+    })
 })

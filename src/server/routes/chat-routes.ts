@@ -2,7 +2,7 @@ import { ChatRequest, type ChatTurn, createUiStream, readTurn, type UiChunk } fr
 import type { ServerContext } from "../context.ts"
 import { ServerError } from "../errors.ts"
 import { itemsOf, type MappedSession, mappedStream, respondWithItems } from "../mapped-stream.ts"
-import { z } from "../schemas.ts"
+import { assertDataUrls, z } from "../schemas.ts"
 import { body, createRouter, route, sessionParams } from "./route.ts"
 
 /** Header and end of the AI SDK's stream. */
@@ -32,6 +32,7 @@ export function chatRoutes(context: ServerContext) {
           status: 400,
           code: "request.invalid",
         })
+      if (turn.kind === "send") assertDataUrls(turn.files)
       const known = callsIn(messages.at(-1)?.parts ?? [])
       return respondWithItems(context, c, {
         ...protocol,

@@ -8,7 +8,7 @@ import { type ServerContext, sessionOf, statusOf, withSession } from "../context
 import { notFound, ServerError } from "../errors.ts"
 import { eventStream } from "../event-stream.ts"
 import { createOpenCodeEvents, type OpenCodeEvent, toOpenCodeEntry, toOpenCodeSession } from "../opencode.ts"
-import { z } from "../schemas.ts"
+import { assertDataUrls, z } from "../schemas.ts"
 import { body, createRouter, json, route } from "./route.ts"
 
 const anything = z.record(z.string(), z.unknown())
@@ -90,7 +90,8 @@ export function openCodeRoutes(context: ServerContext) {
       context.assertStartsWork()
       const { title, parentID, agent, model } = c.req.valid("json")
       const name = model && `${model.providerID}/${model.id}`
-      const created = await engines.use(directoryOf(context, c), (tackle) =>
+      const parent = parentID === undefined ? undefined : await sessionOf(context, parentID)
+      const created = await engines.use(parent?.directory ?? directoryOf(context, c), (tackle) =>
         tackle.sessions.create({ title, parentID, agent, model: name }),
       )
       return c.json(shown(created.info()), 200)
@@ -199,13 +200,14 @@ export function openCodeRoutes(context: ServerContext) {
     context.assertStartsWork(handle.id)
     const { messageID: id, agent, model, parts } = prompt
     const name = model && `${model.providerID}/${model.modelID}`
-    if (agent !== undefined || name !== undefined) await handle.update({ agent, model: name })
     const texts = parts.flatMap(({ text }) => (typeof text === "string" ? [text] : []))
     const files = parts.flatMap(({ type, mime, url, filename }) =>
       type === "file" && typeof mime === "string" && typeof url === "string"
         ? [{ mime, url, ...(typeof filename === "string" && { filename }) }]
         : [],
     )
+    assertDataUrls(files)
+    if (agent !== undefined || name !== undefined) await handle.update({ agent, model: name })
     await handle.send(texts.join("\n\n"), { id, files, delivery: "queue" })
   }
 
