@@ -330,6 +330,6 @@ await describeSandboxed("permission check with a sandbox", () => {
     ])
     for (const { stdout } of [flag, configured]) expect(stdout).toMatch(/^allow\n[\s\S]*sandbox\.allow/)
     expect(secret.stdout).toMatch(/^ask\n/)
-    expect(shown.stdout).toContain("(sandbox.allow)")
+    expect(shown.stdout).toContain("Because of sandbox.allow")
   })
 })

@@ -10,7 +10,7 @@ import { createView } from "../client/view.ts"
 import { createMachine, type Machine, until } from "./run-tackle.ts"
 
 /** Number of times that the server is killed. */
-const kills = Number(process.env.TACKLE_TEST_SERVER_KILLS ?? 20)
+const kills = Number(process.env.TACKLE_TEST_SERVER_KILLS ?? 6)
 
 const attached = 10
 
