@@ -35,7 +35,7 @@ export async function startService(
     model: "bench/m",
     provider: { bench: { options: { baseURL: url, apiKey: "k" }, models: { m: {} } } },
   }
-  const child = spawn(process.execPath, [command, "serve", "--port", "0", "--format", "json"], {
+  const child = spawn(command, ["serve", "--port", "0", "--format", "json"], {
     cwd: directory,
     env: {
       PATH: process.env.PATH,
