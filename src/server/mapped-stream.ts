@@ -1,4 +1,7 @@
+// Adds `openapi` to the schemas.
+import "@hono/zod-openapi"
 import type { Context } from "hono"
+import * as z from "zod"
 import type { Tackle } from "../engine/tackle.ts"
 import type { TackleEvent } from "../event/events.ts"
 import type { PermissionReply, PermissionRequest } from "../schema/permission.ts"
@@ -9,7 +12,6 @@ import { within } from "../util/abort.ts"
 import { type Channel, createChannel } from "../util/channel.ts"
 import { type ServerContext, sessionOf } from "./context.ts"
 import { notFound } from "./errors.ts"
-import { z } from "./schemas.ts"
 
 /** Converts the events of one session to the items of another protocol, until a run ends or waits for the user. */
 export interface EventMapper<T> {

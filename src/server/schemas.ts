@@ -1,4 +1,6 @@
-import { z } from "@hono/zod-openapi"
+// Adds `openapi` to the schemas.
+import "@hono/zod-openapi"
+import * as z from "zod"
 import { Delivery, Input } from "../schema/input.ts"
 import { Message } from "../schema/message.ts"
 import { Part } from "../schema/part.ts"
@@ -448,5 +450,3 @@ export const bodies = {
     })
     .openapi("Interrupt"),
 }
-
-export { z }

@@ -1,3 +1,4 @@
+import type * as z from "zod"
 import {
   type AguiEvent,
   AguiRequest,
@@ -9,7 +10,6 @@ import {
 import type { ServerContext } from "../context.ts"
 import { ServerError } from "../errors.ts"
 import { itemsOf, type MappedSession, mappedStream, respondWithItems } from "../mapped-stream.ts"
-import type { z } from "../schemas.ts"
 import { body, createRouter, route, sessionParams } from "./route.ts"
 
 /** Creates the route for AG-UI clients. */

@@ -1,8 +1,9 @@
+import * as z from "zod"
 import { ChatRequest, type ChatTurn, createUiStream, readTurn, type UiChunk } from "../ai-sdk-stream.ts"
 import type { ServerContext } from "../context.ts"
 import { ServerError } from "../errors.ts"
 import { itemsOf, type MappedSession, mappedStream, respondWithItems } from "../mapped-stream.ts"
-import { assertDataUrls, z } from "../schemas.ts"
+import { assertDataUrls } from "../schemas.ts"
 import { body, createRouter, route, sessionParams } from "./route.ts"
 
 /** Header and end of the AI SDK's stream. */

@@ -1,10 +1,10 @@
 import type { Context } from "hono"
+import * as z from "zod"
 import type { TackleEvent } from "../../event/events.ts"
 import { createChannel } from "../../util/channel.ts"
 import { type ServerContext, sessionOf } from "../context.ts"
 import { notFound, ServerError } from "../errors.ts"
 import { eventStream } from "../event-stream.ts"
-import { z } from "../schemas.ts"
 import { createRouter, route, sessionParams } from "./route.ts"
 
 const sequence = z.coerce.number().int().min(0)

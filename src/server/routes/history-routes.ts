@@ -1,6 +1,7 @@
+import * as z from "zod"
 import { type ServerContext, sessionOf, viewOf, withSession } from "../context.ts"
 import { notFound } from "../errors.ts"
-import { bodies, page, responses, z } from "../schemas.ts"
+import { bodies, page, responses } from "../schemas.ts"
 import { body, createRouter, json, route, sessionParams } from "./route.ts"
 
 /** Creates the routes that copy, undo, shorten and transfer sessions, and those that read their results. */

@@ -1,9 +1,10 @@
+import * as z from "zod"
 import type { Tackle } from "../../engine/tackle.ts"
 import type { Input, PromptFile } from "../../schema/input.ts"
 import { isProcessRunning } from "../../util/process-table.ts"
 import { type ServerContext, sessionOf, statusOf, withSession } from "../context.ts"
 import { notFound, ServerError } from "../errors.ts"
-import { bodies, type InputParts, page, responses, Status, z } from "../schemas.ts"
+import { bodies, type InputParts, page, responses, Status } from "../schemas.ts"
 import { body, createRouter, json, route, sessionParams } from "./route.ts"
 
 const inputParams = sessionParams.extend({

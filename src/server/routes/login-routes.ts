@@ -1,9 +1,9 @@
 import { createRoute } from "@hono/zod-openapi"
 import type { Context } from "hono"
+import * as z from "zod"
 import { ServerError } from "../errors.ts"
 import { cookieName, type ServerEnvironment } from "../guard.ts"
 import { cookieSeconds, ticketSeconds } from "../logins.ts"
-import { z } from "../schemas.ts"
 import type { Authenticator } from "../tokens.ts"
 import { body, createRouter, json, route } from "./route.ts"
 

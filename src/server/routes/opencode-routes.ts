@@ -1,4 +1,5 @@
 import type { Context } from "hono"
+import * as z from "zod"
 import type { Tackle } from "../../engine/tackle.ts"
 import type { TackleEvent } from "../../event/events.ts"
 import type { MessageWithParts } from "../../schema/message.ts"
@@ -8,7 +9,7 @@ import { type ServerContext, sessionOf, statusOf, withSession } from "../context
 import { notFound, ServerError } from "../errors.ts"
 import { eventStream } from "../event-stream.ts"
 import { createOpenCodeEvents, type OpenCodeEvent, toOpenCodeEntry, toOpenCodeSession } from "../opencode.ts"
-import { assertDataUrls, z } from "../schemas.ts"
+import { assertDataUrls } from "../schemas.ts"
 import { body, createRouter, json, route } from "./route.ts"
 
 const anything = z.record(z.string(), z.unknown())

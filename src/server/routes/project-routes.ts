@@ -1,8 +1,9 @@
+import * as z from "zod"
 import type { Tackle } from "../../engine/tackle.ts"
 import { modelName } from "../../model/model.ts"
 import type { ServerContext } from "../context.ts"
 import { notFound, ServerError } from "../errors.ts"
-import { bodies, page, responses, z } from "../schemas.ts"
+import { bodies, page, responses } from "../schemas.ts"
 import { body, createRouter, directory, json, route } from "./route.ts"
 
 const inProject = z.strictObject({ directory })

@@ -1,8 +1,9 @@
+import * as z from "zod"
 import type { ServerContext } from "../context.ts"
 import { sessionOf } from "../context.ts"
 import { notFound } from "../errors.ts"
 import { createReplies } from "../replies.ts"
-import { bodies, page, Reply, responses, z } from "../schemas.ts"
+import { bodies, page, Reply, responses } from "../schemas.ts"
 import { body, createRouter, directory, json, route } from "./route.ts"
 
 /** Creates the routes of permission requests, questions and grants. */

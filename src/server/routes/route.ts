@@ -1,7 +1,8 @@
 import { createRoute, OpenAPIHono, type RouteConfig } from "@hono/zod-openapi"
+import * as z from "zod"
 import { ServerError } from "../errors.ts"
 import { requires, type ServerEnvironment } from "../guard.ts"
-import { responses, z } from "../schemas.ts"
+import { responses } from "../schemas.ts"
 import type { Scope } from "../tokens.ts"
 
 /** Creates a router that answers invalid requests with the API's error format. */

@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs"
+import * as z from "zod"
 import type { Session, SessionMatch } from "../../schema/session.ts"
 import { matchOf } from "../../store/search.ts"
 import type { Store } from "../../store/store.ts"
 import { type ServerContext, sessionOf, viewOf, withSession } from "../context.ts"
 import { notFound, ServerError } from "../errors.ts"
-import { bodies, page, responses, z } from "../schemas.ts"
+import { bodies, page, responses } from "../schemas.ts"
 import { body, createRouter, json, limit, route, sessionParams } from "./route.ts"
 
 /** Creates the routes of sessions and their messages. */
