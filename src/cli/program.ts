@@ -124,7 +124,7 @@ async function createProgram(args: readonly string[], { all = false } = {}): Pro
     .exitOverride()
     .configureOutput({
       // Writes directly, because creating the stdout stream takes longer than parsing the command line.
-      writeOut: (text) => writeSync(1, text),
+      writeOut: writeHelp,
       outputError: (text, write) => write(text.replace(/^error: /, "tackle: ").replace(/\n*$/, "\n")),
       getOutHelpWidth: () => helpWidth,
       getOutHasColors: () => false,
@@ -193,4 +193,13 @@ function nameOf(command: Command): string {
 function* walk(command: Command): Generator<Command> {
   yield command
   for (const child of command.commands) yield* walk(child)
+}
+
+/** Writes help text. A reader that ends early, as in `tackle run --help | head -1`, is not an error. */
+function writeHelp(text: string): void {
+  try {
+    writeSync(1, text)
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "EPIPE")) throw error
+  }
 }

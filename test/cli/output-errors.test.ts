@@ -67,3 +67,17 @@ test
     expect(await runFull(machine, args)).toEqual({ code: 1, signal: null, stderr: message })
   },
 )
+
+test("help for a reader that ends early is not an error", async () => {
+  const machine = await createMachine()
+  const child = spawn("sh", ["-c", "(sleep 1; exec tackle run --help) | true"], {
+    env: machine.env,
+    stdio: ["ignore", "ignore", "pipe"],
+  })
+  let stderr = ""
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    stderr += text
+  })
+  await once(child, "close")
+  expect(stderr).toBe("")
+})
