@@ -1,0 +1,9 @@
+/**
+ * Formats an absolute, normalized path for display: relative if it is inside `root`. Works with strings only, because a
+ * browser does not have the files.
+ */
+export function displayPath(path: string, root: string): string {
+  if (path === root) return "."
+  const prefix = root.endsWith("/") ? root : `${root}/`
+  return path.startsWith(prefix) && !path.includes("/../") ? path.slice(prefix.length) : path
+}

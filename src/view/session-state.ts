@@ -1,0 +1,263 @@
+import type { EventOf, TackleEvent } from "../event/events.ts"
+import type { Input } from "../schema/input.ts"
+import type { Message, MessageWithParts } from "../schema/message.ts"
+import type { Part } from "../schema/part.ts"
+import type { PermissionRequest } from "../schema/permission.ts"
+import type { QuestionRequest } from "../schema/question.ts"
+import type { Session } from "../schema/session.ts"
+import type { Todo } from "../schema/todo.ts"
+
+/**
+ * A session as a client shows it. States are immutable: an event that changes one message creates a new state with a
+ * new `messages` array, in which all other messages are the same objects.
+ */
+export interface SessionState {
+  readonly session: Session
+  /** Messages from the oldest loaded one to the newest. */
+  readonly messages: readonly MessageWithParts[]
+  /** Permission requests that wait for the user, including those of subagents. The oldest comes first. */
+  readonly requests: readonly PermissionRequest[]
+  /** Questions that wait for the user, including those of subagents. The oldest comes first. */
+  readonly questions: readonly QuestionRequest[]
+  /** Pending inputs in the order of their delivery. */
+  readonly inputs: readonly Input[]
+  readonly todos: readonly Todo[]
+  /** The sessions of subagents, which belong to the `task` calls of this session, by id. */
+  readonly subagents: ReadonlyMap<string, SubagentState>
+  /** True from the first message of a run to its end. */
+  readonly isRunning: boolean
+  /** End of the last run that was seen. Undefined while a run is active. */
+  readonly lastRun?: EventOf<"run.completed">
+  /** Last error of the session that belongs to no message. Cleared by the next run. */
+  readonly error?: EventOf<"session.error">["error"]
+  /** Tokens in the model's context, and its size. Set when the context is almost full. */
+  readonly context?: { used: number; room: number }
+}
+
+/** The state of a subagent's session. */
+export interface SubagentState {
+  readonly agent: string
+  readonly parentID: string
+  readonly messages: readonly MessageWithParts[]
+}
+
+/** Creates the state of a session from stored data. Data that is not given is empty. */
+export function createSessionState(
+  stored: Pick<SessionState, "session"> & Partial<Omit<SessionState, "subagents">>,
+): SessionState {
+  return {
+    messages: [],
+    requests: [],
+    questions: [],
+    inputs: [],
+    todos: [],
+    isRunning: false,
+    ...stored,
+    subagents: new Map(),
+  }
+}
+
+/**
+ * Returns the state after an event. Returns the same object if the event changes nothing that is shown. Events of other
+ * sessions are ignored, except those of subagents. An event may be applied more than once.
+ */
+export function applyEvent(state: SessionState, event: TackleEvent): SessionState {
+  if (event.sessionID !== state.session.id) return applySubagentEvent(state, event)
+  switch (event.type) {
+    case "session.created":
+    case "session.updated":
+      return { ...state, session: event.session }
+    case "session.error":
+      return { ...state, error: event.error }
+    case "message.created":
+      return { ...withMessages(state, event), isRunning: true, lastRun: undefined, error: undefined }
+    case "message.updated":
+    case "part.updated":
+    case "part.removed":
+    case "part.delta":
+      return withMessages(state, event)
+    case "permission.asked":
+    case "permission.replied":
+    case "question.asked":
+    case "question.replied":
+    case "question.rejected":
+      return applyRequestEvent(state, event)
+    case "todo.updated":
+      return { ...state, todos: event.todos }
+    case "input.updated":
+      return { ...state, inputs: withInput(state.inputs, event.input) }
+    case "context.filling":
+      return { ...state, context: { used: event.used, room: event.room } }
+    case "run.completed":
+      return { ...state, isRunning: false, lastRun: event }
+  }
+}
+
+/** Returns the state with older messages before those that are loaded. */
+export function prependMessages(state: SessionState, older: readonly MessageWithParts[]): SessionState {
+  const known = new Set(state.messages.map(({ message }) => message.id))
+  const added = older.filter(({ message }) => !known.has(message.id))
+  return added.length === 0 ? state : { ...state, messages: [...added, ...state.messages] }
+}
+
+type RequestEvent = EventOf<
+  "permission.asked" | "permission.replied" | "question.asked" | "question.replied" | "question.rejected"
+>
+
+function applyRequestEvent(state: SessionState, event: RequestEvent): SessionState {
+  switch (event.type) {
+    case "permission.asked":
+      return { ...state, requests: withItem(state.requests, event.request) }
+    case "question.asked":
+      return { ...state, questions: withItem(state.questions, event.request) }
+    case "permission.replied":
+      return { ...state, requests: without(state.requests, event.requestID) }
+    case "question.replied":
+    case "question.rejected":
+      return { ...state, questions: without(state.questions, event.requestID) }
+  }
+}
+
+function applySubagentEvent(state: SessionState, event: TackleEvent): SessionState {
+  const known = state.subagents.get(event.sessionID)
+  const { parentID, agent } = known ?? parentOf(event)
+  if (parentID === undefined || !(parentID === state.session.id || state.subagents.has(parentID)))
+    return state
+  const subagent: SubagentState = known ?? { agent, parentID, messages: [] }
+  switch (event.type) {
+    case "permission.asked":
+    case "permission.replied":
+    case "question.asked":
+    case "question.replied":
+    case "question.rejected":
+      return withSubagent(applyRequestEvent(state, event), event.sessionID, subagent)
+    case "session.created":
+    case "session.updated":
+      return withSubagent(state, event.sessionID, { ...subagent, agent: event.session.agent })
+    case "message.created":
+    case "message.updated":
+    case "part.updated":
+    case "part.removed":
+    case "part.delta":
+      return withSubagent(state, event.sessionID, withMessages(subagent, event))
+    default:
+      return state
+  }
+}
+
+/** Returns the parent session of an unknown session, if the event names it. */
+function parentOf(event: TackleEvent): { parentID?: string; agent: string } {
+  if (event.type === "session.created" || event.type === "session.updated")
+    return { parentID: event.session.parentID, agent: event.session.agent }
+  if (event.type === "permission.asked" || event.type === "question.asked") {
+    const parent = event.request.tool?.parent
+    return { parentID: parent?.sessionID, agent: parent?.agent ?? "" }
+  }
+  return { agent: "" }
+}
+
+function withSubagent(state: SessionState, id: string, subagent: SubagentState): SessionState {
+  if (state.subagents.get(id) === subagent) return state
+  return { ...state, subagents: new Map(state.subagents).set(id, subagent) }
+}
+
+type MessageEvent = EventOf<
+  "message.created" | "message.updated" | "part.updated" | "part.removed" | "part.delta"
+>
+
+/** Applies an event to the messages of a session or of a subagent. */
+function withMessages<T extends { readonly messages: readonly MessageWithParts[] }>(
+  state: T,
+  event: MessageEvent,
+): T {
+  const { messages } = state
+  switch (event.type) {
+    case "message.created":
+    case "message.updated": {
+      const index = messages.findLastIndex(({ message }) => message.id === event.message.id)
+      const parts = messages[index]?.parts ?? []
+      return { ...state, messages: replaced(messages, index, { message: event.message, parts }) }
+    }
+    case "part.updated": {
+      const index = messages.findLastIndex(({ message }) => message.id === event.part.messageID)
+      const found = messages[index]
+      // A part of a message that is older than the loaded messages.
+      if (!found) return state
+      const parts = withItem(found.parts, event.part)
+      return { ...state, messages: replaced(messages, index, { ...found, parts }) }
+    }
+    case "part.removed":
+      return changePart(state, event.partID, () => undefined)
+    case "part.delta":
+      return changePart(state, event.partID, (part) => withDelta(part, event))
+  }
+}
+
+/** Changes the part with the given id, or removes it if `change` returns undefined. */
+function changePart<T extends { readonly messages: readonly MessageWithParts[] }>(
+  state: T,
+  partID: string,
+  change: (part: Part) => Part | undefined,
+): T {
+  const { messages } = state
+  const index = messages.findLastIndex(({ parts }) => parts.some(({ id }) => id === partID))
+  const found = messages[index]
+  if (!found) return state
+  const parts = found.parts.flatMap((part) => (part.id === partID ? (change(part) ?? []) : [part]))
+  return { ...state, messages: replaced(messages, index, { ...found, parts }) }
+}
+
+function withDelta(part: Part, { field, delta }: EventOf<"part.delta">): Part {
+  if (field === "text")
+    return part.type === "text" || part.type === "reasoning" ? { ...part, text: part.text + delta } : part
+  if (part.type !== "tool" || part.state.status !== "pending") return part
+  return { ...part, state: { ...part.state, raw: part.state.raw + delta } }
+}
+
+/** The order in which inputs of each kind are delivered. */
+const deliveryOrder = { now: 0, steer: 1, queue: 2 }
+
+function withInput(inputs: readonly Input[], input: Input): readonly Input[] {
+  const others = inputs.filter(({ id }) => id !== input.id)
+  if (input.state !== "pending") return others
+  return [...others, input].sort(
+    (a, b) =>
+      deliveryOrder[a.delivery] - deliveryOrder[b.delivery] || a.position - b.position || a.seq - b.seq,
+  )
+}
+
+function withItem<T extends { id: string }>(items: readonly T[], item: T): readonly T[] {
+  const index = items.findLastIndex(({ id }) => id === item.id)
+  return replaced(items, index, item)
+}
+
+function without<T extends { id: string }>(items: readonly T[], id: string): readonly T[] {
+  return items.filter((item) => item.id !== id)
+}
+
+/** Returns a copy of the list with the item at the index. An index below 0 appends the item. */
+function replaced<T>(items: readonly T[], index: number, item: T): T[] {
+  return index < 0 ? [...items, item] : items.with(index, item)
+}
+
+/** Token counts and cost of the loaded messages of a session. */
+export interface SessionUsage {
+  /** Tokens that the last request to the model used: its whole input and output. */
+  contextTokens: number
+  /** Cost in US dollars. */
+  cost: number
+}
+
+/** Returns the usage of messages. */
+export function usageOf(messages: readonly MessageWithParts[]): SessionUsage {
+  const answers = messages.map(({ message }) => message).filter(isAnswer)
+  const last = answers.findLast(({ tokens }) => tokens.input + tokens.output > 0)?.tokens
+  return {
+    contextTokens: last ? last.input + last.cache.read + last.cache.write + last.output + last.reasoning : 0,
+    cost: answers.reduce((sum, { cost }) => sum + cost, 0),
+  }
+}
+
+function isAnswer(message: Message): message is Extract<Message, { role: "assistant" }> {
+  return message.role === "assistant"
+}
