@@ -10,6 +10,7 @@ import type { MessageWithParts } from "../schema/message.ts"
 import type { Grant, PermissionReply, PermissionRequest } from "../schema/permission.ts"
 import type { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
 import type { ListedSession, Session } from "../schema/session.ts"
+import type { Todo } from "../schema/todo.ts"
 import type { Archive } from "../session/archive.ts"
 import type { Command } from "../session/command.ts"
 import type { CompactionResult, SessionChange, SessionInputs, SessionStatus } from "../session/handle.ts"
@@ -44,6 +45,13 @@ export interface SessionApi {
   interrupt(options?: { clear?: boolean }): Promise<Input[]>
   /** Returns the newest messages before `before`, or all messages, oldest first. */
   messages(page?: Pick<MessagePage, "before" | "limit">): Promise<MessageWithParts[]>
+  /** Returns the to-do list of the session. */
+  todos(): Promise<Todo[]>
+  /**
+   * Returns the number of the session's last change. To follow a session without a gap, read this number first, then
+   * the data, and then `events({ after: number })`.
+   */
+  sequence(): Promise<number>
   /** Replaces old messages in the model's history with a summary. */
   compact(options?: { signal?: AbortSignal }): Promise<CompactionResult>
   /** Restores the files of the last turn that changed files. `redo` reverts the undo. */

@@ -2,6 +2,7 @@ import type { EventOf, TackleEvent } from "../event/events.ts"
 import type { Input, PromptFile } from "../schema/input.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { ListedSession, Session } from "../schema/session.ts"
+import type { Todo } from "../schema/todo.ts"
 import type { SessionStatus } from "../session/handle.ts"
 import type { SessionApi, SessionsApi } from "./api.ts"
 import { type ApiRequest, apiPath, type Connection, orUnknown } from "./connection.ts"
@@ -186,6 +187,10 @@ export function createSessions({
         return (await post<{ withdrawn: Input[] }>("interrupt", { clear })).withdrawn
       },
       messages: (page = {}) => messages(page),
+      async todos() {
+        return (await request<Page<Todo>>({ path: path("todo") })).items
+      },
+      sequence: async () => (await info()).seq,
       compact: ({ signal } = {}) => post("compact", {}, { signal }),
       undo: (choice = {}) => post("undo", choice),
       redo: (choice = {}) => post("redo", choice),

@@ -4,6 +4,7 @@ import type { Input, PromptFile } from "../schema/input.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { CallReference } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
+import type { Todo } from "../schema/todo.ts"
 import type { MessagePage } from "../store/store.ts"
 import { TackleError } from "../util/errors.ts"
 import type { SharedBudget, Spent } from "./budget.ts"
@@ -160,6 +161,13 @@ export interface SessionHandle {
   abort(): Promise<void>
   /** Returns the stored messages of a page, or all messages. Read long sessions page by page. */
   messages(page?: MessagePage): Promise<MessageWithParts[]>
+  /** Returns the to-do list of the session. */
+  todos(): Promise<Todo[]>
+  /**
+   * Returns the number of the session's last change. To follow a session without a gap, read this number first, then
+   * the data, and then `events({ after: number })`.
+   */
+  sequence(): Promise<number>
   /**
    * Replaces old messages in the model's history with a summary by the session's model. Stored messages are kept.
    * Throws `CompactionError` if the history does not become smaller, {@link SessionBusyError} if the session is working

@@ -264,6 +264,8 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     prompt,
     abort: delivery.stop,
     messages: (page = {}) => readPage(page),
+    todos: () => store.todos(sessionID),
+    sequence: () => store.sequence(sessionID),
     compact: ({ signal } = {}) => compact(signal),
     undo: (options) => goBack("undo", options),
     redo: (options) => goBack("redo", options),

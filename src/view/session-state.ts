@@ -45,7 +45,7 @@ export interface SubagentState {
 export function createSessionState(
   stored: Pick<SessionState, "session"> & Partial<Omit<SessionState, "subagents">>,
 ): SessionState {
-  return {
+  const state: SessionState = {
     messages: [],
     requests: [],
     questions: [],
@@ -55,6 +55,7 @@ export function createSessionState(
     ...stored,
     subagents: new Map(),
   }
+  return state.messages.flatMap(({ parts }) => parts).reduce(withTask, state)
 }
 
 /**
@@ -70,9 +71,15 @@ export function applyEvent(state: SessionState, event: TackleEvent): SessionStat
     case "session.error":
       return { ...state, error: event.error }
     case "message.created":
-      return { ...withMessages(state, event), isRunning: true, lastRun: undefined, error: undefined }
-    case "message.updated":
+      return begin(withMessages(state, event))
+    case "message.updated": {
+      const isKnown = state.messages.some(({ message }) => message.id === event.message.id)
+      const next = withMessages(state, event)
+      // Messages that another process creates are reported as updates.
+      return isKnown || event.message.role === "user" || event.message.time.completed ? next : begin(next)
+    }
     case "part.updated":
+      return withMessages(withTask(state, event.part), event)
     case "part.removed":
     case "part.delta":
       return withMessages(state, event)
@@ -91,6 +98,19 @@ export function applyEvent(state: SessionState, event: TackleEvent): SessionStat
     case "run.completed":
       return { ...state, isRunning: false, lastRun: event }
   }
+}
+
+function begin(state: SessionState): SessionState {
+  return { ...state, isRunning: true, lastRun: undefined, error: undefined }
+}
+
+/** Adds the subagent of a `task` call. */
+function withTask(state: SessionState, part: Part): SessionState {
+  if (part.type !== "tool" || part.state.status === "pending") return state
+  const { sessionID, agent } = part.state.metadata ?? {}
+  if (typeof sessionID !== "string" || typeof agent !== "string" || state.subagents.has(sessionID))
+    return state
+  return withSubagent(state, sessionID, { agent, parentID: part.sessionID, messages: [] })
 }
 
 /** Returns the state with older messages before those that are loaded. */

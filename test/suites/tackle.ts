@@ -73,6 +73,26 @@ export function testTackle(name: string, open: (script: Script, wanted?: Wanted)
       expect((await sessions.list({ search: " " })).map(({ match }) => match)).toEqual([undefined, undefined])
     })
 
+    test("report the number of their last change and their to-do list", async () => {
+      const todos = [{ content: "look", status: "pending", priority: "high" }]
+      await using opened = await open(({ body: { messages } }) =>
+        messages.at(-1)?.role === "user"
+          ? { calls: [{ name: "todowrite", arguments: { todos } }] }
+          : { text: "Written." },
+      )
+      const session = await opened.tackle.sessions.create()
+      const first = await session.sequence()
+      await session.send("write")
+      await session.wait()
+      const last = await session.sequence()
+      expect(last).toBeGreaterThan(first)
+      expect(await session.todos()).toEqual(todos)
+      for await (const event of session.events({ after: last - 1 })) {
+        expect(event.seq).toBe(last)
+        break
+      }
+    })
+
     test("refuse an unknown agent and model", async () => {
       await using opened = await open(script)
       await expect(opened.tackle.sessions.create({ agent: "nobody" })).rejects.toThrow(/nobody/)

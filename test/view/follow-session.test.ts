@@ -1,0 +1,94 @@
+import { expect, test } from "vitest"
+import type { SessionApi, TackleApi } from "../../src/client/api.ts"
+import type { SessionEvent } from "../../src/session/session-events.ts"
+import { followSession } from "../../src/view/follow-session.ts"
+import type { SessionState } from "../../src/view/session-state.ts"
+import { startEngine } from "../session/engine.ts"
+import { scriptFor, task } from "../session/family.ts"
+import { tool } from "../session/run.ts"
+
+const note = tool("note", () => ({ title: "", output: "noted" }))
+
+/** Follows a session. `until` resolves with the first state that meets a condition. */
+async function follow(api: TackleApi, session: SessionApi, pageSize?: number) {
+  const checks = new Set<() => void>()
+  const followed = await followSession({
+    api,
+    session,
+    pageSize,
+    onChange() {
+      for (const check of checks) check()
+    },
+  })
+  const until = (meets: (state: SessionState) => boolean) =>
+    new Promise<SessionState>((resolve) => {
+      const check = () => {
+        if (!meets(followed.state)) return
+        checks.delete(check)
+        resolve(followed.state)
+      }
+      checks.add(check)
+      check()
+    })
+  return { followed, until }
+}
+
+test("loads the newest messages, follows a run, and loads older messages", async () => {
+  await using engine = await startEngine(() => ({ text: "Yes." }))
+  const session = await engine.tackle.sessions.create()
+  for (const text of ["one", "two", "three"]) await session.prompt(text).completed
+  const { followed, until } = await follow(engine.tackle, session, 2)
+  expect(followed.state.messages).toEqual((await session.messages()).slice(-2))
+  await session.send("four")
+  const state = await until(({ lastRun }) => lastRun !== undefined)
+  expect(state.messages).toEqual((await session.messages()).slice(-4))
+  expect(await followed.loadOlder()).toBe(true)
+  expect(await followed.loadOlder()).toBe(true)
+  expect(await followed.loadOlder()).toBe(false)
+  expect(followed.state.messages).toEqual(await session.messages())
+  followed.close()
+})
+
+test("shows requests that already wait, also those of a subagent", async () => {
+  const script = scriptFor({
+    go: [{ calls: [task("look")] }, { text: "Done." }],
+    look: [{ calls: [{ name: "note", arguments: {} }] }, { text: "Noted." }],
+  })
+  await using engine = await startEngine(script, {
+    tools: [note],
+    permission: { "*": "allow", note: "ask" },
+    approvals: true,
+  })
+  const session = await engine.tackle.sessions.create()
+  await session.send("go")
+  const first = await follow(engine.tackle, session)
+  const { requests } = await first.until((state) => state.requests.length > 0)
+  const second = await follow(engine.tackle, session)
+  expect(second.followed.state.requests).toEqual(requests)
+  expect(requests[0]?.sessionID).not.toBe(session.id)
+  await engine.tackle.reply(requests[0]?.id ?? "", { reply: "once" })
+  for (const { until } of [first, second]) {
+    const done = await until(({ lastRun }) => lastRun !== undefined)
+    expect(done.requests).toEqual([])
+    expect(done.messages).toEqual(await session.messages())
+    const [child] = done.subagents.values()
+    expect(child).toMatchObject({ agent: "general", parentID: session.id })
+  }
+})
+
+test("loads the session again if the stream cannot continue", async () => {
+  await using engine = await startEngine(() => ({ text: "Yes." }))
+  const session = await engine.tackle.sessions.create()
+  let streams = 0
+  async function* events(options: object): AsyncGenerator<SessionEvent, undefined> {
+    streams += 1
+    if (streams > 1) return yield* session.events(options)
+    await session.prompt("missed").completed
+    yield { type: "reset", sessionID: session.id, seq: 0, reason: "behind" }
+  }
+  const { until } = await follow(engine.tackle, { ...session, events })
+  const state = await until(({ messages }) => messages.length === 2)
+  expect(state.messages).toEqual(await session.messages())
+  await session.send("next")
+  await until(({ messages, lastRun }) => messages.length === 4 && lastRun !== undefined)
+})
