@@ -22,6 +22,7 @@ const ranks: readonly string[][] = [
   ["testing"],
   ["client", "gateway", "mcp/server", "server"],
   ["view"],
+  ["tui"],
   ["cli", "index.ts"],
 ]
 

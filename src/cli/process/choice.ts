@@ -1,38 +1,17 @@
 import { createInterface, type Key } from "node:readline"
 import { stripVTControlCharacters } from "node:util"
 import { AbortedError } from "../../util/abort.ts"
+import { type Choice, createDecision, isPrintable, settleMs } from "../../view/decision.ts"
 import { style } from "../view/style.ts"
 import { columns, oneLine } from "../view/visible.ts"
 
-/** One choice in a decision. Each choice has its own key and digit. */
-export interface Choice<T> {
-  value: T
-  /** Letter that selects the choice. */
-  key: string
-  /**
-   * Digit that selects the choice. A choice has the same digit in every question, even if other choices are not
-   * offered.
-   */
-  digit: number
-  /** Words that select the choice with Enter, in addition to the letter and the digit. In lower case. */
-  words?: readonly string[]
-  label: string
-  hint?: string
-}
-
-/** Decision that the user makes at the terminal. */
-export interface Decision<T> {
+/** Question that the user decides at the terminal. */
+export interface DecisionOptions<T> {
   message: string
   choices: readonly Choice<T>[]
   /** Value of the choice that has the focus at first, and that Escape and Ctrl-D select. */
   safe: T
 }
-
-/**
- * Time in milliseconds after which a single typed letter or digit counts as an answer. Until then, it may be the
- * beginning of a word.
- */
-const settleMs = 400
 
 /** Time in milliseconds during which input that was typed before the question is discarded. */
 const discardMs = 50
@@ -49,14 +28,12 @@ const showCursor = "\u001b[?25h"
  * restores the terminal.
  */
 export async function decide<T>(
-  { message, choices, safe }: Decision<T>,
+  { message, choices, safe }: DecisionOptions<T>,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<T> {
   const { stdin: input, stderr: output } = process
   const redraws = process.env.TERM !== "dumb"
-  const safeIndex = choices.findIndex(({ value }) => value === safe)
-  let focus = safeIndex
-  let typed = ""
+  const decision = createDecision(choices, safe)
   let shown: string[] = []
   let pasting = false
   let settling: NodeJS.Timeout | undefined
@@ -71,12 +48,13 @@ export async function decide<T>(
   function line({ key, digit, label, hint }: Choice<T>, index: number): string {
     const shownLabel = oneLine(hint === undefined ? label : `${label} (${hint})`, width() - 7)
     const text = `${digit} ${key}  ${shownLabel}`
-    return index === focus ? `${style.cyan("❯")} ${text}` : style.dim(`  ${text}`)
+    return index === decision.focus ? `${style.cyan("❯")} ${text}` : style.dim(`  ${text}`)
   }
 
   function instruction(): string {
+    const { typed, named } = decision
     if (typed.length < 2) return oneLine("Press a letter or digit, or ↑ ↓ and Enter.", width() - 2)
-    const known = matching() === undefined ? "is not a choice" : "and Enter"
+    const known = named === undefined ? "is not a choice" : "and Enter"
     return oneLine(`${typed} ${known}`, width() - 2)
   }
 
@@ -92,18 +70,9 @@ export async function decide<T>(
     output.write(`\u001b[${rows.reduce((sum, each) => sum + each, 0)}A\r\u001b[J`)
   }
 
-  function matching(): number | undefined {
-    const word = typed.trim().toLowerCase()
-    const index = choices.findIndex(
-      ({ key, digit, words = [] }) => word === key || word === String(digit) || words.includes(word),
-    )
-    return index < 0 ? undefined : index
-  }
-
   const decided = Promise.withResolvers<T>()
 
-  function select(index: number): void {
-    const choice = choices[index]
+  function select(choice: Choice<T> | undefined): void {
     if (!choice) return
     erase()
     output.write(`${message} ${style.bold(choice.label)}\n`)
@@ -123,31 +92,19 @@ export async function decide<T>(
     if (name === "paste-start" || name === "paste-end") pasting = name === "paste-start"
     else if (ctrl && name === "c") abort()
     else if (pasting || shown.length === 0) return
-    else if (name === "escape" || (ctrl && name === "d")) select(safeIndex)
-    else if (name === "return" || name === "enter") confirm()
-    else if (name === "up" || name === "down") move(name === "up" ? -1 : 1)
-    else if (name === "backspace") type(typed.slice(0, -1))
-    else if (!ctrl && !meta && text !== undefined && isPrintable(text)) type(typed + text)
+    else if (name === "escape" || (ctrl && name === "d")) select(choices.find(({ value }) => value === safe))
+    else if (name === "return" || name === "enter") select(decision.confirm())
+    else if (name === "up" || name === "down") decision.move(name === "up" ? -1 : 1)
+    else if (name === "backspace") type(decision.typed.slice(0, -1))
+    else if (!ctrl && !meta && text !== undefined && isPrintable(text)) type(decision.typed + text)
     if (shown.length > 0) draw()
   }
 
-  function confirm(): void {
-    const index = typed.trim() === "" ? focus : matching()
-    if (index === undefined) type("")
-    else select(index)
-  }
-
-  function move(by: number): void {
-    typed = ""
-    focus = (focus + by + choices.length) % choices.length
-  }
-
-  /** Moves the focus to the choice that the text selects, or to the safe choice. */
   function type(text: string): void {
-    typed = text
-    const index = matching()
-    focus = index ?? safeIndex
-    if (index !== undefined && typed.length === 1) settling = setTimeout(() => select(index), settleMs)
+    decision.type(text)
+    const { named, typed } = decision
+    if (named !== undefined && typed.length === 1)
+      settling = setTimeout(() => select(choices[named]), settleMs)
   }
 
   const onKeypress = (text: string | undefined, key: Key | undefined) => press(text, key ?? {})
@@ -176,8 +133,4 @@ export async function decide<T>(
     input.setRawMode(false)
     if (redraws) output.write(`${disablePaste}${showCursor}`)
   }
-}
-
-function isPrintable(text: string): boolean {
-  return /^[^\p{Cc}\p{Cf}]+$/u.test(text)
 }

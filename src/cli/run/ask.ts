@@ -2,7 +2,9 @@ import { partsOf } from "../../permission/pending-requests.ts"
 import type { PermissionReply, PermissionRequest } from "../../schema/permission.ts"
 import type { Question, QuestionAnswers, QuestionDocument, QuestionRequest } from "../../schema/question.ts"
 import { wildcardCovers } from "../../util/wildcard.ts"
-import { type Choice, decide } from "../process/choice.ts"
+import type { Choice } from "../../view/decision.ts"
+import { type ReplyChoice, replyChoices } from "../../view/reply-choices.ts"
+import { decide } from "../process/choice.ts"
 import { type Clack, question as put, question } from "../process/question.ts"
 import { describeRequest, isShownWhole } from "../view/request.ts"
 import { style } from "../view/style.ts"
@@ -39,29 +41,14 @@ export async function askAtTerminal(
   }
 }
 
-type Answer = "once" | "session" | "project" | "narrow" | "show" | "reject" | "feedback"
+type Answer = ReplyChoice | "narrow" | "show"
 
 /** Returns the choices. Offers "always" only if the whole request was shown. */
 function answersTo(
   { always }: PermissionRequest,
   { worktree, whole }: { worktree: string; whole: boolean },
 ): Choice<Answer>[] {
-  const choices: Choice<Answer>[] = [
-    { value: "once", key: "y", digit: 1, words: ["yes", "once"], label: "yes, once" },
-  ]
-  if (whole && always.length > 0) {
-    choices.push(
-      { value: "session", key: "s", digit: 2, words: ["session"], label: "always, in this session" },
-      {
-        ...{ value: "project", key: "p", digit: 3, words: ["project"] },
-        ...{ label: "always, in this project", hint: worktree },
-      },
-    )
-  }
-  choices.push(
-    { value: "reject", key: "n", digit: 4, words: ["no"], label: "no" },
-    { value: "feedback", key: "e", digit: 5, words: [], label: "no, and give a reason" },
-  )
+  const choices: Choice<Answer>[] = replyChoices({ always: whole && always.length > 0, worktree })
   if (!whole) choices.push({ value: "show", key: "a", digit: 6, words: ["all"], label: "show everything" })
   else if (always.length > 0)
     choices.push({

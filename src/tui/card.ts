@@ -1,0 +1,158 @@
+import {
+  decodeKittyPrintable,
+  matchesKey,
+  truncateToWidth,
+  visibleWidth,
+  wrapTextWithAnsi,
+} from "@earendil-works/pi-tui"
+import { isPrintable } from "../view/decision.ts"
+import type { Theme } from "./theme.ts"
+
+/**
+ * Time in milliseconds without input after which a card accepts keys. Until then, the user may still be typing
+ * something else.
+ */
+export const quietMs = 500
+
+/** Passes keys on that were not meant for a card. */
+export interface EarlyKeys {
+  /** Returns true if the card may use the input. Otherwise, it was passed on. */
+  accepts(data: string): boolean
+  /** Is true as soon as the card accepts keys. */
+  readonly isOpen: boolean
+  close(): void
+}
+
+/**
+ * Passes all input to `onEarlyKey` until the user has typed nothing for {@link quietMs}. Pasted text is always passed on,
+ * because it answers nothing. Focus and mouse reports are dropped.
+ */
+export function createEarlyKeys(options: { onEarlyKey(data: string): void; onOpen(): void }): EarlyKeys {
+  let isOpen = false
+  let isPasting = false
+  let timer = setTimeout(open, quietMs)
+
+  function open(): void {
+    isOpen = true
+    options.onOpen()
+  }
+
+  return {
+    get isOpen() {
+      return isOpen
+    },
+    accepts(data) {
+      if (!isOpen) {
+        clearTimeout(timer)
+        timer = setTimeout(open, quietMs)
+      }
+      if (isReport(data)) return false
+      if (data.includes("\u001b[200~")) isPasting = true
+      if (isPasting) {
+        if (data.includes("\u001b[201~")) isPasting = false
+        options.onEarlyKey(data)
+        return false
+      }
+      if (isOpen) return true
+      options.onEarlyKey(data)
+      return false
+    },
+    close: () => clearTimeout(timer),
+  }
+}
+
+/** Returns true for reports of the terminal that are not keys: focus, mouse, and answers to queries. */
+function isReport(data: string): boolean {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: reports begin with an escape character
+  return /^\x1b(?:\[[IO]$|\[<[\d;]+[Mm]$|\[M|\]|P|\[\?)/.test(data)
+}
+
+/** A text of any length in a limited number of rows. */
+export interface ScrolledText {
+  /** Returns the visible lines. A last line says how many lines are hidden, if any. */
+  render(lines: readonly string[], room: number, theme: Theme): string[]
+  /** Scrolls if the input is a key for that. Returns whether it was. */
+  handleInput(data: string): boolean
+  scrollBy(lines: number): void
+}
+
+/** Creates a scrolled text at its first line. */
+export function createScrolledText(): ScrolledText {
+  let offset = 0
+  let page = 1
+
+  const scrollBy = (lines: number) => {
+    offset = Math.max(0, offset + lines)
+  }
+
+  return {
+    render(lines, room, theme) {
+      if (lines.length <= room) {
+        offset = 0
+        return [...lines]
+      }
+      page = Math.max(1, room - 1)
+      offset = Math.min(offset, lines.length - page)
+      const below = lines.length - offset - page
+      const hidden = [offset > 0 ? `↑ ${offset}` : "", below > 0 ? `↓ ${below}` : ""].filter(
+        (text) => text !== "",
+      )
+      const note = `  ${hidden.join("  ")} more lines, PgUp and PgDn scroll`
+      return [...lines.slice(offset, offset + page), theme.warning(note)]
+    },
+    handleInput(data) {
+      if (matchesKey(data, "pageUp")) scrollBy(-page)
+      else if (matchesKey(data, "pageDown")) scrollBy(page)
+      else if (matchesKey(data, "shift+up")) scrollBy(-1)
+      else if (matchesKey(data, "shift+down")) scrollBy(1)
+      else return false
+      return true
+    },
+    scrollBy,
+  }
+}
+
+/** Returns the line cut to the width, with a mark at the cut. */
+export function clip(line: string, width: number): string {
+  return visibleWidth(line) > width ? truncateToWidth(line, width, width > 1 ? "…" : "") : line
+}
+
+/** Wraps text to the width, with spaces instead of tabs. */
+export function wrap(text: string, width: number): string[] {
+  return text
+    .replaceAll("\t", "    ")
+    .split("\n")
+    .flatMap((line) => (line === "" ? [""] : wrapTextWithAnsi(line, Math.max(1, width))))
+}
+
+/** Wraps text and indents each line. */
+export function indented(text: string, width: number, by = 2): string[] {
+  return wrap(text, width - by).map((line) => clip(" ".repeat(by) + line, width))
+}
+
+/** Returns a line that separates a card from the text above: its title, a rule, and a note on the right. */
+export function headLine({
+  title,
+  note = "",
+  width,
+  theme,
+}: {
+  title: string
+  note?: string
+  width: number
+  theme: Theme
+}): string {
+  const room = width - 4
+  const right = note === "" ? "" : ` ${note} `
+  const left = clip(` ${title} `, Math.max(4, room - visibleWidth(right)))
+  const rule = "─".repeat(Math.max(0, room - visibleWidth(left) - visibleWidth(right)))
+  return clip(
+    `${theme.warning("──")}${theme.bold(left)}${theme.warning(rule)}${theme.dim(right)}${theme.warning("──")}`,
+    width,
+  )
+}
+
+/** Returns the text of a key that types a visible character. */
+export function typedText(data: string): string | undefined {
+  return isPrintable(data) ? data : decodeKittyPrintable(data)
+}

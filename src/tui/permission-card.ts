@@ -1,0 +1,269 @@
+import { type Component, type Focusable, Input, matchesKey } from "@earendil-works/pi-tui"
+import { showInvisible } from "../permission/invisible.ts"
+import type { PermissionReply, PermissionRequest } from "../schema/permission.ts"
+import { wildcardCovers } from "../util/wildcard.ts"
+import { type Choice, createDecision, settleMs } from "../view/decision.ts"
+import { type ReplyChoice, replyChoices } from "../view/reply-choices.ts"
+import { createRequestCard } from "../view/request-card.ts"
+import { clip, createEarlyKeys, createScrolledText, headLine, indented, typedText, wrap } from "./card.ts"
+import type { Theme } from "./theme.ts"
+
+/** Options of {@link createPermissionCard}. */
+export interface PermissionCardOptions {
+  request: PermissionRequest
+  worktree: string
+  theme: Theme
+  /** Maximum height in lines. */
+  rows(): number
+  /** Called once, when the user decides. */
+  onReply(reply: PermissionReply): void
+  /** Receives input that does not belong to the card: keys typed before it accepts any, and pasted text. */
+  onEarlyKey(data: string): void
+  requestRender(): void
+  /** Formats a diff. Default: the lines of the diff, colored. */
+  renderDiff?(diff: string, width: number): string[]
+}
+
+/** A card that asks the user for a permission. */
+export interface PermissionCard extends Component, Focusable {
+  readonly requestID: string
+  /** Sets the number of other requests that wait. */
+  setWaiting(count: number): void
+  /** Shows that the request was answered elsewhere. After this, the card accepts no reply. */
+  showEnd(text: string): void
+  /** Stops the timers of the card. */
+  close(): void
+}
+
+/** The present step of the card. */
+type Step =
+  | { kind: "choose" }
+  | { kind: "reason"; input: Input }
+  | { kind: "pattern"; input: Input; index: number; patterns: string[]; error?: string }
+  | { kind: "ended"; text: string }
+
+/**
+ * Creates a card. Only the letters, digits and words of its choices approve, or Enter on a choice that the user moved
+ * to. Escape rejects.
+ */
+export function createPermissionCard(options: PermissionCardOptions): PermissionCard {
+  const { request, worktree, theme, requestRender } = options
+  const card = createRequestCard(request, worktree)
+  const choices = replyChoices({ always: card.rules.length > 0, worktree }).map(withHint)
+  const decision = createDecision<ReplyChoice>(choices, "reject")
+  const scrolled = createScrolledText()
+  const early = createEarlyKeys({ onEarlyKey: options.onEarlyKey, onOpen: requestRender })
+  let step: Step = { kind: "choose" }
+  let waiting = 0
+  let isFocused = false
+  let settling: ReturnType<typeof setTimeout> | undefined
+
+  function finish(reply: PermissionReply): void {
+    close()
+    step = { kind: "ended", text: reply.reply === "reject" ? "Rejected." : "Allowed." }
+    options.onReply(reply)
+  }
+
+  function select(choice: Choice<ReplyChoice> | undefined): void {
+    if (choice?.value === "once") finish({ reply: "once" })
+    else if (choice?.value === "session") finish({ reply: "always", scope: "session" })
+    else if (choice?.value === "project") editPattern(0, [])
+    else if (choice?.value === "reject") finish({ reply: "reject" })
+    else if (choice?.value === "feedback") askReason()
+  }
+
+  function askReason(): void {
+    const input = new Input()
+    input.onSubmit = (text) =>
+      finish(text.trim() === "" ? { reply: "reject" } : { reply: "reject", message: text.trim() })
+    input.onEscape = choose
+    step = { kind: "reason", input }
+  }
+
+  /** Asks for the rules of a project grant, one after another. A rule may become narrower, or empty to skip it. */
+  function editPattern(index: number, patterns: string[]): void {
+    const offered = card.rules[index]
+    if (!offered) {
+      if (patterns.length === 0) choose()
+      else finish({ reply: "always", scope: "project", patterns })
+      return
+    }
+    const input = new Input()
+    input.setValue(showInvisible(offered.pattern))
+    // The cursor starts at the end, where a pattern is narrowed.
+    input.handleInput("\u0005")
+    input.onSubmit = (text) => {
+      const pattern = text.trim()
+      if (pattern === "") editPattern(index + 1, patterns)
+      else if (wildcardCovers(offered.pattern, pattern)) editPattern(index + 1, [...patterns, pattern])
+      else
+        step = {
+          kind: "pattern",
+          input,
+          index,
+          patterns,
+          error: `must not allow more than ${showInvisible(offered.pattern)}`,
+        }
+    }
+    input.onEscape = choose
+    step = { kind: "pattern", input, index, patterns }
+  }
+
+  function choose(): void {
+    decision.type("")
+    step = { kind: "choose" }
+  }
+
+  function type(text: string): void {
+    decision.type(text)
+    const { named, typed } = decision
+    if (named === undefined || typed.length !== 1) return
+    settling = setTimeout(() => {
+      if (step.kind !== "choose") return
+      select(choices[named])
+      requestRender()
+    }, settleMs)
+  }
+
+  function pressChoice(data: string): void {
+    const text = typedText(data)
+    if (matchesKey(data, "escape") || matchesKey(data, "ctrl+d")) finish({ reply: "reject" })
+    else if (matchesKey(data, "enter")) select(decision.confirm())
+    else if (matchesKey(data, "up")) decision.move(-1)
+    else if (matchesKey(data, "down")) decision.move(1)
+    else if (matchesKey(data, "backspace")) type(decision.typed.slice(0, -1))
+    else if (text !== undefined) type(decision.typed + text)
+  }
+
+  function close(): void {
+    early.close()
+    clearTimeout(settling)
+  }
+
+  function body(width: number): string[] {
+    const lines = card.subject.flatMap((text) => indented(text, width))
+    if (card.diff !== undefined)
+      lines.push(...(options.renderDiff ?? plainDiff)(card.diff, width - 2).map((line) => `  ${line}`))
+    lines.push("")
+    for (const { name, text } of card.details)
+      lines.push(...wrap(`${name}: ${text}`, width - 2).map((line) => `  ${theme.dim(line)}`))
+    if (card.hasInvisibleCharacters)
+      lines.push(
+        ...indented("The request contains invisible characters, shown as <…>.", width).map(theme.warning),
+      )
+    if (card.rules.length > 0) {
+      const rules = card.rules.map(({ permission, pattern }) => `${permission}: ${showInvisible(pattern)}`)
+      lines.push(...indented(`"always" allows ${rules.join(", ")}`, width).map(theme.dim))
+    } else if (card.onlyOnce.length > 0)
+      lines.push(...indented(`"always" is not available: ${card.onlyOnce.join("; ")}`, width).map(theme.dim))
+    while (lines.at(-1) === "") lines.pop()
+    return lines
+  }
+
+  function plainDiff(diff: string, width: number): string[] {
+    return diff
+      .trimEnd()
+      .split("\n")
+      .flatMap((line) => {
+        const paint = line.startsWith("+") ? theme.added : line.startsWith("-") ? theme.removed : theme.dim
+        return wrap(line, width).map(paint)
+      })
+  }
+
+  function foot(width: number): string[] {
+    switch (step.kind) {
+      case "ended":
+        return [clip(`  ${theme.warning(step.text)}`, width)]
+      case "reason":
+        return [
+          clip("  What should it do instead?", width),
+          ...step.input.render(width),
+          clip(theme.dim("  Enter rejects with this reason · Esc goes back"), width),
+        ]
+      case "pattern": {
+        const { permission = "" } = card.rules[step.index] ?? {}
+        const count = card.rules.length > 1 ? ` (${step.index + 1} of ${card.rules.length})` : ""
+        return [
+          clip(`  Allow ${permission} in this project${count}. You can make the pattern narrower:`, width),
+          ...step.input.render(width),
+          ...(step.error === undefined ? [] : wrap(`  The pattern ${step.error}`, width).map(theme.error)),
+          clip(theme.dim("  Enter allows · leave empty to skip · Esc goes back"), width),
+        ]
+      }
+      case "choose":
+        return [...choices.map((choice, index) => choiceLine(choice, index, width)), instruction(width)]
+    }
+  }
+
+  function choiceLine(
+    { key, digit, label, hint }: Choice<ReplyChoice>,
+    index: number,
+    width: number,
+  ): string {
+    const text = clip(`${digit} ${key}  ${hint === undefined ? label : `${label} (${hint})`}`, width - 2)
+    return index === decision.focus ? `${theme.accent("❯")} ${theme.bold(text)}` : `  ${theme.dim(text)}`
+  }
+
+  function instruction(width: number): string {
+    const { typed, named } = decision
+    if (!early.isOpen) return clip(theme.dim("  …"), width)
+    if (typed.length < 2)
+      return clip(theme.dim("  Press a letter or digit, or ↑ ↓ and Enter. Esc is no."), width)
+    return clip(theme.dim(`  ${typed} ${named === undefined ? "is not a choice" : "and Enter"}`), width)
+  }
+
+  return {
+    requestID: request.id,
+    get focused() {
+      return isFocused
+    },
+    set focused(value) {
+      isFocused = value
+    },
+    setWaiting(count) {
+      waiting = count
+    },
+    showEnd(text) {
+      close()
+      step = { kind: "ended", text }
+    },
+    close,
+    handleInput(data) {
+      if (step.kind === "ended") {
+        options.onEarlyKey(data)
+        return
+      }
+      if (!early.accepts(data)) return
+      clearTimeout(settling)
+      if (!scrolled.handleInput(data)) {
+        if (step.kind === "choose") pressChoice(data)
+        else step.input.handleInput(data)
+      }
+      requestRender()
+    },
+    handleMouse(event) {
+      // A click must not answer, because it may only have focused the window.
+      if (event.type !== "wheel") return undefined
+      scrolled.scrollBy(event.wheelDelta ?? 0)
+      return { handled: true }
+    },
+    invalidate() {},
+    render(width) {
+      const asker = card.subagent === undefined ? "" : ` (the subagent ${card.subagent} asks)`
+      const note = waiting > 0 ? `${waiting} more waiting` : ""
+      if (step.kind === "reason" || step.kind === "pattern") step.input.focused = isFocused
+      const bottom = foot(width)
+      const room = Math.max(3, options.rows() - bottom.length - 2)
+      return [
+        headLine({ title: `? ${card.title}${asker}`, note, width, theme }),
+        ...scrolled.render(body(width), room, theme).map((line) => clip(line, width)),
+        "",
+        ...bottom,
+      ]
+    },
+  }
+}
+
+function withHint(choice: Choice<ReplyChoice>): Choice<ReplyChoice> {
+  return choice.value === "project" ? { ...choice, hint: "shows the pattern first" } : choice
+}
