@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
-import { columns, oneLine, visible, wrapped } from "../../src/cli/view/visible.ts"
+import { columns, oneLine, visible, wrapped } from "../../src/view/visible.ts"
 
 const text = fc.oneof(
   fc.string({ unit: "grapheme" }),

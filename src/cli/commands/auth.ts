@@ -4,9 +4,9 @@ import type { Tackle } from "../../engine/tackle.ts"
 import { type AuthMethod, openSignInPage, type StoredAuth, signInByKey } from "../../plugin/auth.ts"
 import { UsageError } from "../../util/errors.ts"
 import { nearNames } from "../../util/similarity.ts"
+import { visible } from "../../view/visible.ts"
 import { atTerminal, question } from "../process/question.ts"
 import { printHint, printJson, printLine } from "../process/stdout.ts"
-import { visible } from "../view/visible.ts"
 import { openTackle, withStore } from "../workspace/engine.ts"
 import {
   type FormatFlags,

@@ -9,11 +9,11 @@ import { type FoundItem, trustPath } from "../../permission/trust-items.ts"
 import { isToolFile } from "../../registry/files.ts"
 import { UsageError } from "../../util/errors.ts"
 import type { Choice } from "../../view/decision.ts"
+import { folded } from "../../view/visible.ts"
 import { decide } from "../process/choice.ts"
 import { atTerminal } from "../process/question.ts"
 import { printJson, printLine } from "../process/stdout.ts"
 import { describeItem, type ShownItem } from "../view/trust-item.ts"
-import { folded } from "../view/visible.ts"
 import { reportProblems } from "../workspace/engine.ts"
 import {
   type FormatFlags,

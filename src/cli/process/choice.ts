@@ -2,8 +2,8 @@ import { createInterface, type Key } from "node:readline"
 import { stripVTControlCharacters } from "node:util"
 import { AbortedError } from "../../util/abort.ts"
 import { type Choice, createDecision, isPrintable, settleMs } from "../../view/decision.ts"
+import { columns, oneLine } from "../../view/visible.ts"
 import { style } from "../view/style.ts"
-import { columns, oneLine } from "../view/visible.ts"
 
 /** Question that the user decides at the terminal. */
 export interface DecisionOptions<T> {

@@ -1,5 +1,5 @@
 import { showInvisible } from "../../permission/invisible.ts"
-import { folded } from "../view/visible.ts"
+import { folded } from "../../view/visible.ts"
 import { asTyped } from "./typed-command.ts"
 
 /**

@@ -1,5 +1,5 @@
 import { fileReason, systemCode } from "../../util/errors.ts"
-import { visibleExceptStyles } from "../view/visible.ts"
+import { visibleExceptStyles } from "../../view/visible.ts"
 import { exitCode } from "./exit.ts"
 import { outliveStderr, warn } from "./notice.ts"
 import { asTyped } from "./typed-command.ts"

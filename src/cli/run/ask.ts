@@ -4,11 +4,11 @@ import type { Question, QuestionAnswers, QuestionDocument, QuestionRequest } fro
 import { wildcardCovers } from "../../util/wildcard.ts"
 import type { Choice } from "../../view/decision.ts"
 import { type ReplyChoice, replyChoices } from "../../view/reply-choices.ts"
+import { visible } from "../../view/visible.ts"
 import { decide } from "../process/choice.ts"
 import { type Clack, question as put, question } from "../process/question.ts"
 import { describeRequest, isShownWhole } from "../view/request.ts"
 import { style } from "../view/style.ts"
-import { visible } from "../view/visible.ts"
 
 /**
  * Asks for permission at the terminal. Escape refuses the request. Throws `AbortedError` if the user presses Ctrl-C or

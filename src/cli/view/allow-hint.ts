@@ -1,4 +1,4 @@
-import { visible } from "./visible.ts"
+import { visible } from "../../view/visible.ts"
 
 /** Limits of the hint: number of rules, and characters of a rule. */
 const maxRules = 3

@@ -2,8 +2,8 @@ import { stripVTControlCharacters } from "node:util"
 import { showInvisible } from "../../permission/invisible.ts"
 import type { ToolPart } from "../../schema/part.ts"
 import { isRecord } from "../../util/json.ts"
+import { clipped, visible } from "../../view/visible.ts"
 import { style } from "./style.ts"
-import { clipped, visible } from "./visible.ts"
 
 /** Maximum number of lines of a diff below a call. */
 const maxDiffLines = 60

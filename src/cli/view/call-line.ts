@@ -1,8 +1,8 @@
 import type { ToolPart } from "../../schema/part.ts"
 import type { ToolStateCompleted } from "../../schema/tool-state.ts"
 import { type CallSummary, formatterResults, summarizeCall, todoList } from "../../view/call-summary.ts"
+import { columns, oneLine, wrapped } from "../../view/visible.ts"
 import { style } from "./style.ts"
-import { columns, oneLine, wrapped } from "./visible.ts"
 
 /** Formats a call that starts, such as `· bash npm test`. */
 export function startLine(part: ToolPart, worktree: string, width: number): string {

@@ -1,7 +1,7 @@
 import type { WriteStream } from "node:tty"
 import { stripVTControlCharacters } from "node:util"
+import { clipped, columns, oneLine } from "../../view/visible.ts"
 import { style } from "./style.ts"
-import { clipped, columns, oneLine } from "./visible.ts"
 
 /** Time in ms between two frames of the animation. */
 const frameMs = 120

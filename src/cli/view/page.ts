@@ -1,7 +1,8 @@
 import type { WriteStream } from "node:tty"
+import { createMarkdownBlocks } from "../../view/markdown-blocks.ts"
 import type { Output } from "../process/stdout.ts"
 import { type Activity, createLiveRegion } from "./live-region.ts"
-import { createMarkdownBlocks, type RenderMarkdown } from "./markdown.ts"
+import type { RenderMarkdown } from "./markdown.ts"
 
 /**
  * Page that shows a run to the user. Writes the model's text to one stream and notes to another. If both streams are

@@ -3,6 +3,7 @@ import type { EventOf, TackleEvent } from "../../event/events.ts"
 import { modelName } from "../../model/model.ts"
 import type { Part, RetryPart, ToolPart } from "../../schema/part.ts"
 import type { Session } from "../../schema/session.ts"
+import { columns, oneLine, visible, wrapped } from "../../view/visible.ts"
 import type { Output } from "../process/stdout.ts"
 import { asTyped } from "../process/typed-command.ts"
 import { allowHint } from "./allow-hint.ts"
@@ -15,7 +16,6 @@ import { isShownWhole } from "./request.ts"
 import { style } from "./style.ts"
 import { usageWords } from "./usage.ts"
 import { createChildren, type View } from "./view.ts"
-import { columns, oneLine, visible, wrapped } from "./visible.ts"
 
 /** Where and how a text view shows a run. */
 export interface TextViewOptions {

@@ -1,8 +1,9 @@
 import { stripVTControlCharacters } from "node:util"
 import * as fc from "fast-check"
 import { expect, test } from "vitest"
-import { createMarkdownBlocks, loadMarkdown } from "../../../src/cli/view/markdown.ts"
-import { columns } from "../../../src/cli/view/visible.ts"
+import { loadMarkdown } from "../../../src/cli/view/markdown.ts"
+import { createMarkdownBlocks } from "../../../src/view/markdown-blocks.ts"
+import { columns } from "../../../src/view/visible.ts"
 
 function blocksOf(text: string, size = text.length || 1): string[] {
   const { push, end } = createMarkdownBlocks()

@@ -1,6 +1,6 @@
 import * as fc from "fast-check"
 import { expect, test } from "vitest"
-import { columns, folded, oneLine } from "../../../src/cli/view/visible.ts"
+import { columns, folded, oneLine } from "../../src/view/visible.ts"
 
 test("cuts a line between words, unless half of the line would stay empty", () => {
   expect(oneLine("Reads and thinks, changes nothing", 20)).toBe("Reads and thinks,…")
