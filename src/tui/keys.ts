@@ -1,0 +1,196 @@
+import { readFile } from "node:fs/promises"
+import {
+  type KeybindingDefinitions,
+  type KeybindingsConfig,
+  KeybindingsManager,
+  type KeyId,
+  setKeybindings,
+  TUI_KEYBINDINGS,
+} from "@earendil-works/pi-tui"
+import { type ParseError, parse, printParseErrorCode } from "jsonc-parser"
+import { systemCode } from "../util/errors.ts"
+import { isRecord } from "../util/json.ts"
+import { nearNames } from "../util/similarity.ts"
+
+/** Actions of the interactive terminal that have no place in the editor library. */
+const ownActions = {
+  interrupt: { defaultKeys: "escape", description: "Interrupt the run; twice: rewind" },
+  queue: { defaultKeys: ["tab", "alt+enter"], description: "Send after the run, instead of into it" },
+  takeBack: { defaultKeys: "alt+up", description: "Edit the last waiting input" },
+  searchHistory: { defaultKeys: "ctrl+r", description: "Search earlier inputs" },
+  externalEditor: { defaultKeys: "ctrl+g", description: "Edit the input in $EDITOR" },
+  pasteImage: { defaultKeys: "ctrl+v", description: "Attach the image of the clipboard" },
+  cycleAgent: { defaultKeys: "shift+tab", description: "Change to the next agent" },
+  expand: { defaultKeys: "ctrl+o", description: "Show all output of calls, or fold it again" },
+  clear: { defaultKeys: "ctrl+c", description: "Clear the input; interrupt; twice: exit" },
+  exit: { defaultKeys: "ctrl+d", description: "Exit, if the input is empty" },
+} as const satisfies Record<string, { defaultKeys: KeyId | KeyId[]; description: string }>
+
+/** An action of the interactive terminal. */
+export type Action = keyof typeof ownActions
+
+declare module "@earendil-works/pi-tui" {
+  interface Keybindings extends Record<`app.${Action}`, true> {}
+}
+
+const definitions: KeybindingDefinitions = {
+  ...TUI_KEYBINDINGS,
+  ...Object.fromEntries(Object.entries(ownActions).map(([name, action]) => [`app.${name}`, action])),
+}
+
+/** The keys of all actions. */
+export interface Keys {
+  /** Returns true if the input is a key of the action. */
+  matches(data: string, action: Action): boolean
+  /** Returns the first key of an action, such as `Ctrl+R`. Empty if it has none. */
+  label(action: Action): string
+  /** Returns all actions with their keys, by the names that a keybindings file uses. */
+  list(): { name: string; keys: string[]; description: string }[]
+}
+
+/**
+ * Reads the keybindings file: a JSON object from actions to a key or a list of keys. An empty list removes the keys of
+ * an action. The keys also apply to all editors and lists of this process. Never rejects. `problems` name the entries
+ * that are ignored, and keys that two actions have.
+ */
+export async function loadKeys(path: string): Promise<{ keys: Keys; problems: string[] }> {
+  const { bindings, problems } = await readBindings(path)
+  const manager = new KeybindingsManager(definitions, bindings)
+  setKeybindings(manager)
+  const names = Object.keys(definitions).map((id) => ({
+    id: id as keyof typeof TUI_KEYBINDINGS,
+    name: nameOf(id),
+  }))
+  problems.push(...conflicts(names, bindings, manager).map((problem) => `${path}: ${problem}`))
+  const keys: Keys = {
+    matches: (data, action) => manager.matches(data, `app.${action}`),
+    label: (action) => keyLabel(manager.getKeys(`app.${action}`)[0] ?? ""),
+    list: () =>
+      names.map(({ id, name }) => ({
+        name,
+        keys: manager.getKeys(id).map(keyLabel),
+        description: manager.getDefinition(id).description ?? "",
+      })),
+  }
+  return { keys, problems }
+}
+
+async function readBindings(path: string): Promise<{ bindings: KeybindingsConfig; problems: string[] }> {
+  let text: string
+  try {
+    text = await readFile(path, "utf8")
+  } catch (error) {
+    const code = systemCode(error)
+    if (code === undefined) throw error
+    return { bindings: {}, problems: code === "ENOENT" ? [] : [`${path}: cannot be read (${code}).`] }
+  }
+  const errors: ParseError[] = []
+  const value: unknown = parse(text, errors, { allowTrailingComma: true })
+  const [first] = errors
+  if (first) {
+    const line = text.slice(0, first.offset).split("\n").length
+    return {
+      bindings: {},
+      problems: [`${path}:${line}: not valid JSON (${printParseErrorCode(first.error)}).`],
+    }
+  }
+  if (!isRecord(value))
+    return { bindings: {}, problems: [`${path}: expected an object from actions to keys.`] }
+  const bindings: KeybindingsConfig = {}
+  const problems: string[] = []
+  for (const [name, given] of Object.entries(value)) {
+    if (name === "$schema") continue
+    const id = idOf(name)
+    const keys = [given].flat()
+    const bad = keys.find((key) => typeof key !== "string" || !isKey(key))
+    if (id === undefined) problems.push(`${path}: unknown action "${name}"${suggestion(name)}.`)
+    else if (bad !== undefined)
+      problems.push(
+        `${path}: "${name}" has the unknown key ${JSON.stringify(bad)}. Write keys like "ctrl+r", "alt+up" or "f2".`,
+      )
+    else bindings[id] = keys as KeyId[]
+  }
+  return { bindings, problems }
+}
+
+function suggestion(name: string): string {
+  const [near] = nearNames(name, Object.keys(definitions).map(nameOf), 3)
+  return near === undefined ? "" : `. Did you mean "${near}"?`
+}
+
+/** Returns the name of an action in a keybindings file. */
+function nameOf(id: string): string {
+  return id.replace(/^(?:tui|app)\./, "")
+}
+
+function idOf(name: string): string | undefined {
+  return Object.keys(definitions).find((id) => nameOf(id) === name)
+}
+
+const keyNames = new Set([
+  ...[
+    "escape",
+    "esc",
+    "enter",
+    "return",
+    "tab",
+    "space",
+    "backspace",
+    "delete",
+    "insert",
+    "clear",
+    "home",
+    "end",
+  ],
+  ...["pageup", "pagedown", "up", "down", "left", "right"],
+  ...Array.from({ length: 12 }, (_, index) => `f${index + 1}`),
+])
+
+function isKey(key: string): boolean {
+  const [, base = ""] = /^(?:(?:ctrl|shift|alt|super)\+)*(.+)$/i.exec(key) ?? []
+  return keyNames.has(base.toLowerCase()) || /^[!-~]$/.test(base)
+}
+
+/** Actions that are active at the same time: those of the editor. Lists and the full screen have keys of their own. */
+function isInEditor(id: string): boolean {
+  return /^(?:app|tui\.editor|tui\.input)\./.test(id)
+}
+
+/** Returns the keys that a file assigns to an action although another action of the editor has them. */
+function conflicts(
+  names: readonly { id: keyof typeof TUI_KEYBINDINGS; name: string }[],
+  bindings: KeybindingsConfig,
+  manager: KeybindingsManager,
+): string[] {
+  const found = new Set<string>()
+  const shared = names.filter(({ id }) => isInEditor(id))
+  for (const { id, name } of shared.filter((each) => each.id in bindings))
+    for (const other of shared) {
+      const key = manager.getKeys(id).find((each) => manager.getKeys(other.id).includes(each))
+      if (other.id === id || key === undefined || (hasDefault(id, key) && hasDefault(other.id, key))) continue
+      const [first, second] = [name, other.name].sort()
+      found.add(`the key ${key} has two actions, "${first}" and "${second}". Change one of them.`)
+    }
+  return [...found]
+}
+
+function hasDefault(id: string, key: KeyId): boolean {
+  return [definitions[id]?.defaultKeys ?? []].flat().includes(key)
+}
+
+/** Formats a key for display, such as `Ctrl+R`. */
+function keyLabel(key: string): string {
+  const names: Readonly<Record<string, string>> = {
+    escape: "Esc",
+    pageUp: "PgUp",
+    pageDown: "PgDn",
+    up: "↑",
+    down: "↓",
+    left: "←",
+    right: "→",
+  }
+  return key
+    .split("+")
+    .map((part) => names[part] ?? part.charAt(0).toUpperCase() + part.slice(1))
+    .join("+")
+}

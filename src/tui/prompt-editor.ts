@@ -1,0 +1,179 @@
+import { type Component, Editor, type Focusable, matchesKey, type TUI } from "@earendil-works/pi-tui"
+import type { Delivery, PromptFile } from "../schema/input.ts"
+import { errorMessage, TackleError } from "../util/errors.ts"
+import { type CompletionSources, createCompletion } from "./completion.ts"
+import { editExternally } from "./external-editor.ts"
+import type { InputHistory } from "./history.ts"
+import { clipboardImage, imagePath, readImage } from "./images.ts"
+import type { Keys } from "./keys.ts"
+import { editorTheme, type Theme } from "./theme.ts"
+
+/** An input as the user wrote it. */
+export interface WrittenInput {
+  text: string
+  files: PromptFile[]
+}
+
+/** Options of {@link createPromptEditor}. */
+export interface PromptEditorOptions {
+  tui: TUI
+  theme: Theme
+  keys: Keys
+  history: InputHistory
+  completions: CompletionSources
+  env: Readonly<Record<string, string | undefined>>
+  /** Called with Enter, or with the key of `queue`. */
+  onSend(input: WrittenInput, delivery: Extract<Delivery, "steer" | "queue">): void
+  /** Returns true if inputs can be queued, because a run is active. */
+  canQueue(): boolean
+  onSearchHistory(): void
+  /** Called with `?` in an empty editor. */
+  onHelp(): void
+  onProblem(message: string): void
+}
+
+/** The editor of inputs. */
+export interface PromptEditor extends Component, Focusable {
+  /** Returns the text, with the whole of each pasted text. */
+  text(): string
+  /** Replaces the input. */
+  setInput(input: WrittenInput): void
+  /** Returns the input and clears the editor. */
+  take(): WrittenInput
+  readonly isEmpty: boolean
+  /** True while a list of completions is open. Escape and Enter then belong to it. */
+  readonly isCompleting: boolean
+  setTheme(theme: Theme): void
+}
+
+/**
+ * Creates the editor of inputs. An image is shown as `[image 1]` in the text, and is sent if its mark is still there. The
+ * keys of the editor are those of the library.
+ */
+export function createPromptEditor(options: PromptEditorOptions): PromptEditor {
+  const { tui, keys, history, onProblem } = options
+  const editor = new Editor(tui, editorTheme(options.theme), { paddingX: 1, autocompleteMaxVisible: 8 })
+  editor.setAutocompleteProvider(createCompletion(options.completions))
+  for (const text of history.list().slice(0, 100).toReversed()) editor.addToHistory(text)
+  let images = new Map<string, PromptFile>()
+  let imageCount = 0
+  let paste: string | undefined
+
+  editor.onSubmit = (text) => send(text, "steer")
+
+  function send(text: string, delivery: Extract<Delivery, "steer" | "queue">): void {
+    const input = withImages(text)
+    if (text.trim() === "") return
+    clearImages()
+    history.add(text)
+    editor.addToHistory(text)
+    options.onSend(input, delivery)
+  }
+
+  function withImages(text: string): WrittenInput {
+    return { text, files: [...images].flatMap(([mark, file]) => (text.includes(mark) ? [file] : [])) }
+  }
+
+  function clearImages(): void {
+    images = new Map()
+    imageCount = 0
+  }
+
+  function attach(file: PromptFile): void {
+    imageCount += 1
+    const mark = `[image ${imageCount}]`
+    images.set(mark, file)
+    editor.insertTextAtCursor(`${mark} `)
+    tui.requestRender()
+  }
+
+  /** Attaches the image at a pasted path, or inserts the path. */
+  async function attachPasted(path: string, data: string): Promise<void> {
+    const image = await readImage(path)
+    if (image) attach(image)
+    else editor.handleInput(data)
+    tui.requestRender()
+  }
+
+  async function openEditor(): Promise<void> {
+    const text = await editExternally(editor.getExpandedText(), { tui, env: options.env })
+    if (text !== undefined) editor.setText(text)
+  }
+
+  function attempt(work: Promise<void>): void {
+    work.catch((error: unknown) => {
+      if (!TackleError.isInstance(error)) throw error
+      onProblem(errorMessage(error))
+    })
+  }
+
+  /** Collects a paste that arrives in pieces. Returns true if the input belongs to one. */
+  function takePaste(data: string): boolean {
+    if (paste === undefined && !data.startsWith(pasteStart)) return false
+    paste = (paste ?? "") + data
+    if (!paste.includes(pasteEnd)) return true
+    const whole = paste
+    paste = undefined
+    const path = imagePath(whole.slice(pasteStart.length, whole.indexOf(pasteEnd)))
+    if (path === undefined) editor.handleInput(whole)
+    else attempt(attachPasted(path, whole))
+    return true
+  }
+
+  return {
+    get focused() {
+      return editor.focused
+    },
+    set focused(value) {
+      editor.focused = value
+    },
+    get isEmpty() {
+      return editor.getText() === ""
+    },
+    get isCompleting() {
+      return editor.isShowingAutocomplete()
+    },
+    text: () => editor.getExpandedText(),
+    setInput({ text, files }) {
+      clearImages()
+      editor.setText(text)
+      for (const file of files) {
+        imageCount += 1
+        const mark = `[image ${imageCount}]`
+        images.set(mark, file)
+        if (!text.includes(mark)) editor.insertTextAtCursor(`${text === "" ? "" : " "}${mark}`)
+      }
+    },
+    take() {
+      const input = withImages(editor.getExpandedText())
+      clearImages()
+      editor.setText("")
+      return input
+    },
+    setTheme(theme) {
+      editor.borderColor = theme.border
+    },
+    handleInput(data) {
+      if (takePaste(data)) return
+      if (keys.matches(data, "externalEditor")) attempt(openEditor())
+      else if (keys.matches(data, "pasteImage")) attempt(clipboardImage(options.env).then(attach))
+      else if (keys.matches(data, "searchHistory")) options.onSearchHistory()
+      else if (keys.matches(data, "queue") && options.canQueue() && !editor.isShowingAutocomplete()) queue()
+      else if (matchesKey(data, "?") && editor.getText() === "") options.onHelp()
+      else editor.handleInput(data)
+    },
+    handleMouse: (event) => editor.handleMouse(event),
+    invalidate: () => editor.invalidate(),
+    render: (width) => editor.render(width),
+  }
+
+  function queue(): void {
+    const text = editor.getExpandedText().trim()
+    if (text === "") return
+    editor.setText("")
+    send(text, "queue")
+  }
+}
+
+const pasteStart = "\u001b[200~"
+const pasteEnd = "\u001b[201~"
