@@ -2,6 +2,8 @@ import type { Agent } from "../agent/agent.ts"
 import type { CallOutcome } from "../call/call.ts"
 import type { EventOf, TackleEvent } from "../event/events.ts"
 import type { UndoChoice } from "../files/undo.ts"
+import type { McpServerStatus } from "../mcp/client/pool.ts"
+import type { McpPrompt } from "../mcp/client/prompts.ts"
 import type { ModelInfo } from "../model/model.ts"
 import type { ReplyOutcome } from "../permission/pending-requests.ts"
 import type { ToolListing } from "../registry/registry.ts"
@@ -95,6 +97,20 @@ export interface TackleApi {
     reject(requestID: string): Awaitable<"applied" | "unknown">
     pending(sessionID?: string): Awaitable<QuestionRequest[]>
   }
+  /**
+   * Finds files of the project by letters of their path, best first, at most `limit` (default: 20). Leaves out ignored
+   * files and files that the rules deny to read.
+   */
+  findFiles(query: string, options?: { limit?: number; signal?: AbortSignal }): Promise<string[]>
+  /**
+   * Sends a text like `SessionApi.send`. A text that starts with `/` may call a command, a skill or a prompt of an MCP
+   * server. Resolves with undefined if the session does not exist.
+   */
+  send(
+    sessionID: string,
+    text: string,
+    options?: Pick<SendOptions, "id" | "delivery" | "files">,
+  ): Promise<Receipt | undefined>
   /** Lists what the user allowed with "always" in this worktree. */
   grants(): Promise<Grant[]>
   /** Revokes grants of this worktree. Rejects if an id is unknown. */
@@ -103,6 +119,10 @@ export interface TackleApi {
   models(): Awaitable<Pick<ModelInfo, "ref" | "name">[]>
   /** Lists every tool. A tool that the agent and model are not offered includes the reason. */
   tools(scope?: { agent?: string; model?: string; signal?: AbortSignal }): Promise<ToolListing[]>
+  /** Lists every MCP server in use. Starts servers that are not running. */
+  mcpServers(options?: { signal?: AbortSignal }): Promise<McpServerStatus[]>
+  /** Lists the prompts of MCP servers, which `send` calls as `/server:prompt`. Starts servers that are not running. */
+  mcpPrompts(signal?: AbortSignal): Promise<McpPrompt[]>
   /** Makes one call through the whole pipeline, without a model or a stored session. */
   callTool(call: {
     tool: string

@@ -90,8 +90,9 @@ export function createClient(options: ClientOptions): TackleClient {
     return orUnknown("request.unknown", applied)
   }
 
+  const sessions = createSessions({ connection, silenceMs, directory, project, asked })
   return {
-    sessions: createSessions({ connection, silenceMs, directory, project, asked }),
+    sessions,
     get agents() {
       return ofProject<Pick<Agent, "name" | "description" | "mode">>("/agent").then(
         (agents) => new Map(agents.map((agent) => [agent.name, agent])),
@@ -116,6 +117,11 @@ export function createClient(options: ClientOptions): TackleClient {
       reject: async (requestID) => ((await answer(requestID, { dismissed: true })) ? "applied" : "unknown"),
       pending: async (sessionID) => (await pending(sessionID)).filter((item) => item.type === "question"),
     },
+    findFiles: (query, { limit, signal } = {}) => items("/find/file", { directory, query, limit }, signal),
+    async send(sessionID, text, options) {
+      const session = await sessions.get(sessionID)
+      return session?.send(text, options)
+    },
     grants: () => ofProject("/grant"),
     async revoke(ids) {
       const known = new Set((await ofProject<Grant>("/grant")).map(({ id }) => id))
@@ -134,6 +140,8 @@ export function createClient(options: ClientOptions): TackleClient {
       })
     },
     tools: ({ signal, ...scope } = {}) => items("/tool", { directory, ...scope }, signal),
+    mcpServers: ({ signal } = {}) => items("/mcp", { directory }, signal),
+    mcpPrompts: (signal) => items("/mcp/prompt", { directory }, signal),
     callTool({ tool, input, agent, signal }) {
       const body = { ...project(), arguments: input, agent }
       return request({ method: "POST", path: apiPath("tool", tool, "call"), body, signal })

@@ -41,6 +41,7 @@ import { createAgentAccess } from "./agent-access.ts"
 import { commandVariables } from "./command-variables.ts"
 import { guardedDataPaths } from "./data-directory.ts"
 import { openDefinitions } from "./definitions.ts"
+import type { FindFiles } from "./find-files.ts"
 import { createWorktreeGrants } from "./grants.ts"
 import { startHousekeeping } from "./housekeeping.ts"
 import { createListeners, refuseUnheard } from "./listeners.ts"
@@ -341,6 +342,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   const mcpAnswers = createMcpAnswers(mcp, { signal: closing.signal, hide })
   const parts = opening.move()
   let closed: Promise<void> | undefined
+  let finder: Promise<FindFiles> | undefined
 
   /** Returns the model that the options select. A model without a name stands for any model. */
   function chosenModel(): ModelRef {
@@ -359,7 +361,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     })
   }
 
-  return {
+  const tackle: Tackle = {
     directory,
     worktree,
     dataDirectory,
@@ -410,6 +412,24 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
             }
       return hide(await permission.explain(named, scope))
     },
+    async findFiles(query, choice) {
+      finder ??= import("./find-files.ts").then(({ createFileFinder }) =>
+        createFileFinder({
+          directory,
+          async mayRead(path) {
+            const { verdict } = await tackle.explain({ permission: "read", patterns: [path] })
+            return verdict !== "deny"
+          },
+        }),
+      )
+      return (await finder)(query, choice)
+    },
+    async send(sessionID, text, options) {
+      const session = await tackle.sessions.get(sessionID)
+      if (!session) return undefined
+      const found = text.startsWith("/") ? await tackle.readCommand(text) : {}
+      return session.send(text, { ...options, command: "call" in found ? found.call : undefined })
+    },
     grants: async () => hide(await grants.list()),
     revoke: grants.revoke,
     questions: { reply: questions.reply, reject: questions.reject, pending: questions.pending },
@@ -452,6 +472,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
       return closed
     },
   }
+  return tackle
 }
 
 /** Opens SQLite. Its module is loaded only when needed, because not every engine has a database. */

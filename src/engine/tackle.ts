@@ -26,12 +26,14 @@ import type { ListedSession, Session } from "../schema/session.ts"
 import type { Archive } from "../session/archive.ts"
 import type { Command, CommandCall } from "../session/command.ts"
 import type { CompactionResult, SessionHandle, SessionStatus } from "../session/handle.ts"
+import type { Receipt, SendOptions } from "../session/inputs.ts"
 import type { PruneChoice } from "../session/prune.ts"
 import type { FileDiff } from "../session/session-diff.ts"
 import type { UsageStats } from "../session/stats.ts"
 import type { UndoResult } from "../session/undo.ts"
 import type { Store } from "../store/store.ts"
 import type { Info } from "../tool/tool.ts"
+import type { FindFiles } from "./find-files.ts"
 import type { Caller, CallerOptions } from "./standalone-calls.ts"
 
 /** Old sessions, oldest first: sessions that were deleted, and sessions that were kept because they are in use. */
@@ -150,6 +152,17 @@ export interface Tackle {
   pendingRequests(sessionID?: string): PermissionRequest[]
   /** Explains how the rules decide a request. Runs no tool and does not ask the user. */
   explain(request: PermissionAsk & { agent?: string }): Promise<Explanation>
+  /**
+   * Finds files by letters of their path, for completions. Returns at most `limit` (default: 20) paths relative to the
+   * directory, best first. Leaves out files that ignore files exclude, and files that the rules deny to read.
+   */
+  readonly findFiles: FindFiles
+  /**
+   * Sends a text to a session, like `SessionHandle.send`. A text that starts with `/` may call a command, a skill or a
+   * prompt of an MCP server. Resolves with undefined if the session does not exist. Also throws the errors of
+   * `readCommand`.
+   */
+  send(sessionID: string, text: string, options?: Omit<SendOptions, "command">): Promise<Receipt | undefined>
   /** Lists what the user allowed with "always" in this worktree, for the project and its sessions, oldest first. */
   grants(): Promise<Grant[]>
   /** Revokes grants of this worktree. If an id is unknown, throws `UsageError` and revokes none. */

@@ -282,6 +282,16 @@ const McpServer = z.object({
   problem: z.string().optional(),
 })
 
+const McpPrompt = z.object({
+  server: z.string(),
+  name: z.string(),
+  title: z.string().optional(),
+  description: z.string().optional(),
+  arguments: z.array(
+    z.object({ name: z.string(), description: z.string().optional(), required: z.boolean() }),
+  ),
+})
+
 const CallResult = z.object({
   callID: z.string(),
   state: z.discriminatedUnion("status", [ToolStateCompleted, ToolStateError]),
@@ -317,6 +327,7 @@ export const responses = {
   command: name("Command", CommandView),
   model: name("Model", ModelView),
   mcpServer: name("McpServer", McpServer),
+  mcpPrompt: name("McpPrompt", McpPrompt),
   call: name("CallResult", CallResult),
   output: name("Output", Output),
 }

@@ -19,6 +19,7 @@ export interface Opened extends AsyncDisposable {
 /** Tools and rules of the engine of a test. */
 export interface Wanted {
   tools?: Info[]
+  commands?: Record<string, { template: string }>
   permission?: Record<string, "allow" | "ask" | "deny">
 }
 
@@ -493,6 +494,44 @@ export function testTackle(name: string, open: (script: Script, wanted?: Wanted)
         offered: true,
         parameters: { type: "object" },
       })
+    })
+
+    test("finds files by letters of their path, without ignored and denied files", async () => {
+      await using opened = await open(script, { permission: { "*": "allow" } })
+      const { project, tackle } = opened
+      await project.write(".gitignore", "out/\n")
+      for (const path of ["src/app.ts", "src/view/map.ts", "out/app.ts", "docs/application.md", ".env"])
+        await project.write(path, "")
+      expect(await tackle.findFiles("app")).toEqual(["src/app.ts", "docs/application.md"])
+      expect(await tackle.findFiles("vmap")).toEqual(["src/view/map.ts"])
+      expect(await tackle.findFiles("app", { limit: 1 })).toEqual(["src/app.ts"])
+      expect(await tackle.findFiles("")).toContain("src/app.ts")
+      expect(await tackle.findFiles("nothing like it")).toEqual([])
+      await using denying = await open(script, { permission: { "*": "allow", read: "deny" } })
+      await denying.project.write("secret.ts", "")
+      expect(await denying.tackle.findFiles("secret")).toEqual([])
+    })
+
+    test("calls a command in a sent text, and sends other texts as they are", async () => {
+      await using opened = await open(script, {
+        commands: { greet: { template: "Greet $ARGUMENTS warmly." } },
+      })
+      const { tackle } = opened
+      const session = await tackle.sessions.create()
+      for (const text of ["/greet the crew", "/unknown thing"]) {
+        await tackle.send(session.id, text)
+        await session.wait()
+      }
+      const requests = JSON.stringify(opened.model.requests.at(-1)?.body.messages)
+      expect(requests).toContain("Greet the crew warmly.")
+      expect(requests).toContain("/unknown thing")
+      expect(await tackle.send("ses_unknown", "hello")).toBeUndefined()
+    })
+
+    test("has MCP servers and their prompts", async () => {
+      await using opened = await open(script)
+      expect(await opened.tackle.mcpServers()).toEqual([])
+      expect(await opened.tackle.mcpPrompts()).toEqual([])
     })
 
     test("runs a single call through all rules", async () => {

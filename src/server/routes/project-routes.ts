@@ -158,6 +158,23 @@ export function projectRoutes(context: ServerContext) {
   routes.openapi(
     route({
       method: "get",
+      path: "/mcp/prompt",
+      summary:
+        "List the prompts of MCP servers, which are called as `/server:prompt`. Starts servers that are not running",
+      scope: "run",
+      request: { query: inProject },
+      responses: { 200: json(page(responses.mcpPrompt)) },
+    }),
+    async (c) => {
+      const { directory = engines.defaultDirectory } = c.req.valid("query")
+      const { signal } = c.req.raw
+      return c.json({ items: await engines.use(directory, (tackle) => tackle.mcpPrompts(signal)) }, 200)
+    },
+  )
+
+  routes.openapi(
+    route({
+      method: "get",
       path: "/file",
       summary: "Read a file or list a directory",
       description:
@@ -212,6 +229,30 @@ export function projectRoutes(context: ServerContext) {
           ? { tool: "grep", input: { pattern: text, ...scope } }
           : { tool: "glob", input: { pattern, path: scope.path } }
       return c.json(await callIn(directory, { ...call, signal: c.req.raw.signal }), 200)
+    },
+  )
+
+  routes.openapi(
+    route({
+      method: "get",
+      path: "/find/file",
+      summary: "Find files by letters of their path",
+      description:
+        "Returns paths relative to the directory, best first, without files that ignore files exclude or that the rules deny to read.",
+      scope: "read",
+      request: {
+        query: inProject.extend({
+          query: z.string().openapi({ description: "Letters in the order in which the path contains them" }),
+          limit: z.coerce.number().int().min(1).max(100).default(20),
+        }),
+      },
+      responses: { 200: json(page(z.string())) },
+    }),
+    async (c) => {
+      const { directory = engines.defaultDirectory, query, limit } = c.req.valid("query")
+      const { signal } = c.req.raw
+      const items = await engines.use(directory, (tackle) => tackle.findFiles(query, { limit, signal }))
+      return c.json({ items }, 200)
     },
   )
 
