@@ -5,7 +5,8 @@ import { exitCode, reportError, untilSettled } from "./process/exit.ts"
 /**
  * Parses the command line and runs the command. Never throws: errors are reported on stderr and set the exit code.
  */
-export async function runProgram(args: readonly string[]): Promise<void> {
+export async function runProgram(given: readonly string[]): Promise<void> {
+  const args = isInteractive(given) ? ["interactive", ...given] : given
   const program = await createProgram(args)
   if (args.length === 0) return program.outputHelp()
   try {
@@ -22,14 +23,32 @@ export async function runProgram(args: readonly string[]): Promise<void> {
   await exitAfterOutput()
 }
 
+/**
+ * Returns true if the arguments contain no command and the user can type, so that the interactive terminal opens. A
+ * single word is a command, which may be misspelled. A prompt contains a space.
+ */
+function isInteractive([first = "", ...others]: readonly string[]): boolean {
+  if (process.stdin.isTTY !== true || process.stdout.isTTY !== true) return false
+  if (first === "") return others.length === 0
+  if (["-h", "--help", "-V", "--version"].includes(first)) return false
+  return first.startsWith("-") || /\s/.test(first)
+}
+
 interface CommandEntry {
   description: string
+  /** True for the command that is used if the arguments name none. */
+  hidden?: true
   /** Loads the function that adds arguments, flags and subcommands. */
   load(): Promise<(command: Command) => void>
 }
 
 /** Commands in the order of the help text. A command's file is loaded only when the command is used. */
 const commands: Readonly<Record<string, CommandEntry>> = {
+  interactive: {
+    description: "open the interactive terminal",
+    hidden: true,
+    load: async () => (await import("./commands/interactive.ts")).defineInteractive,
+  },
   run: {
     description: "run the agent with a prompt",
     load: async () => (await import("./commands/run.ts")).defineRun,
@@ -139,8 +158,8 @@ async function createProgram(args: readonly string[], { all = false } = {}): Pro
     })
 
   const used = args.find((word) => Object.hasOwn(commands, word))
-  for (const [name, { description, load }] of Object.entries(commands)) {
-    const command = program.command(name).description(description)
+  for (const [name, { description, hidden = false, load }] of Object.entries(commands)) {
+    const command = program.command(name, { hidden }).description(description)
     if (all || name === used) (await load())(command)
   }
   const wantsHelp = args.some((word) => ["help", "--help", "-h"].includes(word))

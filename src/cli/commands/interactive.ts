@@ -1,0 +1,99 @@
+import { readFile } from "node:fs/promises"
+import { join } from "node:path"
+import { type Command, Option } from "commander"
+import type { SessionApi, TackleApi } from "../../client/api.ts"
+import { openTerminal } from "../../tui/open.ts"
+import { displayPath } from "../../view/display-path.ts"
+import { interruptible } from "../process/exit.ts"
+import { printHint } from "../process/stdout.ts"
+import { openClient, type RemoteFlags } from "../run/remote.ts"
+import { namedSession } from "../run/run-on-server.ts"
+import { defaultModel } from "../run/task.ts"
+import { openTackle } from "../workspace/engine.ts"
+import type { RuleFlags } from "../workspace/rules.ts"
+import { directoryOf, openWorkspace, type WorkspaceFlags } from "../workspace/workspace.ts"
+import { projectFlags, tokenFileFlag } from "./flags.ts"
+import { storedSession } from "./run.ts"
+
+/** Defines the interactive terminal, which `tackle` without a command opens. */
+export function defineInteractive(command: Command): void {
+  projectFlags(command)
+    .argument("[message...]", "the first prompt")
+    .option("-m, --model <name>", "model of a new session, as provider/model")
+    .option("--agent <name>", "agent of a new session (default: build)")
+    .option("-s, --session <id>", "continue this session")
+    .addOption(new Option("-c, --continue", "continue the last session of this project").conflicts("session"))
+    .option("--fullscreen", "use the alternate screen instead of the terminal's scrollback")
+    .addOption(new Option("--attach <url>", "use this server, with its config and rules").conflicts("trust"))
+    .addOption(tokenFileFlag())
+    .action(openInteractive)
+}
+
+/** Flags of the interactive terminal. */
+export interface InteractiveFlags extends WorkspaceFlags, RuleFlags, RemoteFlags {
+  model?: string
+  agent?: string
+  /** Id of the session to continue. `continue` selects the last session of the project. */
+  session?: string
+  continue?: boolean
+  fullscreen?: boolean
+  /** URL of a server. */
+  attach?: string
+}
+
+async function openInteractive(message: readonly string[], flags: InteractiveFlags): Promise<void> {
+  const prompt = message.length > 0 ? message.join(" ") : undefined
+  const open = (opened: Opened, signal: AbortSignal) =>
+    openTerminal({ ...opened, prompt, signal, env: process.env, fullscreen: flags.fullscreen })
+  const id = await interruptible(async (signal) => {
+    if (flags.attach !== undefined) return open(await openRemote(flags.attach, flags), signal)
+    const workspace = await openWorkspace(flags)
+    const model = flags.model ?? (await defaultModel(workspace))
+    const tackle = await openTackle(workspace, flags, { model, approvals: true, questions: true })
+    try {
+      const isStored = flags.session !== undefined || flags.continue
+      const session = isStored ? await storedSession(tackle, flags.session) : undefined
+      const { directory, worktree, home } = workspace
+      const branch = await branchOf(worktree)
+      return await open(
+        {
+          ...{ api: tackle, session, defaults: { agent: flags.agent, model } },
+          welcome: [`Tackle in ${displayPath(directory, home) === "." ? "~" : directory}`],
+          facts: branch === undefined ? [] : [branch],
+        },
+        signal,
+      )
+    } finally {
+      await tackle.close()
+    }
+  })
+  if (id !== undefined) printHint(`Continue this session: tackle -s ${id}`)
+}
+
+/** The engine and the first session of the interface. */
+interface Opened {
+  api: TackleApi
+  session: SessionApi | undefined
+  defaults: { agent?: string; model?: string }
+  welcome: readonly string[]
+  facts: readonly string[]
+}
+
+async function openRemote(url: string, flags: InteractiveFlags): Promise<Opened> {
+  const directory = directoryOf(flags.dir)
+  const client = openClient(url, flags, directory)
+  const isStored = flags.session !== undefined || flags.continue
+  return {
+    api: client,
+    session: isStored ? await namedSession(client, flags.session) : undefined,
+    defaults: { agent: flags.agent, model: flags.model },
+    welcome: [`Tackle at ${url}, in ${directory}`],
+    facts: [],
+  }
+}
+
+/** Returns the checked-out git branch of a worktree, if any. */
+async function branchOf(worktree: string): Promise<string | undefined> {
+  const head = await readFile(join(worktree, ".git/HEAD"), "utf8").catch(() => "")
+  return /^ref: refs\/heads\/(.+)/.exec(head)?.[1]
+}

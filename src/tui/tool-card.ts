@@ -1,0 +1,113 @@
+import { stripVTControlCharacters } from "node:util"
+import type { ToolPart } from "../schema/part.ts"
+import { type CallSummary, formatterResults, summarizeCall, todoList } from "../view/call-summary.ts"
+import type { SubagentState } from "../view/session-state.ts"
+import { oneLine, visible } from "../view/visible.ts"
+import { clip, indented } from "./card.ts"
+import { renderDiff } from "./diff-view.ts"
+import type { Paint, Theme } from "./theme.ts"
+
+/** How calls are shown. */
+export interface CallOptions {
+  theme: Theme
+  /** Shows all output and the whole diff. */
+  expanded: boolean
+  worktree: string
+  /** The sessions of subagents, by id. */
+  subagents: ReadonlyMap<string, SubagentState>
+}
+
+/** Maximum number of lines of a call's output, by its outcome. */
+const outputLines: Readonly<Record<CallSummary["outcome"], number>> = {
+  ...{ pending: 0, running: 5, completed: 5, warning: 20, refused: 0, error: 20 },
+}
+const maxDiffLines = 40
+const maxErrorLines = 3
+/** Maximum number of lines of an expanded output. */
+const maxExpandedLines = 2_000
+/** Maximum number of calls that the card of a subagent shows. */
+const maxSubagentCalls = 4
+
+/** Formats a call: one line with its subject and result. Below it, the output, the diff or the error, and an empty line. */
+export function renderCall(part: ToolPart, width: number, options: CallOptions): string[] {
+  const summary = summarizeCall(part, options.worktree)
+  const lines = [titleLine(summary, width, options.theme), ...bodyLines(part, summary, { ...options, width })]
+  return [...lines.map((line) => clip(line, width)), ""]
+}
+
+function titleLine({ tool, subject, details, outcome }: CallSummary, width: number, theme: Theme): string {
+  const marks: Record<CallSummary["outcome"], [mark: string, paint: Paint]> = {
+    pending: ["·", theme.dim],
+    running: ["●", theme.accent],
+    completed: ["✓", theme.success],
+    warning: ["!", theme.warning],
+    refused: ["⊘", theme.warning],
+    error: ["✗", theme.error],
+  }
+  const [mark, paint] = marks[outcome]
+  const facts = details.map((detail) => oneLine(detail, 60)).join(" · ")
+  const name = visible(tool)
+  const room = Math.max(10, width - name.length - facts.length - (facts === "" ? 3 : 6))
+  const text = outcome === "pending" ? "…" : oneLine(subject, room)
+  const line = `${paint(mark)} ${theme.bold(name)} ${text}`
+  return facts === "" ? line : `${line} ${theme.dim(`· ${facts}`)}`
+}
+
+function bodyLines(part: ToolPart, summary: CallSummary, options: CallOptions & { width: number }): string[] {
+  const { theme, expanded, worktree, width } = options
+  const { state } = part
+  if (state.status === "pending") return []
+  const { sessionID, diff, output } = state.metadata ?? {}
+  if (part.tool === "task" && typeof sessionID === "string") return subagentLines(sessionID, options)
+  if (state.status === "error" && typeof output !== "string") {
+    const lines = indented(visible(state.error), width).map(theme.dim)
+    return expanded ? lines : lines.slice(0, maxErrorLines)
+  }
+  if (state.status !== "error" && typeof diff === "string") {
+    const results = state.status === "completed" ? formatterResults(state, worktree) : []
+    return [
+      ...renderDiff(diff, { width, theme, maxLines: expanded ? maxExpandedLines : maxDiffLines }),
+      ...results.map(({ text, problem }) => `  ${(problem ? theme.warning : theme.dim)(visible(text))}`),
+    ]
+  }
+  const todos = todoList(part)
+  if (todos.length > 0) return todos.flatMap((todo) => indented(visible(todo), width))
+  const whole =
+    typeof output === "string" ? output : expanded && state.status === "completed" ? state.output : ""
+  return lastLines(whole, expanded ? maxExpandedLines : outputLines[summary.outcome], options)
+}
+
+/** Returns the end of a command's output, as a terminal would finally show it, without colors. */
+function lastLines(
+  output: string,
+  max: number,
+  { theme, width }: Pick<CallOptions, "theme"> & { width: number },
+): string[] {
+  const text = stripVTControlCharacters(output).replaceAll("\r\n", "\n").trimEnd()
+  if (text === "" || max === 0) return []
+  const lines = text.split("\n").map((line) => visible(line.slice(line.lastIndexOf("\r") + 1)))
+  const shown = lines.slice(-max).map((line) => theme.dim(`  ${line.replaceAll("\t", "    ")}`))
+  const hidden = lines.length - shown.length
+  const note = theme.dim(`  … ${hidden} earlier ${hidden === 1 ? "line" : "lines"} (ctrl+o shows all)`)
+  return (hidden > 0 ? [note, ...shown] : shown).map((line) => clip(line, width))
+}
+
+/** Shows the last calls of a subagent, or all if the view is expanded. */
+function subagentLines(sessionID: string, options: CallOptions & { width: number }): string[] {
+  const { theme, subagents, expanded, width } = options
+  const subagent = subagents.get(sessionID)
+  if (!subagent) return []
+  const calls = subagent.messages
+    .flatMap(({ parts }) => parts)
+    .filter((part): part is ToolPart => part.type === "tool" && part.parentCallID === undefined)
+  const shown = expanded ? calls : calls.slice(-maxSubagentCalls)
+  const hidden = calls.length - shown.length
+  const inner = Math.max(10, width - 4)
+  const lines = shown.flatMap((call) =>
+    expanded
+      ? renderCall(call, inner, options).slice(0, -1)
+      : [titleLine(summarizeCall(call, options.worktree), inner, theme)],
+  )
+  const note = hidden > 0 ? [theme.dim(`… ${hidden} earlier ${hidden === 1 ? "call" : "calls"}`)] : []
+  return [...note, ...lines].map((line) => `  ${theme.border("│")} ${clip(line, inner)}`)
+}
