@@ -16,7 +16,7 @@ export interface Agent {
   /** Rules for this agent in the user's config. They are one layer of the policy. */
   permission: Ruleset
   /**
-   * Rules for this agent in the project's config, applied after `permission`. They never override a deny or the
+   * Rules for this agent in the project's config, applied after `permission`. They never override a deny rule or the
    * ceiling.
    */
   projectPermission?: Ruleset
@@ -107,7 +107,7 @@ function rulesOf(rules: RulesByAgent, name: string): Ruleset {
   return (Object.hasOwn(rules, name) ? rules[name] : undefined) ?? []
 }
 
-/** Permissions that do not belong to tools. A list of tools does not restrict them. */
+/** Permissions that do not belong to tools. The `tools` of an agent do not restrict them. */
 const questions = ["external_directory", "doom_loop"]
 
 function toolBounds(agent: string, tools: Readonly<Record<string, boolean>>): Ruleset {

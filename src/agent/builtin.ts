@@ -2,7 +2,7 @@ import type { Rule } from "../schema/permission.ts"
 import { readText } from "../util/file-system.ts"
 import { type Agent, defaultSteps } from "./agent.ts"
 
-/** Permissions of the agent `explore`. The last two do not belong to tools and are decided by the general rules. */
+/** Permissions of the agent `explore`. The last two do not belong to tools; the general rules decide about them. */
 const forExploring = [
   "grep",
   "glob",
@@ -64,7 +64,7 @@ export function builtinAgents(): Agent[] {
   ]
 }
 
-/** Returns the rules with their source, which refusals name. */
+/** Returns the rules of the ceiling. Their source names the agent, so that refusals can name it. */
 function ceiling(agent: string, actions: Readonly<Record<string, Rule["action"]>>): Rule[] {
   const source = { file: `built-in agent ${agent}` }
   return Object.entries(actions).map(([permission, action]) => ({

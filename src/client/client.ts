@@ -12,45 +12,45 @@ import { createSessions, type Page, type SessionsClient } from "./sessions.ts"
 export interface ClientOptions {
   /** URL of the server, such as `http://127.0.0.1:8486`. */
   url: string
-  /** A token of the server's token file. */
+  /** A token from the server's token file. */
   token: string
   /**
-   * Absolute path of the project's directory on the server's machine. Required to create and import sessions and to call
-   * tools. Default of the agents, commands, models, tools and grants: the first directory of the server. Without it,
+   * Absolute path of the project's directory on the server's machine. Required to create and import sessions and to
+   * call tools. If undefined, agents, commands, models, tools and grants are those of the server's first root, and
    * `sessions.list` lists the sessions of all projects.
    */
   directory?: string
   /** Replacement for the global `fetch`. */
   fetch?: typeof fetch
   /**
-   * Time in milliseconds during which a request that can be repeated is sent again while the server does not answer.
-   * Default: 30,000. Event streams have no limit.
+   * Time in milliseconds for which the client repeats a request if the server does not respond. Only requests that are
+   * safe to repeat are sent again. Default: 30,000. Event streams reconnect without a time limit.
    */
   retryMs?: number
   /**
-   * Time in milliseconds without data after which an event stream connects again. The server sends data at least every
-   * 15 seconds. Default: 45,000.
+   * Time in milliseconds without data after which an event stream reconnects. The server sends data at least every 15
+   * seconds. Default: 45,000.
    */
   silenceMs?: number
   /** Receives the error that ended a subscription. Default: an unhandled rejection. */
   onProblem?(error: unknown): void
 }
 
-/** A client of a server. Has the interface that the library has. */
+/** A client of a server. It has the same interface as the library. */
 export interface TackleClient extends TackleApi {
   readonly sessions: SessionsClient
 }
 
 /**
- * Creates a client of a server that `tackle serve` starts. Opens no connection. Methods throw {@link ClientError} with
- * the codes of the library's errors.
+ * Creates a client for a server that was started with `tackle serve`. Does not connect until a method is called.
+ * Methods reject with {@link ClientError} with the codes of the library's errors.
  */
 export function createClient(options: ClientOptions): TackleClient {
   const { directory, retryMs = 30_000, silenceMs = 45_000, onProblem } = options
   const connection = createConnection({ ...options, retryMs })
   const { request } = connection
 
-  /** Returns the directory, which some requests need. */
+  /** Returns the project's directory for requests that need it. Throws {@link ClientError} if it is not set. */
   function project(): { directory: string } {
     if (directory !== undefined) return { directory }
     throw new ClientError(
@@ -67,7 +67,7 @@ export function createClient(options: ClientOptions): TackleClient {
     return items(path, { directory })
   }
 
-  /** Returns the requests that wait for the user. An unknown session has none. */
+  /** Returns the requests that wait for the user. Returns an empty list for an unknown session. */
   async function pending(sessionID?: string): Promise<Pending[]> {
     return (await orUnknown("session.unknown", items<Pending>("/request", { session: sessionID }))) ?? []
   }
@@ -80,7 +80,7 @@ export function createClient(options: ClientOptions): TackleClient {
     })
   }
 
-  /** Sends a reply. Returns false if the request was answered before, and undefined if it is unknown. */
+  /** Sends a reply. Returns false if the request has already been answered, and undefined if it is unknown. */
   async function answer(requestID: string, body: object): Promise<boolean | undefined> {
     const reply = request({ method: "POST", path: apiPath("request", requestID, "reply"), body })
     const applied = orUnknown(
@@ -149,7 +149,7 @@ export function createClient(options: ClientOptions): TackleClient {
   }
 }
 
-/** A waiting request as the API shows it. */
+/** A waiting request in the format of the API. */
 type Pending = ({ type: "permission" } & PermissionRequest) | ({ type: "question" } & QuestionRequest)
 
 /** Returns the body of a reply to a permission request. */

@@ -4,10 +4,10 @@ import { abortReason, ClientError } from "./errors.ts"
 export interface ConnectionOptions {
   /** Base URL of the server, such as `http://127.0.0.1:4096`. */
   url: string
-  /** Bearer token. Undefined in a page that the server itself has signed in with a cookie. */
+  /** Bearer token. Undefined for a web page that is logged in with a cookie. */
   token?: string | undefined
   fetch?: typeof fetch | undefined
-  /** Time in milliseconds during which requests that can be repeated are sent again. */
+  /** Time in milliseconds for which requests that are safe to repeat are sent again. */
   retryMs: number
 }
 
@@ -21,8 +21,8 @@ export interface ApiRequest {
   body?: unknown
   signal?: AbortSignal | undefined
   /**
-   * Maximum time in milliseconds until the response begins. Then the connection counts as lost. Default: 15,000 for a
-   * request that can be repeated, otherwise no limit.
+   * Time limit in milliseconds for the start of the response. After this time, the connection counts as lost. Default:
+   * 15,000 for a request that is safe to repeat, otherwise no limit.
    */
   answerMs?: number
   /** True if sending the request twice has the same effect as sending it once. Default: true for GET. */
@@ -36,8 +36,8 @@ export interface Connection {
   /** Opens an event stream. Makes one attempt. */
   open(request: ApiRequest & { signal: AbortSignal }): Promise<Response>
   /**
-   * Makes later requests that change something wait for `opened`, so that a stream that was opened before them contains
-   * their events.
+   * Delays all later requests that change something until `opened` settles. An event stream that is opened first
+   * therefore contains the events of these requests.
    */
   opensFirst(opened: Promise<unknown>): void
 }
@@ -47,7 +47,7 @@ export function apiPath(...segments: string[]): string {
   return segments.map((segment) => `/${encodeURIComponent(segment)}`).join("")
 }
 
-/** Settles like `answer`, or resolves with undefined for the given error code. */
+/** Resolves like `answer`. If `answer` rejects with the given error code, resolves with undefined instead. */
 export async function orUnknown<T>(code: string, answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer
@@ -57,7 +57,10 @@ export async function orUnknown<T>(code: string, answer: Promise<T>): Promise<T 
   }
 }
 
-/** Returns the delay in milliseconds before the attempt with this number, from 1. A random part avoids simultaneous retries. */
+/**
+ * Returns the delay in milliseconds before the nth attempt, counted from 1. The delay has a random part, so that
+ * clients do not all retry at the same time.
+ */
 export function retryDelay(attempt: number): number {
   return Math.min(100 * 2 ** Math.min(attempt - 1, 10), 5_000) * (0.5 + Math.random() / 2)
 }
@@ -74,10 +77,10 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   signal?.removeEventListener("abort", wake)
 }
 
-/** Default of {@link ApiRequest.answerMs} for a request that can be repeated. */
+/** Default of {@link ApiRequest.answerMs} for a request that is safe to repeat. */
 const defaultAnswerMs = 15_000
 
-/** Creates the connection of a client. Opens nothing until the first request. */
+/** Creates the connection of a client. Does not connect until the first request. */
 export function createConnection(options: ConnectionOptions): Connection {
   const { token, retryMs } = options
   const base = options.url.replace(/\/+$/, "")
@@ -112,7 +115,10 @@ export function createConnection(options: ConnectionOptions): Connection {
     throw await errorOf(response)
   }
 
-  /** Reads the response. A connection that breaks meanwhile is an error of the connection. */
+  /**
+   * Sends the request and reads the response. If the connection breaks while the response is read, this is a connection
+   * error.
+   */
   async function attemptJson<T>(request: ApiRequest): Promise<T> {
     const response = await attempt(request)
     let text: string
@@ -125,10 +131,13 @@ export function createConnection(options: ConnectionOptions): Connection {
   }
 
   function unreachable(cause: unknown): ClientError {
-    return new ClientError(`No answer from the server ${base}. Check that it runs: tackle serve.`, {
-      code: "client.unreachable",
-      cause,
-    })
+    return new ClientError(
+      `No response from the server ${base}. Check that the server is running; start it with \`tackle serve\`.`,
+      {
+        code: "client.unreachable",
+        cause,
+      },
+    )
   }
 
   async function request<T>(wanted: ApiRequest): Promise<T> {
@@ -160,7 +169,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   }
 }
 
-/** Returns true if the server did not start the request, or may be asked again. */
+/** Returns true if the request can be sent again: the server did not start it, or it is safe to repeat. */
 export function canRetry({ code, status }: ClientError, isRepeatable: boolean): boolean {
   if (status === 429 || code === "server.stopping") return true
   if (!isRepeatable) return false
@@ -175,7 +184,7 @@ async function errorOf(response: Response): Promise<ClientError> {
   const { error } = Object(parseOr(text, undefined)) as { error?: Partial<ClientError> }
   if (typeof error?.code === "string" && typeof error.message === "string")
     return new ClientError(error.message, { code: error.code, status, details: error.details })
-  return new ClientError(`The server answered with the status ${status} and without an error message.`, {
+  return new ClientError(`The server responded with status ${status} and no error message.`, {
     code: "client.response",
     status,
   })
@@ -184,10 +193,13 @@ async function errorOf(response: Response): Promise<ClientError> {
 function parse(text: string, { status, url }: Response): unknown {
   const value = parseOr(text, undefined)
   if (value !== undefined) return value
-  throw new ClientError(`The answer of ${url} is not JSON. Check that the URL is that of a Tackle server.`, {
-    code: "client.response",
-    status,
-  })
+  throw new ClientError(
+    `The response from ${url} is not JSON. Check that this is the URL of a Tackle server.`,
+    {
+      code: "client.response",
+      status,
+    },
+  )
 }
 
 function parseOr(text: string, otherwise: unknown): unknown {

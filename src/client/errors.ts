@@ -11,8 +11,8 @@ export interface ClientErrorOptions {
 const marker = Symbol.for("tackle.error")
 
 /**
- * An error of the server or the connection. `code` is the code that the library's error has, such as `input.conflict`.
- * `TackleError.isInstance` of the library accepts it.
+ * An error from the server or the connection. `code` is the code of the library's error, such as `input.conflict`. The
+ * library's `TackleError.isInstance` returns true for it.
  */
 export class ClientError extends Error {
   override readonly name = "ClientError"
@@ -31,7 +31,7 @@ export class ClientError extends Error {
   }
 }
 
-/** Returns the reason of a signal if it is an error of Tackle. Wraps any other reason. */
+/** Returns the reason of an aborted signal if it is a Tackle error. Wraps any other reason in a {@link ClientError}. */
 export function abortReason({ reason }: AbortSignal): Error {
   if (typeof reason === "object" && reason !== null && marker in reason) return reason as Error
   return new ClientError("The request was aborted before it finished.", { code: "aborted", cause: reason })

@@ -20,9 +20,10 @@ export interface FollowOptions {
 }
 
 /**
- * Returns the events of a session like the library, and connects again after every interruption. Numbered events come
- * once, in order. After a reset with the reason `unknown`, all objects of the session follow in their present state.
- * Ends when the signal fires or the session is deleted. Throws {@link ClientError} if the server refuses the stream.
+ * Returns the events of a session like the library's `events`, and reconnects after every interruption. Each numbered
+ * event occurs once, in order. After a reset with the reason `unknown`, all objects of the session follow in their
+ * current state. Ends when the signal fires or the session is deleted. Throws {@link ClientError} if the server refuses
+ * the stream.
  */
 export function followSession(options: FollowOptions): AsyncIterableIterator<SessionEvent> {
   const { connection, silenceMs, sessionID, sequence } = options
@@ -55,8 +56,8 @@ export function followSession(options: FollowOptions): AsyncIterableIterator<Ses
 }
 
 /**
- * Calls the listener for all events of the server until the signal fires. Events during an interruption are lost.
- * Rejects with {@link ClientError} if the server refuses the stream.
+ * Calls the listener for all events of the server until the signal fires. Misses events that occur while the connection
+ * is interrupted. Rejects with {@link ClientError} if the server refuses the stream.
  */
 export async function followAll({
   listener,
@@ -72,8 +73,9 @@ export async function followAll({
 }
 
 /**
- * Returns the events of one stream after another until the signal fires or the resource is gone. Opens the first stream
- * immediately. After each interruption, repeats the requests that wait for the user and that the reader does not know.
+ * Returns the events of a stream, and opens the stream again whenever it is interrupted, until the signal fires or the
+ * resource no longer exists. Opens the first stream immediately. After each interruption, adds the requests that wait
+ * for the user and that the reader has not received.
  */
 function reconnecting<T extends SessionEvent>({
   connection,
@@ -124,7 +126,7 @@ function reconnecting<T extends SessionEvent>({
   return read()
 }
 
-/** Returns the items, and the missed items as soon as they are known. */
+/** Yields the items of a connection. Inserts the missed items as soon as they are loaded. */
 async function* withMissed<T>(
   items: AsyncGenerator<T, undefined>,
   missed: Promise<T[]> | undefined,
@@ -148,7 +150,7 @@ async function* withMissed<T>(
   }
 }
 
-/** Returns the items of one connection. Ends when the connection ends, breaks or is silent, or the signal fires. */
+/** Yields the items of one connection. Ends when the connection ends, breaks or times out, or when the signal fires. */
 async function* itemsOf<T>(
   response: Response,
   { silenceMs, signal }: { silenceMs: number; signal: AbortSignal },
@@ -175,7 +177,7 @@ async function* itemsOf<T>(
   }
 }
 
-/** Returns the next chunk, or undefined if the connection broke or is silent. */
+/** Returns the next chunk, or undefined if the connection breaks or times out. */
 async function readOrSilence(reader: ReadableStreamDefaultReader<Uint8Array>, silenceMs: number) {
   const { promise: silence, resolve } = Promise.withResolvers<undefined>()
   const timer = setTimeout(resolve, silenceMs, undefined)
@@ -188,7 +190,7 @@ async function readOrSilence(reader: ReadableStreamDefaultReader<Uint8Array>, si
   }
 }
 
-/** Returns an iterator whose `return` also ends a read that waits. */
+/** Returns an iterator whose `return` method also ends a pending read. */
 function leavable<T>(
   generator: AsyncGenerator<T, undefined>,
   leave: AbortController,

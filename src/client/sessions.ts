@@ -8,7 +8,10 @@ import type { SessionApi, SessionsApi } from "./api.ts"
 import { type ApiRequest, apiPath, type Connection, orUnknown } from "./connection.ts"
 import { followSession } from "./event-stream.ts"
 
-/** State of a session on a server. `seq` is the number of its last change; `events({ after: seq })` continues there. */
+/**
+ * State of a session on a server. `seq` is the number of the session's last change. To receive all later changes, call
+ * `events({ after: seq })`.
+ */
 export interface RemoteSession extends ListedSession {
   seq: number
   status: SessionStatus
@@ -48,7 +51,10 @@ export interface SessionsOptions {
 /** Maximum number of items of one page. */
 const pageSize = 1_000
 
-/** Maximum time in seconds of one request that waits. Node ends a request without an answer after 300 s. */
+/**
+ * Maximum time in seconds that one request waits for a session to become idle. Node's `fetch` ends a request without a
+ * response after 300 s.
+ */
 const waitSeconds = 120
 
 /** Creates the sessions of a client. */
@@ -128,7 +134,7 @@ export function createSessions({
           status: RemoteSession["status"]
           run?: EventOf<"run.completed">
         }>("wait", {}, { query: { timeout: waitSeconds }, signal, isRepeatable: true })
-        // After the timeout, the session may be idle although the answer has no run yet.
+        // After a timeout, the response contains no run, although the session may have become idle since.
         if (status === "idle" && (run || Date.now() - started < waitSeconds * 1000)) return run
       }
     }
@@ -159,7 +165,7 @@ export function createSessions({
       update: (change) => request({ method: "PATCH", path: path(), body: change }),
       send(text, { id: inputID = newInputID(), delivery, files = [] } = {}) {
         const body = { id: inputID, delivery, ...contentOf(text, files) }
-        // The id makes a second attempt return the receipt of the first.
+        // Because of the id, a second attempt returns the receipt of the first.
         return post("input", body, { isRepeatable: true })
       },
       inputs: {
@@ -198,7 +204,7 @@ export function createSessions({
   }
 }
 
-/** Returns the id of an input that the caller did not name. */
+/** Returns a new id for an input, for calls without an id. */
 function newInputID(): string {
   return `inp_${crypto.randomUUID().replaceAll("-", "")}`
 }

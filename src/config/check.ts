@@ -16,7 +16,7 @@ export interface TreeProblem extends Problem {
  * `permission`.
  */
 export function checkTree(tree: ObjectNode): TreeProblem[] {
-  // A process checks its config once. Compiling the schema would take longer than the check.
+  // Each process checks its config only once, so compiling the schema would take longer than the check.
   const schema = configSchema(tree.entries.map(({ key }) => key))
   const result = schema.safeParse(toPlain(tree), { jitless: true })
   const issues = result.success ? [] : result.error.issues

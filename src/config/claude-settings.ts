@@ -10,8 +10,8 @@ import { readSmallFile } from "./read.ts"
 /** The parts of Claude Code's settings files that Tackle uses, and a summary of the parts that it does not use. */
 export interface ClaudeSettings {
   /**
-   * The rules of `permissions.ask` and `permissions.deny`. They can only restrict. A rule covers at least what Claude
-   * Code's rule covers.
+   * The rules of `permissions.ask` and `permissions.deny`. The rules can only restrict. Each rule covers at least what
+   * the original rule covers in Claude Code.
    */
   rules: Rule[]
   /** One line for each file with settings that Tackle does not use. */
@@ -62,7 +62,7 @@ function translatePermissions(permissions: unknown, file: SettingsFile): ClaudeS
   const rules: Rule[] = []
   const unused: string[] = []
   for (const [key, value] of Object.entries(permissions)) {
-    // The keys are in any order, but a deny must follow an ask that covers it.
+    // The last matching rule decides, so `deny` rules must come after `ask` rules, regardless of the order in the file.
     if (key === "deny" || key === "ask") continue
     unused.push(
       Array.isArray(value) ? `${value.length} ${key}; write them as rules under \`permission\` instead` : key,
@@ -100,7 +100,10 @@ function patternsOf(permission: string, detail: string, base: string): string[] 
   return permission === "task" || permission === "skill" ? [detail] : undefined
 }
 
-/** Translates `npm run test:*`, a prefix, and `npm run *`, which also matches `npm run`. */
+/**
+ * Translates the pattern of a command. `npm run test:*` matches all commands with this prefix. `npm run *` also matches
+ * `npm run`.
+ */
 function commandPatterns(detail: string): string[] {
   if (detail.endsWith(":*")) return [`${detail.slice(0, -2)}*`]
   return detail.endsWith(" *") ? [detail, detail.slice(0, -2)] : [detail]

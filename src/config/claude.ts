@@ -31,8 +31,8 @@ const toolNames: Readonly<Record<string, string>> = {
 }
 
 /**
- * Translates the fields of a Claude Code agent. Lists of tools become `tools`. Model aliases wait for {@link
- * resolveModelAliases}. Keeps unknown fields, which the check reports.
+ * Translates the fields of a Claude Code agent. Lists of tools become `tools`. Keeps model aliases, which {@link
+ * resolveModelAliases} replaces later, and unknown fields, which the check of the config reports.
  */
 export function claudeAgent(fields: ObjectNode): Translated {
   const notes: Problem[] = []
@@ -75,7 +75,10 @@ function hintOf(value: ConfigNode): ConfigNode {
   return { kind: "scalar", position: value.position, value: `[${words.join(", ")}]` }
 }
 
-/** Translates a list of tools. A list of granted tools denies all others. `*` or an empty list grants all tools. */
+/**
+ * Translates a list of tools. If `granted` is true, the list denies all tools that it does not contain, unless it is
+ * empty or contains `*`.
+ */
 function listed(entry: ConfigEntry, granted: boolean, notes: Problem[]): ConfigEntry[] {
   const names = wordsOf(entry.value)
   if (granted && (names.length === 0 || names.includes("*"))) return []
@@ -115,10 +118,13 @@ function wordsOf(value: ConfigNode): string[] {
 
 const modelAliases: ReadonlySet<unknown> = new Set(["sonnet", "opus", "haiku"])
 
-/** Stands for the provider of an alias until the configured models are known. */
+/** Placeholder for the provider of an alias, until the configured models are known. */
 const aliasProvider = "claude-code-alias"
 
-/** Returns the entry with the model as `provider/model`. Empty for `inherit` and other values that are not a model. */
+/**
+ * Returns the entry with the model as `provider/model`. Returns an empty list for `inherit` and for values that are not
+ * a model.
+ */
 function modelOf(entry: ConfigEntry, notes: Problem[]): ConfigEntry[] {
   const { value, position } = entry
   if (value.kind !== "scalar" || typeof value.value !== "string" || value.value.includes("/")) return [entry]
@@ -133,9 +139,9 @@ function noModel(name: string): string {
 }
 
 /**
- * Replaces the aliases `sonnet`, `opus` and `haiku` of agents and commands with a Claude model that the config names:
- * one of the provider of `model` if possible, and the newest version. Removes an alias without such a model, with a
- * note.
+ * Replaces the aliases `sonnet`, `opus` and `haiku` in agents and commands with the newest matching Claude model that
+ * the config names. Prefers models of the provider in `model`. If the config names no such model, removes the alias and
+ * adds a note.
  */
 export function resolveModelAliases(tree: ObjectNode): Translated {
   const notes: Problem[] = []

@@ -13,7 +13,7 @@ export interface ConfigFile {
 
 /**
  * Lists all possible config files and the existing Markdown files of agents and commands, in order of increasing
- * precedence. Within one program and scope, Markdown comes last.
+ * precedence. Among the files of one program and scope, Markdown files come last.
  */
 export function configFiles(location: Location): ConfigFile[] {
   const named = location.environment.TACKLE_CONFIG

@@ -7,7 +7,7 @@ export interface Position {
   column: number
 }
 
-/** Problem in a config file. The text never contains values of the file, which could be secrets. */
+/** Problem in a config file. The text never quotes values from the file, because they could be secrets. */
 export interface Problem {
   position: Position
   text: string
@@ -16,7 +16,7 @@ export interface Problem {
 }
 
 /**
- * Error for config files that cannot be used. The message has one line per problem, in the form `file:line:column:
+ * Thrown for config files that cannot be used. The message has one line per problem, in the form `file:line:column:
  * problem and how to fix it`.
  */
 export class ConfigError extends UsageError {

@@ -43,7 +43,10 @@ function ownInstructionFolders(location: Location): string[] {
   ]
 }
 
-/** Names of instruction files. Only the first existing file of a directory is used, and {@link privateName}. */
+/**
+ * Names of instruction files. Tackle uses only the first of these files that exists in a directory, in addition to
+ * {@link privateName}.
+ */
 const instructionNames = [
   "AGENTS.md",
   ".tackle/AGENTS.md",
@@ -53,7 +56,7 @@ const instructionNames = [
 ]
 
 /**
- * One user's private instructions for a project, in a file of Claude Code. They follow the shared file in the same
+ * Claude Code's file with a user's private instructions for a project. It follows the shared file in the same
  * directory.
  */
 const privateName = "CLAUDE.local.md"
@@ -105,7 +108,7 @@ export function keepOwnInstructions(
 }
 
 function isOwnText(text: string, { worktree, directory }: { worktree: string; directory: string }): boolean {
-  // Braces are substitutions or alternatives that could contain `..`.
+  // Rejects braces, because they are substitutions or alternatives that could contain `..`.
   if (isAddress(text) || /^~|\{|\.\./.test(text) || !/\.(md|mdc|markdown|txt)$/i.test(text)) return false
   const path = resolve(directory, text)
   // For a pattern, checks the directory before the first wildcard.
@@ -114,7 +117,7 @@ function isOwnText(text: string, { worktree, directory }: { worktree: string; di
     const fixed = realPath(wild.length > 0 ? dirname(`${beginning}x`) : path)
     return isInside(path, worktree) && isInside(fixed, realPath(worktree))
   } catch {
-    // Links that form a loop, or an unreadable directory, so there is nothing to read.
+    // The links form a loop, or the directory is unreadable, so there is nothing to read.
     return false
   }
 }

@@ -11,7 +11,7 @@ export async function parseJsonc(text: string, file: string): Promise<ObjectNode
   return parse(text, file)
 }
 
-/** Loads the parser once, to parse several texts. See {@link parseJsonc}. */
+/** Loads the parser and returns a function that parses several texts. See {@link parseJsonc}. */
 export async function loadJsonc(): Promise<(text: string, file: string) => ObjectNode> {
   const parser = await import("jsonc-parser")
   return (text, file) => parseWith(parser, text, file)
@@ -60,7 +60,10 @@ function toEntry(property: Node, position: (offset: number) => Position): Config
   return [{ key: String(key.value), position: position(key.offset), value: toNode(value, position) }]
 }
 
-/** Reports deep nesting as an error. The parser is recursive, and a hostile file must not crash the process. */
+/**
+ * Reports deep nesting as a {@link ConfigError}. The parser is recursive, so a hostile file could otherwise crash the
+ * process.
+ */
 function guardDepth<T>(position: Position, parse: () => T): T {
   try {
     return parse()

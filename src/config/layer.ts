@@ -23,7 +23,7 @@ export interface ConfigSource extends Pick<ConfigFile, "path" | "kind" | "scope"
   read?: FileReader
 }
 
-/** Parsed source: its contribution to the merged config. */
+/** The contribution of a parsed source to the merged config. */
 export interface ConfigLayer {
   source: ConfigSource
   /** Valid settings, without `permission` and `$schema`. */
@@ -54,7 +54,7 @@ export async function readLayer(source: ConfigSource, location: Location): Promi
       ? { tree: written, ignored: [], problems: [] }
       : substituteSections(written, { ...location, read }, warn)
   const { rest, rules, problems } = takeRules(counted.tree)
-  // Excludes unknown keys, which would be ignored even in a trusted file.
+  // Does not report unknown keys, because they would be ignored even in a trusted file.
   const known = counted.ignored.filter(
     (name) => kind !== "tackle" || name.includes(" ") || sectionNames.includes(name),
   )
@@ -85,7 +85,7 @@ export async function readLayer(source: ConfigSource, location: Location): Promi
   }
 }
 
-/** Settings of a file that take effect. */
+/** The settings of a file that take effect. */
 interface Counted {
   tree: ObjectNode
   ignored: string[]
@@ -111,8 +111,8 @@ const maxTypos = 5
 const maxTypoLength = 400
 
 /**
- * Returns the errors that ignored keys would cause in a trusted file. Users look for a typo before they think of
- * missing trust. Skips values with `{env:…}` or `{file:…}`, which are not known yet.
+ * Returns the errors that ignored keys would cause in a trusted file. The errors are reported because users look for a
+ * typo before they think of missing trust. Skips values with `{env:…}` or `{file:…}`, because these are not known yet.
  */
 function typosIn(tree: ObjectNode, ignored: readonly string[]): Problem[] {
   const { rest } = takeRules(

@@ -111,7 +111,8 @@ async function readLayers(sources: readonly ConfigSource[], options: LoadConfigO
 /** Merges the layers. Throws `ConfigError` if there are problems, unless `onProblems` is set. */
 function fromLayers({ layers, notes, problems }: ReadLayers, options: LoadConfigOptions): LoadedConfig {
   const { tree: merged, notes: aliases } = resolveModelAliases(mergeTrees(layers))
-  // The missing formatter settings could be in a file or section that has a problem.
+  // Does not check formatters if there are problems, because a file or section with a problem may contain their missing
+  // settings.
   const isPart = problems.some(({ section }) => section === undefined || section === "formatter")
   const unknown = isPart ? [] : formatterProblems(merged)
   const mistakes = [...problems, ...unknown]
@@ -129,7 +130,7 @@ function fromLayers({ layers, notes, problems }: ReadLayers, options: LoadConfig
       ...aliases.map((note) => ({ file: note.position.file, text: describeProblem(note) })),
     ],
     async withMarkdown(trusted) {
-      // Later calls throw problems instead of passing them to the callback.
+      // When Markdown files are read again later, problems are thrown instead of passed to the callback.
       const { onProblems: _, ...now } = { ...options, trusted }
       const files = configFiles(options)
       const texts = readFiles(files.filter(isMarkdown))
@@ -167,7 +168,7 @@ function describe(
   const agentRulesOf = (wanted: (source: ConfigSource) => boolean) =>
     rulesByAgent(layers.filter(({ source }) => wanted(source)))
   return {
-    // Each file was checked against the schema, and merging by key keeps the tree valid.
+    // The cast is safe: each file was checked against the schema, and merging by key keeps the tree valid.
     config: toPlain(tree) as Config,
     permission: {
       user: rulesOf(isOwnFile),
@@ -307,13 +308,16 @@ export async function withTrust(
       : trusted === false
         ? { ...source, trusted: false }
         : await judge(source, trusted, options)
-    // Before trust, Tackle uses no part of an agent or command.
+    // Until the project is trusted, Tackle uses no part of its agents and commands.
     if (looked.trusted || !isMarkdown(looked)) judged.push(looked)
   }
   return judged
 }
 
-/** Checks trust by content, including included files. Afterwards, only the checked content is used. */
+/**
+ * Checks whether the content of a source, including the files that it includes, is trusted. Returns a source that uses
+ * only the checked content.
+ */
 async function judge(source: ConfigSource, check: TrustCheck, location: Location): Promise<ConfigSource> {
   const kind = trustKind(source.path)
   const path = trustPath(location.worktree, source.path)
@@ -334,8 +338,8 @@ export function isMarkdown({ path }: Pick<ConfigSource, "path">): boolean {
 }
 
 /**
- * Removes the entries of a project's tree that would give a removed tool back to an agent. If the user's files list the
- * tools of an agent, `true` in the project is ignored.
+ * Removes the entries of a project's tree that would restore a tool that the user has removed from an agent. If the
+ * user's files list the tools of an agent, entries with `true` in the project are removed.
  */
 export function withoutRestoredTools(project: ObjectNode, own: readonly ObjectNode[]): ObjectNode {
   return mapObject(project, "agent", (agents) =>

@@ -27,7 +27,7 @@ export function findWorktree(directory: string): string {
   }
 }
 
-/** Returns `$XDG_CONFIG_HOME` or its default. It contains a config directory for each program. */
+/** Returns `$XDG_CONFIG_HOME`, or its default. This directory contains the config directories of all programs. */
 export function userDirectory({ home, environment }: Location): string {
   const configured = environment.XDG_CONFIG_HOME
   return configured && isAbsolute(configured) ? configured : join(home, ".config")
@@ -44,7 +44,10 @@ export function projectLevels({ directory, worktree }: Location): string[] {
 export interface ConfigDirectory {
   path: string
   scope: "user" | "project"
-  /** Set for a user's directory inside the worktree, to which any program working there could have written. */
+  /**
+   * Set if the user's directory is inside the worktree, where any program that works on the project could have written
+   * to it.
+   */
   exposed?: true
 }
 

@@ -34,8 +34,8 @@ export function watchedMarkdown(configDirectory: string): string[] {
 
 /**
  * Derives an agent or command from a path. Returns undefined for a path that {@link markdownFiles} does not return. If
- * a path contains several agent or command directories, the outermost one that {@link markdownFiles} reaches applies.
- * Hidden directories are not searched.
+ * a path contains several agent or command directories, the outermost directory that {@link markdownFiles} searches
+ * applies. Hidden directories are not searched.
  */
 export function markdownDefinition(path: string): MarkdownDefinition | undefined {
   const [, directory = "", folder = "", inside = ""] = pattern.exec(path) ?? []

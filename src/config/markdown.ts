@@ -87,7 +87,7 @@ function translate(fields: ObjectNode, { holds, dialect }: MarkdownDefinition): 
   return { tree: dialect === "opencode" ? withSteps(fields) : fields, notes: [] }
 }
 
-/** Renames OpenCode's older field for the step limit. */
+/** Replaces OpenCode's older name for the step limit with `steps`. */
 function withSteps(fields: ObjectNode): ObjectNode {
   return filterEntries(fields, (entry) => (entry.key === "maxSteps" ? { ...entry, key: "steps" } : entry))
 }

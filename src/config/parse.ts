@@ -26,7 +26,7 @@ export async function parseConfig(
   return { tree: basename(path) === claudeServersName ? fromClaudeServers(tree) : tree, notes: [] }
 }
 
-/** Returns only the tree, or undefined if the text cannot be parsed. Loading the config reports the problem. */
+/** Returns only the tree. Returns undefined if the text cannot be parsed; loading the config reports this problem. */
 export async function treeOf(path: string, text: string): Promise<ObjectNode | undefined> {
   try {
     return (await parseConfig(path, text)).tree

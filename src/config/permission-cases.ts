@@ -13,7 +13,10 @@ import { readRules } from "./rules.ts"
 export interface PermissionCase {
   /** Line number of the case, starting at 1. */
   line: number
-  /** Rules of the user, which follow the defaults. `effective` means the rules that apply in the directory. */
+  /**
+   * The user's rules, which are applied after the defaults. `effective` stands for the rules that apply in the
+   * directory.
+   */
   rules: Ruleset | "effective"
   permission: string
   patterns: string[]
@@ -52,7 +55,7 @@ export async function readPermissionCases(text: string, file: string): Promise<P
 
 /** Settings of {@link runPermissionCase}. */
 export interface CaseSettings {
-  /** Worktree of a case without `cwd`. */
+  /** Worktree for cases that have no `cwd`. */
   otherwise: string
   home: string
   /** Explains the decision of the effective rules. Required for a case with effective rules. */

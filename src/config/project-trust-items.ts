@@ -75,14 +75,16 @@ function readIfPossible(path: string): SmallFile | undefined {
   }
 }
 
-/** Content that is trusted with a config: its bytes and those of every included file. */
+/**
+ * The content that a user trusts together with a config: the bytes of the config and of every file that it includes.
+ */
 export interface TrustContent {
   /**
-   * SHA-256 in hex. Covers only the file itself if it includes no others. Empty if the file cannot be parsed or
-   * includes too many files, so that it cannot be trusted.
+   * SHA-256 in hex. If the config includes no files, this is the hash of its bytes. Empty if the file cannot be parsed
+   * or includes too many files; such a config cannot be trusted.
    */
   hash: string
-  /** Returns the files in the state that was hashed, and no other files. */
+  /** Returns the included files with the content that was hashed. Does not read any other file. */
   read: FileReader
 }
 

@@ -183,16 +183,16 @@ function readAction({ value: node, position, path }: Written, orElse: string, pr
   return "ask"
 }
 
-/** Path that cannot exist, so that an example has the same result on every machine. */
+/** Worktree for examples. The path cannot exist, so that an example has the same result on every machine. */
 const nowhere = "/dev/null/project"
 
 const verdicts = { allow: "is allowed", ask: "needs permission", deny: "is denied" } as const
 
 /**
- * Returns a problem for each example whose decision differs from the expected one. Only the defaults and the file's own
- * rules apply, and for an agent also its rules, within the ceiling of a built-in agent. Relative paths are in the
- * worktree. If `ofProject` is true, the rules of an agent cannot override a deny. Loads the shell parser only for
- * `bash` examples.
+ * Returns a problem for each example whose decision differs from the expected one. Only the defaults and the rules of
+ * this file apply. For an example of an agent, the agent's rules and the ceiling of a built-in agent also apply.
+ * Relative paths are in the worktree. If `ofProject` is true, the rules of an agent cannot override a deny. Loads the
+ * shell parser only for `bash` examples.
  */
 export async function brokenExamples(
   rules: FileRules,
@@ -209,7 +209,8 @@ export async function brokenExamples(
     const by = rule
       ? ` because of the rule "${rule.permission}: ${rule.pattern}" (${rule.source}${line})`
       : ""
-    // The message does not show the example, because it is a value of the file. The position and path identify it.
+    // The message does not quote the example, because values of a file may be secrets. The position and path identify
+    // it.
     problems.push({
       position,
       section: example.agent === undefined ? "permission" : "agent",

@@ -13,7 +13,7 @@ export type FileReader = (path: string) => SmallFile | undefined
 
 /** Sources of substituted values. */
 export interface SubstitutionContext {
-  /** Absolute path that relative paths refer to in a config without a file. */
+  /** Absolute path of the directory that relative paths refer to if the config does not come from a file. */
   directory: string
   /** Absolute path that replaces `~`. */
   home: string

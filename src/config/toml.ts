@@ -36,7 +36,10 @@ interface Scan {
   position: (offset: number) => Position
 }
 
-/** Converts a value to a node. `near` is the offset of the nearest enclosing key, for values without an offset. */
+/**
+ * Converts a value to a node. `near` is the offset of the nearest enclosing key. It is used for values whose own offset
+ * is unknown.
+ */
 function toNode(value: unknown, path: Path, near: number, scan: Scan): ConfigNode {
   const position = scan.position(near)
   if (Array.isArray(value)) {
@@ -65,7 +68,7 @@ function toEntries(table: object, path: Path, near: number, scan: Scan): ConfigE
 /** Offset of the first occurrence of each key in a TOML text, by {@link pathKey}. */
 export type KeyOffsets = ReadonlyMap<string, number>
 
-/** Returns a unique string for a path, whatever characters its keys contain. */
+/** Returns a unique string for a path. Keys may contain any characters. */
 export function pathKey(path: Path): string {
   return JSON.stringify(path)
 }

@@ -25,7 +25,7 @@ export function createBus(
 
   const waiting: TackleEvent[] = []
   let delivering = false
-  // Without this context, a later error of a subscriber would count as an error of the publishing call.
+  // In another async context, a later error of a subscriber would be attributed to the call that publishes the event.
   const outsideCalls = AsyncLocalStorage.snapshot()
 
   function deliver(): void {
@@ -43,7 +43,7 @@ export function createBus(
   }
 
   function subscribe(listener: (event: TackleEvent) => void): () => void {
-    // Creates a new function per subscription, so that one listener can subscribe twice.
+    // The wrapper is a new function for each subscription, so one listener can subscribe twice.
     const entry = (event: TackleEvent) => listener(event)
     listeners.add(entry)
     return () => listeners.delete(entry)

@@ -23,7 +23,7 @@ export interface Refusal {
   permission: string
   patterns: string[]
   by: "user" | "rule" | "plugin" | "no-terminal" | "client" | "auto"
-  /** Rules that would allow the call, as for `--allow`. Empty or undefined if no rule can allow it. */
+  /** Rules that would allow the call, in the format of `--allow`. Empty or undefined if no rule can allow it. */
   rules?: string[]
   reason: string
 }
@@ -86,8 +86,8 @@ export type EventInput = {
 
 /**
  * An event that the bus delivers. `time` is in milliseconds since the epoch. Changes are committed before their event
- * is published. `seq` is the number of the stored change in its session: see `Store.commit`. Events without it are not
- * repeated for a client that was away.
+ * is published. `seq` is the number of the stored change in its session: see `Store.commit`. A client that reconnects
+ * does not receive events without `seq` again.
  */
 export type TackleEvent = {
   [T in EventType]: { type: T; time: number; sessionID: string; seq?: number } & Payloads[T]

@@ -1,21 +1,21 @@
 /** Splits a stream of bytes into lines. */
 export interface LineReader {
-  /** Reads bytes. Returns false after reading has stopped, when further output is ignored. */
+  /** Reads bytes. Returns false if the reader has stopped. Further bytes are then ignored. */
   push(bytes: Uint8Array): boolean
   /** Marks the end of the output. Any text after the last line break is treated as a line. */
   end(): void
 }
 
 /**
- * Limits for the standard output of one call, in bytes. They allow several pictures as data URLs. Line breaks count
- * only toward the total.
+ * Limits for the standard output of one call, in bytes. They are high enough for several pictures as data URLs. Line
+ * breaks count toward the total but not toward the length of a line.
  */
 export const defaultLineLimits = { lineBytes: 16 * 1024 * 1024, totalBytes: 64 * 1024 * 1024 }
 
 /**
- * Creates a reader. Lines are numbered from 1. Blank lines are counted but not passed on. A line that is too long or
- * not UTF-8, or output that exceeds the total limit, is reported once and stops the reader. `onLine` stops the reader
- * by returning false.
+ * Creates a reader. Lines are numbered from 1. Blank lines are numbered but not passed to `onLine`. A line that is too
+ * long or not UTF-8, or output that exceeds the total limit, is reported once and stops the reader. `onLine` stops the
+ * reader by returning false.
  */
 export function createLineReader(options: {
   lineBytes: number

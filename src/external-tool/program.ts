@@ -61,7 +61,7 @@ export function describeExit({ code, signal }: Exit): string {
 /** Keeps the end of a program's stderr. */
 export interface ErrorTail {
   push(bytes: Uint8Array): void
-  /** Returns the kept output as a terminal shows it. Empty if nothing was written. */
+  /** Returns the kept output with terminal control characters applied. Empty if nothing was written. */
   text(): string
   /** Returns the kept output with a heading, to append to an error message. */
   note(): string

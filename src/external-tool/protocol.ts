@@ -27,7 +27,7 @@ const ToolLine = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("ask"),
     id: z.string(),
-    /** The program's id for the question. The reply contains the same id. */
+    /** Id that the program chooses for the question. The reply contains this id. */
     ask: z.string(),
     permission: z.string().min(1),
     patterns: z.array(z.string()).min(1),

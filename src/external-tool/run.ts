@@ -10,7 +10,7 @@ import { createLineReader, defaultLineLimits } from "./line-reader.ts"
 import { createErrorTail, describeExit, type Program, startProgram } from "./program.ts"
 import { encodeLine, type HostLine, readToolLine, type ToolLine } from "./protocol.ts"
 
-/** Time in milliseconds that a program has to exit after its result or an abort. */
+/** Time in milliseconds within which a program must exit after its result or an abort. */
 const shutdownMs = 1_000
 
 /**
@@ -33,8 +33,8 @@ type Outcome =
 
 /**
  * Makes one call to the program and returns its result. All of its processes have ended when the promise settles.
- * Throws the abort reason and the `PermissionError` of a refused question. Throws {@link ExternalToolError} for an
- * `error` line, an invalid line and an exit without a result.
+ * Throws the signal's reason if the call is aborted, and a `PermissionError` if a permission that the program requests
+ * is refused. Throws {@link ExternalToolError} for an `error` line, an invalid line and an exit without a result.
  */
 export async function runProgram(
   program: Program,
@@ -116,7 +116,7 @@ export async function runProgram(
   })
 
   function send(line: HostLine): void {
-    // Ignore the error. A program that stopped reading reports its outcome by its output or its exit.
+    // Ignores the error. If the program has stopped reading, its output or its exit code determines the outcome.
     child.input?.write(encodeLine(line)).catch(() => {})
   }
 
@@ -140,7 +140,7 @@ export async function runProgram(
 
   if (last.kind === "result") return resultOf(program.name, last.line, tail.text())
   if (last.kind === "thrown") throw last.error
-  // The refusal is clearer than the program's message about it.
+  // Reports the refusal itself, because it is clearer than the program's message about it.
   if (refusal) throw refusal
   if (last.kind === "error") throw new ExternalToolError(last.message, "failed")
   throw new ExternalToolError(last.message + tail.note(), last.code)

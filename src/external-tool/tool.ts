@@ -10,7 +10,7 @@ import { createErrorTail, describeExit, type Program, startProgram } from "./pro
 import { Manifest } from "./protocol.ts"
 import { runProgram } from "./run.ts"
 
-/** Time limit in milliseconds for a call if the manifest sets no `timeout`. The same as for `bash`. */
+/** Time limit in milliseconds for a call if the manifest sets no `timeout`. `bash` has the same limit. */
 const defaultTimeoutMs = 120_000
 
 /**
@@ -33,15 +33,15 @@ export async function externalTool(program: Program, describeLimitMs?: number): 
 }
 
 /**
- * Returns a schema that validates arguments against the JSON Schema, which models receive unchanged. Rejects unknown
- * keys unless the JSON Schema allows them. Throws {@link ExternalToolError} for an unsupported JSON Schema.
+ * Returns a schema that validates arguments against the JSON Schema. Models receive the JSON Schema unchanged. Rejects
+ * unknown keys unless the JSON Schema allows them. Throws {@link ExternalToolError} for an unsupported JSON Schema.
  */
 export function parametersOf(given: Record<string, unknown>): z.ZodType<Record<string, unknown>> {
   const schema = { additionalProperties: false, ...given }
   if (given.type !== "object")
     throw new ExternalToolError('--describe printed "parameters" that are not of type "object".', "manifest")
   const checked = checkerOf(schema).pipe(z.record(z.string(), z.unknown()))
-  // If this function is set, Zod does not generate a JSON Schema.
+  // Zod uses this function instead of generating a JSON Schema.
   checked._zod.toJSONSchema = () => structuredClone(schema)
   return checked
 }

@@ -2,8 +2,9 @@ import { UsageError } from "../util/errors.ts"
 import type { FormatterConfig, FormatterEntry } from "./config.ts"
 
 /**
- * Returns the configured formatters: none by default, all known formatters for `true`, and otherwise the named ones. A
- * named formatter runs in every project. Throws `UsageError` for an unknown formatter without a command and extensions.
+ * Returns the configured formatters: none by default, all known formatters if the config is `true`, and otherwise the
+ * formatters that it names. A named formatter runs in every project. Throws `UsageError` for an unknown formatter
+ * without a command and extensions.
  */
 export function configuredFormatters(config: FormatterConfig | undefined): readonly Formatter[] {
   if (config === undefined || config === false) return []

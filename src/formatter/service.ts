@@ -23,14 +23,15 @@ export interface FormatterService {
   /** Returns true if a formatter exists for the file. Does not run the formatter. */
   handles(path: string): boolean
   /**
-   * Runs the formatters for the file one after another. Each one starts when the next result is requested. Stops at the
-   * first failure and when the signal fires. If the signal's reason is a `TimeoutError`, reports it. Formatters change
-   * the file in place, so the caller must hold its lock. The caller can read the file between runs. Never rejects.
+   * Runs the formatters for the file one after another. Each formatter starts when the next result is requested. Stops
+   * at the first failure and when the signal fires. A `TimeoutError` as the signal's reason is reported as a problem.
+   * Formatters change the file in place, so the caller must hold the file's lock. The caller can read the file between
+   * runs. Never rejects.
    */
   format(path: string, signal: AbortSignal): AsyncIterable<FormatterRun>
 }
 
-/** The formatters, and the programs they may run. */
+/** Options of {@link createFormatterService}. */
 export interface FormatterServiceOptions {
   config: FormatterConfig
   /** Absolute path with links resolved. */
@@ -163,13 +164,16 @@ async function runFormatter(run: {
     return [how, errorLine(output)].filter((text) => text !== "").join(": ")
   } finally {
     signal.removeEventListener("abort", onAbort)
-    // Kill the child processes too. They must not write to the file after the lock is released.
+    // Also kills child processes, because they must not write to the file after the lock is released.
     await child.kill()
     child.removeRecords()
   }
 }
 
-/** Returns the problem of a stopped formatter. Adds the reason if a time limit stopped it, but not if the user did. */
+/**
+ * Returns the problem to report for a stopped formatter. Names the reason if a time limit stopped the formatter, but
+ * not if the user did.
+ */
 function stopText(what: string, { reason }: AbortSignal): string {
   return reason instanceof TimeoutError ? `${what}: ${reason.message}` : what
 }

@@ -19,7 +19,7 @@ export interface AnswerDependencies {
   policy: ToolCalling
   /** Format of synthetic calls. If undefined, it depends on the model's name. */
   dialect: DialectName | undefined
-  /** The models for which the upstream refused tools. */
+  /** Stores the models for which the upstream refused tools. */
   memory: ToolSupport
 }
 
@@ -42,7 +42,7 @@ interface Exchange {
  * - `auto`: acts as `native` until the upstream refuses tools for a model, then as `synthetic` for that model.
  *
  * With `native`, requests to the Chat Completions API are passed through unchanged, and requests to the other APIs are
- * converted. Rejects with the error if the answer has not begun.
+ * converted. Rejects if an error occurs before the answer has begun.
  */
 export async function answerRequest(
   api: ClientApi,
@@ -64,8 +64,8 @@ export function readJson(text: string): Record<string, unknown> {
 }
 
 /**
- * Passes the request and the answer through. Returns false if the upstream must not receive the tools or does not
- * accept them.
+ * Passes the request and the answer through. Returns false if the tool policy does not allow this, or if the upstream
+ * refuses the tools.
  */
 async function passThrough(
   body: Record<string, unknown>,

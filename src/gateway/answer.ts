@@ -13,7 +13,7 @@ export type StopReason = "stop" | "length" | "tool-calls" | "content-filter" | "
 export interface Answer {
   blocks: AnswerBlock[]
   reason: StopReason
-  /** The reason in the upstream's words. */
+  /** The reason as the upstream sent it. */
   rawReason?: string
   usage: ModelUsage
 }
@@ -44,7 +44,7 @@ export function createAnswerReader({ parallel }: { parallel: boolean }): AnswerR
   /** Calls by id. A dropped call has no index. */
   const calls = new Map<string, { index: number | undefined; sent: string; ended: boolean }>()
   let open: { index: number; block: Extract<AnswerBlock, { text: string }> } | undefined
-  /** The ends of calls whose streamed arguments are wrong. They wait for the finish reason. */
+  /** The end events of calls whose streamed arguments are wrong. They are held until the finish reason is known. */
   const malformed: Extract<AnswerEvent, { type: "end" }>[] = []
   let answer: Answer | undefined
 
@@ -86,7 +86,10 @@ export function createAnswerReader({ parallel }: { parallel: boolean }): AnswerR
     return [{ type: "delta", index: call.index, block, delta }]
   }
 
-  /** Ends a call. If the streamed pieces are not the beginning of its input, the client must not execute it. */
+  /**
+   * Ends a call. If the input does not begin with the streamed pieces, the call is malformed, and the client must not
+   * execute it.
+   */
   function endCall({
     toolCallId: id,
     toolName,
@@ -112,7 +115,7 @@ export function createAnswerReader({ parallel }: { parallel: boolean }): AnswerR
     const [{ block: broken } = {}] = malformed
     if (reason !== "length" && broken?.type === "call") throw malformedCall(broken.name)
     if ([...calls.values()].some(({ ended }) => !ended)) throw brokenOff()
-    // Some servers report a plain stop after calls.
+    // Some servers report `stop` instead of `tool-calls` after calls.
     const called = reason === "stop" && calls.size > 0
     answer = { blocks, reason: called ? "tool-calls" : reason, rawReason: finishReason.raw, usage }
     return [...malformed, ...endText(), { type: "finish", answer }]

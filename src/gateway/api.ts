@@ -15,14 +15,14 @@ export interface ClientApi {
 /** A client's request, converted from its API. */
 export interface ClientRequest {
   model: string
-  /** True if the client asks for server-sent events. */
+  /** True if the client requests server-sent events. */
   stream: boolean
   /** False if the client accepts at most one call. Further calls are then dropped. */
   parallel: boolean
   call: Pick<ModelCall, "prompt" | "tools" | "toolChoice">
-  /** Further fields of the upstream's request body, in the format of the Chat Completions API. */
+  /** Additional fields of the request body for the upstream, in the format of the Chat Completions API. */
   settings: Record<string, unknown>
-  /** Returns an answer that is not streamed. */
+  /** Returns the body of an answer that is not streamed. */
   whole(answer: Answer): object
   /** Creates a writer for a streamed answer. */
   writer(): AnswerWriter
@@ -79,7 +79,7 @@ export function assertChoice({ tools = [], toolChoice: choice }: ClientRequest["
     throw invalid("The request requires a tool call but offers no tools.", "tool_choice")
 }
 
-/** Returns an offered tool. Adds what JSON Schema requires of the parameters of a function. */
+/** Returns a tool for the request. Adds keywords to the parameters if they are not a complete JSON Schema. */
 export function functionTool(
   name: string,
   description: string | null | undefined,
@@ -94,7 +94,8 @@ export function functionTool(
 }
 
 /**
- * Returns a custom tool as a function with one string parameter. `grammar` describes the string that the tool accepts.
+ * Returns a custom tool as a function with one string parameter. If set, `grammar` is added to the description, because
+ * it defines the strings that the tool accepts.
  */
 export function customTool(
   name: string,
@@ -152,8 +153,8 @@ type Message = ModelCall["prompt"][number]
 export type UserPart = Extract<Message, { role: "user" }>["content"][number]
 
 /**
- * Adds a system prompt. The first ones become one message, and a later one becomes a user message, because many chat
- * templates accept a system prompt only at the beginning.
+ * Adds a system prompt. System prompts at the beginning are joined into one message. A later system prompt becomes a
+ * user message, because many chat templates accept system prompts only at the beginning.
  */
 export function addSystem(messages: Message[], text: string): void {
   const last = messages.at(-1)
@@ -173,8 +174,8 @@ interface GivenResult {
 }
 
 /**
- * Returns the messages for consecutive results. The Chat Completions API accepts only text in a result, so files follow
- * in a user message that names the call.
+ * Returns the messages for consecutive results. The Chat Completions API accepts only text in a result, so a user
+ * message that names the call contains the files.
  */
 export function resultMessages(results: readonly GivenResult[]): Message[] {
   if (results.length === 0) return []
@@ -195,13 +196,13 @@ export function resultMessages(results: readonly GivenResult[]): Message[] {
   return following.length > 0 ? [...messages, { role: "user", content: following }] : messages
 }
 
-/** Number of characters counted as a token. */
+/** Number of characters that count as one token. */
 const charactersPerToken = 4
 
 /** Number of characters counted for a file. Providers count about 1,500 tokens for an image. */
 const fileCharacters = 6_000
 
-/** Returns the estimated number of input tokens, because the Chat Completions API cannot count tokens in advance. */
+/** Estimates the number of input tokens. The Chat Completions API cannot count tokens in advance. */
 export function inputTokens({ prompt, tools = [] }: ClientRequest["call"]): number {
   let files = 0
   const text = JSON.stringify([prompt, tools], (_, value: unknown) => {
@@ -213,8 +214,8 @@ export function inputTokens({ prompt, tools = [] }: ClientRequest["call"]): numb
 }
 
 /**
- * Returns the token counts of an answer. Estimates what the upstream did not count, because clients decide by these
- * counts when to shorten their history.
+ * Returns the token counts of an answer. Estimates the counts that the upstream did not send, because clients use them
+ * to decide when to shorten their history.
  */
 export function countTokens({ blocks, usage }: Answer, call: ClientRequest["call"]) {
   const written = blocks.reduce(

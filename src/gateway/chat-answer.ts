@@ -17,7 +17,7 @@ interface ChatContext {
 /** Creates a writer for `chat.completion.chunk` events. All chunks of the answer share an id. */
 export function createChunkWriter(options: ChatContext & { includeUsage: boolean }): AnswerWriter {
   const head = answerHead("chat.completion.chunk", options.model)
-  /** Positions of the calls among the calls, by their positions in the answer. */
+  /** Index of each call among the calls, by its index among all blocks of the answer. */
   const calls = new Map<number, number>()
   let begun = false
 

@@ -153,7 +153,7 @@ function otherSettings(request: TextRequest): Record<string, unknown> {
   return rest
 }
 
-/** Converts messages. A result contains only the id of its call, so the tool's name comes from the call. */
+/** Converts messages. A result contains only the id of its call, so the name of the tool is taken from the call. */
 function toPrompt(messages: readonly ChatMessage[]): Prompt {
   const calls = messages.flatMap((message) =>
     message.role === "assistant" ? (message.tool_calls ?? []) : [],

@@ -19,7 +19,7 @@ interface GatewayErrorDetails {
   cause?: unknown
 }
 
-/** Thrown when a request cannot be answered. */
+/** An error that is sent to the client instead of an answer. */
 export class GatewayError extends TackleError {
   readonly status: number
   readonly label: string
@@ -51,7 +51,7 @@ export type GatewayErrorFields = Pick<GatewayError, "message" | "status" | "labe
 
 /**
  * Converts an error from an upstream request. Keeps the upstream's status, text, code, type and field. The status is
- * 504 if the upstream was silent, and 502 if it could not be reached or its answer could not be read.
+ * 504 if the upstream sent nothing for too long, and 502 if it could not be reached or its answer could not be read.
  */
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
@@ -115,7 +115,7 @@ function isTooLong(error: unknown): boolean {
   return toProviderError(error, { providerID: "", modelID: "" }).kind === "context-overflow"
 }
 
-/** The parts of an upstream's error that are kept. */
+/** The parts of an upstream's error that the client receives. */
 interface UpstreamError {
   message?: string | undefined
   code?: string | undefined

@@ -15,8 +15,8 @@ interface MessageContext {
 type Json = Record<string, unknown>
 
 /**
- * Returns the error in the format of Anthropic's API. It has no codes, so clients recognize a long prompt by the
- * wording.
+ * Returns the error in the format of Anthropic's API. This format has no error codes, so clients recognize a prompt
+ * that is too long by the text of the message.
  */
 export function messagesErrorBody({ message, status, label }: GatewayErrorFields) {
   const text = label === tooLong ? `prompt is too long: ${message}` : message
@@ -39,8 +39,8 @@ function errorType(status: number): string {
 }
 
 /**
- * Returns the answer as one message. Throws `GatewayError` if a call is not a JSON object, which a block cannot
- * contain.
+ * Returns the answer as one message. Throws `GatewayError` if the input of a call is not a JSON object, because a block
+ * cannot contain any other value.
  */
 export function wholeMessage(answer: Answer, context: MessageContext): object {
   const isCut = answer.reason === "length"
@@ -52,9 +52,12 @@ export function wholeMessage(answer: Answer, context: MessageContext): object {
 
 /** Creates a writer for the events of one message. */
 export function createMessageWriter(context: MessageContext): AnswerWriter {
-  /** Positions of the blocks that the client receives, by their positions in the answer. */
+  /** Index of each block in the message that the client receives, by its index in the answer. */
   const positions = new Map<number, number>()
-  /** Calls that are not JSON objects. They end with the message, which may be truncated. */
+  /**
+   * Calls whose input is not a JSON object. They are ended when the message ends, because the output limit may have cut
+   * them off.
+   */
   const malformed = new Map<number, string>()
   let begun = false
 

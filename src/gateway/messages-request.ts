@@ -104,8 +104,8 @@ function toModelCall(request: MessagesRequest): Call {
 }
 
 /**
- * Returns the tools that the client executes. Leaves out tools that Anthropic's servers execute, and deferred tools
- * until a result names them.
+ * Returns the tools that the client executes. Omits tools that Anthropic's servers execute, and deferred tools that no
+ * result has named yet.
  */
 function readTools({ tools, messages }: MessagesRequest) {
   const found = new Set(
@@ -129,7 +129,7 @@ function blocksOf(content: z.infer<typeof Content> | null | undefined): Block[] 
   return typeof content === "string" ? [{ type: "text", text: content }] : content
 }
 
-/** Blocks that only Anthropic's servers can use: thinking, and calls that they executed. */
+/** Types of blocks that only Anthropic's servers can use: thinking, and calls that these servers executed. */
 const ownBlocks = new Set([
   "thinking",
   "redacted_thinking",
@@ -189,7 +189,10 @@ function textOf(content: z.infer<typeof Content>, where: string): string {
     .join("\n\n")
 }
 
-/** Converts a model's answer. Adds the names of its calls, since a result contains only the id. */
+/**
+ * Converts an assistant message. Adds the names of its calls to `names`, because a result contains only the id of its
+ * call.
+ */
 function readAssistant(blocks: readonly Block[], where: string, names: Map<string, string>): Message[] {
   const content: Extract<Message, { role: "assistant" }>["content"] = []
   for (const [index, block] of blocks.entries()) {
@@ -206,7 +209,7 @@ function readAssistant(blocks: readonly Block[], where: string, names: Map<strin
   return content.length > 0 ? [{ role: "assistant", content }] : []
 }
 
-/** Converts a user message. Results come first. */
+/** Converts a user message. The results of calls come first in the returned messages. */
 function readUser(blocks: readonly Block[], where: string, names: ReadonlyMap<string, string>): Message[] {
   const results: Parameters<typeof resultMessages>[0][number][] = []
   const content: UserPart[] = []

@@ -7,18 +7,18 @@ import type { GatewayError } from "./errors.ts"
 export interface Reply {
   sendJson(status: number, body: object, headers?: Record<string, string>): void
   sendError(error: GatewayError): void
-  /** Sends an answer from the upstream whose text has already been read. */
+  /** Sends an answer from the upstream. `text` is its body, which has already been read. */
   sendText(from: Response, text: string): void
   /** Streams an answer from the upstream. Rejects if the answer is interrupted. */
   pipe(from: Response): Promise<void>
-  /** Starts server-sent events. The first event sends the head. */
+  /** Starts a stream of server-sent events. */
   events(): EventReply
   readonly begun: boolean
 }
 
 /**
- * A stream of server-sent events. The first event sends the head with status 200. Until then, another reply is
- * possible.
+ * A stream of server-sent events. The first event sends the response headers with status 200. Until then, a different
+ * reply can be sent.
  */
 interface EventReply {
   readonly begun: boolean
@@ -79,7 +79,10 @@ export function createReply(response: ServerResponse, signal: AbortSignal, api: 
 
 const eventHeaders = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" }
 
-/** Headers from the upstream that the client receives. Length and encoding apply only to the upstream connection. */
+/**
+ * Headers from the upstream that the client receives. The headers for length and encoding are not forwarded, because
+ * they apply only to the upstream connection.
+ */
 const passedBack = [
   "content-type",
   "cache-control",

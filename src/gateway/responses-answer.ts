@@ -28,7 +28,7 @@ interface ResponseContext {
 }
 
 type Json = Record<string, unknown>
-/** An item, with the id that all its events repeat. */
+/** An item of the response. All events of the item contain its id. */
 type Item = Json & { id: string; type: string }
 
 /** Returns the answer as one response. */
@@ -138,7 +138,7 @@ function deltaName({ type }: Item): string {
   return type === "reasoning" ? "reasoning_summary_text" : "function_call_arguments"
 }
 
-/** Returns the position of the only part of an item. */
+/** Returns the fields that identify the only part of an item. */
 function position({ type }: Item): Json {
   if (type === "message") return { content_index: 0 }
   return type === "reasoning" ? { summary_index: 0 } : {}

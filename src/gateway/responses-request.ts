@@ -109,7 +109,7 @@ const CustomTool = z.looseObject({
   format: z.looseObject({ syntax: z.string().optional(), definition: z.string().optional() }).nullish(),
 })
 const SearchTool = FunctionTool.omit({ name: true }).extend({ execution: z.string().nullish() })
-/** Name of the function that searches for deferred tools. Its tool has no name. */
+/** Name of the function that searches for deferred tools. The tool itself has no name in the Responses API. */
 const searchName = "tool_search"
 const WithTools = z.looseObject({ tools: z.array(z.looseObject({ type: z.string() })) })
 const Namespace = z.looseObject({
@@ -118,8 +118,8 @@ const Namespace = z.looseObject({
 })
 
 /**
- * Returns the tools that the client executes, including those that an item adds. Tools that OpenAI's servers execute,
- * such as `web_search`, are left out.
+ * Returns the tools that the client executes, including tools that items of the input add. Omits tools that OpenAI's
+ * servers execute, such as `web_search`.
  */
 function readTools({ tools: given, input }: ResponsesRequest): ClientTool[] {
   const added = (typeof input === "string" ? [] : input).flatMap((item, index) =>
@@ -195,7 +195,7 @@ function readChoice(
   }
 }
 
-/** Returns the name by which the upstream knows a tool. A tool that is no longer offered keeps its name. */
+/** Returns the tool's name in requests to the upstream. A tool that is no longer offered keeps its name. */
 function nameFor(tools: readonly ClientTool[], ownName: string, namespace?: string | null): string {
   const named = tools.filter((tool) => tool.ownName === ownName)
   return (named.find((tool) => tool.namespace === (namespace ?? undefined)) ?? named[0])?.name ?? ownName
@@ -217,7 +217,7 @@ const SearchCallItem = z.looseObject({
   arguments: z.record(z.string(), z.unknown()),
 })
 const SearchResultItem = WithTools.extend({ call_id: z.string() })
-/** A message between agents. OpenAI encrypts its content. Here, it is the model's text. */
+/** A message between agents. OpenAI encrypts the content. In the gateway, the content is the model's text. */
 const AgentMessageItem = z.looseObject({
   content: z.array(z.looseObject({ text: z.string().optional(), encrypted_content: z.string().optional() })),
 })
@@ -226,7 +226,7 @@ const ResultItem = z.looseObject({
   output: z.union([z.string(), z.array(z.looseObject({ type: z.string() }))]),
 })
 
-/** Items that only OpenAI's servers can use: reasoning, and calls that they executed. */
+/** Types of items that only OpenAI's servers can use: reasoning, and calls that these servers executed. */
 const ownItems = new Set([
   "reasoning",
   "web_search_call",
@@ -237,7 +237,9 @@ const ownItems = new Set([
   "mcp_call",
 ])
 
-/** Converts the input. Joins calls with the answer before them, and consecutive results. */
+/**
+ * Converts the input to messages. Joins calls with the assistant message before them, and joins consecutive results.
+ */
 function readPrompt({ input, instructions }: ResponsesRequest, tools: readonly ClientTool[]): Message[] {
   const messages: Message[] = []
   if (instructions) addSystem(messages, instructions)

@@ -8,8 +8,9 @@ export type Route =
 
 /**
  * Returns the route of a request, or undefined if the gateway does not serve the request. `url` is the request target.
- * The query is ignored. Segments are decoded once before they are matched. A path with `.`, `..`, an empty segment, or
- * a character that no model id needs is not served, because the upstream could resolve it to another path.
+ * The query is ignored. Segments are decoded once before they are matched. Returns undefined for a path with `.`, `..`,
+ * an empty segment, or a character that does not occur in model ids, because the upstream could resolve it to a
+ * different path.
  */
 export function readRoute(method: string, url: string): Route | undefined {
   const [start, ...segments] = (url.split("?", 1)[0] ?? "").split("/").map(decodeSegment)
@@ -38,7 +39,10 @@ function decodeSegment(segment: string): string | undefined {
   }
 }
 
-/** Returns true for a part of a model's id. Clients may encode the slashes of an id, such as `org%2Fmodel`. */
+/**
+ * Returns true if the segment can be part of a model's id. Clients may encode the slashes in an id, as in
+ * `org%2Fmodel`.
+ */
 function isModelSegment(segment: string): boolean {
   return segment.split("/").every((part) => /^[\w.:@+~-]+$/.test(part) && !/^\.+$/.test(part))
 }

@@ -31,7 +31,10 @@ export interface GatewayOptions {
   port: number
   /** Key that clients must send. By default, no key is required, and the client's own key goes to the upstream. */
   key?: string
-  /** Maximum silence of the upstream in milliseconds. Default: 10 minutes, which is the timeout of OpenAI's clients. */
+  /**
+   * Maximum time in milliseconds in which the upstream sends nothing. Default: 10 minutes, the timeout of OpenAI's
+   * clients.
+   */
   silenceMs?: number
   /** Maximum size of a request body in bytes. Default: 64 MiB. */
   maxBodyBytes?: number
@@ -89,7 +92,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       if (gone.signal.aborted) return
       const failure = toGatewayError(error)
       options.onFailure?.(`${incoming.method} ${incoming.url}: ${failure.status} ${failure.message}`)
-      // Once the head is sent, only a broken connection shows that the answer is incomplete.
+      // After the headers have been sent, the only way to report an incomplete answer is to close the connection.
       if (reply.begun) response.destroy()
       else reply.sendError(failure)
     }

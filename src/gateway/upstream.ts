@@ -11,7 +11,7 @@ interface UpstreamOptions {
   baseURL: string
   /** Key that replaces the client's key. */
   key: string | undefined
-  /** Maximum silence in milliseconds, before and within an answer. Comments and empty events count as silence. */
+  /** Idle timeout in milliseconds, before and within an answer. Comments and empty events do not reset it. */
   silenceMs: number
   fetch: typeof fetch
 }
@@ -24,7 +24,7 @@ export interface Upstream {
    * unless `key` replaces it.
    */
   headers(from: IncomingHttpHeaders, keepKey: boolean): Record<string, string>
-  /** Returns a `fetch` that fails if the signal aborts or the upstream is silent for too long, even within the body. */
+  /** Returns a `fetch` that fails if the signal aborts or the idle timeout expires, even while the body is read. */
   fetchUntil(signal: AbortSignal): typeof fetch
 }
 
@@ -53,14 +53,14 @@ export function createUpstream({ baseURL, key, silenceMs, fetch: ask }: Upstream
   }
 }
 
-/** Headers about the client and its account. Other headers are not passed on. */
+/** Headers that identify the client and its account. Other headers are not forwarded to the upstream. */
 const passedOn = ["user-agent", "openai-organization", "openai-project", "http-referer", "x-title"]
 
 function silence(limitMs: number): TimeoutError {
-  return new TimeoutError(`The upstream was silent for ${limitMs / 1_000} s (--timeout).`, limitMs)
+  return new TimeoutError(`The upstream sent nothing for ${limitMs / 1_000} s (--timeout).`, limitMs)
 }
 
-/** Returns the body with its silence limited. Comments and empty events of a stream count as silence. */
+/** Returns the body with an idle timeout. Comments and empty events of a stream do not reset the timeout. */
 function watchedBody(
   { body, headers }: Response,
   watch: ReturnType<typeof watchStream>,
@@ -95,7 +95,9 @@ function watchedBody(
   )
 }
 
-/** Returns a function that returns true if the bytes complete an event with content. */
+/**
+ * Creates a function that receives the next bytes of a stream and returns true if they complete an event with content.
+ */
 function createProgressReader(): (bytes: Uint8Array) => boolean {
   const decoder = new TextDecoder()
   let open = ""

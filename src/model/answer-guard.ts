@@ -1,25 +1,27 @@
 import { isRecord, parseJson } from "../util/json.ts"
 import { ProviderError } from "./errors.ts"
 
-/** Limits for the body of an answer. */
+/** Limits for the body of a response. */
 interface AnswerLimits {
   /** Maximum size of a body in bytes. */
   bodyBytes: number
   /** Maximum size of one event or line in bytes. */
   lineBytes: number
-  /** Maximum silence after the finish reason in milliseconds. The answer then counts as complete. */
+  /**
+   * Maximum time in milliseconds without data after the finish reason. After this time, the answer counts as complete.
+   */
   closingMs: number
 }
 
-/** Default limits. The longest model answers, one event per token, stay below a quarter of `bodyBytes`. */
+/** Default limits. The longest answers of models, with one event per token, use less than a quarter of `bodyBytes`. */
 const defaultLimits: AnswerLimits = { bodyBytes: 256 * 2 ** 20, lineBytes: 32 * 2 ** 20, closingMs: 5_000 }
 
 /**
  * Wraps a `fetch` so that a defective answer cannot exhaust the memory or lose its content:
  * - A body or line that exceeds its limit fails with `ProviderError`, which is not retryable.
- * - The last event counts without the blank line after it.
- * - A stream that is silent after its finish reason ends as if the server had closed it.
- * - A streamed call without a name becomes a call to `invalid`. The provider packages would drop it.
+ * - The last event is accepted without the blank line after it.
+ * - If the server sends nothing after the finish reason, the stream ends as if the server had closed it.
+ * - A streamed call without a name becomes a call to `invalid`. Otherwise, the provider packages would drop the call.
  */
 export function guardAnswers(ask: typeof fetch, limits: Partial<AnswerLimits> = {}): typeof fetch {
   return async (input, init) => {
@@ -30,7 +32,10 @@ export function guardAnswers(ask: typeof fetch, limits: Partial<AnswerLimits> = 
   }
 }
 
-/** Returns a response with another body. It has only the properties that provider packages and the gateway read. */
+/**
+ * Returns a response with another body. The response has only the properties that provider packages and the gateway
+ * read.
+ */
 export function withBody(
   { url, ok, status, statusText, headers }: Response,
   body: ReadableStream<Uint8Array>,
@@ -49,7 +54,7 @@ function guardBody(
   const events = isEvents ? createEventReader() : undefined
   let size = 0
 
-  /** Reads the next bytes. Reports the end if the server is silent after the finish reason. */
+  /** Reads the next bytes. Returns the end of the stream if the server sends nothing after the finish reason. */
   async function read(): Promise<Awaited<ReturnType<typeof reader.read>>> {
     if (!events?.isFinished()) return await reader.read()
     const { promise: silence, resolve } = Promise.withResolvers<undefined>()
@@ -101,8 +106,8 @@ export function tooLong(reason: string): ProviderError {
 }
 
 /**
- * Matches the end of an answer in the Chat Completions, Responses and Messages APIs. Text from the model is escaped in
- * JSON.
+ * Matches the end of an answer in the Chat Completions, Responses and Messages APIs. It cannot match text from the
+ * model, because this text is escaped in JSON.
  */
 const finish =
   /(?<!\\)"(?:finish_reason"\s*:\s*"[^"]|type"\s*:\s*"(?:message_stop|response\.(?:completed|incomplete))")/
@@ -114,9 +119,9 @@ function createEventReader() {
   let finished = false
   const unnamed = createUnnamedCalls()
 
-  /** Inserts the unnamed calls before the line that ends the answer. */
+  /** Inserts an event that names the unnamed calls before the line that ends the answer. */
   function checked(lines: Buffer): Uint8Array {
-    // Latin-1 keeps every byte.
+    // Decoding as Latin-1 preserves every byte.
     const text = lines.toString("latin1")
     const isFinish = finish.test(text)
     finished ||= isFinish
@@ -133,7 +138,7 @@ function createEventReader() {
     isFinished: () => finished,
     /** Returns the size of the current incomplete line. */
     openBytes: () => openBytes,
-    /** Returns the lines that the bytes complete, or undefined if they complete none. */
+    /** Returns the lines that are complete after these bytes, or undefined if no line is complete. */
     take(bytes: Uint8Array): Uint8Array | undefined {
       const end = Math.max(bytes.lastIndexOf(10), bytes.lastIndexOf(13)) + 1
       if (end > 0) {
@@ -146,7 +151,7 @@ function createEventReader() {
       openBytes += bytes.length
       return undefined
     },
-    /** Returns the last event with the blank line that it lacks, or undefined if the event is incomplete. */
+    /** Returns the last event and adds the missing blank line. Returns undefined if the event is incomplete. */
     end(): Uint8Array | undefined {
       const last = Buffer.concat(open)
       const data = /^data:(.*)$/.exec(last.toString().trimEnd())?.[1]?.trim()
@@ -157,8 +162,8 @@ function createEventReader() {
 }
 
 /**
- * Finds calls without a name in chunks of the Chat Completions API. The provider packages reject such a call, or drop
- * it, but wait for a name that comes later.
+ * Finds calls without a name in chunks of the Chat Completions API. The provider packages reject or drop such a call.
+ * If its name arrives in a later chunk, they accept it.
  */
 function createUnnamedCalls() {
   const named = new Set<unknown>()
@@ -177,7 +182,7 @@ function createUnnamedCalls() {
   }
 
   return {
-    /** Reads a line with the JSON of a chunk. Returns the line to pass on. */
+    /** Processes a line that contains a chunk as JSON. Returns the line to forward. */
     read(line: string): string {
       const parsed = parseJson(line.slice(5))
       const choices = parsed.ok && isRecord(parsed.value) ? parsed.value.choices : undefined

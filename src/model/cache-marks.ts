@@ -18,7 +18,10 @@ export interface CacheMark {
 /** Maximum number of marked system prompts, and of marked last messages. Anthropic accepts four marks. */
 const marksAtEachEnd = 2
 
-/** Marks the first system prompts and the last messages. Changes only copies, since prompts share message objects. */
+/**
+ * Marks the first system prompts and the last messages. Marks copies of the messages, because prompts share message
+ * objects.
+ */
 export function markForCache(
   prompt: LanguageModelV4Prompt,
   mark: CacheMark | undefined,

@@ -33,7 +33,7 @@ export interface CallRequest {
   topK?: number
   /** Key for the server's prompt cache. It is the same in all requests of a session. */
   cacheKey?: string
-  /** Options for the provider package, not nested under the provider's name. Must be plain data. */
+  /** Options for the provider package, without the provider's name as an outer key. Must be plain data. */
   providerOptions?: Readonly<Record<string, unknown>>
   headers?: Record<string, string>
 }

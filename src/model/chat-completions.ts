@@ -12,7 +12,7 @@ import { guardAnswers, withBody } from "./answer-guard.ts"
 import { malformedArguments } from "./convert.ts"
 import type { LanguageModel } from "./model.ts"
 
-/** A request to a model. Re-exported for other folders, like the types below. */
+/** A request to a model. Other folders import this type and the types below from here, not from the AI SDK. */
 export type ModelCall = LanguageModelV4CallOptions
 /** A part of a streamed answer. */
 export type ModelPart = LanguageModelV4StreamPart
@@ -61,8 +61,8 @@ function defined(body: Record<string, unknown>): Record<string, unknown> {
  * Its JSON lives as long as this message object. A request reuses the JSON of the same message objects in the same
  * order.
  *
- * Malformed arguments of a call are sent as the model wrote them. If a server refuses the request, they are sent as an
- * object, now and in later requests.
+ * Malformed arguments of a call are sent as the model wrote them. If the server refuses the request, this request and
+ * all later ones send them as an object instead.
  *
  * `model` passes only new messages to the package, `transformRequestBody` caches the conversions, and `fetch` sends the
  * whole body, as text or, with `inPieces`, as an array of `Uint8Array`. The pieces are valid until the answer begins.
@@ -79,7 +79,7 @@ type Body = Record<string, unknown>
 
 interface PendingRequest {
   system: readonly LanguageModelV4Message[]
-  /** Messages after those that the conversation contains. */
+  /** Messages that the conversation does not contain yet. */
   added: readonly LanguageModelV4Message[]
   conversation: EncodedConversation
   body?: Uint8Array[]
@@ -132,7 +132,9 @@ export function createChatBodyCache(): ChatBodyCache {
     }
   }
 
-  /** Returns the conversation with this first message. Concurrent requests of one conversation share nothing. */
+  /**
+   * Returns the conversation with this first message. If another request is using that conversation, returns a new one.
+   */
   function conversationOf(first: LanguageModelV4Message | undefined): EncodedConversation {
     const known = first && conversations.get(first)
     if (known && !busy.has(known)) return known
@@ -187,7 +189,10 @@ export function createChatBodyCache(): ChatBodyCache {
 
 /** The JSON of the messages of one conversation, in one block of memory. */
 interface EncodedConversation {
-  /** Keeps the first messages that equal those of the prompt from `begin`. Returns their number. */
+  /**
+   * Compares the stored messages with the messages of the prompt from `begin` on, and discards the stored messages from
+   * the first difference on. Returns the number of messages that are kept.
+   */
   keepCommon(prompt: readonly LanguageModelV4Message[], begin: number): number
   append(message: LanguageModelV4Message, json: string): void
   /** Returns all messages. Valid until the next call to `keepCommon`. */
@@ -211,7 +216,7 @@ function createEncodedConversation(): EncodedConversation {
     append(message, json) {
       const end = size() + Buffer.byteLength(json)
       if (end > block.length) {
-        // `allocUnsafeSlow` does not keep a block of Node's pool in memory.
+        // Unlike `allocUnsafe`, `allocUnsafeSlow` does not keep a block of Node's buffer pool in memory.
         const larger = Buffer.allocUnsafeSlow(Math.ceil(end * 1.25))
         block.copy(larger, 0, 0, size())
         block = larger
@@ -250,7 +255,7 @@ function withTextInputs(
   return { ...converted, tool_calls: calls }
 }
 
-/** Returns true if the server answered that the request is invalid. Some servers report it as their own failure. */
+/** Returns true if the server's response says that the request is invalid. Some servers report this with status 500. */
 function isRefusal(error: unknown): boolean {
   return isRecord(error) && [400, 422, 500].includes(Number(error.statusCode))
 }

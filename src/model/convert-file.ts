@@ -3,8 +3,8 @@ import { type ImageSize, imageHeadBytes, imageSize } from "../util/image-size.ts
 import type { ModelInfo, ProviderFamily } from "./model.ts"
 
 /**
- * Files that the servers of a provider family accept. With any other file, a server refuses the request and all later
- * ones.
+ * Files that the servers of a provider family accept. If the history contains any other file, a server refuses every
+ * request.
  */
 interface FileLimits {
   /** Accepted media types. */
@@ -109,7 +109,7 @@ export function readDataUrl(url: string): string | undefined {
   return Buffer.from(decodePercent(content)).toString("base64")
 }
 
-/** Returns the text as it is if a percent sign in it is not the start of a code. */
+/** Decodes percent-encoded text. Returns the text unchanged if it is not validly encoded. */
 function decodePercent(text: string): string {
   try {
     return decodeURIComponent(text)

@@ -86,7 +86,7 @@ function fillGaps(prompt: LanguageModelV4Prompt, text: string | undefined): Lang
   )
 }
 
-/** A converted message, with the values that reveal added or removed parts. */
+/** A converted message, with values that show whether parts have been added or removed since. */
 interface Kept {
   entry: MessageWithParts
   converted: readonly LanguageModelV4Message[]
@@ -194,7 +194,7 @@ export function malformedArguments(raw: string): Record<string, unknown> {
   return { malformed: raw }
 }
 
-/** Returns a valid call id and tool name. An invalid one would make every later request fail. */
+/** Returns a valid call id and tool name. With an invalid id or name in the history, every later request would fail. */
 function namesOf(part: ToolPart, model: ModelInfo): { callID: string; name: string } {
   const { callID } = quirksOf(model)
   return {

@@ -6,14 +6,17 @@ import { providerTable } from "./provider-table.ts"
 export interface LocalServer {
   /** The known provider that usually listens on the port, such as `ollama`. */
   providerID: string
-  /** Display name, such as `Ollama`. Another program may use the port, so ask the user before using it. */
+  /**
+   * Display name, such as `Ollama`. Another program may be using the port, so ask the user before you connect to the
+   * server.
+   */
   name: string
   baseURL: string
   models: string[]
 }
 
 /**
- * Time in ms that a server has to answer. A server on a busy machine may need several hundred milliseconds. A closed
+ * Time limit in ms for a server's response. A server on a busy machine may need several hundred milliseconds. A closed
  * port refuses the connection immediately.
  */
 const timeoutMs = 1_000
@@ -52,7 +55,7 @@ async function listModels(baseURL: string, signal: AbortSignal, ask: typeof fetc
   try {
     const response = await ask(`${baseURL}/models`, {
       signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
-      // A redirect could leave this machine.
+      // Does not follow redirects, which could lead to another machine.
       redirect: "error",
     })
     if (!response.ok || response.body === null) {

@@ -152,7 +152,7 @@ interface OfflineCall {
   input: Record<string, unknown>
 }
 
-/** The results of this turn by call id. */
+/** The results of the calls of this turn, by call id. */
 type OfflineResults = ReadonlyMap<string, string>
 
 /** A request with its calls in order. The list is empty if no offered tool can fulfill the request. */
@@ -185,7 +185,7 @@ export function nextMove(options: {
   for (const job of jobs) {
     const call = pending(job, results)
     if (call === undefined) continue
-    // Reads run together in one step. Other calls wait for the calls before them.
+    // Calls that only read run together in one step. Every other call waits for the calls before it.
     if (step.length > 0 && !(isLook(call) && step.every(isLook))) break
     step.push(call)
     if (!isLook(call) || job.calls.at(-1) !== call) break
@@ -306,7 +306,7 @@ function nameOf(request: Exclude<OfflineRequest, { kind: "unknown" }>): string {
   }
 }
 
-/** Returns output as a Markdown code block, because its lines are not Markdown. One line stays as it is. */
+/** Returns output as a Markdown code block, because its lines are not Markdown. Returns a single line unchanged. */
 function quoted(text: string): string {
   if (!text.includes("\n")) return text
   const ticks = text.match(/`+/g) ?? []

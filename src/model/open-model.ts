@@ -15,8 +15,8 @@ export interface OpeningDependencies {
   credentials: Pick<Credentials, "key">
   environment: Readonly<Record<string, string | undefined>>
   /**
-   * Returns a plugin's package settings for a provider that the user signed in to, or undefined if no plugin provides
-   * any.
+   * Returns the package settings that a plugin provides for a provider that the user has signed in to. Returns
+   * undefined if no plugin provides settings.
    */
   signedIn?: (provider: {
     id: string
@@ -71,7 +71,7 @@ export async function openModel(
     },
     {
       importPackage: dependencies.importPackage ?? ((name) => import(name)),
-      // Code of plugins and applications may read the body as text.
+      // A `fetch` of a plugin or an application may read the body as text.
       inPieces: replaced === undefined && dependencies.aroundFetch === undefined,
     },
   )

@@ -23,8 +23,9 @@ interface Report {
 }
 
 /**
- * Converts an error from a provider package. The message names the model, the host, the status, and the next step. An
- * unknown error within an answer (`streamed`) is retryable, since the server had accepted the request.
+ * Converts an error from a provider package. The message names the model, the host, the status, and the next step. If
+ * `streamed` is true, the error occurred within an answer. An unknown error is then retryable, because the server had
+ * accepted the request.
  */
 export function toProviderError(error: unknown, ref: ModelRef, { streamed = false } = {}): ProviderError {
   if (error instanceof ProviderError) return error
@@ -68,7 +69,7 @@ function readReport(error: unknown): Report {
   }
 }
 
-/** Matches the labels of errors that a second attempt would repeat. */
+/** Matches the labels of errors that would occur again in a second attempt. */
 const refusal = /invalid_request|not_found|unsupported|content_(?:policy|filter)|billing|quota|permission/i
 
 /** Returns the first system error code of the error and its causes. */
@@ -185,7 +186,10 @@ function isBrokenOff(report: Report, kind: ProviderErrorKind): boolean {
   return kind === "network" && report.status !== undefined
 }
 
-/** Returns true if the port on this machine is closed. A retry would not start the server. */
+/**
+ * Returns true if the server should run on this machine, but its port is closed. Retrying does not help, because the
+ * user has to start the server.
+ */
 function isOffLocally(report: Report): boolean {
   return report.systemCode === "ECONNREFUSED" && /^(127\.|localhost|\[::1\])/.test(hostOf(report.url))
 }
@@ -211,7 +215,7 @@ function duration(ms: number): string {
   return minutes < 120 ? `${minutes} min` : `${Math.ceil(minutes / 60)} h`
 }
 
-/** An error message with which a server refuses tools. */
+/** A pattern of the error message with which a server refuses tools. */
 interface Refusal {
   /** Servers that send the message. */
   server: string

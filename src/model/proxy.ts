@@ -4,10 +4,10 @@ import { errorMessage, UsageError } from "../util/errors.ts"
 type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * Applies `HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY` (also in lower case), and `SSL_CERT_FILE` to `fetch`. Adds the
- * certificates to the default ones. Node itself reads `NODE_EXTRA_CA_CERTS`. Loopback addresses never use a proxy. Must
- * be called before the first request. Returns a function that restores the settings. Throws `UsageError` for an invalid
- * proxy or file.
+ * Applies the environment variables `HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY` (also in lower case) and `SSL_CERT_FILE` to
+ * `fetch`. The certificates in `SSL_CERT_FILE` are added to the default certificates. Node itself reads
+ * `NODE_EXTRA_CA_CERTS`. Loopback addresses never use a proxy. Must be called before the first request. Returns a
+ * function that restores the settings. Throws `UsageError` for an invalid proxy or file.
  */
 export async function useNetworkSettings(environment: Environment): Promise<() => void> {
   const restoreCertificates = await trustCertificates(environment)

@@ -68,8 +68,8 @@ const claudeMark: CacheMark = {
 const textMark: CacheMark = { part: { openaiCompatible: { [markInText]: ephemeral } } }
 
 /**
- * Marks for the Alibaba package. It reads the part's mark if a message has several parts, and the message's mark
- * otherwise.
+ * Marks for the Alibaba package. The package reads the mark of the part if a message has several parts, and otherwise
+ * the mark of the message.
  */
 const alibabaMark: CacheMark = {
   part: { alibaba: { cacheControl: ephemeral } },

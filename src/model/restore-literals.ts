@@ -16,7 +16,7 @@ export function restoreLiterals(schema: JsonSchema, args: Record<string, unknown
   return isRecord(restored?.value) ? restored.value : args
 }
 
-/** State of one restoration. */
+/** State while the arguments of one call are restored. */
 interface Walk {
   root: JsonSchema
   visits: number

@@ -19,9 +19,9 @@ const maxDelayMs = 30_000
 
 /**
  * Returns the milliseconds to wait before the next attempt, or undefined if the step must not be retried. `attempt` is
- * the number of the failed attempt, from 1. Uses the delay that the server requests. Without such a request, the delay
- * is 1, 2, 4, … up to 30 seconds. `random` (0 to 1) adds up to a quarter, so that clients do not retry at the same
- * time.
+ * the number of the failed attempt, from 1. Returns the delay that the server requests. If the server requests none,
+ * the delay is 1, 2, 4, … up to 30 seconds. `random` (0 to 1) increases it by up to a quarter, so that clients do not
+ * all retry at the same time.
  */
 export function retryDelay(
   attempt: number,

@@ -1,7 +1,7 @@
 import { abortedError } from "../util/abort.ts"
 import type { TackleError } from "../util/errors.ts"
 
-/** Ends a stream when the caller's signal fires or the server is silent for too long. */
+/** Ends a stream when the caller's signal fires, or when the server sends nothing for too long. */
 export interface StreamWatch {
   /** Fires when the stream must end. Its reason is {@link stopped}. */
   readonly signal: AbortSignal
@@ -9,15 +9,15 @@ export interface StreamWatch {
   readonly stopped: TackleError | undefined
   /** Starts waiting for the server. */
   wait(): void
-  /** Stops the clock until the next `wait`. */
+  /** Stops measuring the time without data until the next call to `wait`. */
   answered(): void
-  /** Sets the maximum silence from now on, in milliseconds. */
+  /** Sets the maximum time without data, in milliseconds, for this and later waits. */
   setLimit(ms: number): void
   end(): void
 }
 
 /**
- * Starts a watch. `silence` creates the error for an exceeded limit. One timer serves all waits, so that starting a
+ * Creates a watch. `silence` creates the error for an exceeded limit. All waits share one timer, so that starting a
  * wait only reads the clock.
  */
 export function watchStream(

@@ -25,7 +25,7 @@ export interface StreamLimits {
   idleMs: number
 }
 
-/** Default timeouts of five minutes each, the maximum of Node's `fetch`. Slow local models need this time. */
+/** Default timeouts: five minutes each, as in Node's `fetch`. Slow local models need this time. */
 export const defaultStreamLimits: StreamLimits = { firstByteMs: 300_000, idleMs: 300_000 }
 
 /** Maximum time in ms between the finish part and the end of the stream. */
@@ -98,7 +98,7 @@ export async function* streamStep(request: StepRequest): AsyncGenerator<StepEven
     for (;;) {
       const { done, value } = await reader.read()
       if (done || watch.stopped !== undefined) break
-      // Empty parts do not prove that the server works on the answer, so the silence continues.
+      // Empty parts do not prove that the server is working on the answer, so they do not restart the idle timeout.
       if (!isProgress(value)) continue
       watch.answered()
       if (!begun && value.type !== "error") {
@@ -251,7 +251,7 @@ function readCount(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined
 }
 
-/** Returns the retryable error for a silent server. */
+/** Returns the retryable error for a server that has sent nothing for `ms` milliseconds. */
 export function silence(model: string, ms: number): ProviderError {
   return new ProviderError(
     `${model}: the server sent nothing for ${ms / 1000} s. If it needs more time, increase the timeout in the config.`,

@@ -19,8 +19,9 @@ type Outcome = Omit<ToolFinding, "name">
 /**
  * Tests a live server with four small requests. Checks that it accepts `tools`, returns `tool_calls` with valid
  * arguments and the right finish reason, accepts `role: "tool"` and uses the result, streams arguments, and makes
- * several calls in one answer. `model` must not have a tool policy. A model may also choose not to call a tool. Rejects
- * with the error of the first request unless that error is a refusal of tools.
+ * several calls in one answer. `model` must not have a tool policy. A capability can also be missing from the results
+ * because the model chose not to call a tool. Rejects with the error of the first request unless that error is a
+ * refusal of tools.
  */
 export async function checkTools(model: LanguageModel, signal: AbortSignal): Promise<ToolFinding[]> {
   const ask = (prompt: LanguageModelV4Prompt): LanguageModelV4CallOptions => ({
@@ -136,7 +137,8 @@ async function streams(model: LanguageModel, ask: Ask): Promise<Outcome> {
 }
 
 async function callsSeveral(model: LanguageModel, ask: Ask): Promise<Outcome> {
-  const text = "Call the tool twice in this answer: for the weather in Paris and for that in Rome."
+  const text =
+    "Call the tool twice in this answer: once for the weather in Paris, and once for the weather in Rome."
   const { content } = await model.doGenerate(ask(question(text)))
   const count = content.filter((part) => part.type === "tool-call").length
   return { holds: count > 1, detail: `${count} of 2` }

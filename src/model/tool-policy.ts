@@ -14,7 +14,7 @@ interface ToolPolicyOptions {
   key: string
   /** Format of synthetic calls. If undefined, it depends on the model's name. */
   dialect: DialectName | undefined
-  /** Stores the refusals that `auto` receives. */
+  /** Stores which models refused tools. Used by `auto`. */
   memory: ToolSupport
 }
 

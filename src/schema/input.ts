@@ -1,8 +1,8 @@
 import * as z from "zod"
 
 /**
- * When an input reaches the model. `steer`: before the next step of the run. `queue`: after the run. `now`: after the
- * run is interrupted. Without a run, all three start one.
+ * When an input reaches the model. `steer`: before the next step of the run. `queue`: after the run. `now`:
+ * immediately, because it interrupts the run. If the session is idle, each of them starts a run.
  */
 export const Delivery = z.enum(["steer", "queue", "now"])
 export type Delivery = z.infer<typeof Delivery>
@@ -18,7 +18,7 @@ export type PromptFile = z.infer<typeof PromptFile>
 
 /** Text from the user that waits for delivery to the model, or was delivered or withdrawn. */
 export const Input = z.object({
-  /** Chosen by the sender, or created. Unique in its session. */
+  /** Chosen by the sender, or generated. Unique within its session. */
   id: z.string(),
   sessionID: z.string(),
   /** Sequence number of the event that announced the input. */
@@ -28,7 +28,7 @@ export const Input = z.object({
   state: z.enum(["pending", "promoted", "withdrawn"]),
   /** Position in the queue. Lower numbers come first. */
   position: z.number(),
-  /** True while the input must not be delivered: a user edits it, or it could not start. */
+  /** True while the input must not be delivered, because a user is editing it or its run could not start. */
   held: z.literal(true).optional(),
   /** True after an interrupt, until the next input is sent or the queue is resumed. */
   paused: z.literal(true).optional(),
@@ -41,7 +41,7 @@ export const Input = z.object({
   command: z.looseObject({ name: z.string(), template: z.string(), arguments: z.string() }).optional(),
   /** SHA-256 of the content and delivery with which the input was sent. */
   digest: z.string(),
-  /** Id of the engine that is delivering the input. It can no longer be changed or withdrawn. */
+  /** Id of the engine that is delivering the input. Once set, the input can no longer be changed or withdrawn. */
   claimedBy: z.string().optional(),
   messageID: z.string().optional(),
   time: z.object({ created: z.number(), ended: z.number().optional() }),

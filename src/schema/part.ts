@@ -56,7 +56,7 @@ export type ToolPart = z.infer<typeof ToolPart>
 export const StepStartPart = z.object({ ...base, type: z.literal("step-start") })
 export type StepStartPart = z.infer<typeof StepStartPart>
 
-/** Token counts from the provider. `input` excludes cached tokens, and `output` excludes reasoning. */
+/** Token counts from the provider. `input` excludes cached tokens, and `output` excludes reasoning tokens. */
 export const Tokens = z.object({
   input: z.number(),
   output: z.number(),
@@ -66,8 +66,8 @@ export const Tokens = z.object({
 export type Tokens = z.infer<typeof Tokens>
 
 /**
- * Reason why a step ended. `tool-calls` means that the model waits for results, and `length` that the output limit was
- * reached.
+ * Reason why a step ended. `tool-calls` means that the model waits for results. `length` means that the output limit
+ * was reached.
  */
 export const FinishReason = z.enum(["stop", "length", "content-filter", "tool-calls", "error", "other"])
 export type FinishReason = z.infer<typeof FinishReason>
@@ -129,7 +129,7 @@ export const PatchPart = z.object({
   ...base,
   type: z.literal("patch"),
   files: z.array(FileChange),
-  /** Commands whose changes could not be tracked completely, as text. */
+  /** Texts of the commands whose changes could not be tracked completely. */
   unseen: z.array(z.string()).optional(),
   /** True if the turn is undone, except for files with `left`. */
   undone: z.boolean().optional(),
@@ -148,8 +148,8 @@ export const SeenFile = z.object({
 export type SeenFile = z.infer<typeof SeenFile>
 
 /**
- * A summary that replaces all earlier messages in the prompt, except the messages from `from` on. `auto` is true unless
- * the user requested the summary. `tokens` and `cost` belong to the summary.
+ * A summary that replaces the earlier messages in the prompt, up to but not including the message `from`. `auto` is
+ * true unless the user requested the summary. `tokens` and `cost` belong to the summary.
  */
 export const CompactionPart = z.object({
   ...base,

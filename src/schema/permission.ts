@@ -37,7 +37,7 @@ export const CallReference = z.lazy(() =>
 )
 export type CallReference = z.infer<typeof CallReference>
 
-/** The part of a request under one permission. */
+/** One of the permissions that a request needs. */
 export const PermissionPart = z.object({
   permission: z.string(),
   patterns: z.array(z.string()),
@@ -53,7 +53,10 @@ export const PermissionRequest = z.lazy(() =>
     sessionID: z.string(),
     /** Other permissions that the call needs, such as `edit` for a command that writes a file. */
     also: z.array(PermissionPart).optional(),
-    /** Rules that would allow the request, as for `--allow`: `bash:npm test`. Empty if no rule can allow it. */
+    /**
+     * Rules that would allow the request, in the format of `--allow`, such as `bash:npm test`. Empty if no rule can
+     * allow it.
+     */
     rules: z.array(z.string()),
     /** Information for the decision, such as a diff, the command, or the resolved path. */
     metadata: z.record(z.string(), z.unknown()),

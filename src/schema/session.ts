@@ -17,7 +17,9 @@ export const Session = z.object({
   replayed: z.literal(true).optional(),
   /** Ids of the messages whose turns were undone since the last prompt, in the order of the undo operations. */
   undone: z.array(z.string()).optional(),
-  /** Values to restore after a command with its own agent or model. Set only while such a command runs. */
+  /**
+   * Values to restore after a command that uses a different agent or model. Set only while such a command is running.
+   */
   lent: z
     .object({
       /** Agent of the command (`to`) and the previous agent (`from`). */

@@ -35,7 +35,7 @@ export function pending(raw = "", input: Record<string, unknown> = {}): ToolStat
   return { status: "pending", input, raw }
 }
 
-/** Starts a call: pending → running. With `harmless`, the tool has no effect before {@link act}. */
+/** Starts a call: pending → running. `harmless` means that the tool has no effect until {@link act} is called. */
 export function start(
   from: ToolStatePending,
   input: Record<string, unknown>,

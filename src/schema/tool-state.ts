@@ -18,7 +18,8 @@ const Input = z.lazy(() => z.record(z.string(), z.unknown()))
 const Metadata = z.lazy(() => z.record(z.string(), z.unknown()))
 
 /**
- * State of a call that is still arriving. `raw` is the JSON text so far, and `input` is its value once it is complete.
+ * State of a call that is still arriving. `raw` is the JSON text received so far. `input` is the parsed value once the
+ * text is complete.
  */
 export const ToolStatePending = z.lazy(() =>
   z.object({ status: z.literal("pending"), input: Input, raw: z.string() }),
@@ -59,7 +60,7 @@ export const ToolStateCompleted = z.lazy(() =>
     metadata: Metadata,
     time: Time,
     attachments: z.array(Attachment).optional(),
-    /** Path of the file with the output. The model then reads only this path. */
+    /** Path of a file with the output. If set, the model receives only this path instead of the output. */
     pruned: z.string().optional(),
   }),
 )

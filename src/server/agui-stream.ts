@@ -19,7 +19,7 @@ const ClientMessage = z.looseObject({
   toolCallId: z.string().optional(),
 })
 
-/** Body of a request by an AG-UI client. `tools`, `context` and `state` of the client are not used. */
+/** Body of a request by an AG-UI client. The server ignores the client's `tools`, `context` and `state`. */
 export const AguiRequest = z.looseObject({
   threadId: z.string(),
   runId: z.string(),
@@ -40,7 +40,7 @@ export interface InterruptAnswer extends RequestAnswer {
   after: number
 }
 
-/** The request of an AG-UI client: a new text of the user, or answers to interrupts. */
+/** The request of an AG-UI client: to send a new text of the user, or to answer interrupts. */
 export type AguiTurn =
   | { kind: "send"; id: string; text: string }
   | { kind: "answer"; answers: InterruptAnswer[] }
@@ -69,7 +69,10 @@ const PermissionPayload = z.object({
   message: z.string().optional(),
 })
 
-/** Reads the turn of a request. Returns undefined if it contains neither a text of the user nor a valid answer. */
+/**
+ * Parses the messages and answers of a request. Returns undefined if they contain neither a text of the user nor a
+ * valid answer.
+ */
 export function readAguiTurn({ messages, resume = [] }: z.infer<typeof AguiRequest>): AguiTurn | undefined {
   if (resume.length > 0) {
     const answers = resume.map(({ interruptId, status, payload }) => readAnswer(interruptId, status, payload))
@@ -115,8 +118,8 @@ export function knownCalls({ messages }: z.infer<typeof AguiRequest>): {
 }
 
 /**
- * Creates the mapper to AG-UI for one run. `known` are the calls and results that the client has. `inputID` is the input
- * that the run answers: the events of earlier runs are then ignored.
+ * Creates a mapper from the events of one run to AG-UI. `known` contains the calls and results that the client already
+ * has. If `inputID` is set, the mapper ignores events before the run that answers this input.
  */
 export function createAguiStream({
   run,
@@ -133,7 +136,7 @@ export function createAguiStream({
   waiting: WaitingRequests
 }): EventMapper<AguiEvent> {
   const fromUser = new Set<string>()
-  /** Number of characters that were sent of each open text or reasoning part. */
+  /** The number of characters sent so far, for each text or reasoning part that is not complete. */
   const texts = new Map<string, { type: "text" | "reasoning"; length: number }>()
   const closedTexts = new Set<string>()
   const calls = new Map<string, "started" | "ended" | "done">()
@@ -200,7 +203,10 @@ export function createAguiStream({
     return part.type === "tool" && part.parentCallID === undefined ? callEvents(part) : []
   }
 
-  /** Ends the run with the requests that wait for the user. The id of an interrupt contains the last number. */
+  /**
+   * Ends the run with the requests that wait for the user. The id of each interrupt contains the number of the last
+   * event, so that the answer continues the stream there.
+   */
   function interrupt(): AguiEvent[] {
     const permissions = waiting.permissions().map((request) => ({
       id: `${request.id}@${seq}`,

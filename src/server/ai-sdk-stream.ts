@@ -11,11 +11,11 @@ export interface UiChunk {
   [field: string]: unknown
 }
 
-/** Metadata of a message, which the client sends back with it. The answer continues from there. */
+/** Metadata of a message. The client sends it back with the message, so that the server can continue the stream. */
 const Metadata = z.object({
   tackle: z.object({
     sessionID: z.string(),
-    /** Number of the last event that the message contains. */
+    /** Number of the last event that is included in the message. */
     seq: z.number().int().min(0),
   }),
 })
@@ -28,7 +28,10 @@ const ToolPartOfClient = z.looseObject({
     .optional(),
 })
 
-/** Body of a request by the AI SDK's chat transport. Only the last message matters, because the session is stored. */
+/**
+ * Body of a request by the AI SDK's chat transport. The server reads only the last message, because it stores the
+ * session itself.
+ */
 export const ChatRequest = z.looseObject({
   messages: z
     .array(
@@ -42,7 +45,7 @@ export const ChatRequest = z.looseObject({
     .min(1),
 })
 
-/** The request in the last message of a chat. */
+/** The request in the last message of a chat: to send a text, or to answer permission requests. */
 export type ChatTurn =
   | { kind: "send"; id: string; text: string; files: { mime: string; url: string; filename?: string }[] }
   | {
@@ -52,7 +55,7 @@ export type ChatTurn =
       answers: { id: string; approved: boolean; reason?: string }[]
     }
 
-/** Reads the last message of a request: a new text of the user, or approvals in the last answer. */
+/** Parses the last message of a request, which contains a new text of the user or approvals of tool calls. */
 export function readTurn({ messages }: z.infer<typeof ChatRequest>): ChatTurn | undefined {
   const last = messages.at(-1)
   if (last?.role === "user") {
@@ -86,9 +89,10 @@ export function readTurn({ messages }: z.infer<typeof ChatRequest>): ChatTurn | 
 }
 
 /**
- * Creates the stream of one message. `messageID` is the message that the client continues, if any. `known` are the calls
- * that it contains. `inputID` is the input that the message answers: the events of earlier runs are then ignored. Messages up to `since` are left out. `open`
- * returns the unanswered permission requests of the session.
+ * Creates a mapper from the events of a session to the chunks of one message. `messageID` is the message that the
+ * client continues, if any, and `known` contains the calls in that message. If `inputID` is set, the mapper ignores
+ * events before the run that answers this input. It omits messages up to `since`. `open` returns the unanswered
+ * permission requests of the session.
  */
 export function createUiStream({
   sessionID,
@@ -105,9 +109,9 @@ export function createUiStream({
   since?: string
   open(): readonly PermissionRequest[]
 }): EventMapper<UiChunk> {
-  /** Ids of the user's messages, whose parts the client has. */
+  /** Ids of the user's messages. The client already has their parts. */
   const fromUser = new Set<string>()
-  /** Number of characters that were sent of each open text or reasoning part. */
+  /** The number of characters sent so far, for each text or reasoning part that is not complete. */
   const texts = new Map<string, { type: "text" | "reasoning"; length: number }>()
   const closedTexts = new Set<string>()
   const calls = new Map<string, ToolPart["state"]["status"]>()
@@ -198,7 +202,7 @@ export function createUiStream({
     return [{ type: `${known.type}-delta`, id: partID, delta: text }]
   }
 
-  /** Ends the message with the requests that wait, because a client answers them with the next request. */
+  /** Ends the message with the requests that wait for the user. The client answers them in its next HTTP request. */
   function ask(): UiChunk[] {
     const requests = open().flatMap((request) => {
       const toolCallId = request.tool?.parent?.callID ?? request.tool?.callID

@@ -15,7 +15,7 @@ import { requestRoutes } from "./routes/request-routes.ts"
 import { createRouter } from "./routes/route.ts"
 import { sessionRoutes } from "./routes/session-routes.ts"
 
-/** Creates the HTTP application. `onProblem` receives errors that are not the client's. */
+/** Creates the HTTP application. `onProblem` receives errors that the client did not cause. */
 export function createApp(
   context: ServerContext,
   guardOptions: GuardOptions,

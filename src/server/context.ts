@@ -14,13 +14,16 @@ export interface ServerContext {
   store: Store
   engines: Engines
   /**
-   * Throws `ServerError` while the server stops. With a session, throws it also if the session would be one running
-   * session too many.
+   * Throws `ServerError` if the server is stopping. With `sessionID`, also throws if starting this session would exceed
+   * the limit of running sessions.
    */
   assertStartsWork(sessionID?: string): void
   /** Ends the streams of a session. */
   endStreams(sessionID: string): void
-  /** Returns a signal that fires when the streams of the session must end, and a function that ends its use and fires it. */
+  /**
+   * Returns a signal that fires when the streams of the session must end. Call `release` when the stream has ended; it
+   * also fires the signal.
+   */
   streamSignal(sessionID: string): { signal: AbortSignal; release(): void }
   heartbeatMs: number
   /** Maximum number of events that wait for a slow client. */
@@ -49,7 +52,10 @@ export async function withSession<T>(
   })
 }
 
-/** Returns a session as the API shows it. The state is at least as new as the number. */
+/**
+ * Returns a session in the format of the API. The returned state is at least as new as the change with the number
+ * `seq`.
+ */
 export async function viewOf(context: ServerContext, session: Session): Promise<SessionView> {
   const { store, engines } = context
   const seq = await store.sequence(session.id)

@@ -7,13 +7,13 @@ import { ServerError } from "./errors.ts"
 
 /** Options of {@link createEngines}. */
 export interface EnginesOptions {
-  /** Directories that contain all projects, with links resolved. */
+  /** Directories with the projects that the server may open. All symbolic links are resolved. */
   roots: readonly string[]
-  /** Opens the engine of a directory. The engine must have `approvals` and `questions`. */
+  /** Opens an engine for a directory. The engine must be created with the options `approvals` and `questions`. */
   open(directory: string): Promise<Tackle>
   /** Returns true if the session has work to do or waits for the user. */
   isActive(tackle: Tackle, sessionID: string): Promise<boolean>
-  /** Time in milliseconds after which an engine without active sessions and requests is closed. */
+  /** Time in milliseconds after which an engine is closed if it has no active sessions and no requests use it. */
   idleMs: number
   /** Maximum number of open engines. */
   maxEngines: number
@@ -23,17 +23,17 @@ export interface EnginesOptions {
 /** An engine that stays open until `release` is called. */
 export interface HeldEngine {
   tackle: Tackle
-  /** Ends the use of the engine. Idempotent. */
+  /** Allows the engine to be closed when no other request uses it. Idempotent. */
   release(): void
 }
 
 /** The engines of a server, one per directory. */
 export interface Engines {
-  /** The first root, for requests that name no directory. */
+  /** The first root. Used for requests that do not name a directory. */
   readonly defaultDirectory: string
   /**
-   * Returns a directory with links resolved. Throws `ServerError` if it is not an absolute path of a directory inside
-   * the roots.
+   * Returns the path of a directory with all symbolic links resolved. Throws `ServerError` if `directory` is not the
+   * absolute path of a directory inside the roots.
    */
   resolve(directory: string): string
   /** Throws `ServerError` if the directory of a stored session is outside the roots. */
@@ -47,7 +47,7 @@ export interface Engines {
   /** Returns the engine of a directory if it is open. */
   find(directory: string): Tackle | undefined
   all(): Tackle[]
-  /** Returns the sessions with events since their engine was opened. */
+  /** Returns the sessions that have published events since their engine was opened. */
   sessions(): { tackle: Tackle; sessionID: string }[]
   /** Calls the listener for every event of every engine. Returns a function that unsubscribes. */
   subscribe(listener: (event: TackleEvent, tackle: Tackle) => void): () => void
@@ -59,12 +59,12 @@ interface Entry {
   opening: Promise<Tackle>
   tackle?: Tackle
   users: number
-  /** Sessions with events since the engine was opened. */
+  /** Sessions that have published events since the engine was opened. */
   sessions: Set<string>
   timer?: NodeJS.Timeout
 }
 
-/** Creates an empty set of engines. */
+/** Creates the registry of engines. Opens no engine until one is requested. */
 export function createEngines(options: EnginesOptions): Engines {
   const { roots, open, isActive, idleMs, maxEngines, onProblem } = options
   const entries = new Map<string, Entry>()
@@ -146,7 +146,7 @@ export function createEngines(options: EnginesOptions): Engines {
     }
   }
 
-  /** Closes an idle engine. Throws `ServerError` if all are in use. */
+  /** Closes an idle engine if the maximum number of engines is open. Throws `ServerError` if all engines are in use. */
   async function makeRoom(): Promise<void> {
     for (const [directory, entry] of entries) {
       if (entry.users === 0) await closeIfIdle(directory, entry)
@@ -220,7 +220,7 @@ function invalid(message: string): ServerError {
   return new ServerError(message, { status: 400, code: "directory.invalid" })
 }
 
-/** Returns the error of a server that has reached a limit. */
+/** Returns the error for a request that would exceed a limit of the server. `reason` names the limit. */
 export function tooMany(reason: string): ServerError {
   return new ServerError(`${reason} Send the request again later.`, {
     status: 503,
@@ -229,11 +229,14 @@ export function tooMany(reason: string): ServerError {
   })
 }
 
-/** Returns the error of a server that accepts no more work. */
+/** Returns the error for a request to a server that is stopping. */
 export function stopping(): ServerError {
-  return new ServerError("The server is stopping and starts no more work. Send the request again later.", {
-    status: 503,
-    code: "server.stopping",
-    headers: { "retry-after": "5" },
-  })
+  return new ServerError(
+    "The server is stopping and does not accept new work. Send the request again later.",
+    {
+      status: 503,
+      code: "server.stopping",
+      headers: { "retry-after": "5" },
+    },
+  )
 }

@@ -10,7 +10,7 @@ export interface ServerErrorOptions {
   headers?: Readonly<Record<string, string>>
 }
 
-/** An error of the API with its HTTP status. */
+/** An error response of the API, with its HTTP status. */
 export class ServerError extends TackleError {
   readonly status: number
   readonly details: unknown
@@ -35,8 +35,8 @@ export interface ErrorBody {
 }
 
 /**
- * Returns the response for an error. Errors that are not written for users are reported to `onProblem`, and the client
- * receives no details of them.
+ * Returns the response for an error. Unexpected errors are reported to `onProblem`, and the client receives no details
+ * about them.
  */
 export function errorResponse(c: Context, error: unknown, onProblem: (error: unknown) => void): Response {
   const { status, code, message, details, headers } = describe(error)
@@ -49,7 +49,7 @@ export function errorResponse(c: Context, error: unknown, onProblem: (error: unk
 function describe(error: unknown): ServerErrorOptions & { message: string } {
   if (error instanceof ServerError) return error
   if (error instanceof HTTPException) return fromHono(error)
-  // Some values can be parsed but not be written again.
+  // Deeply nested values can be parsed but not serialized.
   if (error instanceof RangeError && /call stack/.test(error.message))
     return { status: 400, code: "json.invalid", message: "The body is nested too deeply." }
   if (!TackleError.isInstance(error)) {

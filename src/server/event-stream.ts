@@ -2,9 +2,9 @@ import { within } from "../util/abort.ts"
 
 /** Options of {@link eventStream}. */
 export interface EventStreamResponse {
-  /** Interval in milliseconds at which a comment shows that the connection works. */
+  /** Interval in milliseconds between comments that keep the connection alive. */
   heartbeatMs: number
-  /** Called once when the stream ends or the client has disconnected. */
+  /** Called once, when the stream ends or the client disconnects. */
   onEnd(): void
 }
 
@@ -17,7 +17,7 @@ interface StreamedEvent {
 const encoder = new TextEncoder()
 const heartbeat = encoder.encode(": heartbeat\n\n")
 
-/** Encoded events. All streams of a session share the event objects, so each is encoded once. */
+/** Cache of encoded events. All streams of a session share the event objects, so each event is encoded only once. */
 const encoded = new WeakMap<object, Uint8Array>()
 
 function encode(event: StreamedEvent): Uint8Array {
@@ -29,17 +29,17 @@ function encode(event: StreamedEvent): Uint8Array {
   return bytes
 }
 
-/** Events of a session. `drain` returns the events that have arrived and were not read. */
+/** The events of a session. `drain` returns all events that have arrived but have not been read. */
 interface StreamedEvents extends AsyncIterableIterator<StreamedEvent> {
   drain?(): StreamedEvent[]
 }
 
-/** Size in bytes at which a write ends. Several events in one write cost one system call. */
+/** Target size of a write in bytes. Writing several events together saves system calls. */
 const writeBytes = 64 * 1024
 
 /**
- * Returns the body of a server-sent event stream. Reads the next events only when the connection accepts more data, so
- * that events for a slow client wait in `events`, which limits their number.
+ * Returns the body of a server-sent event stream. Reads the next events only when the connection accepts more data.
+ * Events for a slow client therefore wait in `events`, which limits their number.
  */
 export function eventStream(
   events: StreamedEvents,

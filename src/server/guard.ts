@@ -6,7 +6,7 @@ import { isLoopback, loopbackHosts } from "../util/local-server.ts"
 import { ServerError, unsupportedType } from "./errors.ts"
 import { type Authenticator, includes, type Scope, type Token } from "./tokens.ts"
 
-/** The node request behind a Hono request, and its token. */
+/** Data that the guard adds to a Hono request: Node's request object, and the token. */
 export interface ServerEnvironment {
   Bindings: { incoming: IncomingMessage; outgoing: ServerResponse }
   Variables: { token: Token }
@@ -21,11 +21,11 @@ export interface GuardOptions {
   authenticator: Authenticator
   /** Maximum size of a body in bytes. */
   maxBodyBytes: number
-  /** Maximum number of requests of one token at once, including event streams. */
+  /** Maximum number of concurrent requests per token, including event streams. */
   maxRequests: number
 }
 
-/** Paths that need no token, because they contain no data of the user, or check a ticket. */
+/** Paths that do not need a token, because they return no user data or check a ticket instead. */
 const publicPaths: readonly string[] = ["/health", "/openapi.json", "/docs", "/login", "/logout"]
 
 const responseHeaders: Readonly<Record<string, string>> = {
@@ -70,13 +70,18 @@ export function requires(scope: Scope): MiddlewareHandler<ServerEnvironment> {
   }
 }
 
-/** A reverse proxy passes on the host of its own origin. */
+/**
+ * Returns the host names that the `Host` header may contain. A reverse proxy may forward the host of its own origin.
+ */
 function allowedHosts({ host, origins }: GuardOptions): ReadonlySet<string> {
   const own = isLoopback(host) ? [] : [nameIn(host), hostname().toLowerCase()]
   return new Set([...loopbackHosts, ...own, ...origins.map((origin) => new URL(origin).hostname)])
 }
 
-/** On a wide address, an IP address is allowed too, because no domain of an attacker can have this name. */
+/**
+ * Throws if the host is not allowed. If the server listens on all addresses, any IP address is allowed too: an attacker
+ * cannot register an IP address as a domain name.
+ */
 function assertHost(header: string, hosts: ReadonlySet<string>, isWide: boolean): void {
   const name = nameIn(header)
   if (hosts.has(name) || (isWide && isIP(name.replace(/^\[|\]$/g, "")) !== 0)) return
@@ -100,7 +105,10 @@ function assertOrigin(origin: string | undefined, host: string, origins: readonl
   })
 }
 
-/** Hono answers HEAD with the handler of GET, which would open a stream without a reader. */
+/**
+ * Rejects unsupported methods. Hono would answer HEAD with the handler for GET and open an event stream that nothing
+ * reads.
+ */
 function assertMethod(method: string): void {
   if (["GET", "POST", "PATCH", "DELETE"].includes(method)) return
   throw new ServerError(`The method ${method} is not supported. Use GET, POST, PATCH or DELETE.`, {
@@ -136,7 +144,7 @@ async function assertToken(
       { status: 401, code: "token.invalid", headers: { "www-authenticate": "Bearer" } },
     )
   if (token.open >= maxRequests)
-    throw new ServerError(`The token has ${maxRequests} open requests. Close some, and try again.`, {
+    throw new ServerError(`The token has ${maxRequests} open requests. Close some of them, then try again.`, {
       status: 429,
       code: "token.busy",
       headers: { "retry-after": "1" },
@@ -148,7 +156,10 @@ async function assertToken(
   c.set("token", token)
 }
 
-/** Returns the name of the login cookie. Cookies of servers on other ports have the same host. */
+/**
+ * Returns the name of the login cookie. The name contains the port, because browsers share cookies between all ports of
+ * a host.
+ */
 export function cookieName({ socket }: IncomingMessage): string {
   return `tackle-${socket.localPort ?? 0}`
 }
@@ -160,24 +171,27 @@ function cookieIn(incoming: IncomingMessage): string | undefined {
 }
 
 /**
- * Throws unless a request with a cookie comes from a page of this server. A browser also adds the cookie to requests of
- * pages on other ports of the same host.
+ * Throws unless a request with a cookie comes from a page of this server. Browsers also send the cookie with requests
+ * from pages on other ports of the same host.
  */
 function assertOwnPage({ headers, method }: IncomingMessage): void {
   const site = headers["sec-fetch-site"]
   const isOwn = site === undefined ? method === "GET" || isOwnOrigin(headers) : site === "same-origin"
   if (isOwn) return
-  throw new ServerError("A login counts only in requests of this server's own pages. Send a token instead.", {
-    status: 403,
-    code: "origin.forbidden",
-  })
+  throw new ServerError(
+    "The login cookie is accepted only in requests from this server's own pages. Send a token instead.",
+    {
+      status: 403,
+      code: "origin.forbidden",
+    },
+  )
 }
 
 function isOwnOrigin({ origin, host = "" }: IncomingMessage["headers"]): boolean {
   return origin === `http://${host.toLowerCase()}`
 }
 
-/** Reads the body, which must be JSON. The limit also applies to a body without a length. */
+/** Reads the body, which must be JSON. The limit also applies if the request has no `Content-Length`. */
 async function readBody(c: Context<ServerEnvironment>, maxBytes: number): Promise<void> {
   const { headers } = c.env.incoming
   const length = Number(headers["content-length"] ?? 0)
@@ -186,13 +200,13 @@ async function readBody(c: Context<ServerEnvironment>, maxBytes: number): Promis
   if (!/^application\/json(\s*;|$)/i.test(headers["content-type"] ?? "")) throw unsupportedType()
   const chunks: Uint8Array[] = []
   let size = 0
-  // The stream stays open at an early exit, because the response uses the same connection.
+  // Leaving the loop early must not destroy the stream, because the response uses the same connection.
   for await (const chunk of c.env.incoming.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     size += chunk.length
     if (size > maxBytes) throw tooLarge(maxBytes)
     chunks.push(chunk)
   }
-  // Hono keeps promises here, although its type says otherwise.
+  // Hono also accepts promises here, although its types do not.
   c.req.bodyCache.text = Promise.resolve(Buffer.concat(chunks).toString("utf8")) as never
 }
 

@@ -1,24 +1,24 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto"
 
-/** A token, as far as it signs cookies. */
+/** The properties of a token that are used to sign cookies. */
 interface Signer {
   readonly digest: Buffer
 }
 
-/** Logins of web pages. A page receives a ticket in its address and exchanges it for a cookie. */
+/** Logs web pages in. A page receives a ticket in its URL and exchanges it for a cookie. */
 export interface Logins<Token> {
   /** Creates a ticket for one login with the scope of a token. */
   ticketFor(token: Token): string
   /**
    * Returns the value of the cookie for a ticket. Returns undefined for an unknown, used or expired ticket. The cookie
-   * is valid until the token is removed, also after a restart, but at most for `cookieSeconds`.
+   * expires after `cookieSeconds`, or when the token is removed. It stays valid if the server restarts.
    */
   exchange(ticket: string): string | undefined
   /** Returns the token of a cookie, or undefined for an invalid or expired cookie. */
   find(cookie: string): Token | undefined
 }
 
-/** Time in seconds in which a ticket can be used. */
+/** Time in seconds for which a ticket is valid. */
 export const ticketSeconds = 60
 
 /** Time in seconds after which a page must log in again. */

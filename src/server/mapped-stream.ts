@@ -17,7 +17,10 @@ import { notFound } from "./errors.ts"
 export interface EventMapper<T> {
   /** Returns the items of an event. */
   convert(event: TackleEvent): T[]
-  /** Returns the items for requests that were made while no client was connected. Call it after the stored events. */
+  /**
+   * Returns items for the permission requests and questions that were made while no client was connected. Call it after
+   * all stored events have been converted.
+   */
   caughtUp(): T[]
   /** Returns the items for a client that reads too slowly. */
   failed(message: string): T[]
@@ -25,7 +28,7 @@ export interface EventMapper<T> {
   readonly ended: boolean
 }
 
-/** The requests of a session and its subagents that wait for the user. */
+/** Access to the requests of a session and its subagents that wait for the user. */
 export interface WaitingRequests {
   permissions(): PermissionRequest[]
   questions(): QuestionRequest[]
@@ -37,7 +40,7 @@ export interface RequestAnswer {
   reply: PermissionReply | { answers: QuestionAnswers } | { dismissed: true }
 }
 
-/** Describes the response of a route with a mapped stream. */
+/** OpenAPI description of a response that is a mapped stream. */
 export const mappedStream = {
   200: {
     description: "Server-sent events. Each `data` is one item as JSON.",
@@ -51,17 +54,19 @@ export interface MappedSession {
   handle: SessionHandle
   waiting: WaitingRequests
   /**
-   * Answers requests of the session and its subagents. Answered requests are skipped. If a request is unknown, throws
-   * `ServerError` and answers none.
+   * Answers requests of the session and its subagents. Skips requests that have already been answered. If one of the
+   * requests is unknown, throws `ServerError` and does not answer any of them.
    */
   reply(answers: readonly RequestAnswer[]): Promise<void>
-  /** Follows the session from a sequence number. The caller must read or end it. */
+  /**
+   * Returns the events of the session after a sequence number. The caller must read the channel to its end or close it.
+   */
   follow(after: number): Channel<SessionEvent>
 }
 
 /**
- * Responds with the items that `begin` returns, or with status 204. Keeps the engine open until the stream ends. `last`
- * is the data of an additional last message.
+ * Responds with a stream of the items that `begin` returns, or with status 204 if it returns undefined. Keeps the
+ * engine open until the stream ends. If `last` is set, it is sent as an additional last message.
  */
 export async function respondWithItems(
   context: ServerContext,
@@ -103,7 +108,10 @@ export async function respondWithItems(
   return c.body(null, 204)
 }
 
-/** Yields the items of a mapper. `present` is the number of the session's last change when the stream began. */
+/**
+ * Converts the events with a mapper and yields the items. `present` is the number of the session's last change when the
+ * stream began.
+ */
 export async function* itemsOf<T>(
   mapper: EventMapper<T>,
   events: AsyncIterableIterator<SessionEvent>,
@@ -164,8 +172,8 @@ function give(tackle: Tackle, requestID: string, reply: RequestAnswer["reply"]) 
 }
 
 /**
- * Returns the events of a session, and the requests of its subagents. The stored changes after `after` do not count as
- * waiting events.
+ * Returns the events of a session, and the requests of its subagents. The stored changes after `after` do not count
+ * toward the maximum number of waiting events.
  */
 function eventsOf(
   { maxWaiting }: ServerContext,

@@ -50,7 +50,7 @@ export function toOpenCodeEntry({ message, parts }: MessageWithParts): OpenCodeO
   return { info: toOpenCodeMessage(message), parts: parts.map(toOpenCodePart) }
 }
 
-/** Returns a part in OpenCode's format. Most formats are the same. */
+/** Returns a part in OpenCode's format. Most kinds of parts have the same format in Tackle. */
 export function toOpenCodePart(part: Part): OpenCodeObject {
   switch (part.type) {
     case "patch":
@@ -76,10 +76,13 @@ function toOpenCodeError({ name, message, status }: { name: string; message: str
   return { name: known ?? "UnknownError", data: { message, statusCode: status, isRetryable: false } }
 }
 
-/** Creates a function that converts the events of a server. Events without an equivalent are left out. */
+/** Creates a function that converts the events of a server. It omits events that OpenCode does not have. */
 export function createOpenCodeEvents(version: string): (event: TackleEvent) => OpenCodeEvent[] {
   let count = 0
-  /** Messages of the parts that are being streamed, because a delta names only its part. */
+  /**
+   * The message ID of each part that is being streamed. Tackle's deltas contain only the part ID, but OpenCode's also
+   * contain the message ID.
+   */
   const messages = new Map<string, string>()
 
   function converted(type: string, properties: OpenCodeObject): OpenCodeEvent {

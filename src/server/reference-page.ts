@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto"
 
-/** JSON Schema, as far as the reference shows it. */
+/** The properties of a JSON Schema that the reference shows. */
 export interface ShownSchema {
   $ref?: string
   type?: string | readonly string[]
@@ -14,7 +14,7 @@ export interface ShownSchema {
   description?: string
 }
 
-/** One operation of the document, as far as the reference shows it. */
+/** The properties of an operation that the reference shows. */
 export interface Operation {
   operationId?: string
   security?: readonly object[]
@@ -33,14 +33,14 @@ export interface Operation {
   >
 }
 
-/** An OpenAPI document, as far as the reference shows it. */
+/** The properties of an OpenAPI document that the reference shows. */
 export interface Document {
   info: { title: string; version: string; description?: string }
   paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   components: { schemas: Readonly<Record<string, ShownSchema>> }
 }
 
-/** Returns all operations of a document in its order. */
+/** Returns all operations of a document, in the order of the document. */
 export function operationsOf({ paths }: Document): { method: string; path: string; operation: Operation }[] {
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
@@ -80,8 +80,8 @@ th, td { text-align: left; vertical-align: top; padding: 0.3rem 0.6rem 0.3rem 0;
 `
 
 /**
- * Returns the reference of the API as one HTML page without scripts and other files, and the hash of its style sheet
- * for the content security policy.
+ * Returns the API reference as one HTML page that needs no scripts or other files. Also returns the hash of its style
+ * sheet for the content security policy.
  */
 export function referencePage(document: Document): { html: string; styleHash: string } {
   const { info, components } = document

@@ -13,19 +13,24 @@ export type WaitingRequest =
 
 /** The requests that wait for the user, in all engines of a server. */
 export interface Replies {
-  /** Returns the waiting requests, oldest first. With a session, its requests and those of its subagents. */
+  /**
+   * Returns the waiting requests, oldest first. With `sessionID`, returns only the requests of this session and its
+   * subagents.
+   */
   list(sessionID?: string): Promise<WaitingRequest[]>
   /**
-   * Answers a request. Throws `ServerError` with status 404 for an unknown request, 409 with the first reply for a
-   * request that was answered before, and 400 for a reply that does not fit the request.
+   * Answers a request. Throws `ServerError` with status 404 for an unknown request, 409 for a request that has already
+   * been answered (the error contains the first reply), and 400 for a reply of the wrong kind.
    */
   reply(requestID: string, reply: Reply): Promise<void>
 }
 
-/** Maximum number of answered requests to remember, so that a late reply learns the first. */
+/**
+ * Maximum number of answered requests to remember. A late reply to one of them receives the first reply in its error.
+ */
 const maxRemembered = 1_000
 
-/** Creates the requests of a server. */
+/** Creates the access to the waiting requests of all engines of a server. */
 export function createReplies(
   engines: Engines,
   parentOf: (id: string) => Promise<string | undefined>,
@@ -49,7 +54,7 @@ export function createReplies(
   function assertUnanswered(id: string): void {
     const first = answered.get(id)
     if (!first) return
-    throw new ServerError(`The request ${id} was answered before. The reply was not applied.`, {
+    throw new ServerError(`The request ${id} has already been answered. The reply was not applied.`, {
       status: 409,
       code: "request.answered",
       details: { first },
@@ -71,7 +76,7 @@ export function createReplies(
     },
     async reply(id, reply) {
       assertUnanswered(id)
-      // The first reply may be refused. Then this reply counts.
+      // If the engine refuses the first reply, this reply is applied.
       for (let first = applying.get(id); first; first = applying.get(id)) await first.done.catch(() => {})
       assertUnanswered(id)
       const tackle = engines.all().find((each) => waitingIn(each).some((request) => request.id === id))

@@ -13,15 +13,15 @@ import { Archive } from "../session/archive.ts"
 import type { JsonSchema } from "../util/json-schema.ts"
 import { ServerError } from "./errors.ts"
 
-/** Schemas that the OpenAPI document names, by name. */
+/** Schemas that appear in the OpenAPI document under their own name. */
 const named = z.registry<{ id: string }>()
 
-/** Key that marks a reference to a named schema until the document is complete. */
+/** Key that marks references to named schemas until `withReferences` replaces them. */
 const referenceKey = "x-named"
 
 /**
- * Names a schema of a response. Returns a schema of the same type that the document shows as a reference. Responses are
- * not validated.
+ * Gives a response schema a name. Returns a schema of the same type, which appears as a reference in the OpenAPI
+ * document. The returned schema does not validate anything, because responses are not validated.
  */
 function name<S extends z.ZodType>(id: string, schema: S) {
   named.add(schema, { id })
@@ -45,7 +45,7 @@ export function namedSchemas(): Record<string, object> {
   )
 }
 
-/** Replaces the marks of named schemas in a document by references. */
+/** Replaces the marks of named schemas in a document with `$ref` references. */
 export function withReferences(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withReferences)
   if (typeof value !== "object" || value === null) return value
@@ -78,7 +78,7 @@ const sequenced = {
   seq: z
     .number()
     .optional()
-    .describe("Number of the stored change in its session. Events without it are not repeated"),
+    .describe("Number of the stored change in its session. Events without a number are not repeated"),
 }
 
 /** The event that ends a run. */
@@ -152,7 +152,10 @@ const Reset = z.object({
     ),
 })
 
-/** State of a session: no work, a run or a pending input, or a request that waits for the user. */
+/**
+ * State of a session: `idle` without work, `running` during a run or while an input is pending, and `waiting` while a
+ * request waits for the user.
+ */
 export const Status = z.enum(["idle", "running", "waiting"])
 
 const Receipt = z.object({
@@ -164,7 +167,11 @@ const Receipt = z.object({
 const MessageView = z.object({ message: Message, parts: z.array(Part) })
 
 const SessionView = Session.extend({
-  seq: z.number().describe("Number of the last change. Events after it continue this state"),
+  seq: z
+    .number()
+    .describe(
+      "Number of the last change. To follow the session from this state, request the events after this number",
+    ),
   status: Status,
   match: SessionMatch.optional().describe("Set by a search: an excerpt of the first text that matches"),
 })
@@ -183,11 +190,14 @@ name("Reset", Reset)
 export const Reply = z.union([
   z.strictObject({
     reply: z.enum(["once", "session", "project", "reject"]),
-    message: z.string().optional().openapi({ description: "Told to the model. Only with `reject`" }),
+    message: z.string().optional().openapi({ description: "Message for the model. Only with `reject`" }),
     pattern: z
       .union([z.string(), z.array(z.string()).min(1)])
       .optional()
-      .openapi({ description: "Narrows what is allowed from now on. Only with `session` and `project`" }),
+      .openapi({
+        description:
+          "Patterns to allow, instead of all patterns in `always`. Only with `session` and `project`",
+      }),
   }),
   z.strictObject({
     answers: z.array(z.array(z.string())).openapi({
@@ -217,11 +227,11 @@ const UndoResult = z.object({
       }),
     )
     .describe("Files that were not changed"),
-  unseen: z.array(z.string()).describe("Other possible changes of the turn"),
+  unseen: z.array(z.string()).describe("Messages about changes of the turn that could not be tracked"),
 })
 
 const CompactionResult = z.object({
-  before: z.number().describe("Size of the model's history in characters"),
+  before: z.number().describe("Size of the history that the model receives, in characters"),
   after: z.number(),
   pruned: z.number(),
   summarized: z.boolean(),
@@ -299,7 +309,7 @@ const CallResult = z.object({
 
 const Output = z.object({
   title: z.string(),
-  output: z.string().describe("The result as a model reads it"),
+  output: z.string().describe("The text that a model would receive"),
   metadata: z.record(z.string(), z.unknown()),
 })
 
@@ -346,14 +356,14 @@ const inputFile = {
   url: z
     .string()
     .regex(/^data:[^,]*;base64,[A-Za-z0-9+/]*={0,2}$/, {
-      error: "expected a data URL in base64; mention files of the project as @path in the text",
+      error: "expected a base64 data URL; to send a file of the project, mention it as @path in the text",
     })
     .openapi({
-      description: "Data URL in base64. Files of the project are mentioned in the text as `@path`",
+      description: "Base64 data URL. To send a file of the project, mention it in the text as `@path`",
     }),
   filename: z.string().optional(),
 }
-/** Throws `ServerError` if a file of another protocol is not a data URL in base64. */
+/** Throws `ServerError` if a file in a request of another protocol is not a base64 data URL. */
 export function assertDataUrls(files: readonly { url: string }[]): void {
   const refused = files.map(({ url }) => inputFile.url.safeParse(url)).find(({ success }) => !success)
   if (!refused?.error) return
@@ -415,11 +425,11 @@ export const bodies = {
         .int()
         .min(0)
         .optional()
-        .openapi({ description: "New place among the pending inputs, from 0" }),
+        .openapi({ description: "New position among the pending inputs, from 0" }),
       held: z
         .boolean()
         .optional()
-        .openapi({ description: "True stops the delivery until it is set to false" }),
+        .openapi({ description: "True holds the input: it is not delivered until `held` is set to false" }),
     })
     .openapi("InputChange"),
   reply: Reply.superRefine((reply, context) => {
@@ -439,12 +449,15 @@ export const bodies = {
     .openapi("ToolCall"),
   fork: z
     .strictObject({
-      at: z.string().optional().openapi({ description: "Copy only up to the end of this message's turn" }),
+      at: z
+        .string()
+        .optional()
+        .openapi({ description: "Copy the history only up to the end of the turn with this message" }),
     })
     .openapi("Fork"),
   undo: z
     .strictObject({
-      others: z.boolean().optional().openapi({ description: "Skip files that were changed since" }),
+      others: z.boolean().optional().openapi({ description: "Skip files that were changed after the turn" }),
       skip: z.boolean().optional().openapi({ description: "Leave all files of the turn unchanged" }),
     })
     .openapi("Undo"),

@@ -13,14 +13,14 @@ import { createAuthenticator, type Scope } from "./tokens.ts"
 /** Options of the server. */
 export interface ServerOptions {
   version: string
-  /** Store of all sessions. The engines must use it. The caller closes it after the server. */
+  /** Store of all sessions. All engines must use it. The caller closes it after the server has closed. */
   store: Store
   /**
-   * Opens the engine of a directory, with `approvals` and `questions`. The server closes it. Called once per directory
-   * at a time.
+   * Opens an engine for a directory. The engine must be created with the options `approvals` and `questions`. The
+   * server closes the engine. It never has two engines for one directory.
    */
   openEngine(directory: string): Promise<Tackle>
-  /** Directories that contain all projects, with links resolved. */
+  /** Directories with the projects that the server may open. All symbolic links must be resolved. */
   roots: readonly string[]
   tokens: readonly { scope: Scope; token: string }[]
   /** Address to listen on. Default: 127.0.0.1. */
@@ -31,7 +31,7 @@ export interface ServerOptions {
   socket?: string
   /** Origins of web pages that may use the server. Default: none. */
   origins?: readonly string[]
-  /** Interval in milliseconds of comments in event streams. Default: 15,000. */
+  /** Interval in milliseconds between comments that keep event streams alive. Default: 15,000. */
   heartbeatMs?: number
   /** Maximum number of events that wait for a slow client. Default: 10,000. */
   maxWaiting?: number
@@ -41,11 +41,11 @@ export interface ServerOptions {
   maxRunning?: number
   /** Maximum number of open engines. Idle engines are closed first. Default: 64. */
   maxEngines?: number
-  /** Maximum number of requests of one token at once, including event streams. Default: 500. */
+  /** Maximum number of concurrent requests per token, including event streams. Default: 500. */
   maxRequests?: number
   /** Maximum number of connections. Default: 1,000. */
   maxConnections?: number
-  /** Maximum time in milliseconds until the headers of a request have arrived. Default: 10,000. */
+  /** Time limit in milliseconds for receiving the headers of a request. Default: 10,000. */
   headersTimeoutMs?: number
   /** Time in milliseconds after which an unused engine is closed. Default: 15 minutes. */
   idleMs?: number
@@ -57,15 +57,15 @@ export interface Server {
   /** Base URL for clients. For a Unix socket, `http://localhost`. */
   url: string
   /**
-   * Accepts no more work, waits up to `graceMs` for running prompts, interrupts the others, and closes all engines and
-   * connections. Inputs that were not delivered stay in the store. Idempotent.
+   * Stops accepting work, waits up to `graceMs` for running prompts, interrupts prompts that are still running, and
+   * closes all engines and connections. Inputs that were not delivered stay in the store. Idempotent.
    */
   close(graceMs?: number): Promise<void>
 }
 
 /**
- * Starts the server, and resumes the delivery of inputs that an earlier server left. Throws `UsageError` if it cannot
- * listen.
+ * Starts the server, and delivers the inputs that an earlier server accepted but did not deliver. Throws `UsageError`
+ * if it cannot listen.
  */
 export async function startServer(options: ServerOptions): Promise<Server> {
   const { host = "127.0.0.1", store, onProblem, socket, maxRunning = 256 } = options
@@ -144,7 +144,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   }
 }
 
-/** Returns the sessions with a run of this server. */
+/** Returns a live set of the sessions that this server is running. */
 function watchRunning(engines: Engines): ReadonlySet<string> {
   const running = new Set<string>()
   engines.subscribe((event) => {
@@ -154,7 +154,9 @@ function watchRunning(engines: Engines): ReadonlySet<string> {
   return running
 }
 
-/** Continues the delivery of inputs that an earlier server or process left. Paused and held inputs stay. */
+/**
+ * Delivers the inputs that an earlier server or process left in the store. Paused and held inputs are not delivered.
+ */
 async function resume(
   { store, engines }: ServerContext,
   onProblem: ServerOptions["onProblem"],
@@ -170,7 +172,7 @@ async function resume(
   }
 }
 
-/** Waits until no prompt runs, or for `graceMs`. A run that ends starts no next run. */
+/** Waits until no prompt is running, but at most for `graceMs`. When a run ends, its next input is not started. */
 async function drain({ engines, store }: ServerContext, graceMs: number): Promise<void> {
   const running = new Map<string, SessionHandle>()
   for (const { tackle, sessionID } of engines.sessions()) {
@@ -184,7 +186,7 @@ async function drain({ engines, store }: ServerContext, graceMs: number): Promis
   await within(Promise.all([...running.values()].map((handle) => handle.wait())), graceMs)
 }
 
-/** Closes the server. Connections that do not end within a second are closed. */
+/** Closes the HTTP server. Destroys connections that are still open after one second. */
 async function closeConnections(server: HttpServer): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   server.close(() => resolve())

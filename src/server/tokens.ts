@@ -9,27 +9,27 @@ export const scopes = ["read", "reply", "run", "admin"] as const
 /** The scope of a token: `read`, `reply`, `run` or `admin`. */
 export type Scope = (typeof scopes)[number]
 
-/** A token as the server keeps it. */
+/** A token in the server's memory. The server keeps only its hash. */
 export interface Token {
   readonly scope: Scope
   /** SHA-256 of the token. */
   readonly digest: Buffer
-  /** Number of its requests that are not answered completely. */
+  /** Number of requests with this token whose responses are not complete. */
   open: number
 }
 
 /** Finds the token of a request. */
 export interface Authenticator {
   /**
-   * Returns the token of an `Authorization` header, or undefined for a missing or wrong token. A failure is answered
-   * late, and later with each failure until the next success. The time of a comparison does not depend on the token.
+   * Returns the token of an `Authorization` header, or undefined for a missing or wrong token. Failures resolve after a
+   * delay, which grows with each failure until the next success. The comparison takes constant time.
    */
   authenticate(authorization: string | undefined): Promise<Token | undefined>
-  /** Returns the token of a login cookie. Fails like `authenticate`. */
+  /** Returns the token of a login cookie. Delays failures like `authenticate`. */
   authenticateCookie(cookie: string): Promise<Token | undefined>
   /** Creates a ticket for one login: see `Logins`. */
   ticketFor(token: Token): string
-  /** Exchanges a ticket for the value of a cookie. Fails like `authenticate`. */
+  /** Exchanges a ticket for the value of a cookie. Delays failures like `authenticate`. */
   login(ticket: string): Promise<string | undefined>
 }
 
@@ -38,7 +38,7 @@ export function includes(scope: Scope, required: Scope): boolean {
   return scopes.indexOf(scope) >= scopes.indexOf(required)
 }
 
-/** Delay in milliseconds before the answer to the failure with this number, from 1. */
+/** Returns the delay in milliseconds before the response to the nth failure, counted from 1. */
 export function failureDelay(failures: number): number {
   return Math.min(25 * 2 ** Math.min(failures - 1, 10), 5_000)
 }
@@ -49,7 +49,7 @@ export function createAuthenticator(tokens: readonly { scope: Scope; token: stri
   const logins = createLogins(known)
   let failures = 0
 
-  /** Returns the result at once, or undefined after a delay. */
+  /** Returns the result immediately. If it is undefined, returns after the delay for a failure. */
   async function orDelay<T>(found: T | undefined): Promise<T | undefined> {
     if (found !== undefined) {
       failures = 0
@@ -131,7 +131,8 @@ function readOrCreate(path: string): string {
   const temporary = `${path}.${randomBytes(6).toString("hex")}`
   try {
     writeFileSync(temporary, `${randomBytes(32).toString("base64url")}\n`, { mode: 0o600, flag: "wx" })
-    // A link fails if another server has created the file. Its token is then used.
+    // `link` fails if another server has created the file in the meantime. In this case, the token of that server is
+    // used.
     linkSync(temporary, path)
   } catch (error) {
     if (systemCode(error) !== "EEXIST") throw error

@@ -26,7 +26,7 @@ export type Archive = z.infer<typeof Archive>
 
 /**
  * Thrown when an archive is invalid or contains a session that already exists, or when the message to fork from is
- * unknown. Nothing was stored.
+ * unknown. Nothing has been stored.
  */
 export class ArchiveError extends UsageError {
   constructor(message: string) {

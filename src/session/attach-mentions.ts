@@ -11,7 +11,7 @@ import { findMentions } from "./mentions.ts"
 /** Files and notes that mentions add to a prompt. */
 export interface MentionedFiles {
   files: PromptFile[]
-  /** Notes for the model about attachments that failed, with the reason, and about subagents that the user mentions. */
+  /** Notes for the model: the reasons why attachments failed, and the subagents that the user mentions. */
   notes: string[]
   refused: Refusal[]
 }

@@ -23,8 +23,8 @@ export interface SharedBudget {
 }
 
 /**
- * Returns the limit because of which step number `step` must be the last step. Returns undefined if no limit applies.
- * `used` is the usage of the whole prompt so far.
+ * Returns the limit that makes step number `step` the last step, or undefined if no limit is reached. `used` is the
+ * usage of the whole prompt so far.
  */
 export function limitReached(budget: Budget, step: number, used: Usage): MessageError | undefined {
   const { maxSteps, maxTokens, maxCost } = budget

@@ -11,7 +11,7 @@ export interface CommandConfig {
    */
   template: string
   description?: string | undefined
-  /** Agent for this prompt only. Afterwards, the session uses its previous agent again. */
+  /** Agent for this prompt only. Later prompts use the session's previous agent again. */
   agent?: string | undefined
   /** Model for this prompt only, as `provider/model`. */
   model?: string | undefined
@@ -25,8 +25,9 @@ export interface CommandConfig {
 export interface Command extends CommandConfig {
   name: string
   /**
-   * Undefined for a template. `skill` loads the skill with this name under the rules of the session. `mcp` uses
-   * `template` verbatim, because it comes from an MCP server. Commands with an origin have no placeholders.
+   * Where the command comes from. Undefined for a command with a template. `skill`: the command loads the skill with
+   * this name, and the rules of the session apply. `mcp`: an MCP server wrote `template`, which is used verbatim.
+   * Commands with an origin have no placeholders.
    */
   origin?: "skill" | "mcp"
 }
@@ -79,7 +80,7 @@ export function checkCommand({ name, agent }: Command, agents: ReadonlyMap<strin
   )
 }
 
-/** A piece of an expanded template. In a `quoted` piece, which an MCP server wrote, `@` mentions are ignored. */
+/** A piece of an expanded template. A `quoted` piece was written by an MCP server, so its `@` mentions are ignored. */
 export type TemplatePiece =
   | { kind: "text" | "quoted"; text: string }
   | { kind: "shell"; command: string }

@@ -18,9 +18,9 @@ export class CompactionError extends TackleError {
   }
 }
 
-/** Maximum share of the history that stays unchanged, counted from the newest message. */
+/** Maximum share of the history, counted from the newest message, that a summary does not replace. */
 const tailShare = 0.25
-/** If pruning reduces the history to at most this share of its original size, no summary is needed. */
+/** No summary is created if pruning reduces the history to at most this share of its original size. */
 const enough = 0.6
 /** Maximum share of the original size after a summary. A longer summary is rejected. */
 const mustShrinkTo = 0.9
@@ -28,7 +28,10 @@ const mustShrinkTo = 0.9
 const shortTurn = 1_000
 /** Number of attempts to summarize. The second attempt also summarizes the newest messages. */
 const attempts = 2
-/** Characters per token assumed for dense text, so that the summary request fits the context. */
+/**
+ * Assumed number of characters per token. It is low enough for dense text, so that the summary request fits the
+ * context.
+ */
 const denseToken = 3
 /** Size in characters below which an output is not moved to a file. */
 const smallOutput = 1_000

@@ -30,8 +30,8 @@ export function createContextLimit({
   info: ModelInfo
   compact(): Promise<CompactionResult>
   /**
-   * Called once when the history (`used` tokens) approaches its maximum (`room` tokens). Called again only if the
-   * history has become shorter in between.
+   * Called once, when the size of the history (`used` tokens) approaches its maximum (`room` tokens). Called again only
+   * if the history has become shorter in between.
    */
   warn(state: Fill): void
 }): ContextLimit {

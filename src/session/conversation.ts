@@ -132,8 +132,7 @@ export function createNearInstructions(
 }
 
 /**
- * Makes new ids sort after the ids of the messages, because a process whose clock was ahead may have created these
- * messages.
+ * Makes new ids sort after the ids of existing messages, even if a process with a fast clock created those messages.
  */
 function continueIds(page: readonly MessageWithParts[]): void {
   for (const { message, parts } of page) {

@@ -38,8 +38,8 @@ export async function settleKilled(store: Store): Promise<void> {
 }
 
 /**
- * Fills the file tracker with the files that earlier calls read and wrote, so that a continued session does not need to
- * read them again. A summary lists the files of the messages that it replaces.
+ * Fills the file tracker with the files that earlier calls read and wrote, so that the model does not have to read them
+ * again in a continued session. Each summary lists the files of the messages that it replaces.
  */
 export function restoreLedger(history: readonly MessageWithParts[], ledger: FileTracker): void {
   for (const { parts } of history) {

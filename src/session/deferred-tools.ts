@@ -7,7 +7,7 @@ import { isRecord } from "../util/json.ts"
 
 /**
  * Default for the maximum total size, in bytes, of third-party tool definitions that are offered without a search. This
- * is enough for about 80 tools, the total of several typical servers.
+ * is enough for about 80 tools, or several typical MCP servers.
  */
 export const defaultToolBytes = 64 * 1024
 
@@ -18,8 +18,8 @@ export interface DeferredTools {
   /** Search index for `tool_search`. Undefined when no tool is deferred. */
   catalogue?: readonly CatalogueEntry[]
   /**
-   * Returns the tools that the model is offered at the end of the history. Tools that are not deferred come first, then
-   * deferred tools in the order in which they were found or called. This order keeps prompt caches valid.
+   * Returns the tools to offer to the model for the next step. Tools that are not deferred come first. They are
+   * followed by the deferred tools that the model has found or called, in that order, so that prompt caches stay valid.
    */
   offered(history: readonly MessageWithParts[]): readonly OfferedTool[]
 }

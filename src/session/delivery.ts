@@ -65,7 +65,7 @@ export interface Delivery {
   wait(options?: { signal?: AbortSignal }): Promise<EventOf<"run.completed"> | undefined>
 }
 
-/** Interval in milliseconds at which a session that another engine uses is checked. */
+/** Interval in milliseconds between checks whether another engine still uses the session. */
 const retryMs = 200
 
 /**
@@ -107,10 +107,10 @@ export function createDelivery({
     while (again) {
       again = false
       await deliverAll(stopped.signal).catch(() => {
-        // `stop` was called, or the store failed, which the run has reported. The inputs stay in the store.
+        // `stop` was called, or the store failed and the run has reported the failure. The inputs stay in the store.
       })
     }
-    // In the same turn of the event loop as the last look at `again`, so that no call of `start` is lost.
+    // Runs in the same turn of the event loop as the last check of `again`, so that no call of `start` is lost.
     delivering = undefined
   }
 

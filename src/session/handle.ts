@@ -26,11 +26,11 @@ export class SessionBusyError extends TackleError {
   }
 }
 
-/** Thrown when the engine is closed and accepts no more work. */
+/** Thrown when a method is called after the engine was closed. */
 export class EngineClosedError extends TackleError {
   constructor() {
     super(
-      "This engine was closed. To continue, open another engine with createTackle. Nothing that was stored is lost.",
+      "This engine was closed. All stored data is kept. To continue, open another engine with createTackle.",
       {
         code: "engine.closed",
         recoverable: false,
@@ -48,7 +48,7 @@ export interface PromptOptions {
   maxSteps?: number
   /**
    * Maximum number of tokens, including subagents and excluding cache reads. After the step that reaches the maximum,
-   * the run ends with one last step without calls.
+   * the model gets one last step without calls, and the run ends.
    */
   maxTokens?: number
   /**
@@ -81,7 +81,7 @@ export interface PromptRun extends AsyncIterable<TackleEvent> {
 
 /**
  * The result of a compaction. `before` and `after` are the sizes of the model's history in characters. `spent` is the
- * usage of the summaries. If nothing was pruned or summarized, there was not yet anything to compact.
+ * usage of the summaries. If nothing was pruned or summarized, the history was too short to compact.
  */
 export interface CompactionResult {
   before: number
@@ -127,9 +127,9 @@ export interface SessionHandle {
   update(change: SessionChange): Promise<Session>
   /**
    * Stores a text of the user for delivery to the model, and starts a run if the session is idle. Resolves when the
-   * input is stored. If an input with the same id was already sent, returns its present state. An input never answers a
-   * permission request or a question. Throws `InputConflictError` if the id was used for a different text, `UsageError`
-   * if the text or an option is invalid, and {@link EngineClosedError}.
+   * input is stored. If an input with this id has already been sent, returns its current state. An input never answers
+   * a permission request or a question. Throws `InputConflictError` if the id was used for a different text,
+   * `UsageError` if the text or an option is invalid, and {@link EngineClosedError}.
    */
   send(text: string, options?: SendOptions): Promise<Receipt>
   readonly inputs: SessionInputs
@@ -177,8 +177,9 @@ export interface SessionHandle {
   /**
    * Restores the files of the last turn that changed files. Until the next prompt, `redo` reverts the undo. Restores
    * either all files or none. Throws `UndoRefusedError` with the names of files that have changed since the turn. With
-   * `others`, restores all files except these. With `skip`, changes no file, but the turn counts as undone. Throws
-   * `UsageError` if there is nothing to undo, and {@link SessionBusyError} if the session is working on a prompt.
+   * `others`, restores all files except those that have changed. With `skip`, changes no file, but marks the turn as
+   * undone. Throws `UsageError` if there is nothing to undo, and {@link SessionBusyError} if the session is working on
+   * a prompt.
    */
   undo(options?: UndoChoice): Promise<UndoResult>
   redo(options?: UndoChoice): Promise<UndoResult>

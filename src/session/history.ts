@@ -38,8 +38,8 @@ export async function findNewest(
 }
 
 /**
- * Yields the pages needed to continue a session, oldest first. Pages before the messages of the newest summary are
- * skipped if the summary lists the files seen before it.
+ * Yields the pages needed to continue a session, oldest first. If the newest summary lists the files that the session
+ * has read, skips the pages that the summary replaces.
  */
 export async function* neededPages(read: PageReader): AsyncGenerator<MessageWithParts[]> {
   const pages: MessageWithParts[][] = []

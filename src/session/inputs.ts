@@ -23,25 +23,30 @@ export type Receipt = Pick<Input, "id" | "seq" | "state">
 
 /** A change to a pending input. */
 export interface InputEdit {
-  /** Replaces the text. An input with a command then no longer calls it, unless `command` is set too. */
+  /** Replaces the text. If the old text called a command, the new text does not, unless `command` is set too. */
   text?: string
   /** The parsed command, if the new text calls one. Used only with `text`. */
   command?: CommandCall
   files?: readonly PromptFile[]
   delivery?: Delivery
-  /** New place among the pending inputs, from 0. A number that is too high means the end. */
+  /** New position among the pending inputs, from 0. A position after the end moves the input to the end. */
   position?: number
-  /** True stops the delivery of the input until it is set to false. Other edits do not change it. */
+  /**
+   * True holds the input: it is not delivered until `held` is set to false. Other edits do not change this property.
+   */
   held?: boolean
 }
 
 /** Thrown when an id is sent again with different content. */
 export class InputConflictError extends TackleError {
   constructor(id: string) {
-    super(`The input ${id} was sent before with another content. Send the new content with a new id.`, {
-      code: "input.conflict",
-      recoverable: false,
-    })
+    super(
+      `An input with the id ${id} but different content has already been sent. Use a new id for the new content.`,
+      {
+        code: "input.conflict",
+        recoverable: false,
+      },
+    )
   }
 }
 
@@ -58,8 +63,8 @@ export class InputEndedError extends TackleError {
 /** The input queue of one session. All operations are atomic across processes. */
 export interface InputQueue {
   /**
-   * Stores an input. Returns the stored input if it was sent before, and whether it is new. Inputs that an interrupt
-   * has paused continue. Throws {@link InputConflictError}.
+   * Stores an input and returns it. If an input with this id has already been sent, returns that input, and `isNew` is
+   * false. Resumes the inputs that an interrupt has paused. Throws {@link InputConflictError}.
    */
   admit(text: string, options: SendOptions): Promise<{ input: Input; isNew: boolean }>
   pending(): Promise<Input[]>
@@ -74,13 +79,16 @@ export interface InputQueue {
   /** Returns true if a run can start with an input. */
   hasNext(): Promise<boolean>
   /**
-   * Reserves inputs for delivery, so that they can no longer be changed. `steer` selects what the next step of a run takes,
-   * `next` what the next run starts with. Only the holder of the session's lease may claim.
+   * Reserves inputs for delivery, so that they can no longer be changed. `steer` selects the inputs for the next step
+   * of a run, and `next` the inputs that start the next run. Only the holder of the session's lease may call this
+   * method.
    */
   claim(which: "steer" | "next"): Promise<Input[]>
-  /** Returns the claimed input as it is stored with its message. The claim ends when the returned input is stored. */
+  /**
+   * Returns the state of a claimed input after its delivery. Store it together with the message; this ends the claim.
+   */
   promoted(input: Input, messageID: string): Input
-  /** Ends the claims that were not delivered. With a problem, the inputs are held. */
+  /** Ends the claims of inputs that were not delivered. If `problem` is set, also holds these inputs. */
   release(problem?: string): Promise<void>
 }
 
@@ -108,7 +116,9 @@ export function createInputQueue({
     return stored.map(({ input }) => input)
   }
 
-  /** Returns true if an engine is delivering the input. Claims of an engine without the lease are left over. */
+  /**
+   * Returns true if an engine is delivering the input. Ignores the claim of an engine that no longer holds the lease.
+   */
   const isClaimed = (input: Input, { holder: present }: CurrentInputs) =>
     input.claimedBy !== undefined && input.claimedBy === present?.id
 
@@ -250,7 +260,7 @@ function withEdit(input: Input, { text, command, files, delivery, held }: InputE
   }
 }
 
-/** Returns the inputs whose position changes if one of them moves to a new position. */
+/** Returns the inputs whose position changes when one input is moved to a new position. */
 function moved(input: Input, place: number, pending: readonly Input[]): Input[] {
   const order = pending.filter(({ id }) => id !== input.id)
   order.splice(Math.max(0, place), 0, input)

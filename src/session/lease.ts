@@ -13,10 +13,10 @@ export class SessionHeldError extends TackleError {
 }
 
 /**
- * Holds the exclusive right to write a session while `work` runs. Otherwise, an engine would treat the running calls of
- * another engine as left over from a crash. A lease of a dead process is ignored. If `work` fails, `settle` closes the
- * calls that `work` left open. If `settle` also fails, the lease is kept, and the next start of Tackle closes these
- * calls. Throws {@link SessionHeldError} before `work` starts.
+ * Holds the exclusive right to write a session while `work` runs. Without this right, another engine could mistake the
+ * running calls for calls that a crash left open. A lease of a dead process is ignored. If `work` fails, `settle`
+ * closes the calls that `work` left open. If `settle` also fails, the lease is kept, and the next start of Tackle
+ * closes these calls. Throws {@link SessionHeldError} before `work` starts.
  */
 export async function withLease<T>(
   { store, sessionID, holder, settle = async () => {} }: Lease & { settle?: () => Promise<void> },

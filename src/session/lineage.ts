@@ -2,7 +2,10 @@ import type { Session } from "../schema/session.ts"
 import type { Store } from "../store/store.ts"
 import { TackleError } from "../util/errors.ts"
 
-/** Tracks the parents of sessions. Bounds, grants and the depth limit apply to a whole family of sessions. */
+/**
+ * Tracks the parents of sessions. Permission limits, grants and the depth limit apply to a session and all sessions of
+ * its subagents.
+ */
 export interface Lineage {
   /** Reads the ancestors of a session. Throws {@link OrphanError} if one of them no longer exists. */
   load(session: Family): Promise<void>

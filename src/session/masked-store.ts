@@ -110,7 +110,8 @@ function maskMessage(message: Message, mask: SecretMask): Message {
 function maskPart(part: Part, mask: SecretMask): Part {
   const masked = mask.value(part)
   if (masked.type !== "reasoning" || part.type !== "reasoning" || masked.text === part.text) return masked
-  // The signature covers the original text. The provider would reject the whole session if the text differed.
+  // The signature was computed from the original text. If the text were masked, the provider would reject all later
+  // requests.
   const { metadata: _, ...unsigned } = masked
   return unsigned
 }

@@ -12,8 +12,8 @@ export type Mention =
   | { kind: "agent"; name: string }
 
 /**
- * Maximum number of mentions in a prompt. The limit exists because a pasted log full of names is not a request to read
- * every file.
+ * Maximum number of mentions in a prompt. A user who pastes a log with many names does not want Tackle to read each
+ * file.
  */
 const maxMentions = 20
 
@@ -48,7 +48,7 @@ export function unknownMentions(text: string, place: MentionPlace): string[] {
   return [...new Set(unknown.map(({ names }) => names.at(-1) ?? ""))]
 }
 
-/** Returns the possible readings of each word that starts with `@`, longest first. */
+/** Returns the names that each word starting with `@` may stand for, longest first. */
 function mentionWords(text: string): { names: string[] }[] {
   return [...text.matchAll(mention)].map(([, quoted, word = ""]) => ({
     names: quoted === undefined ? readings(word) : [quoted],

@@ -80,8 +80,8 @@ async function addCommand(
 }
 
 /**
- * Returns true if a state must survive a power loss. This applies to the start and the end of a call, as for calls by
- * the model.
+ * Returns true if a state must survive a power loss. As for calls by the model, these are the start and the end of a
+ * call.
  */
 function isSynced({ state }: ToolPart): boolean {
   return state.status === "running" ? mayHaveActed(state) : state.status !== "pending"

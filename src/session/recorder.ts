@@ -19,8 +19,8 @@ export interface Recorder {
   /** Stores new or changed messages, parts and inputs in one transaction. A `durable` transaction survives a power loss. */
   write(written: Written & CommitOptions): Promise<void>
   /**
-   * Stores messages and parts without waiting. They are committed together with the next write, or with the other notes
-   * from the same turn of the event loop. If that transaction fails, the next write also fails.
+   * Stores messages and parts without waiting. They are committed together with the next write, or at the end of the
+   * current turn of the event loop. If that transaction fails, the next write also fails.
    */
   note(written: Written): void
   removeParts(parts: readonly Part[]): Promise<void>
@@ -104,7 +104,7 @@ export function createRecorder({
     noted = []
     if (committing) return
     committing = true
-    // Waits until all code that can run now has reached its next write, such as the parallel calls of a step.
+    // Waits until all code that can run now, such as the parallel calls of a step, has reached its next write.
     queueMicrotask(() => process.nextTick(() => void commitAll()))
   }
 
@@ -173,7 +173,7 @@ export function createRecorder({
   }
 }
 
-/** Drops states of a part that are replaced later in the same transaction. */
+/** Removes the states of a part that a later change in the same transaction replaces. */
 function latest(changes: readonly Change[]): Change[] {
   const seen = new Set<string>()
   const kept: Change[] = []
@@ -187,7 +187,7 @@ function latest(changes: readonly Change[]): Change[] {
   return kept.reverse()
 }
 
-/** Sequence numbers of stored changes. A change that was replaced in its transaction has no number. */
+/** Sequence numbers of stored changes. A change that a later change in its transaction replaced has no number. */
 type Sequences = ReadonlyMap<Change, number>
 
 function entryOf(change: SequencedChange["change"], created = false): Entry {

@@ -11,7 +11,7 @@ import { newId } from "../util/id.ts"
 import type { CommandCall } from "./command.ts"
 import { commandPieces, type TemplatePiece } from "./command.ts"
 
-/** A prompt that was created from a command. */
+/** The prompt that a command expands to. */
 export interface ExpandedCommand {
   /** The text for the model. */
   text: string
@@ -110,7 +110,7 @@ export async function expandCommand(
   const input = { description: `/${command.name}`, prompt: text, subagent_type: subagent }
   const [answer = ""] = await call([{ tool: "task", input }])
   return {
-    text: `The user's command was handed to the subagent ${subagent}. Report its result to the user:\n\n${answer}`,
+    text: `The subagent ${subagent} ran the user's command. Report its result to the user:\n\n${answer}`,
     mentions: "",
     refused,
   }

@@ -171,7 +171,8 @@ async function choose(
   const agent = engine.agent(chosen.agent)
   if (options.model !== undefined) chosen.model = parseModelName(options.model)
   const model = await engine.model(chosen, agent)
-  // Changes the session only after both are found. A prompt that cannot start leaves the session unchanged.
+  // Changes the session only after both the agent and the model are found. A prompt that cannot start leaves the
+  // session unchanged.
   conversation.session = { ...conversation.session, agent: chosen.agent }
   return { agent, model }
 }

@@ -4,7 +4,9 @@ import type { Archive } from "./archive.ts"
 /** Matches an id or a keyword of a schema. */
 const word = /^[\w-]{1,80}$/
 
-/** Patterns, by key, that match values that describe structure and not content. */
+/**
+ * Patterns by key. A value that matches the pattern of its key describes the structure of the archive, not its content.
+ */
 const structural: ReadonlyMap<string, RegExp> = new Map([
   ...["id", "sessionID", "messageID", "parentID"].map((key) => [key, /^(?:ses|msg|prt)_\w{1,100}$/] as const),
   ...["callID", "parentCallID", "tool", "agent", "providerID"].map((key) => [key, word] as const),
@@ -39,7 +41,7 @@ export function sanitize(value: unknown, key = ""): unknown {
   if (!isRecord(value)) return value
   const entries = Object.entries(value).filter(([name]) => !left.has(name))
   return Object.fromEntries(
-    // Hides only objects, because token counts also have the key `input`.
+    // Hides only objects, because the key `input` also occurs in token counts.
     entries.map(([name, inner]) => [
       name,
       free.has(name) && isRecord(inner) ? hide(inner) : sanitize(inner, name),

@@ -15,8 +15,8 @@ export interface FileDiff {
 }
 
 /**
- * Compares each file that a session changed before its first and after its last change. Changes that were undone are
- * not included. A file with equal content is omitted.
+ * Compares the content of each changed file before the session's first change with the content after its last change.
+ * Does not include changes that were undone. Omits files whose content is the same.
  */
 export async function diffSession({
   readPage,

@@ -53,7 +53,7 @@ export interface SessionEngine extends Engine {
   instructions: readonly string[]
   /** Returns additional instructions that apply to a file, nearest last. Links are followed. */
   instructionsNear?(file: string): Promise<FoundInstructions[]>
-  /** Contents of files before they were changed. */
+  /** The contents that files had before they were changed. */
   contents: ContentStore
   /** Records the file changes of a turn. Passes each state of the record to `save`. */
   watchChanges(save: (record: TurnRecord) => Promise<void>): ChangeCapability

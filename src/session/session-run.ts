@@ -33,13 +33,15 @@ export interface SessionRun extends Run {
 /** An agent that is active on a prompt, with its tools and system prompt. */
 export interface SessionAgent extends ActiveAgent {
   readonly run: SessionRun
-  /** Returns the tools that the model is offered at the end of the history. Cheap enough for every step. */
+  /** Returns the tools to offer to the model for the next step. Cheap enough to call at every step. */
   tools(history: readonly MessageWithParts[]): readonly OfferedTool[]
-  /** Converts the history for the provider. Cheap enough for every step. Rejects when the signal fires. */
+  /**
+   * Converts the history to the provider's format. Cheap enough to call at every step. Rejects when the signal fires.
+   */
   toPrompt(history: readonly MessageWithParts[]): Promise<ModelPrompt>
   /**
-   * Returns false if files of tools, agents or skills have changed and the agent must be created again. Cheap enough
-   * for every step.
+   * Returns false if files of tools, agents or skills have changed, so that the agent must be created again. Cheap
+   * enough to call at every step.
    */
   isCurrent(): boolean
 }

@@ -36,7 +36,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
 
   function prompt(text: string, options: PromptOptions = {}): PromptRun {
     engine.assertOpen()
-    // Throws for an invalid signal before the session is locked.
+    // If the signal is invalid, this throws before the session is locked.
     const given = options.signal && AbortSignal.any([options.signal])
     const held = lock.acquire()
     const signal = given ? AbortSignal.any([held.stopped, given]) : held.stopped
@@ -84,8 +84,8 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
   }
 
   /**
-   * Runs a prompt while the lock is held, releases the lock, and publishes the end. Rejects with {@link NothingToRun} if
-   * there is no text. With `ifFree`, rejects with {@link SessionHeldError} if another engine uses the session.
+   * Runs a prompt, releases the lock, and publishes the last event of the run. Rejects with {@link NothingToRun} if
+   * there is no input to run. With `ifFree`, rejects with {@link SessionHeldError} if another engine uses the session.
    */
   async function run(
     held: HeldLock,
@@ -124,7 +124,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     try {
       return await runPrompt(conversation, { ...prompt, said })
     } catch (error) {
-      // Holds an input that cannot start, so that it is not tried again and again.
+      // Holds an input whose run cannot start, so that the engine does not try it repeatedly.
       await inputs.release(prompt.signal.aborted ? undefined : errorMessage(error)).catch(() => {})
       throw error
     }
@@ -158,9 +158,9 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
       // The run ends even if the store cannot be written.
       await delivery.stop()
     }
-    // Inputs that the run had claimed but not delivered.
+    // The run claimed these inputs but did not deliver them.
     if (clear) return [...cleared, ...(await inputs.clear())]
-    // An input that was sent after the pause has ended it.
+    // An input that was sent after the pause has resumed the queue.
     if (await inputs.hasNext()) delivery.start()
     return []
   }
@@ -215,7 +215,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     })
   }
 
-  /** Runs work that writes the session, with exclusive access to it. */
+  /** Runs `work` with exclusive access to the session. */
   async function alone<T>(work: (stopped: AbortSignal) => Promise<T>): Promise<T> {
     engine.assertOpen()
     const { stopped, release } = lock.acquire()
@@ -272,7 +272,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
   }
 }
 
-/** A prompt whose texts are read when the session's lease is held. */
+/** A prompt. Its texts are read from the queue after the session's lease has been acquired. */
 interface QueuedPrompt {
   /** Returns the texts, or rejects with {@link NothingToRun}. */
   read(): Promise<Said[]>

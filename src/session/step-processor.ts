@@ -31,11 +31,11 @@ export interface StepProcessor {
   apply(event: StepEvent): Promise<void> | undefined
   /** Returns the model's calls in order. Must be called after the stream has ended. */
   calls(): Call[]
-  /** Adds nested calls that a call makes. The model sees them only in the result of that call. */
+  /** Adds the nested calls of a call. The model sees them only in the result of the outer call. */
   nest(parentCallID: string, calls: readonly Call[]): Promise<void>
   /**
-   * Sets a new state of a call. Rejects invalid transitions. Resolves when this state and all earlier changes are
-   * stored, but does not wait for a running call that has had no effects yet.
+   * Sets the state of a call. Rejects invalid transitions. Resolves when the new state and all earlier changes are
+   * stored. For a running call that has had no effects yet, resolves immediately.
    */
   setState(callID: string, state: ToolState): Promise<void>
   /** Resolves when all changes so far are stored and announced. */
@@ -79,7 +79,7 @@ export function startStep(
     return part
   }
 
-  /** Stores parts. With `ended`, also stores the message, which has changed. */
+  /** Stores parts. If `ended` is true, also stores the message, because its end has been set. */
   function write(
     parts: readonly Part[],
     { ended = false, ...options }: { ended?: boolean } & CommitOptions = {},
@@ -87,7 +87,7 @@ export function startStep(
     return recorder.write({ ...withMessage(parts, ended), ...options })
   }
 
-  /** Stores the model's output without waiting. Changes based on this output are stored later. */
+  /** Stores the model's output without waiting. Everything that depends on this output is stored later. */
   function note(part: Part, ended = false): void {
     recorder.note(withMessage([part], ended))
   }
@@ -108,7 +108,8 @@ export function startStep(
     assertMove(part.state, state)
     const durable = hasActed(part.state) !== hasActed(state)
     part.state = state
-    // A call without effects so far loses nothing in a crash, so it does not wait for the store.
+    // If the process crashes now, nothing is lost, because the call has had no effects. The call therefore does not
+    // wait for the store.
     if (state.status === "running" && !hasActed(state)) note({ ...part })
     else await write([{ ...part }], { durable })
   }

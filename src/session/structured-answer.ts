@@ -15,8 +15,8 @@ const answerTool = "final_answer"
 const maxRetries = 2
 
 /**
- * The result of judging a step. `open` means that the run continues. `retry` means that the model stopped without a
- * valid answer and receives the `message`.
+ * The verdict on a step. `open`: the run continues. `retry`: the model stopped without a valid answer, and receives
+ * `message`.
  */
 export type Verdict =
   | { kind: "met" | "open" }

@@ -14,8 +14,8 @@ import type { SubagentLimits } from "./session-engine.ts"
 import type { SessionRun } from "./session-run.ts"
 
 /**
- * Default limits: one level, as in OpenCode, and half an hour. Without a time limit, an endless task would block the
- * parent session forever.
+ * Default limits: one level of subagents, as in OpenCode, and 30 minutes per task. Without a time limit, a task that
+ * never ends would block the parent session.
  */
 export const defaultSubagentLimits: SubagentLimits = { depth: 1, timeMs: 1_800_000 }
 

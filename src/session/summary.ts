@@ -30,7 +30,7 @@ const requestCharacters = 8_000
 
 /**
  * Maximum number of files in the list that a summary stores, at about 200 bytes per file. If there are more files, the
- * list is omitted, and the earlier calls are searched instead.
+ * summary contains no list, and Tackle searches the earlier calls instead.
  */
 const maxSeenFiles = 1_000
 

@@ -17,9 +17,9 @@ export async function exportSession(store: Store, id: string): Promise<Archive |
 
 /**
  * Stores an archive as a session of the given directory, in one transaction. With `copy`, all ids are replaced with new
- * ones, including ids inside texts. Without `copy`, none of the ids may exist yet. The file changes of an archive
- * cannot be undone unless it is marked as `own`, because another author could choose which files an undo writes. Throws
- * {@link ArchiveError}.
+ * ones, including ids inside texts. Without `copy`, none of the ids may exist yet. Unless `own` is true, the file
+ * changes in the archive cannot be undone, because the author of the archive could choose the files that an undo
+ * writes. Throws {@link ArchiveError}.
  */
 export async function importSession(
   store: Store,
@@ -116,8 +116,8 @@ function upTo(messages: readonly MessageWithParts[], at: string, id: string): Me
 }
 
 /**
- * Replaces all ids with new ids in the same order, including ids inside texts. Ids are long and random, so any text
- * that contains an id means this id.
+ * Replaces all ids with new ids in the same order, including ids inside texts. Ids are long and random, so a text that
+ * contains the characters of an id always refers to that id.
  */
 function withNewIds(archive: Archive): Archive {
   const renamed = new Map<string, string>()

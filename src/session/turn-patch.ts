@@ -8,8 +8,8 @@ import type { SessionEngine } from "./session-engine.ts"
 
 /**
  * Returns the record of the current turn's file changes, and creates it if necessary. A subagent's changes belong to
- * the turn of its root session. A new record is stored with the last message of the conversation, which started the
- * turn.
+ * the turn of its root session. Stores a new record with the last message of the conversation, which is the message
+ * that started the turn.
  */
 export async function changesOfTurn({
   engine,

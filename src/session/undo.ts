@@ -23,7 +23,7 @@ export interface UndoResult {
   files: RestoredFile[]
   /** Files that were not changed, as requested by the options. */
   refused: RefusedFile[]
-  /** Messages for the user about other possible changes of the turn. */
+  /** Messages for the user about changes of the turn that could not be tracked. */
   unseen: string[]
 }
 

@@ -8,7 +8,7 @@ import { realPath } from "../util/paths.ts"
 /** Instructions and files for a kind of task, in the Agent Skills format. */
 export interface Skill {
   name: string
-  /** Tells the model when to load the skill. One line. */
+  /** One line that tells the model when to load the skill. */
   description: string
   /** Absolute path of the directory that contains `SKILL.md`. Paths in the instructions are relative to it. */
   directory: string
@@ -66,8 +66,8 @@ async function readSkill(path: string, pinned: SkillFile["pinned"]): Promise<str
 }
 
 /**
- * Allows upper-case letters and dots, as other tools do. Wildcards are not allowed, because rules use the name as a
- * pattern.
+ * The name of a skill. Upper-case letters and dots are allowed, because other tools allow them too. Wildcards are not
+ * allowed, because rules use the name as a pattern.
  */
 const Name = z.lazy(() =>
   z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, {

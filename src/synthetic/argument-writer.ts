@@ -1,27 +1,27 @@
 import { canonicalJson, isRecord, parseJson } from "../util/json.ts"
 
-/** Streams the arguments of a call although they may need repair. */
+/** Streams the arguments of a call before it is known whether they need repair. */
 export interface ArgumentWriter {
-  /** Adds arguments as the model wrote them. Returns the text that can be sent, which a repair will not change. */
+  /** Adds arguments as the model wrote them. Returns the text that can be sent, because no repair can change it. */
   push(text: string): string
   /**
-   * Ends the arguments. `rest` is the text that is not sent yet, and `whole` is all text, which has the value of
-   * `input`. Returns undefined if the sent text does not fit the input.
+   * Ends the arguments. `whole` is the complete text, whose value equals `input`. `rest` is the part of it that has not
+   * been sent yet. Returns undefined if `input` does not match the text that was sent.
    */
   end(input: string): { rest: string; whole: string } | undefined
 }
 
 /** An open object or list in the sent text. */
 interface Open {
-  /** Keys of an object, or undefined for a list. The last key is that of the current value. */
+  /** Keys of an object. The last key belongs to the current value. Undefined for a list. */
   keys: string[] | undefined
   /** Index of the current value of a list. */
   index: number
 }
 
 /**
- * Creates a writer for one call. It sends strict JSON only. It holds the end of a string back until the next key or
- * value follows, since an unescaped quote can look like an end.
+ * Creates a writer for one call. It sends strict JSON only. It holds back the end of a string until the next key or
+ * value follows, because an unescaped quote can look like the end.
  */
 export function createArgumentWriter(): ArgumentWriter {
   const reader = createReader()
@@ -45,7 +45,7 @@ export function createArgumentWriter(): ArgumentWriter {
   }
 }
 
-/** The end of the sent text. */
+/** The position at the end of the sent text. */
 interface Place {
   open: readonly Open[]
   /** The text of the current string so far, without its escapes. Undefined outside of string values. */

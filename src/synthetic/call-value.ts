@@ -68,7 +68,7 @@ function callByKey(
   return callOfValue({ name, arguments: given }, tools, exact)
 }
 
-/** Finds the offered tool with this name or a similar one. `repaired` reports that the name was only similar. */
+/** Finds the offered tool with this name or a similar name. If the name was only similar, `repaired` says so. */
 export function findTool(
   name: string,
   tools: ReadonlyMap<string, SyntheticTool>,

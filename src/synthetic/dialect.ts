@@ -36,17 +36,14 @@ export interface MalformedCall {
 
 /** Receives the calls that a reader finds. `start` may precede a call or a malformed call. */
 export interface CallSink {
-  /**
-   * Begins a call to this tool. Afterwards, `delta` receives the input in pieces, and `call` receives the complete
-   * input.
-   */
+  /** Begins a call to this tool. Then `delta` receives the input in pieces, and `call` receives the complete input. */
   start(tool: string): void
   delta(text: string): void
   call(call: ReadCall): void
   malformed(call: MalformedCall): void
 }
 
-/** The input of a reader. The source is positioned directly after the opening. */
+/** The input of a reader. The source's position is directly after the opening. */
 export interface ReadContext {
   source: Source
   sink: CallSink
@@ -65,13 +62,13 @@ export interface ReadContext {
 export interface Opening {
   literal: string
   /**
-   * True for a mark that does not occur in ordinary text. Such an opening counts in every dialect. Any other opening
-   * counts only in its own dialect and at the beginning of a line.
+   * True for a mark that does not occur in ordinary text. Such an opening is recognized in every dialect. Any other
+   * opening is recognized only in its own dialect and at the beginning of a line.
    */
   explicit: boolean
   /**
-   * Reads to the end of the calls. Returns `text` if the opening begins no call. In this case, the sink has received
-   * nothing. Returns `mark` if the opening only surrounds calls, so that it is dropped.
+   * Reads to the end of the calls. Returns `text` if no call follows the opening; the sink has then received nothing.
+   * Returns `mark` if the opening only surrounds calls and must be dropped.
    */
   read(context: ReadContext): Reading<"calls" | "text" | "mark">
 }

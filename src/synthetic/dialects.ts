@@ -45,8 +45,8 @@ const explicitOpenings: readonly Opening[] = [
 ]
 
 /**
- * Openings by dialect, except those with tool names. Sorted once, since sorting takes longer than reading a short
- * answer.
+ * Openings by dialect, except openings that contain tool names. They are sorted once, because sorting takes longer than
+ * reading a short answer.
  */
 const fixedOpenings = new Map(
   Object.values(dialects).map(({ name, openings }) => [

@@ -1,18 +1,21 @@
-/** Classification of the text before a call. `intent` announces that the model makes the call itself. */
+/**
+ * Classification of the text before a call. `intent`: the text announces that the model makes the call now. `mention`:
+ * the text describes the call. `neutral`: neither of the two.
+ */
 export type LeadIn = "intent" | "neutral" | "mention"
 
 /** The text before a call. */
 interface TextBefore {
-  /** The line of the call up to the call, or the last line with text if the call begins its line. */
+  /** The text before the call on its line. If the call begins the line, the last earlier line that is not empty. */
   text: string
   /** True if the call begins its line. */
   ownLine: boolean
 }
 
 /**
- * Classifies the text before a call. A mention is an example, a quotation, a warning, or a part of a sentence. A colon
- * or an unfinished sentence needs an announcement by the model itself ("Let me check:"), since the call otherwise
- * belongs to what the text describes ("The file contains:").
+ * Classifies the text before a call. A mention is an example, a quotation, a warning, or a part of a sentence. If the
+ * text ends with a colon or in the middle of a sentence, it must announce an action of the model ("Let me check:").
+ * Otherwise, the call is part of what the text describes ("The file contains:").
  */
 export function classifyLeadIn({ text, ownLine }: TextBefore): LeadIn {
   const line = withoutMarkup(text)
@@ -56,9 +59,10 @@ function announcesCall(clause: string): boolean {
 }
 
 /**
- * Returns true if the text after a call continues the sentence of the call or explains that the call is not meant. The
- * text begins directly after the call and contains the rest of the line, or the first sentence of a later line.
- * `announced` is true if the text before the call is an intent, and `ownLine` if the call begins its line.
+ * Returns true if the text after a call shows that it is not meant as a call: the text continues the sentence that
+ * contains the call, or says that the call is an example. The text begins directly after the call and contains the rest
+ * of the line, or the first sentence of a later line. `announced` is true if the text before the call is an `intent`.
+ * `ownLine` is true if the call begins its line.
  */
 export function disownsCall(
   after: string,
@@ -127,7 +131,7 @@ const bareAction: readonly RegExp[] = [
   /^(?:please )?(?:read|look|check|list(?! of)|search(?! results?)|open|find|inspect|examine|fetch|view|verify|explore|scan|locate|get|create|edit|update|fix|run (?=[a-z]))(?!\p{L})(?!.*\b(?:this|that|these|those|following|below|above|here|with)\b)/iu,
 ]
 
-/** Words that give a call a position in a sequence, such as "Next:". */
+/** Words that place a call in a sequence, such as "Next:". */
 const order =
   /^(?:and |so )*(?:now|next|first(?:ly)?|second(?:ly)?|third|then|finally|again|once more|one (?:more|last)|final|retry|step \d+|lastly|ok(?:ay)?|sure|all ?right|right|great|got it|understood|certainly|of course|here (?:we|i) go|here goes|on it|action|(?:the |my )?(?:tool|function) calls?|my (?:next )?(?:call|action|step)|thought|zuerst|jetzt|nun|dann|als nächstes|d'abord|maintenant|ensuite|primero|ahora|primeiro|agora|prima|ora|adesso|сначала|сейчас|теперь|まず|次に|먼저|이제)(?!\p{L})/iu
 
@@ -162,7 +166,7 @@ const remark = /^(?:[\p{L}'’]+\s*){1,4}[^\p{L}\p{N}]*$/u
 const title =
   /^(?:the|this|that|an?|my|your|his|her|its|der|die|das|le|la|les|el|los|il|o)\b|^(?:[\w ]+ )?(?:usage|syntax|format|quotation|quote|sample|demo|reference|definition|examples?)$/iu
 
-/** A last word that the next line completes. */
+/** A last word after which the sentence continues on the next line. */
 const openEnd =
   /\b(?:of|to|as|with|for|like|than|or|by|from|in|on|at|the|an?|be|accept|write|use|call|send|type|emit|output|expect|run|execute|if|when|that|von|mit|als|wie|de|du|des|como|con|di|da|che|que|qui|comme)$/iu
 
@@ -178,6 +182,6 @@ const negative =
 const warning =
   /^(?:\p{L}+, |please |but |and |warning: |danger: |note: )*(?:never|don['’]t|do not|avoid|nie(?:mals)?|ne |nunca|jamais|no |não|non |никогда|не |不要|请勿|切勿|绝不)(?=.*(?:\b(?:this|that|it|these|such|following|like|so|das|dies\p{L}*|folgende\p{L}*|ça|ceci|cela|esto|isso|questo)(?!\p{L})|это|此|这|それ|これ))|\b(?:i|we)(?: would| will| must| should|['’]d|['’]ll)? (?:won['’]t|not|never|cannot|can['’]t|did ?n[o'’]t) (?:run|execute|call|obey|follow|make|send|do) (?:this|that|it|the following|these|such)\b|\b(?:do not|don['’]t|never) (?:run|execute|call|use)[.!]*$|(?<!\p{L})(?:nicht|ne pas|no|não|non|не) (?:ausführen|exécuter|ejecutar|executar|eseguire|запускать|выполнять)(?!\p{L})/iu
 
-/** Sentences after a call that explain that the call is not meant. */
+/** Sentences after a call that say that the model does not want to make the call. */
 const disclaimer =
   /^(?:[—–-] ?|but |and |so |however,? |note that |again,? )*(?:(?:this|that|it|these|those|which|the (?:above|call|text|line|block|snippet|example)(?: above)?|above|such a call|such calls)(?: call| one| text| block| snippet| line)?(?:['’]s|['’]d| (?:is|was|are|were|would|could|might|must|should|shows?|means|looks?|comes?|came|appears?|will)) .*?(?:example|sample|syntax|format|\bhow\b|looks? like|what (?:a|an|the|it|you|one|they|i) |not (?:to )?(?:be )?(?:run|executed|called|meant|real|allowed|safe)|never|would (?:delete|remove|read|run|list|be|write|destroy|erase|print|show|call)|dangerous|harmful|malicious|forbidden|wrong|incorrect|quot|(?:in|from) the (?:file|log|docs?|readme|page|result|output|manual|issue|ticket|message|test|history|text)|(?:is|was) (?:the )?(?:text|content|line|call|command) (?:of|in|from|that))|(?:please )?(?:do not|don['’]t|never) (?:\w+ )?(?:run|execute|call|use|do|send|try|make|copy|write)|i (?:did ?n[o'’]t|have not|haven['’]t|will not|won['’]t|would not|wouldn['’]t|am not|do not|don['’]t) (?:\w+ )?(?:run|execute|executed|running|executing|call|called|obey|follow|do (?:this|that|it)|make)|(?:would|could|might) (?:delete|remove|destroy|erase|print|read|list)|(?:das|dies|so) (?:ist|war|wäre|würde|sieht) .*(?:beispiel|aus|lösch|nicht)|(?:c['’]est|ceci est|ce serait) .*exemple|(?:esto|eso|este|ese) (?:es|sería|era) .*(?:ejemplo|así)|(?:isto|isso|este|esse) (?:é|seria) .*exemplo|(?:questo|quello) (?:è|sarebbe) .*esempio|это (?:лишь |только |просто )?пример|(?:这|那|以上)(?:只|就|仅)?是.*(?:例|格式|示范)|これは.*例|이것은 .*예)/iu

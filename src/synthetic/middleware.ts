@@ -23,11 +23,12 @@ export interface SyntheticOptions {
 
 /**
  * Returns AI SDK middleware that adds tool calling to a model without it. Describes the tools in the prompt and reads
- * calls from the text of the answer. The `providerMetadata` of a call describes repairs (`tackle.repaired`), and that
- * of the finish part counts retries (`tackle.retries`). Drops tools that the provider executes.
+ * calls from the text of the answer. The `providerMetadata` of a call describes repairs (`tackle.repaired`). The
+ * `providerMetadata` of the finish part contains the number of retries (`tackle.retries`). Drops tools that the
+ * provider executes.
  *
- * Does not use `transformParams`, since reading the answer needs the tools and one request may call the model
- * repeatedly.
+ * Does not use `transformParams`, because it needs the tools to read the answer and may call the model several times
+ * for one request.
  */
 export function syntheticTools(options: SyntheticOptions = {}): LanguageModelV4Middleware {
   return {
@@ -153,7 +154,7 @@ async function stream(
           if (done) controller.close()
           else controller.enqueue(value)
         },
-        // The generator may wait for a part that never arrives, so cancel the reader directly.
+        // Cancels the reader directly, because the generator may be waiting for a part that never arrives.
         async cancel(reason) {
           cancelled = true
           await reader.cancel(reason)

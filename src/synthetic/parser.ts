@@ -27,8 +27,8 @@ export type ParserEvent =
 /** Reads calls from text that arrives in pieces. */
 export interface CallParser {
   /**
-   * Adds text and returns the new events. Holds back text that may begin a call, and short calls up to the text after
-   * them.
+   * Adds text and returns the new events. Holds back text that may begin a call. Also holds back a short call until the
+   * text after it shows whether it is meant as a call.
    */
   push(text: string): ParserEvent[]
   /** Ends the text and returns the remaining events. `cut` means that the answer reached its token limit. */
@@ -37,15 +37,16 @@ export interface CallParser {
 
 /**
  * Creates a parser for one answer. The result does not depend on how the text is split into pieces. Drops white space
- * next to a call. A call stays text in code, a quotation, a closed thinking block, an example, or a sentence, and if it
- * repeats one of the `quotable` texts. A call in a thinking block that never closes counts. `malformed` is a call that
- * cannot be read; if it has `unknown`, its only problem is that the tool does not exist.
+ * next to a call. A call is treated as text if it is part of code, a quotation, a closed thinking block, an example or
+ * a sentence, or if it repeats one of the `quotable` texts. A call in a thinking block that is never closed is treated
+ * as a call. A `malformed` event reports a call that cannot be read. If the event has `unknown`, the only problem is
+ * that the tool does not exist.
  */
 export function createCallParser(options: {
   tools: readonly SyntheticTool[]
   /** The dialect that the model was asked to use. */
   dialect: DialectName
-  /** Texts that the model has read, such as tool results. A call that repeats a part of one is a quotation. */
+  /** Texts that the model has read, such as tool results. A call that repeats a part of such a text is a quotation. */
   quotable?: readonly string[]
 }): CallParser {
   const source = createSource()
@@ -81,7 +82,10 @@ const maxUnclosed = 30
 /** Number of read characters after which the source discards them. */
 const forgetAfter = 4_096
 
-/** Maximum number of characters of a call that waits for the text after it. A call of twice the length is streamed. */
+/**
+ * Maximum number of characters of a call that is held back until the text after it arrives. A call of more than twice
+ * this length is streamed.
+ */
 const heldLength = 400
 
 interface Scan {
@@ -113,7 +117,10 @@ function* scan({ source, tools, openings, output, quotations }: Scan): Reading<v
     return findOpening(source, byFirst.get(source.text.charAt(source.position)) ?? [], atLineStart)
   }
 
-  /** Decides from the following text whether the held calls are meant. Keeps them if another call may follow. */
+  /**
+   * Decides from the following text whether the held calls are meant as calls. Continues to hold them if another call
+   * may follow.
+   */
   function* settle(): Reading<void> {
     if (!output.isHolding()) return
     const start = source.position
@@ -279,8 +286,8 @@ interface PendingCall {
 }
 
 /**
- * Collects events. Holds back white space until text or a call follows, and complete calls until they are released or
- * withdrawn.
+ * Collects events. Holds back white space until text or a call follows. Holds back complete calls until they are
+ * released or withdrawn.
  */
 function createOutput() {
   let events: ParserEvent[] = []

@@ -118,7 +118,7 @@ export function resultTexts(prompt: LanguageModelV4Prompt): string[] {
 
 function convertResult({ toolName, output, providerOptions }: LanguageModelV4ToolResultPart): UserContent {
   const { text, files } = convertOutput(output)
-  // The output of a tool must not end its own element.
+  // Prevents the output of a tool from closing the element that contains it.
   const inner = text.replaceAll("</tool_response", "<\\/tool_response")
   const wrapped = `<tool_response name="${toolName}">\n${inner}\n</tool_response>`
   return [{ type: "text", text: wrapped, providerOptions }, ...files]
@@ -188,9 +188,9 @@ export interface AnswerOutcome {
 export const defaultRetries = 2
 
 /**
- * Returns the messages that ask the model to repair its answer, or undefined if no retry is needed. If a call can be
- * executed, the problems of other calls are returned as their results instead. An answer that was cut off is not
- * retried.
+ * Returns the messages that ask the model to repair its answer, or undefined if no retry is needed. No retry is needed
+ * if at least one call can be executed, because the problems of the other calls become their results. An answer that
+ * was cut off is not retried.
  */
 export function retryMessages(
   outcome: AnswerOutcome,

@@ -7,7 +7,7 @@ import { charAt, type Reading, type Source, skipSpace, slice, takes, takeWhile }
 
 /** Options for reading objects. */
 interface ObjectOptions {
-  /** Mark that ends the text with the objects, if the format has one. */
+  /** Mark that ends the objects, if the format has such a mark. */
   stop?: string
 }
 
@@ -46,7 +46,10 @@ function* takeWrapper(source: Source): Reading<void> {
   else source.position = start
 }
 
-/** Matches the usual beginning of a call's object. After it, the input can be streamed while the model writes it. */
+/**
+ * Matches the usual beginning of a call's object. After this beginning, the input can be streamed while the model
+ * writes it.
+ */
 const head = new RegExp(
   `\\{\\s*"(?:${nameKeys.join("|")})"\\s*:\\s*"([^"\\\\]+)"\\s*,\\s*"(?:${argumentKeys.join("|")})"\\s*:\\s*(?=\\{)`,
   "y",
@@ -62,9 +65,11 @@ export function* readObjectCall(
 ): Reading<void> {
   const start = source.position
   let announced: string | undefined
-  /** End of the input that the sink received. Until the head is found, the end of the searched text. */
+  /**
+   * Until the head is found: the end of the searched text. Afterwards: the end of the input that the sink has received.
+   */
   let reported = start
-  /** End of the first bracketed value in the object. After the usual head, this value is the input. */
+  /** End of the first bracketed value in the object. If the object has the usual head, this value is the input. */
   let inputEnd: number | undefined
 
   /** Returns the tool and the start of its input once the head is complete. */

@@ -18,9 +18,9 @@ export interface ParameterForm {
 }
 
 /**
- * Reads the parameters up to the end of the call, and reports one call or malformed call to the sink. Uses a value
- * verbatim if the tool's schema expects a string, but without the line breaks next to its marks. Reads other values as
- * JSON if possible.
+ * Reads the parameters up to the end of the call, and reports one call or malformed call to the sink. If the tool's
+ * schema expects a string, uses the value verbatim, without the line breaks next to its marks. Otherwise, reads the
+ * value as JSON if possible.
  */
 export function* readParameters(context: ReadContext, name: string, form: ParameterForm): Reading<void> {
   const { source, sink, tools } = context
@@ -85,7 +85,7 @@ function* takeOne({ source }: ReadContext, literals: readonly string[]): Reading
   return false
 }
 
-/** The value to read, and a test for the next parameter. */
+/** The parameter to read, and a function that recognizes the next parameter. */
 interface ValueContext {
   form: ParameterForm
   key: string
@@ -119,9 +119,9 @@ function* readText(
 }
 
 /**
- * Reads a value and its end mark. The value may contain the mark, so the mark counts only before another parameter or
- * the end of the call. There, the mark may also be missing. If the value does not end, returns undefined after reading
- * everything, or the text up to the first mark that was not the end.
+ * Reads a value and its end mark. Because the value may contain the mark, the value ends only where another parameter
+ * or the end of the call follows. The mark may be missing there. If the value does not end, returns the text up to the
+ * first mark, or undefined if there is no mark.
  */
 function* readValue(
   context: ReadContext,

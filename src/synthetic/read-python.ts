@@ -6,8 +6,8 @@ import { scanBrackets } from "./scan-json.ts"
 import { charAt, type Reading, skipSpace, takes, takeWhile } from "./source.ts"
 
 /**
- * Reads Python calls in a list or in sequence. If `sure` is false, the text may be prose. In that case, only calls to
- * offered tools that are alone on their lines count, and `text` means that there is no such call.
+ * Reads Python calls in a list or in sequence. If `sure` is false, the text may be prose. In that case, reads only
+ * calls to offered tools that are alone on their lines, and returns `text` if there is no such call.
  */
 export function* readPython(context: ReadContext, sure: boolean): Reading<"calls" | "text"> {
   const { source, tools } = context
@@ -93,7 +93,8 @@ function callsOf(
       const unknown = read.calls.length === 1 ? callOfUnknown(name, input) : undefined
       return { ok: false, reason: found.reason, unknown }
     }
-    if (input === undefined) return { ok: false, reason: `gives ${call.name} more values than it takes` }
+    if (input === undefined)
+      return { ok: false, reason: `gives ${call.name} more values than it has parameters` }
     calls.push({ tool: found.tool, input: JSON.stringify(input), repaired: found.repaired })
   }
   return { ok: true, calls }

@@ -108,12 +108,16 @@ interface StringContext {
   isKey: boolean
 }
 
-/** Maximum look-ahead after a quote, in characters. A quote that is still undecided ends the string. */
+/**
+ * Maximum look-ahead after a quote, in characters. If the text within it does not decide whether the quote ends the
+ * string, the quote ends it.
+ */
 export const lookAhead = 300
 
 /**
- * Returns true if a quote ends its string, because the text after it fits the open brackets. Any other quote belongs to
- * the string and was not escaped. Returns undefined if more text is needed, which never happens if the text is `whole`.
+ * Returns true if a quote ends its string, because the text after it fits the open brackets. Returns false if the quote
+ * is an unescaped part of the string. Returns undefined if more text is needed to decide, but never if the text is
+ * `whole`.
  */
 export function endsString(after: string, context: StringContext, whole: boolean): boolean | undefined {
   const text = after.slice(0, lookAhead)
@@ -127,7 +131,7 @@ export function endsString(after: string, context: StringContext, whole: boolean
     const opening = pairs[character]
     if (depth === 0) return !/["']/.test(character)
     if (opening === undefined) return follows(text.slice(at), open[depth - 1], known)
-    // Skip inner brackets that were not closed.
+    // Skips inner brackets that the model did not close.
     depth = open.lastIndexOf(opening, depth - 1)
     if (depth < 0) return false
   }
@@ -163,7 +167,10 @@ function follows(rest: string, bracket: string | undefined, known: boolean): boo
     : false
 }
 
-/** Returns undefined if the word may become a value or the name of an argument or call, and false otherwise. */
+/**
+ * Returns undefined if the incomplete word may still become a value or the name of an argument or call. Otherwise,
+ * returns false.
+ */
 function mayBecomeValue(next: string, known: boolean): boolean | undefined {
   return !known && /^[\w.]+\s*$/.test(next) ? undefined : false
 }

@@ -10,7 +10,9 @@ export interface Source {
   ended: boolean
   /** True if the answer reached its token limit. Open values are then incomplete. */
   cut: boolean
-  /** The last piece and some text before it. If possible, `slice` reads it instead of the whole text. */
+  /**
+   * The last piece and some text before it. If possible, `slice` reads from this string instead of from the whole text.
+   */
   recent: string
   /** Offset of `recent` in the text. */
   recentAt: number
@@ -51,7 +53,7 @@ export function slice({ text, recent, recentAt }: Source, from: number, to = tex
 /** A reader that may wait for more text. */
 export type Reading<T> = Generator<void, T, void>
 
-/** Returns the character `offset` characters after the position, or an empty string after the end. */
+/** Returns the character at the position plus `offset`, or an empty string after the end of the text. */
 export function* charAt(source: Source, offset = 0): Reading<string> {
   while (source.position + offset >= source.text.length) {
     if (source.ended) return ""
@@ -138,7 +140,7 @@ export function* findAny(
       .filter(({ at }) => at >= 0)
       .sort((a, b) => a.at - b.at || b.literal.length - a.literal.length)[0]
     const may = Math.min(...literals.map((literal) => beginningOf(literal, unsearched)))
-    // A longer literal that may have begun here or earlier comes first.
+    // Waits if a longer literal may have begun at this position or earlier, because that literal takes precedence.
     if (found !== undefined && (found.at < may || source.ended))
       return { literal: found.literal, at: searched + found.at }
     if (source.ended) return undefined
@@ -148,7 +150,7 @@ export function* findAny(
   }
 }
 
-/** Returns the offset near the end of the text at which the literal may begin, or the length of the text. */
+/** Returns the offset at which the end of the text may be the beginning of the literal, or the length of the text. */
 function beginningOf(literal: string, text: string): number {
   for (let at = Math.max(0, text.length - literal.length + 1); at < text.length; at++) {
     if (literal.startsWith(text.slice(at))) return at

@@ -1,6 +1,6 @@
 import { classifyLeadIn, type LeadIn } from "./mention.ts"
 
-/** Tracks the text around a position, to decide whether a call at that position is meant as a call. */
+/** Tracks the text before a position, to decide whether a call at that position is meant as a call. */
 export interface TextContext {
   /** Adds text. */
   pass(text: string): void
@@ -16,7 +16,7 @@ export interface TextContext {
   followsCall(): boolean
   /** Returns true if only white space precedes the current position on its line. */
   atLineStart(): boolean
-  /** Classifies the text before the current position. Stays `mention` after an example until other text follows. */
+  /** Classifies the text before the current position. After an example, returns `mention` until other text follows. */
   leadIn(): LeadIn
 }
 
@@ -88,7 +88,7 @@ function elementBlock(names: readonly string[], isThought: boolean): Block {
 
 const fenceLine = /^\s*(?:[-*+]\s+|\d+[.)]\s+)?(`{3,}|~{3,})([^`]*)$/
 const quotationMark = /["'“‘«‹„「『《（(]$/
-/** Text between two examples that belong together. */
+/** Matches text between two examples, such as "or", that makes the second one part of the same list of examples. */
 const betweenExamples =
   /^\s*(?:(?:[-*+•]|\(?\d+[.)])?\s*|(?:or|and|then|oder|und|ou|et|o|y|e|of|en|или|и|lub|或|或者|和|または|또는)[,:]?\s*)$/iu
 

@@ -28,13 +28,16 @@ interface OpenCall extends MalformedCall {
   announced?: AnnouncedCall | undefined
 }
 
-/** A call whose start is sent. */
+/** A call whose start has been sent. */
 interface AnnouncedCall {
   id: string
   arguments: ArgumentWriter
 }
 
-/** Creates a translator for one request. After the first attempt, drops text next to a call as a repetition. */
+/**
+ * Creates a translator for one request. After the first attempt, drops the text next to a call, because it repeats
+ * earlier text.
+ */
 export function createTranslator(options: {
   tools: readonly SyntheticTool[]
   dialect: DialectName
@@ -76,13 +79,14 @@ export function createTranslator(options: {
         return [...endText(), ...(current.isNew ? [inputStart(current.id, event.tool)] : [])]
       }
       case "call-delta":
-        // Do not stream a repeated call, since its deltas would follow those of the malformed call.
+        // Does not stream the repeated call, because its deltas would be appended to those of the malformed call.
         return current?.isNew ? inputDelta(current.id, current.arguments.push(event.delta)) : []
       case "call": {
         const { id, arguments: sent } = current ?? { id: newId("call"), arguments: createArgumentWriter() }
         current = undefined
         calls += 1
-        // If the sent arguments do not fit, the receiver must see the difference.
+        // If the arguments that were sent do not match the final input, the complete input is sent, so that the
+        // receiver sees the difference.
         const { rest, whole } = sent.end(event.input) ?? { rest: "", whole: event.input }
         return [...inputDelta(id, rest), ...callParts(id, event.tool, whole, event.repaired)]
       }
@@ -116,7 +120,7 @@ export function createTranslator(options: {
     return parts
   }
 
-  /** Emits the text of the last attempt unless it equals the text of the first attempt. */
+  /** Returns the text of the last attempt, unless it equals the text of the first attempt. */
   function emitHeldText(): Part[] {
     if (["", firstText.trim()].includes(heldText.trim())) return []
     return emitText(firstText.trim() === "" ? heldText : `\n\n${heldText}`)
@@ -223,9 +227,7 @@ function callParts(id: string, toolName: string, input: string, repaired?: strin
   ]
 }
 
-/**
- * Changes the finish reason to `tool-calls`. Keeps the reason of a cut answer, since its last call may be incomplete.
- */
+/** Changes the finish reason to `tool-calls`. Keeps the reason `length`, because the last call may be incomplete. */
 function asCalls(reason: LanguageModelV4FinishReason): LanguageModelV4FinishReason {
   return reason.unified === "stop" || reason.unified === "other"
     ? { ...reason, unified: "tool-calls" }

@@ -1,13 +1,13 @@
 import { TackleError } from "./errors.ts"
 
-/** The user, the caller or the end of the process stopped the work. */
+/** Thrown when the user or the caller stops the work, or when the process ends. */
 export class AbortedError extends TackleError {
   constructor(message = "The call was aborted before it finished.", cause?: unknown) {
     super(message, { code: "aborted", recoverable: false, cause })
   }
 }
 
-/** A time limit was exceeded. */
+/** Thrown when a time limit is exceeded. */
 export class TimeoutError extends TackleError {
   readonly ms: number
   constructor(message: string, ms: number) {

@@ -1,4 +1,4 @@
-/** Difference in milliseconds between the clock of this module and the time since the process started. */
+/** Time of this module's clock, in milliseconds since the epoch, at the start of the process. */
 let offset = 0
 
 /**

@@ -33,7 +33,10 @@ export class TackleError extends Error {
   }
 }
 
-/** An error in the command line or in a config file. The process exits with code 2. */
+/**
+ * Thrown for invalid input from the user or the caller, such as an unknown flag or an error in a config file. Commands
+ * exit with code 2.
+ */
 export class UsageError extends TackleError {
   constructor(message: string, cause?: unknown, code = "usage") {
     super(message, { code, recoverable: false, cause })
@@ -64,8 +67,8 @@ export function systemCode(error: unknown): string | undefined {
 }
 
 /**
- * Returns the value that third-party code threw, or an error in its place if reading the value may run code: a proxy,
- * or an object whose prototype or message cannot be read.
+ * Returns the value that third-party code threw. If reading the value may run code (a proxy, or an object whose
+ * prototype or message cannot be read), returns an error instead.
  */
 export function readableError(error: unknown): unknown {
   if ((typeof error !== "object" && typeof error !== "function") || error === null) return error

@@ -43,15 +43,15 @@ function statOf(path: string) {
 
 /**
  * Reads a regular file of at most `maxBytes` bytes. Returns undefined if the file does not exist. Throws system errors,
- * and throws `TackleError` with the code `file.irregular` if the file is too large or not a regular file. Never waits
- * for a writer: a named pipe with the name of a project file would otherwise block the process.
+ * and throws `TackleError` with the code `file.irregular` if the file is too large or not a regular file. Never blocks,
+ * even if the path is a named pipe without a writer.
  */
 export function readRegularFile(path: string, maxBytes: number): Buffer | undefined {
   const refuse = (reason: string) => {
     throw new TackleError(reason, { code: "file.irregular", recoverable: false })
   }
   try {
-    // Opening some devices has effects, so the type is checked before and after.
+    // Opening a device can have effects, so the type is checked before and after the file is opened.
     if (!statSync(path).isFile()) refuse("not a regular file")
     const descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
     try {
@@ -92,7 +92,7 @@ export function temporaryName(): string {
   return `.tackle-${randomBytes(6).toString("hex")}.tmp`
 }
 
-/** Returns true for a name of {@link temporaryName}. */
+/** Returns true for a name that {@link temporaryName} has created. */
 export function isTemporaryName(name: string): boolean {
   return /^\.tackle-[0-9a-f]{12}\.tmp$/.test(name)
 }

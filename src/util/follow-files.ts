@@ -31,8 +31,8 @@ export interface FollowOptions<T> {
 }
 
 /**
- * An initial read that recorded no stamps. The first check happens at least 400 ms later and compares the times of the
- * files, so it costs nothing at startup.
+ * An initial read that recorded no stamps. Following it costs nothing at startup, because the first check happens at
+ * least 400 ms later and compares the times of the files.
  */
 export interface Beginning {
   /** Start of the read, in milliseconds since the epoch. */
@@ -41,7 +41,7 @@ export interface Beginning {
   files: readonly string[]
 }
 
-/** Minimum time in ms between two checks in a run. A model takes longer than this to answer. */
+/** Minimum time in ms between two checks in a run. Models usually take longer to answer. */
 const checkIntervalMs = 200
 
 /** Time in ms before the first check after `begun`. A slow machine sends its first request within half this time. */

@@ -32,7 +32,7 @@ export interface JournalOptions<T> {
   /** Directory of the records. The first record creates it. */
   directory: string
   schema: z.ZodType<T>
-  /** Receives file errors and failures of `end`. These errors stop nothing. */
+  /** Receives file errors and failures of `end`. The journal continues after these errors. */
   onProblem(what: "write" | "remove" | "end", error: unknown): void
 }
 
@@ -42,7 +42,7 @@ const ownedSchema = z.lazy(() =>
   }),
 )
 
-/** Creates a journal with one file per record, because a reader could see an incomplete write to a shared file. */
+/** Creates a journal. Each record has its own file, because readers could see an incomplete write to a shared file. */
 export function createJournal<T extends object>(options: JournalOptions<T>): Journal<T> {
   const { directory, schema, onProblem } = options
   const files = new Set<string>()

@@ -1,6 +1,6 @@
 /**
- * Keeps the process alive until `work` settles, even if nothing else does, such as while a request waits for a reply.
- * Settles like `work`.
+ * Keeps the process alive until `work` settles. Used for work that Node does not wait for, such as a request that waits
+ * for a reply. Settles like `work`.
  */
 export async function keepAlive<T>(work: Promise<T>): Promise<T> {
   const alive = setInterval(() => {}, longestIntervalMs)

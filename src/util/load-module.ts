@@ -14,9 +14,10 @@ export type ModuleAliases = Readonly<Record<string, string>>
 
 /**
  * Imports the current version of a user's JavaScript or TypeScript file. Returns the module from the last load if
- * neither the file nor its imports by path have changed. Node strips the types. Where Node refuses (enums, parameter
- * properties, packages in TypeScript), jiti transforms the module. `aliases` apply to the file and its imports by
- * path. With `pinned`, only bytes with a matching hash run: see {@link ModuleGraph}. Throws the errors of the module.
+ * neither the file nor its imports by path have changed. Node strips the types. If Node cannot run a module this way
+ * (enums, parameter properties, packages in TypeScript), jiti transforms it. `aliases` apply to the file and its
+ * imports by path. With `pinned`, only bytes with a matching hash run: see {@link ModuleGraph}. Throws the errors of
+ * the module.
  *
  * Each changed version is a new graph. Earlier versions keep running and stay in memory. Packages are loaded once.
  */
@@ -32,8 +33,8 @@ export async function loadModule(path: string, source: ModuleSource): Promise<Re
 }
 
 /**
- * Returns the files of the last load of a module, successful or not, with their stamps at the first access. Includes
- * missing files. The result grows when the module imports more files later.
+ * Returns the files of the last load of a module, even if the load failed, with their stamps at the first access.
+ * Includes missing files. The result grows when the module imports more files later.
  */
 export function moduleFiles(path: string): FileStamps {
   return loadings.get(path)?.files ?? new Map()

@@ -18,7 +18,7 @@ export interface LocalServerOptions {
   port: number
   /** Path of a Unix socket to listen on, instead of host and port. Only the user can connect to it. */
   socket?: string
-  /** The key that `answer` requires from clients. */
+  /** The key that clients must send. `answer` checks it. */
   key: string | undefined
   /** Limits of Node's server. */
   limits?: ServerOptions
@@ -47,7 +47,7 @@ export async function startLocalServer(
     })
   })
   const port = await listen(server, options)
-  // For example, no file descriptor is left for another connection.
+  // This occurs, for example, if the process has no free file descriptor for another connection.
   server.on("error", onProblem)
   const origin = options.socket === undefined ? `http://${hostInUrl(host)}:${port}` : "http://localhost"
   return { server, origin }

@@ -1,6 +1,6 @@
 /** Watches the main thread from another thread. See `cli/process/watchdog.ts`. */
 export interface Watchdog {
-  /** Resolves when the other thread watches, or cannot. Never rejects. */
+  /** Resolves when the other thread has started to watch, or has failed to start. Never rejects. */
   ready: Promise<void>
   /** Called when a time limit starts, with the time left in milliseconds and the message for its expiry. */
   limitStarted(id: number, ms: number, message: string): void
@@ -8,7 +8,7 @@ export interface Watchdog {
 }
 
 interface Limit {
-  /** Value of `performance.now()` at which the time is up. */
+  /** Value of `performance.now()` at which the time limit expires. */
   end: number
   message: string
 }
@@ -31,8 +31,8 @@ export async function watchThirdPartyCode(): Promise<void> {
 }
 
 /**
- * Reports a time limit that the main thread enforces with a timer, in case the thread is blocked. The returned function
- * ends the limit.
+ * Reports a time limit to the watchdog. The main thread enforces the limit with a timer; the watchdog enforces it if
+ * the main thread is blocked. Call the returned function when the limit no longer applies.
  */
 export function noteTimeLimit(ms: number, message: string): () => void {
   ids += 1
@@ -45,8 +45,8 @@ export function noteTimeLimit(ms: number, message: string): () => void {
 }
 
 /**
- * Requests a watchdog that runs until the returned function is called. It starts before the next third-party code,
- * because a thread costs time and memory.
+ * Requests a watchdog that runs until the returned function is called. The watchdog starts only when third-party code
+ * is about to run, because a thread costs time and memory.
  */
 export function requestWatchdog(start: () => Watchdog): () => void {
   requested = start

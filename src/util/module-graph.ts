@@ -28,7 +28,7 @@ export interface ModuleGraph {
 const graphs = new Map<string, ModuleGraph>()
 /** Maps the path of each CommonJS module to the mark of its graph. CommonJS identifies modules only by path. */
 const marksOfPaths = new Map<string, string>()
-/** The directory URL and specifier of each `require` by path, keyed by mark. */
+/** The directory URL and specifier of each `require` call with a path, by the mark of the graph. */
 const requests = new Map<string, Map<string, [directory: string, specifier: string]>>()
 let installed = false
 let packageTransform: ModuleGraph["transform"]
@@ -58,7 +58,8 @@ export function openModuleGraph(path: string, mark: string, graph: ModuleGraph):
 export function forgetCommonJs(mark: string, files: Iterable<string>): void {
   for (const file of files) delete commonJs.cache[file]
   for (const [directory, specifier] of requests.get(mark)?.values() ?? []) {
-    // Node also caches the result of each resolution. It drops the cached result on a request whose module is gone.
+    // Node also caches how each specifier is resolved. It drops a cached result when the specifier is requested again
+    // and its module is no longer cached.
     try {
       createRequire(`${directory}${forgetting}`)(specifier)
     } catch {
@@ -71,7 +72,10 @@ export function forgetCommonJs(mark: string, files: Iterable<string>): void {
 const commonJs = createRequire(import.meta.url)
 const forgetting = "?tackle-forgets"
 
-/** Adds files that a module of a graph imports by path to the graph, and puts the mark of the graph in their URLs. */
+/**
+ * Adds each file that a module of a graph imports by path to the graph, and adds the graph's mark to the URL of the
+ * file.
+ */
 const resolve: ResolveHookSync = (specifier, context, next) => {
   const { parentURL } = context
   if (parentURL?.endsWith(forgetting)) throw new Error(`${specifier} is only removed from the cache`)
@@ -154,7 +158,7 @@ const load: LoadHookSync = (url, context, next) => {
 /** Paths of the TypeScript modules that were converted to CommonJS. */
 const transformed = new Set<string>()
 
-/** Returns the conversion for TypeScript in installed packages, where Node does not strip types. */
+/** Returns the conversion for a TypeScript file in an installed package. Node does not strip types there. */
 function transformOfPackage(path: string): ModuleGraph["transform"] {
   return packageOf(path) === undefined ? undefined : packageTransform
 }
@@ -183,7 +187,7 @@ function facadeOf(path: string, converted: string): string {
   ].join("\n")
 }
 
-/** Match what jiti writes for exports, for a required module, and for `export *`. */
+/** These patterns match the code that jiti writes for exports, for a required module, and for `export *`. */
 const exportedName =
   /\bexports(?:\.([\w$]+)|\["([^"]*)"\]) =(?!=)|\bObject\.defineProperty\(exports, "([^"]*)"/g
 const requiredModule = /\bvar (_[\w$]+) = (?:_interopRequireWildcard\()?require\("([^"]+)"\)/g

@@ -19,7 +19,7 @@ export function resolvePath(path: string, directory: string, home: string = home
 
 /**
  * Returns the path with all links resolved, including links to missing targets. Appends the part of the path that does
- * not exist unchanged. Throws system errors, such as a link loop or missing access, except for a missing entry.
+ * not exist unchanged. Throws system errors, such as a link loop or missing access, but not if an entry does not exist.
  */
 export function realPath(path: string): string {
   return followPath(path).real
@@ -81,8 +81,8 @@ function entryAt(path: string, links: { left: number }): FollowedPath | undefine
 }
 
 /**
- * Returns false if the entry does not exist, not even as a broken link. Avoids an exception for most missing paths: one
- * exception costs more than ten of these calls.
+ * Returns false if the entry does not exist. Returns true for a broken link. This avoids exceptions for missing paths:
+ * one exception costs more than ten of these calls.
  */
 function mayExist(path: string): boolean {
   try {
@@ -93,7 +93,9 @@ function mayExist(path: string): boolean {
   }
 }
 
-/** Resolves a link target against the directory of the link. `..` applies after the links before it are resolved. */
+/**
+ * Resolves a link target against the directory of the link. A `..` refers to the parent of the resolved path before it.
+ */
 function behindLink(directory: string, target: string, links: { left: number }): string {
   let real = isAbsolute(target) ? "/" : followBehind(directory, links).real
   for (const segment of target.split("/")) {
@@ -121,7 +123,7 @@ export function isInside(path: string, directory: string): boolean {
   return rest === "" || (rest !== ".." && !rest.startsWith(`..${sep}`) && !isAbsolute(rest))
 }
 
-/** Returns true for an absolute path that is certainly normalized, so that comparing strings is sufficient. */
+/** Returns true if the path is absolute and normalized, so that it can be compared as a string. */
 function isPlain(path: string): boolean {
   return path.startsWith("/") && !/\/\.{0,2}(?:\/|$)/.test(path)
 }

@@ -8,7 +8,7 @@ import { errorMessage, TackleError } from "./errors.ts"
 /** Maps the real path of each file that a module may load to its SHA-256 in hex. */
 export type PinnedFiles = ReadonlyMap<string, string>
 
-/** A file differs from its pinned content, or is not pinned. */
+/** Thrown for a file that differs from its pinned content or is not pinned. */
 export class UnpinnedFileError extends TackleError {
   constructor(path: string, why: string) {
     super(`${path} ${why}`, { code: "module.unpinned", recoverable: false })
@@ -70,8 +70,8 @@ const load: LoadHookSync = (url, context, next) => {
 }
 
 /**
- * Hashes the bytes that run. For some formats Node passes a string or nothing, and reads the file itself immediately
- * afterwards.
+ * Hashes the bytes that run. For some formats, Node passes a string or nothing, and reads the file itself afterwards.
+ * In this case, hashes the file.
  */
 function hashOf(source: ReturnType<LoadHookSync>["source"], path: string): string {
   return sha256(source instanceof Uint8Array ? source : readFileSync(path))

@@ -52,9 +52,9 @@ function identityOf({ dev, ino }: { dev: bigint; ino: bigint }): FileIdentity {
 }
 
 /**
- * Opens a resolved path without following links, not even one created since it was resolved: permission was given for
- * this path, and a link would redirect it to another file. Returns a descriptor that the caller must close. Throws
- * {@link MovedPathError} and system errors.
+ * Opens a resolved path without following links, including links that were created after it was resolved. Permission
+ * was granted for this path, and a link could redirect it to another file. Returns a descriptor that the caller must
+ * close. Throws {@link MovedPathError} and system errors.
  */
 export function openPinned(real: string, flags: number): number {
   const descriptor = openOnce(real, flags | constants.O_NOFOLLOW)
@@ -109,7 +109,7 @@ function openOnce(real: string, flags: number): number {
   try {
     return openSync(real, flags)
   } catch (error) {
-    // The path ends in a link that did not exist when the path was resolved.
+    // The last entry of the path is now a link. It was not a link when the path was resolved.
     if (systemCode(error) === "ELOOP") throw new MovedPathError(real)
     throw error
   }
@@ -119,8 +119,8 @@ const descriptors = "/proc/self/fd"
 const hasDescriptorPaths = existsSync(descriptors)
 
 /**
- * Returns true if the descriptor refers to the path. Linux reports the path of an open file. Other systems check the
- * path again and miss a replacement that was reverted.
+ * Returns true if the descriptor refers to the path. Linux reports the path of an open file. On other systems, this
+ * function checks the path again, and does not detect a replacement that has been reverted.
  */
 function isAt(descriptor: number, real: string): boolean {
   if (hasDescriptorPaths) return readlinkSync(`${descriptors}/${descriptor}`) === real

@@ -14,7 +14,7 @@ export interface Pipe {
   readonly write: number
 }
 
-/** A pipe could not be created: `mkfifo` is missing, or the temporary directory is not writable. */
+/** Thrown when a pipe cannot be created, because `mkfifo` is missing or the temporary directory is not writable. */
 export class PipeError extends TackleError {
   constructor(cause: unknown) {
     super(
@@ -48,7 +48,9 @@ export async function openPipe(): Promise<Pipe> {
   }
 }
 
-/** Creates pipes in advance for a program that is about to start. {@link openPipe} reports errors later. */
+/**
+ * Creates pipes in advance for a program that is about to start. Ignores errors, because {@link openPipe} reports them.
+ */
 export function preparePipes(): void {
   if (ready.length === 0) makePipesOnce().catch(() => {})
 }

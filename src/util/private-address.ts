@@ -19,7 +19,7 @@ const carriers6 = "::ffff:0:0/96 64:ff9b::/96"
 /** Returns false only for addresses of the public internet. Unrecognized addresses count as private. */
 export function isPrivateAddress(address: string): boolean {
   if (isIPv4(address)) return lists.special4.check(address, "ipv4")
-  // A "%" precedes the zone of a link-local address.
+  // In a link-local address, the zone follows a "%".
   if (!isIPv6(address) || address.includes("%")) return true
   const inside = carriedIPv4(address)
   if (inside !== undefined) return lists.special4.check(inside, "ipv4")

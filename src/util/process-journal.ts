@@ -17,7 +17,8 @@ export interface ProcessJournal {
   endOrphans(): Promise<void>
 }
 
-// Requires the exact variable, because an empty or common line would match the environment of unrelated processes.
+// Requires the name of the variable in the mark, because an empty or common line would match the environment of
+// unrelated processes.
 const markSchema = z.lazy(() => z.string().startsWith(`${markName}=`))
 
 const entrySchema = z.lazy(() =>
@@ -44,7 +45,8 @@ export function createProcessJournal(
   directory: string,
   onProblem: (message: string, error: unknown) => void,
 ): ProcessJournal {
-  // A directory that cannot be written would repeat the problem for every command.
+  // Reports only the first error of each kind. Otherwise, an unwritable directory would cause the same message for
+  // every command.
   const reported = new Set<string>()
   const journal = createJournal<z.infer<typeof entrySchema>>({
     directory,

@@ -27,7 +27,7 @@ export interface Exit {
  */
 export type RecordTree = (tree: TreeIdentity | TreeIntent) => () => void
 
-/** A program to start. No shell is involved. */
+/** A program to start. It is started without a shell. */
 export interface ProcessOptions {
   /** Program and its arguments. */
   argv: readonly [string, ...string[]]
@@ -51,7 +51,10 @@ export interface ProcessOptions {
   onErrorOutput?(bytes: Uint8Array): void
   /** True if standard input is a pipe for {@link RunningProcess.input}. Default: false, standard input is empty. */
   input?: boolean
-  /** Called with the intent before the program starts, and then with the tree. Not called without `/proc`. */
+  /**
+   * Called with the intent before the program starts, and with the tree after the start. Not called on systems without
+   * `/proc`.
+   */
   record?: RecordTree | undefined
 }
 
@@ -70,7 +73,7 @@ export interface ProcessInput {
 export interface RunningProcess {
   /** Lets a later process end the tree if this process is killed. Undefined on systems without `/proc` (macOS). */
   readonly identity: TreeIdentity | undefined
-  /** Set if requested. Closes when the program and its output have ended. */
+  /** Set if {@link ProcessOptions.input} is true. Closed when the program and its output have ended. */
   readonly input?: ProcessInput
   /** Resolves when the program has ended. Its children may still be running. */
   readonly exited: Promise<Exit>
@@ -91,7 +94,7 @@ export interface RunningProcess {
   unref(): void
 }
 
-/** The program could not be started. */
+/** Thrown when a program cannot be started. */
 export class SpawnError extends TackleError {
   constructor(program: string, cause: unknown) {
     const advice =
@@ -244,7 +247,9 @@ interface ProcessOutput {
   unref(): void
 }
 
-/** Reads until the end into one reused buffer. A new buffer per chunk would cost 80 MB of memory at high speed. */
+/**
+ * Reads to the end into one reused buffer. With a new buffer for each chunk, a fast program would cost 80 MB of memory.
+ */
 function readOutput(descriptor: number, onOutput: (bytes: Uint8Array) => void): ProcessOutput {
   const { promise: closed, resolve } = Promise.withResolvers<void>()
   const socket = new Socket({
@@ -283,7 +288,7 @@ function joinOutputs(readers: readonly ProcessOutput[]): ProcessOutput {
   }
 }
 
-/** Takes ownership of the descriptor. `stop` discards unwritten data. */
+/** Returns the standard input of a program. Takes ownership of the descriptor. `stop` discards unwritten data. */
 function writeInput(descriptor: number): ProcessInput & { stop(): void } {
   const socket = new Socket({ fd: descriptor, readable: false, writable: true })
   // Each write reports its own error.

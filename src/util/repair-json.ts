@@ -3,8 +3,8 @@ import { nearNames } from "./similarity.ts"
 
 /**
  * Returns the offered name that the model most likely meant. Prefers a name that differs only in case, `-`, `_`, spaces
- * or a prefix such as `functions.`. Otherwise allows one wrong letter in names of four letters or more, and two in
- * names of six or more. Returns undefined if no name or several names match.
+ * or a prefix such as `functions.`. Otherwise, allows one wrong letter in names of four or five letters, and two in
+ * longer names. Returns undefined if no name or several names match.
  */
 export function repairName(name: string, offered: readonly string[]): string | undefined {
   if (offered.includes(name)) return name

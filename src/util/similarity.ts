@@ -3,7 +3,7 @@
  * takes too long.
  */
 const maxLength = 1_000
-/** Minimum share of a line that an edit leaves unchanged. */
+/** Minimum share of a line that must be unchanged for the lines to count as similar. */
 const changeFloor = 0.5
 
 /**

@@ -1,8 +1,8 @@
 /**
  * Returns true if the pattern matches the whole text. `*` matches any number of characters, including `/` and line
- * breaks. `?` matches exactly one. All other characters match themselves, case-sensitively. A trailing ` *` is
- * optional, so `ls *` matches `ls`. Does not backtrack over earlier stars, so hostile texts and patterns do not slow it
- * down.
+ * breaks. `?` matches exactly one. All other characters match themselves, case-sensitively. A trailing ` *` also
+ * matches nothing, so `ls *` matches `ls`. Does not backtrack over earlier stars, so hostile texts and patterns do not
+ * slow it down.
  */
 export function wildcardMatch(text: string, pattern: string): boolean {
   return matchPieces(text, pattern) || (pattern.endsWith(" *") && matchPieces(text, pattern.slice(0, -2)))
@@ -11,7 +11,8 @@ export function wildcardMatch(text: string, pattern: string): boolean {
 /** Returns true if `wide` matches every text that `narrow` matches. May wrongly return false in complicated cases. */
 export function wildcardCovers(wide: string, narrow: string): boolean {
   if (!narrow.includes("*")) return wildcardMatch(narrow, wide)
-  // The stars of `wide` cover a star of `narrow` if both an empty and an unusual string match in its position.
+  // The stars of `wide` cover a star of `narrow` if `wide` still matches when the star is replaced with an empty string
+  // and with an unusual string.
   const samples = standIns.map((run) => narrow.replaceAll("*", run))
   if (narrow.endsWith(" *")) samples.push(...standIns.map((run) => narrow.slice(0, -2).replaceAll("*", run)))
   return samples.every((sample) => wildcardMatch(sample, wide))

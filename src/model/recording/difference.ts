@@ -1,6 +1,6 @@
 import { isRecord } from "../../util/json.ts"
 
-/** The first difference between two values. `undefined` means that the value is missing. */
+/** The first difference between two values. A side is `undefined` if its value is missing. */
 interface Difference {
   /** Path such as `messages[3].content`. Empty for the whole value. */
   path: string

@@ -103,7 +103,7 @@ export const ResponseLine = z.strictObject({
   contentType: z.string().optional(),
   /** The events of a stream in order, or the complete body. */
   parts: z.array(z.string()),
-  /** Reason why the answer broke off or was canceled. */
+  /** The error that interrupted the answer, or the reason why it was canceled. */
   error: z.strictObject({ message: z.string(), code: z.string().optional() }).optional(),
 })
 export type ResponseLine = z.infer<typeof ResponseLine>

@@ -54,7 +54,7 @@ export function startReplay({ exchanges, tools, mcp }: Recording): Replay {
       const { number, response } = take(requestOf(input, init))
       if (response) return answerOf(response)
       const text = differs(
-        `Request ${number} has no answer in the recording: the recorded run ended before the answer.`,
+        `Request ${number} has no answer in the recording, because the recorded run ended before the answer arrived.`,
       )
       throw new ProviderError(text, { kind: "unknown", retryable: false })
     },
@@ -108,7 +108,7 @@ function answerOf({ status, contentType, parts, error }: ResponseLine): Response
   })
   const headers = {
     ...(contentType === undefined ? {} : { "content-type": contentType }),
-    // The recorded run already waited before its retry.
+    // The recorded run has already waited before this retry, so the replay does not wait again.
     ...(status >= 400 ? { "retry-after-ms": "0" } : {}),
   }
   return new Response(body, { status, headers })

@@ -21,7 +21,7 @@ export function aguiRoutes(context: ServerContext) {
       path: "/session/{id}/agui",
       summary: "Run with AG-UI",
       description:
-        "Answers with the events of AG-UI 1.0. Sends the last message if it is from the user, or answers the interrupts in `resume`. Permission requests and questions end the run with the outcome `interrupt`.",
+        "Responds with a stream of AG-UI 1.0 events. If the last message is from the user, it is sent to the session. Otherwise, `resume` must answer the interrupts of the previous run. Permission requests and questions end the run with the outcome `interrupt`.",
       scope: "run",
       request: { params: sessionParams, body: body(AguiRequest) },
       responses: mappedStream,
@@ -41,7 +41,7 @@ export function aguiRoutes(context: ServerContext) {
   return routes
 }
 
-/** Sends the text or the answers of a turn. Returns the events of its run. */
+/** Sends the user's text, or the answers to interrupts. Returns the AG-UI events of the run. */
 async function openRun(
   { tackle, handle, waiting, reply, follow }: MappedSession,
   request: z.infer<typeof AguiRequest>,
@@ -54,13 +54,13 @@ async function openRun(
     turn.kind === "answer"
       ? Math.min(...turn.answers.map((answer) => answer.after))
       : await store.sequence(handle.id)
-  // The stream begins before the turn, so that it misses nothing.
+  // The stream is opened before the text is sent, so that it includes all events.
   const events = follow(after)
   try {
     if (turn.kind === "send") {
       const { id, text } = turn
       const { state } = await handle.send(text, { id, delivery: "queue" })
-      // The text was sent before, and its run has ended.
+      // The same text was sent earlier, and its run has ended.
       if (state !== "pending" && (await tackle.sessions.status(handle.id)) === "idle")
         return ended(events, run)
       const inputID = state === "pending" ? id : undefined

@@ -6,7 +6,7 @@ import { itemsOf, type MappedSession, mappedStream, respondWithItems } from "../
 import { assertDataUrls } from "../schemas.ts"
 import { body, createRouter, route, sessionParams } from "./route.ts"
 
-/** Header and end of the AI SDK's stream. */
+/** Response headers and last message of the AI SDK's stream protocol. */
 const protocol = { headers: { "x-vercel-ai-ui-message-stream": "v1" }, last: "[DONE]" }
 
 /** Creates the routes for clients of the AI SDK, such as `useChat`. */
@@ -19,7 +19,7 @@ export function chatRoutes(context: ServerContext) {
       path: "/session/{id}/chat",
       summary: "Chat with the AI SDK",
       description:
-        "Answers in the UI message stream of the AI SDK, version 1. If the last message is from the user, sends it. If it is an answer with approvals, replies to the requests and continues the answer. The stream ends when the run ends or waits for approvals.",
+        "Responds with a UI message stream of the AI SDK, version 1. If the last message is from the user, it is sent to the session. If it is an assistant message with approvals, they answer the permission requests, and the stream continues the message. The stream ends when the run ends or waits for approvals.",
       scope: "run",
       request: { params: sessionParams, body: body(ChatRequest) },
       responses: mappedStream,
@@ -29,10 +29,13 @@ export function chatRoutes(context: ServerContext) {
       const { messages } = c.req.valid("json")
       const turn = readTurn({ messages })
       if (!turn)
-        throw new ServerError("The last message is neither from the user nor an answer with approvals.", {
-          status: 400,
-          code: "request.invalid",
-        })
+        throw new ServerError(
+          "The last message is neither from the user nor an assistant message with approvals.",
+          {
+            status: 400,
+            code: "request.invalid",
+          },
+        )
       if (turn.kind === "send") assertDataUrls(turn.files)
       const known = callsIn(messages.at(-1)?.parts ?? [])
       return respondWithItems(context, c, {
@@ -48,7 +51,7 @@ export function chatRoutes(context: ServerContext) {
       path: "/session/{id}/chat/{chat}/stream",
       summary: "Resume a chat of the AI SDK",
       description:
-        "Sends the answer of the present run from its start. Answers with 204 if no run is active.",
+        "Sends the message of the current run from its start. Responds with 204 if no run is active.",
       scope: "read",
       request: { params: sessionParams.extend({ chat: z.string() }) },
       responses: { ...mappedStream, 204: { description: "No run is active" } },
@@ -70,7 +73,7 @@ export function chatRoutes(context: ServerContext) {
   return routes
 }
 
-/** Sends the text or the approvals of a turn. Returns the chunks of its answer. */
+/** Sends the user's text, or the approvals. Returns the chunks of the assistant's message. */
 async function openChat(
   { tackle, handle, waiting, reply, follow }: MappedSession,
   turn: ChatTurn,
@@ -80,7 +83,7 @@ async function openChat(
   const { id: sessionID } = handle
   const open = waiting.permissions
   const after = turn.kind === "answer" ? turn.after : await store.sequence(sessionID)
-  // The stream begins before the turn, so that it misses nothing.
+  // The stream is opened before the text is sent, so that it includes all events.
   const events = follow(after)
   try {
     if (turn.kind === "answer") {
@@ -97,7 +100,7 @@ async function openChat(
     }
     const { id, text, files } = turn
     const { state } = await handle.send(text, { id, files, delivery: "queue" })
-    // The text was sent before, and its run has ended.
+    // The same text was sent earlier, and its run has ended.
     if (state !== "pending" && (await tackle.sessions.status(sessionID)) === "idle") return ended(events)
     const stream = createUiStream({ sessionID, inputID: state === "pending" ? id : undefined, open })
     return itemsOf(stream, events, { after, present: after })

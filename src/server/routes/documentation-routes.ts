@@ -34,11 +34,11 @@ export function documentationRoutes(app: OpenAPIHono<ServerEnvironment>, version
   return routes
 }
 
-/** The introduction of the document: all that a client must know in addition to the routes. */
+/** The introduction of the OpenAPI document: what a client has to know in addition to the routes. */
 const description = [
   "Sessions of a coding agent over HTTP. Send the header `Authorization: Bearer <token>` with every request.",
   "Create a session with `POST /session`, and send prompts with `POST /session/{id}/input`. Follow the run with `GET /session/{id}/event`, or wait for its end with `POST /session/{id}/wait`, and read the messages with `GET /session/{id}/message`.",
-  "While the `status` of a session is `waiting`, `GET /request` lists what it asks, and `POST /request/{id}/reply` answers.",
+  "While the `status` of a session is `waiting`, `GET /request` lists its permission requests and questions. Answer them with `POST /request/{id}/reply`.",
   'Errors have the form `{"error": {"code", "message", "details"}}`. A list has `items`, and `next` if there are more.',
 ].join("\n\n")
 
@@ -61,7 +61,7 @@ export function openApiDocument(app: OpenAPIHono<ServerEnvironment>, version: st
     components: {
       schemas: { ...components?.schemas, ...namedSchemas() },
       securitySchemes: {
-        bearer: { type: "http", scheme: "bearer", description: "A token of the server's token file" },
+        bearer: { type: "http", scheme: "bearer", description: "A token from the server's token file" },
       },
     },
   } as unknown as Document

@@ -9,7 +9,7 @@ import { createRouter, route, sessionParams } from "./route.ts"
 
 const sequence = z.coerce.number().int().min(0)
 
-/** Describes a stream of events. */
+/** OpenAPI description of an event stream. */
 const stream = {
   200: {
     description: "Each `data` is a `SessionEvent` or a `Reset` as JSON. `id` is the sequence number.",
@@ -28,14 +28,14 @@ export function eventRoutes(context: ServerContext) {
       path: "/session/{id}/event",
       summary: "Follow a session",
       description:
-        "Sends the changes after `after`, then all events as they happen. Default: only new events. A reconnecting client sends the header `Last-Event-ID`, which replaces `after`. After a `reset`, the stream ends.",
+        "Sends the changes after the number `after`, then all events as they happen. Without `after`, sends only new events. To reconnect, send the header `Last-Event-ID`, which takes precedence over `after`. The stream ends after a `reset`.",
       scope: "read",
       request: {
         params: sessionParams,
         query: z.strictObject({
-          after: sequence
-            .optional()
-            .openapi({ description: "Number of the last event that the client knows, such as `seq`" }),
+          after: sequence.optional().openapi({
+            description: "Number of the last event that the client knows, or `seq` of the session",
+          }),
         }),
       },
       responses: stream,

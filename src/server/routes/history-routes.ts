@@ -4,7 +4,10 @@ import { notFound } from "../errors.ts"
 import { bodies, page, responses } from "../schemas.ts"
 import { body, createRouter, json, route, sessionParams } from "./route.ts"
 
-/** Creates the routes that copy, undo, shorten and transfer sessions, and those that read their results. */
+/**
+ * Creates the routes that fork, undo, compact, export and import sessions, and the routes that read to-do lists,
+ * changed files and subagents.
+ */
 export function historyRoutes(context: ServerContext) {
   const { engines, store } = context
   const routes = createRouter()
@@ -140,8 +143,8 @@ export function historyRoutes(context: ServerContext) {
     route({
       method: "get",
       path: "/session/{id}/diff",
-      summary: "Compare the files that the session changed with their state before",
-      description: "Turns that were undone are not included.",
+      summary: "List the files that the session changed, with a diff against their original content",
+      description: "Does not include turns that were undone.",
       scope: "read",
       request: { params: sessionParams },
       responses: { 200: json(page(responses.diff)) },
@@ -157,7 +160,7 @@ export function historyRoutes(context: ServerContext) {
     route({
       method: "get",
       path: "/session/{id}/children",
-      summary: "List the sessions of its subagents",
+      summary: "List the sessions of the session's subagents",
       scope: "read",
       request: { params: sessionParams },
       responses: { 200: json(page(responses.session)) },

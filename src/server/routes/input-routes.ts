@@ -132,7 +132,7 @@ export function inputRoutes(context: ServerContext) {
       method: "post",
       path: "/session/{id}/interrupt",
       summary: "Stop the run",
-      description: "Pauses the queue until the next input. Answers when the run has ended.",
+      description: "Also pauses the queue until the next input. Responds when the run has ended.",
       scope: "run",
       request: {
         params: sessionParams,
@@ -154,7 +154,7 @@ export function inputRoutes(context: ServerContext) {
     },
   )
 
-  /** Throws if another process runs the session, because this server cannot interrupt that run. */
+  /** Throws `ServerError` if another process runs the session, because this server cannot interrupt that run. */
   async function assertNotHeld(id: string): Promise<void> {
     const holder = await store.holder(id)
     if (!holder || holder.pid === process.pid || !isProcessRunning(holder)) return
@@ -169,7 +169,8 @@ export function inputRoutes(context: ServerContext) {
       method: "post",
       path: "/session/{id}/wait",
       summary: "Wait until the session is idle",
-      description: "Answers with the end of the last run that this server has seen, or after the timeout.",
+      description:
+        "Responds when the session is idle, or after the timeout. The response contains the end of the last run that this server has seen.",
       scope: "read",
       request: {
         params: sessionParams,
@@ -208,7 +209,7 @@ export function inputRoutes(context: ServerContext) {
   return routes
 }
 
-/** Returns the call if the text calls a command, as in the terminal. */
+/** Returns the command call if the text starts with `/` and the name of a command, as in the terminal. */
 async function commandIn(text: string, tackle: Tackle, signal: AbortSignal) {
   if (!text.startsWith("/")) return undefined
   const found = await tackle.readCommand(text, { signal })

@@ -9,7 +9,7 @@ import { body, createRouter, json, route } from "./route.ts"
 
 const Ticket = z.strictObject({ ticket: z.string() }).openapi("Login")
 
-/** Creates the routes with which a web page of this server logs in. */
+/** Creates the routes that log a web page of this server in and out. */
 export function loginRoutes(authenticator: Authenticator) {
   const routes = createRouter()
 
@@ -18,7 +18,7 @@ export function loginRoutes(authenticator: Authenticator) {
       method: "post",
       path: "/ticket",
       summary: "Create a ticket for one login of a web page",
-      description: `Put the ticket into the fragment of the page's address: \`/#ticket=…\`. It is valid for ${ticketSeconds} seconds and has the scope of the token.`,
+      description: `Put the ticket into the fragment of the page's URL: \`/#ticket=…\`. It is valid for ${ticketSeconds} seconds and has the scope of the token.`,
       scope: "read",
       responses: { 201: json(z.object({ ticket: z.string() })) },
     }),
@@ -30,7 +30,8 @@ export function loginRoutes(authenticator: Authenticator) {
       method: "post",
       path: "/login",
       summary: "Exchange a ticket for a cookie",
-      description: "Needs no token. A cookie counts only in requests of this server's own pages.",
+      description:
+        "Does not need a token. The cookie is accepted only in requests from this server's own pages.",
       request: { body: body(Ticket) },
       responses: { 204: { description: "The response sets the cookie" } },
     }),

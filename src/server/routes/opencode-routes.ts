@@ -26,14 +26,14 @@ const Prompt = z.looseObject({
 
 /**
  * Creates the part of OpenCode's API that users of `@opencode-ai/sdk` and `@assistant-ui/react-opencode` need, for use
- * under `/opencode`. Other fields of a request are ignored.
+ * under `/opencode`. Fields that the routes do not define are ignored.
  */
 export function openCodeRoutes(context: ServerContext) {
   const { engines, store, version } = context
   const routes = createRouter()
   const shown = (info: Parameters<typeof toOpenCodeSession>[0]) => toOpenCodeSession(info, version)
 
-  /** Defines a route that the API's document does not list, because OpenCode's document describes it. */
+  /** Defines a route. The OpenAPI document does not list it, because OpenCode's own document describes it. */
   function add<const R extends Omit<Parameters<typeof route>[0], "responses" | "hide" | "summary">>(
     config: R,
   ) {
@@ -355,8 +355,8 @@ export function openCodeRoutes(context: ServerContext) {
 }
 
 /**
- * Returns the number of turns with file changes to undo, from the turn of a message on. Throws `ServerError` if the
- * message does not exist.
+ * Returns the number of turns with file changes from the turn with this message to the end. This is the number of turns
+ * to undo. Throws `ServerError` if the message does not exist.
  */
 function turnsSince(messages: readonly MessageWithParts[], messageID: string): number {
   const at = messages.findIndex(({ message }) => message.id === messageID)
@@ -410,7 +410,7 @@ function followDirectory(context: ServerContext, directory: string): ReadableStr
   const unsubscribe = engines.subscribe((event: TackleEvent, tackle: Tackle) => {
     if (tackle.directory !== directory) return
     for (const converted of convert(event)) channel.push(converted)
-    // The client connects again and reads the sessions.
+    // The client reconnects and reads the sessions again.
     if (channel.size > maxWaiting) end()
   })
   const ending = context.streamSignal("")

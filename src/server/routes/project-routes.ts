@@ -41,7 +41,7 @@ export function projectRoutes(context: ServerContext) {
       path: "/tool/{id}/call",
       summary: "Call a tool without a model",
       description:
-        "The call passes through the same checks as a call of the model, and may wait for the reply to a permission request.",
+        "The call passes through the same checks as a call by the model, and may wait for a reply to a permission request.",
       scope: "run",
       request: {
         params: z.object({ id: z.string().openapi({ description: "Id of the tool" }) }),
@@ -143,7 +143,7 @@ export function projectRoutes(context: ServerContext) {
     route({
       method: "get",
       path: "/mcp",
-      summary: "List the MCP servers in use. Starts servers that are not running",
+      summary: "List the MCP servers of the project. Starts servers that are not running",
       scope: "run",
       request: { query: inProject },
       responses: { 200: json(page(responses.mcpServer)) },
@@ -178,11 +178,11 @@ export function projectRoutes(context: ServerContext) {
       path: "/file",
       summary: "Read a file or list a directory",
       description:
-        "Runs the `read` tool: the rules of the project apply, and the request may wait for the reply to a permission request.",
+        "Runs the `read` tool. The project's permission rules apply, and the response may wait for a reply to a permission request.",
       scope: "read",
       request: {
         query: inProject.extend({
-          path: z.string().min(1).openapi({ description: "Absolute, or relative to the directory" }),
+          path: z.string().min(1).openapi({ description: "Absolute path, or path relative to `directory`" }),
           offset: z.string().optional().openapi({ description: "Index of the first line, from 0" }),
           limit: z.string().optional().openapi({ description: "Number of lines" }),
         }),
@@ -202,7 +202,7 @@ export function projectRoutes(context: ServerContext) {
       path: "/find",
       summary: "Find files by name, or lines by text",
       description:
-        "Runs the `glob` tool with `pattern`, or the `grep` tool with `text`. The rules of the project apply, as for `GET /file`.",
+        "Runs the `glob` tool with `pattern`, or the `grep` tool with `text`. The project's permission rules apply, as for `GET /file`.",
       scope: "read",
       request: {
         query: inProject
@@ -214,7 +214,11 @@ export function projectRoutes(context: ServerContext) {
               .openapi({ description: "Glob of paths, such as `src/**/*.ts`" }),
             text: z.string().min(1).optional().openapi({ description: "Regular expression" }),
             path: z.string().min(1).optional().openapi({ description: "Directory to search" }),
-            include: z.string().min(1).optional().openapi({ description: "With `text`: glob of files" }),
+            include: z
+              .string()
+              .min(1)
+              .optional()
+              .openapi({ description: "With `text`: glob of the files to search" }),
           })
           .refine(({ pattern, text }) => (pattern === undefined) !== (text === undefined), {
             error: "give either `pattern` or `text`",

@@ -41,7 +41,7 @@ export function requestRoutes(context: ServerContext) {
       path: "/request/{id}/reply",
       summary: "Answer a permission request or a question",
       description:
-        "The first reply counts. A later reply gets status 409, with the first reply in `details.first`.",
+        "Only the first reply is applied. A later reply gets status 409, with the first reply in `details.first`.",
       scope: "reply",
       request: {
         params: z.object({ id: z.string().openapi({ description: "Id of the request" }) }),
@@ -61,7 +61,7 @@ export function requestRoutes(context: ServerContext) {
     route({
       method: "get",
       path: "/grant",
-      summary: "List what the user allowed for a project and its sessions",
+      summary: "List the grants of a project and its sessions",
       scope: "read",
       request: { query: z.strictObject({ directory }) },
       responses: { 200: json(page(responses.grant)) },

@@ -5,7 +5,7 @@ import { requires, type ServerEnvironment } from "../guard.ts"
 import { responses } from "../schemas.ts"
 import type { Scope } from "../tokens.ts"
 
-/** Creates a router that answers invalid requests with the API's error format. */
+/** Creates a router that rejects invalid requests with an error in the API's format. */
 export function createRouter(): OpenAPIHono<ServerEnvironment> {
   return new OpenAPIHono<ServerEnvironment>({
     defaultHook(result) {
@@ -24,7 +24,9 @@ export function createRouter(): OpenAPIHono<ServerEnvironment> {
   })
 }
 
-/** Describes a route that needs a token. Documents its errors and its scope. */
+/**
+ * Describes a route that needs a token of the given scope. Adds the scope and the common errors to the documentation.
+ */
 export function route<const R extends Omit<RouteConfig, "security" | "middleware"> & { scope: Scope }>({
   scope,
   ...config

@@ -37,18 +37,18 @@ export function sessionRoutes(context: ServerContext) {
       method: "get",
       path: "/session",
       summary: "List sessions, newest first",
-      description: "Sessions of subagents are not listed.",
+      description: "Does not list the sessions of subagents.",
       scope: "read",
       request: {
         query: z.strictObject({
           search: z.string().optional().openapi({
             description:
-              "Words that the title, the texts or the arguments of calls contain; the last may be cut",
+              "Lists only sessions that contain all these words in the title, in texts or in the arguments of calls. The last word may be incomplete",
           }),
           directory: z
             .string()
             .optional()
-            .openapi({ description: "Absolute path; only sessions of this directory" }),
+            .openapi({ description: "Lists only sessions of this directory. Absolute path" }),
           limit,
           cursor: z.string().optional().openapi({ description: "`next` of the previous page" }),
         }),
@@ -133,10 +133,10 @@ export function sessionRoutes(context: ServerContext) {
         params: sessionParams,
         query: z.strictObject({
           limit,
-          before: z
-            .string()
-            .optional()
-            .openapi({ description: "Only messages before this message; `next` of the previous page" }),
+          before: z.string().optional().openapi({
+            description:
+              "Lists only messages before the message with this id. Pass `next` of the previous page",
+          }),
         }),
       },
       responses: { 200: json(page(responses.message)) },
@@ -171,7 +171,7 @@ function isAfter({ id, time }: Session, cursor: string): boolean {
   return time.updated < Number(updated) || (time.updated === Number(updated) && id < last)
 }
 
-/** Returns all sessions, or those that a search finds. */
+/** Returns all sessions, or the sessions that match the search. */
 async function listed(store: Store, search = ""): Promise<{ session: Session; match?(): SessionMatch }[]> {
   const filter = { parentID: null, limit: Number.MAX_SAFE_INTEGER }
   if (search.trim() === "") return (await store.sessions(filter)).map((session) => ({ session }))

@@ -6,7 +6,7 @@ import { charAt, type Reading, sees, skipSpace, takeAll, takes, takeUntil, takeW
 import { bareObject, listTag, startsLikeCall } from "./plain-json.ts"
 import { takeElement } from "./xml.ts"
 
-/** A pair of tags around calls in any format. */
+/** A pair of tags that surrounds calls in any format. */
 interface Tag {
   opening: string
   closing: string
@@ -121,7 +121,7 @@ function* beginsPair(context: ReadContext, pairs: ParameterForm): Reading<boolea
   return key !== undefined
 }
 
-/** Reads `<name>read</name><arguments>{…}</arguments>`, the format of some clients. */
+/** Reads `<name>read</name><arguments>{…}</arguments>`, a format that some clients use. */
 function* readNameElement(context: ReadContext, closing: string): Reading<boolean> {
   const { source } = context
   const name = yield* takeUntil(source, "</name>")

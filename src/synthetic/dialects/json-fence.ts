@@ -5,8 +5,8 @@ import { charAt, type Reading, takeAll, takeWhile } from "../source.ts"
 import { bareObject, enclosed, listTag } from "./plain-json.ts"
 
 /**
- * Calls as JSON in code fences. A fence labeled `tool_call` counts in every dialect. A fence labeled `json` or without
- * a label counts only in this dialect.
+ * Calls as JSON in code fences. A fence labeled `tool_call` is recognized in every dialect. A fence labeled `json` or
+ * without a label is recognized only in this dialect.
  */
 export const jsonFence: Dialect = {
   name: "json-fence",

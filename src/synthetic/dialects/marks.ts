@@ -12,9 +12,11 @@ interface MarkedCall {
   /** Matches the text between the opening and the arguments. The first group is the tool's name. */
   header: RegExp
   ends: readonly string[]
-  /** True if the opening can be ordinary text. It then counts only with the exact name of an offered tool. */
+  /**
+   * True if the opening can be ordinary text. It is then recognized only if the exact name of an offered tool follows.
+   */
   exactName?: boolean
-  /** True if the opening counts only at the beginning of a line. */
+  /** True if the opening is recognized only at the beginning of a line. */
   isWord?: boolean
   /** True if the opening is dropped when no call follows. */
   isMark?: boolean
@@ -168,7 +170,9 @@ function asJson(body: string, quote: string): string {
     .join("")
 }
 
-/** Returns the spellings of a DeepSeek mark. Servers and distilled models also use plain bars and underscores. */
+/**
+ * Returns all spellings of a DeepSeek mark. Some servers and distilled models write plain bars and underscores in it.
+ */
 export function spellings(mark: string): string[] {
   return ["｜", "|"].flatMap((bar) => ["▁", "_"].map((gap) => `<${bar}${mark.replaceAll(" ", gap)}${bar}>`))
 }
@@ -185,7 +189,7 @@ const marksAfter = [
   ...["<|im_end|>", "<|eot_id|>", "<|eom_id|>", "</s>", "<｜end▁of▁sentence｜>"],
 ]
 
-/** Marks that begin a tool result. Any result in an answer is invented by the model. */
+/** Marks that begin a tool result. A tool result in an answer is always invented by the model. */
 const results = [
   "<tool_response",
   "<function_results>",

@@ -6,10 +6,10 @@ import { endsLine } from "../read-python.ts"
 import { scanBrackets } from "../scan-json.ts"
 import { charAt, type Reading, skipSpace, takeAll, takes, takeWhile } from "../source.ts"
 
-/** A JSON object without marks. It counts only if it calls an offered tool and is alone on its lines. */
+/** A JSON object without marks. It is a call only if it names an offered tool and is alone on its lines. */
 export const bareObject: Opening = bare("{")
 
-/** A JSON list without marks. It counts only if it calls offered tools and is alone on its lines. */
+/** A JSON list without marks. It is a list of calls only if it names offered tools and is alone on its lines. */
 export const bareList: Opening = bare("[")
 
 function bare(literal: string): Opening {
@@ -56,9 +56,9 @@ export function* startsLikeCall({ source }: ReadContext): Reading<boolean> {
 }
 
 /**
- * Returns an opening for a pair of marks that can contain any JSON. It counts only if the marks contain nothing but
- * calls to offered tools. `begin` reads the text between the first mark and the JSON, and returns false for unexpected
- * text.
+ * Returns an opening for a pair of marks that can contain any JSON. The opening is recognized only if the marks contain
+ * nothing but calls to offered tools. `begin` reads the text between the first mark and the JSON, and returns false for
+ * unexpected text.
  */
 export function enclosed(
   literal: string,
@@ -85,7 +85,7 @@ export function enclosed(
   }
 }
 
-/** The tag of the tool list in the prompt. Some models write their calls in it. */
+/** The tag that surrounds the list of tools in the prompt. Some models write their calls in this tag. */
 export const listTag: Opening = enclosed("<tools>", "</tools>", function* ({ source }) {
   yield* skipSpace(source)
   return true

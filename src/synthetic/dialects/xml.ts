@@ -4,7 +4,7 @@ import { readArguments } from "../read-json.ts"
 import { type ParameterForm, readParameters } from "../read-parameters.ts"
 import { charAt, type Reading, sees, skipSpace, takeAll, takes, takeWhile } from "../source.ts"
 
-/** A format of calls with parameters as elements. Both `opening` and `parameter` are followed by a name. */
+/** A format in which the parameters of a call are elements. A name follows both `opening` and `parameter`. */
 interface ElementForm {
   opening: string
   parameter: string
@@ -144,7 +144,7 @@ function readNamedElement(context: ReadContext, tool: SyntheticTool): Reading<"c
   return readNamedParameters(context, tool, [`</${tool.name}>`])
 }
 
-/** Reads parameters as elements with their names, up to the end marks. */
+/** Reads elements that are named after parameters, up to the end marks. */
 function* readNamedParameters(
   context: ReadContext,
   tool: SyntheticTool,
