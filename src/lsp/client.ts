@@ -42,10 +42,7 @@ export type FileChange = "created" | "changed" | "deleted"
 /** Values of the change types in the protocol. */
 const changeTypes: Record<FileChange, number> = { created: 1, changed: 2, deleted: 3 }
 
-/**
- * Number of consecutive requests that time out without a byte from the server, after which the server is considered
- * hung.
- */
+/** Number of consecutive requests without any response data after which the server is considered hung. */
 const silentLimit = 2
 
 /** Starts and initializes the server. On failure, ends the process and throws. */
@@ -77,7 +74,7 @@ export async function startClient(options: {
     await connection.end()
     throw error
   }
-  /** Number of reports for a file that the server sent before it received the file's current content. */
+  /** For each file, the number of reports that the server sent before it received the file's current content. */
   const outdated = new Map<string, number>()
   const documents = createOpenDocuments({
     notify: connection.notify,

@@ -46,7 +46,7 @@ export interface ConnectionOptions {
   onRequest(method: string, params: unknown): unknown
 }
 
-/** Time in milliseconds that a server has to answer `shutdown` and exit. Then it is killed. */
+/** Time limit in milliseconds for a server to respond to `shutdown` and exit. After this time, it is killed. */
 const shutdownMs = 500
 
 /** Maximum number of characters of stderr that an error message shows, counted from the end. */

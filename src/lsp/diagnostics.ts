@@ -10,7 +10,7 @@ export interface PublishedDiagnostics {
   /** Returns the number of reports received for the file. */
   count(path: string): number
   /**
-   * Waits for a new report, then until no further reports arrive for `quietMs`. Returns undefined if no report arrives
+   * Waits for a new report, and then until no more reports arrive for `quietMs`. Returns undefined if no report arrives
    * within `ms`. Rejects with the signal's reason if the signal aborts.
    */
   next(path: string, wait: DiagnosticWait): Promise<Diagnostic[] | undefined>

@@ -41,7 +41,7 @@ export function createOpenDocuments({
   onShow,
 }: {
   notify(method: string, params: unknown): void
-  /** Called before the content of a file is sent. */
+  /** Called with the path of a file before its content is sent to the server. */
   onShow(path: string): void
 }): OpenDocuments {
   const open = new Map<string, OpenDocument>()

@@ -125,7 +125,8 @@ const knownServers: readonly LanguageServer[] = [
       nodeRoots,
     ),
     restrict: withOwnTypescript,
-    // With other values, a second server that has loaded only one file answers while the project loads.
+    // With other values, the server starts a second TypeScript server, which answers from a single file while the
+    // project is loading.
     initialization: { tsserver: { useSyntaxServer: "never" } },
   },
   server("vtsls", "vtsls --stdio", ".ts .tsx .mts .cts .js .jsx .mjs .cjs", nodeRoots),

@@ -1,6 +1,6 @@
 import { isRecord } from "../util/json.ts"
 
-/** Maximum nesting depth. Configs and messages are never nested this deeply. */
+/** Maximum nesting depth. No real config or message is nested this deeply. */
 const maxDepth = 100
 
 /**

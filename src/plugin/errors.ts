@@ -1,6 +1,6 @@
 import { TackleError } from "../util/errors.ts"
 
-/** A plugin's `tool.execute.before` hook blocked a call. The message is shown to the model. */
+/** Thrown when a plugin's `tool.execute.before` hook blocks a call. The model receives the message. */
 export class PluginBlockedError extends TackleError {
   readonly plugin: string
   constructor(plugin: string, reason: string, cause?: unknown) {
@@ -13,7 +13,7 @@ export class PluginBlockedError extends TackleError {
   }
 }
 
-/** A plugin failed and was disabled. The message is shown to the user. */
+/** Reports to the user that a plugin failed and was disabled. */
 export class PluginFailedError extends TackleError {
   constructor(plugin: string, hook: string, reason: string, cause?: unknown) {
     super(

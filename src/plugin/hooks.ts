@@ -29,15 +29,16 @@ export interface Hooks {
   "chat.params"?: (input: ChatInput, output: ParamsOutput) => unknown
   "chat.headers"?: (input: ChatInput, output: { headers: Record<string, string> }) => unknown
   /**
-   * Called before each step with the messages that the model will receive. Also `experimental.chat.messages.transform`.
+   * Called before each step with the messages that the model will receive. OpenCode's name:
+   * `experimental.chat.messages.transform`.
    */
   "chat.messages.transform"?: (input: object, output: { messages: TransformedMessage[] }) => unknown
-  /** Called before each step with the system prompt. Also `experimental.chat.system.transform`. */
+  /** Called before each step with the system prompt. OpenCode's name: `experimental.chat.system.transform`. */
   "chat.system.transform"?: (input: SystemInput, output: { system: string[] }) => unknown
-  /** Called before completed text from the model is stored. Also `experimental.text.complete`. */
+  /** Called before completed text from the model is stored. OpenCode's name: `experimental.text.complete`. */
   "text.complete"?: (input: TextInput, output: { text: string }) => unknown
   "shell.env"?: (input: ShellInput, output: { env: Record<string, string> }) => unknown
-  /** Called before the request for a conversation summary. Also `experimental.session.compacting`. */
+  /** Called before the request for a conversation summary. OpenCode's name: `experimental.session.compacting`. */
   "session.compacting"?: (input: { sessionID: string }, output: CompactingOutput) => unknown
   /** Called when the engine closes. */
   dispose?: () => unknown
@@ -51,8 +52,8 @@ export interface CallInput {
 }
 
 /**
- * The arguments of the call. They are an object, but can be invalid for the tool. Changed arguments replace the
- * model's: they are validated, checked by the rules and shown.
+ * The arguments of the call: an object, which may be invalid for the tool. If a plugin changes the arguments, the
+ * changed arguments are validated, checked against the rules and shown to the user.
  */
 export interface BeforeOutput {
   args: Record<string, unknown>
@@ -146,14 +147,14 @@ export interface SystemInput {
   model: Record<string, unknown>
 }
 
-/** The ids of the part that contains the text. */
+/** The ids of the session, the message and the part that contain the text. */
 export interface TextInput {
   sessionID: string
   messageID: string
   partID: string
 }
 
-/** The absolute working directory of a command, and the call that runs the command. */
+/** A command that is about to run: its absolute working directory, and the call that runs it. */
 export interface ShellInput {
   cwd: string
   sessionID: string

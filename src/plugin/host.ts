@@ -20,7 +20,7 @@ export interface PluginHost {
    * Runs a hook in all plugins, in load order. Each plugin receives the output of the previous one. If a plugin throws,
    * exceeds the limit or returns an invalid output, its changes are dropped, it is disabled, and `failed` is true. In
    * `tool.execute.before`, it blocks the call instead by throwing {@link PluginBlockedError}. Throws the signal's
-   * reason.
+   * reason if the signal aborts.
    */
   run<H extends OutputHook>(
     hook: H,
@@ -58,7 +58,7 @@ export interface PluginHostOptions {
   limitMs: number
   /** Runs a plugin's code so that errors that escape it do not end the process. */
   contain<T>(plugin: string, work: () => Promise<T>): Promise<T>
-  /** Called once for each plugin that is disabled. */
+  /** Called when a plugin is disabled, once per plugin. */
   onFailure(error: PluginFailedError): void
 }
 
@@ -98,7 +98,7 @@ export function createPluginHost({ plugins, limitMs, contain, onFailure }: Plugi
   ): Promise<OutputHooks[H]["output"]> {
     const run = hooks[hook] as ((input: unknown, output: unknown) => unknown) | undefined
     if (!run) return output
-    // Copy both, because changes after the time limit must have no effect.
+    // Passes copies of the input and the output, because changes after the time limit must have no effect.
     const [ownInput, ownOutput] = [copyPlain(input), copyPlain(output)]
     const done = call(name, () => run(ownInput, ownOutput))
     await (signal ? orAbort(done, signal) : done)
@@ -116,7 +116,7 @@ export function createPluginHost({ plugins, limitMs, contain, onFailure }: Plugi
         } catch (error) {
           if (signal?.aborted) throw abortedError(signal)
           const blocks = hook === "tool.execute.before"
-          // In this hook, an exception is a decision about the call, not a failure.
+          // An exception in `tool.execute.before` is a decision to block the call, not a failure of the plugin.
           if (!blocks || error instanceof TimeoutError) disable(plugin.name, hook, error)
           if (blocks) throw new PluginBlockedError(plugin.name, errorMessage(error), error)
           failed = true

@@ -24,7 +24,7 @@ export interface Plugins {
   host: PluginHost
   tools: readonly { tool: Info; plugin: string }[]
   problems: readonly PluginProblem[]
-  /** Returns the plugins' decision on a request that the rules allow or ask about. */
+  /** Returns the plugins' decision on a request. `action` is the decision of the rules. */
   decide(request: HookedRequest, action: "allow" | "ask", signal: AbortSignal): Promise<Action>
   /** Returns the variables that plugins add to a command's environment. */
   variables(location: CommandLocation): Promise<Record<string, string>>

@@ -19,7 +19,7 @@ export interface Shell {
 export interface ShellRun extends PromiseLike<ShellOutput> {
   cwd(directory: string): ShellRun
   env(variables: Readonly<Record<string, string | undefined>> | undefined): ShellRun
-  /** Has no effect: output is never shown. */
+  /** Has no effect, because output is never shown. */
   quiet(): ShellRun
   nothrow(): ShellRun
   throws(shouldThrow: boolean): ShellRun
@@ -42,7 +42,7 @@ export interface ShellOutput {
   bytes(): Uint8Array
 }
 
-/** A plugin's shell command failed. */
+/** Thrown when a plugin's shell command fails. */
 export class ShellFailedError extends TackleError {
   readonly stdout: Buffer
   readonly stderr: Buffer
@@ -118,7 +118,7 @@ function shellRun(command: string, settings: ShellSettings): ShellRun {
     quiet: () => change({}),
     nothrow: () => change({ nothrow: true }),
     throws: (shouldThrow) => change({ nothrow: !shouldThrow }),
-    // biome-ignore lint/suspicious/noThenProperty: Bun's is a thenable too.
+    // biome-ignore lint/suspicious/noThenProperty: Bun's `$` also returns a thenable.
     then: (onFulfilled, onRejected) => start().then(onFulfilled, onRejected),
     catch: (onRejected) => start().catch(onRejected),
     finally: (onEnd) => start().finally(onEnd),

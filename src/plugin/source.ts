@@ -91,7 +91,8 @@ function invalidName(spec: string): never {
 }
 
 /**
- * Returns the module that an import loads. Prefers OpenCode's `./server` entry, which does not include the terminal UI.
+ * Returns the path of the module that importing the package loads. Prefers the package's `./server` entry, which
+ * OpenCode defines for plugins without a terminal UI.
  */
 function packageEntry(root: string, name: string): string {
   const parsed = parseJson(readFileSync(join(root, "package.json"), "utf8"))

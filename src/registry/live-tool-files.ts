@@ -62,7 +62,8 @@ export function openToolFiles(source: ToolFileSource, host: ToolFileHost): LiveT
     if (!found) throw error
     const message = errorMessage(error)
     const last = followed.last()
-    // Returns the same object for the same error, because a new object would prepare the run again.
+    // Returns the same object for the same error, because a new object would cause the tools of the run to be prepared
+    // again.
     if (last.problems[0]?.message === message) return last
     return { tools: last.tools, problems: [{ file: "custom tools", message }] }
   }

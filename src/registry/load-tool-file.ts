@@ -40,9 +40,9 @@ export interface LoadedToolFile {
 }
 
 /**
- * Loads the current version of a tool file. The default export has the name of the file as its id, a named export has
- * `file_export`. An executable is one tool with the name of the file. Reports a problem if the file cannot be loaded,
- * exceeds the time limit or exports no tool. Never rejects.
+ * Loads the current version of a tool file. The id of the default export is the name of the file. The id of a named
+ * export is `file_export`. An executable is one tool with the name of the file. Reports a problem if the file cannot be
+ * loaded, exceeds the time limit or exports no tool. Never rejects.
  */
 export async function loadToolFile(file: ToolFile, host: ToolFileHost): Promise<LoadedToolFile> {
   const loaded = await (isModuleFile(file.path)
@@ -54,8 +54,8 @@ export async function loadToolFile(file: ToolFile, host: ToolFileHost): Promise<
 }
 
 /**
- * Replaces the path of the file with "it", and locations in the file with line numbers, because the message is shown
- * after the path.
+ * Replaces the path of the file with "it", and locations in the file with line numbers, because the path is shown
+ * before the message.
  */
 function withoutOwnPath(message: string, path: string): string {
   const names = [...new Set([path, realPath(path)])]
@@ -121,7 +121,7 @@ function exportError(module: Record<string, unknown>, options: { alone: boolean 
 function toolsOf(module: Record<string, unknown>, path: string): RegisteredTool[] {
   const name = basename(path, extname(path))
   return Object.entries(module).flatMap(([key, value]) => {
-    // Node adds this export to CommonJS modules. It repeats the default export.
+    // Node adds the export `module.exports` to CommonJS modules. It is the same as the default export.
     if (key === "module.exports") return []
     const tool = readTool(key === "default" ? name : `${name}_${key}`, value)
     return tool ? [{ tool, source: { kind: "file", path } as const }] : []

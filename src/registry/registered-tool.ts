@@ -34,7 +34,7 @@ export interface ToolScope {
   unavailable?: Readonly<Record<string, string>>
 }
 
-/** Describes a source for lists and messages. */
+/** Returns the name of a source for lists and messages. */
 export function describeSource(source: ToolSource): string {
   if (source.kind === "file") return source.path
   if (source.kind === "plugin") return `plugin ${source.plugin}`
@@ -60,7 +60,7 @@ export interface RegistryProblem {
   message: string
 }
 
-/** Adds a problem of a tool, unless it is already in the list. */
+/** Adds a problem with a tool to the list, unless the list already contains it. */
 export function report(problems: RegistryProblem[], entry: RegisteredTool, message: string): void {
   const file = describeSource(entry.source)
   if (!problems.some((known) => known.file === file && known.message === message))

@@ -21,13 +21,13 @@ export interface Registry {
   ids(): string[]
   get(id: string): RegisteredTool | undefined
   /**
-   * Returns the id of the tool that a call means: the tool with this id, or the only tool to which its author gave this
-   * name.
+   * Returns the id of the tool that a call names: the tool with this id, or otherwise the tool with this alias, if only
+   * one tool has it.
    */
   idOf(name: string): string | undefined
   /**
-   * Returns the name that the author gave a tool, if it differs from the id. Rules can use both names. Rules for a name
-   * that also belongs to another tool or to a permission can only tighten.
+   * Returns the name that the author gave a tool, if it differs from the id. Rules can use both names. If the name also
+   * belongs to another tool or to a permission, rules for it can only restrict this tool.
    */
   aliasOf(id: string): Alias | undefined
   /** Returns the tools to offer to the agent and model. The order is stable, so that prompt caches stay valid. */
@@ -151,15 +151,15 @@ export function createRegistry(options: {
   }
 
   /**
-   * Prepares a tool and returns it with the reason not to offer it, if any. `against` is the reason known before the
-   * preparation.
+   * Prepares a tool and returns it, with the reason if it is not offered. `against` is a reason that was known before
+   * the preparation.
    */
   async function consider(entry: RegisteredTool, scope: ToolScope, against: string | undefined) {
     let reason = against
     try {
       const tool = await prepare(entry, scope)
       const { providers } = tool.definition
-      // Model objects of the AI SDK have names such as `openai.responses`.
+      // The provider of an AI SDK model object has a name such as `openai.responses`.
       const named = scope.model && [scope.model.providerID, scope.model.providerID.split(".", 1)[0] ?? ""]
       if (reason === undefined && providers && named && !named.some((id) => providers.includes(id))) {
         reason = `offered only to models of ${providers.join(", ")}`
@@ -181,7 +181,7 @@ export function createRegistry(options: {
       const listed = listedFrom
       await refresh()
       const from = files?.last() ?? "none"
-      // Skips tools that are not offered, because preparing one creates a schema at every start.
+      // Does not prepare tools that are not offered, because creating their schemas would slow down every start.
       const possible = [...byId.values()].filter((entry) => rules.against(entry, scope) === undefined)
       const considered = await Promise.all(possible.map((entry) => consider(entry, scope, undefined)))
       const offered = considered.flatMap(({ tool, reason }) => (tool && reason === undefined ? [tool] : []))
@@ -303,5 +303,5 @@ function createOfferRules(disabled: ReadonlySet<string>, aliasOf: Registry["alia
 /** Tools that the engine calls itself. */
 const internal: ReadonlySet<string> = new Set(["invalid"])
 
-/** Tools that are useful only together with another tool. */
+/** Tools that are useful only together with another tool, which the value names. */
 const serves: Readonly<Record<string, string>> = Object.assign(Object.create(null), { job: "bash" })

@@ -28,8 +28,8 @@ export interface HostFilter {
   /** Returns true if the command can reach the host. `host` is lowercase, without a port or a trailing dot. */
   allows(host: string): boolean
   /**
-   * Returns true if the command can reach an allowed host or address outside the public internet. Called with the host
-   * and with each private address that it resolves to. Default: only if the host is itself an address.
+   * Returns true if the command can reach an allowed host that is not on the public internet. Called with the host, and
+   * with each private address to which it resolves. Default: returns true only if the host is an address.
    */
   allowsPrivate?(host: string): boolean
 }
@@ -60,8 +60,8 @@ export interface BoundPath {
 }
 
 /**
- * Returns the paths of the bounds, with outer directories first. This order suits mounts and rules, where a later entry
- * overrides an earlier one. Omits paths inside a hidden directory, except shown paths and the paths inside them.
+ * Returns the paths of the bounds, with outer directories first, because later mounts and rules override earlier ones.
+ * Omits paths inside a hidden directory, except shown paths and the paths inside them.
  */
 export function orderedPaths(bounds: Bounds): BoundPath[] {
   const shown = new Set(bounds.shown)

@@ -87,7 +87,8 @@ function mounts(bounds: Bounds): string[] {
 }
 
 /**
- * Resolves links. While bubblewrap creates the mounts, absolute links have no target, and the command would not start.
+ * Resolves symbolic links in the paths. While bubblewrap creates the mounts, the targets of absolute links do not
+ * exist, so bubblewrap would fail.
  */
 function withoutLinks(bounds: Bounds): Bounds {
   const real = (paths: readonly string[]) => paths.map((path) => realPath(path))
@@ -111,7 +112,8 @@ function besideRelay(
     'exec 4> >(exec 3<&-; cat >/dev/null; kill "$relay")',
     `"\${@:$1+2}"`,
   ].join("\n")
-  // As root, the kernel requires CAP_SETFCAP to create another user namespace. The sandbox drops the capability.
+  // If Tackle runs as root, the kernel requires CAP_SETFCAP to create another user namespace. The sandbox drops this
+  // capability.
   const network = ["--unshare-user", "--unshare-net", "--cap-drop", "ALL"]
   if (process.getuid?.() === 0) network.push("--cap-add", "CAP_SETFCAP")
   const shell = ["--dev-bind", "/", "/", "--", "/bin/bash", "-c", script, "sandbox"]

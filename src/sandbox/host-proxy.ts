@@ -110,7 +110,7 @@ function startAnswer({ statusCode = 502, headers }: IncomingMessage, outgoing: S
     outgoing.writeHead(statusCode, headers)
     return true
   } catch {
-    // For example, the status 099, or trailers after a body of known length.
+    // This occurs, for example, with the status 099, or with trailers after a body of known length.
     return false
   }
 }
@@ -139,7 +139,7 @@ async function findAddresses(
 async function resolveHost(host: string): Promise<LookupAddress[]> {
   const family = isIP(host)
   if (family !== 0) return [{ address: host, family }]
-  // An unknown host is an ordinary failure of the connection.
+  // Connecting to a host that cannot be resolved fails like any other connection.
   return lookup(host, { all: true }).catch(() => [])
 }
 
@@ -185,5 +185,5 @@ function hostName(name: string): string {
   return name.toLowerCase().replace(/^\[|\]$|\.$/g, "")
 }
 
-/** Ignores an error after which both sockets are closed. Each end of the connection sees the error itself. */
+/** Ignores an error of a connection. Both sockets are closed, so the client and the host notice the failure. */
 function ignore(): void {}

@@ -53,8 +53,8 @@ export function createPlaceholders(journal?: PlaceholderJournal): Placeholders {
     if (holder.count > 0) return
     holders.delete(path)
     const { record } = holder
-    // Two processes that release at the same time can each see the other's record. Remove the own record, then check
-    // again.
+    // Two processes that release the directory at the same time can each see the other's record. Therefore, remove this
+    // process's record first, and then check again.
     if (record?.isShared()) record.remove()
     // The user may have filled or removed the directory.
     if (!record?.isShared())
@@ -65,7 +65,8 @@ export function createPlaceholders(journal?: PlaceholderJournal): Placeholders {
   return {
     hold({ writable, readOnly, hidden, absent }) {
       const named = new Set([...writable, ...readOnly, ...hidden])
-      // Hold them, because removing a placeholder removes the mounts over it in every sandbox.
+      // Holds the placeholders of other processes too, because removing a placeholder removes the mounts over it in
+      // every sandbox.
       const existing = [...holders.keys(), ...(journal?.existing() ?? [])].filter((path) => named.has(path))
       // Sort the paths, so that a directory is created before its subdirectories.
       const held = [...new Set([...absent, ...existing])].sort().filter(take)

@@ -40,7 +40,7 @@ export interface ProbeContext {
 /** Time in milliseconds that a probe waits for data that must not arrive. */
 export const arrivalMs = 200
 
-/** Returns the outcome of an attempt that was made. */
+/** Returns the outcome of an attempt that could be made. */
 export function outcomeOf(enforced: boolean): ProbeOutcome {
   return { outcome: enforced ? "enforced" : "not enforced" }
 }

@@ -22,14 +22,14 @@ export interface ProbeResult extends ProbeOutcome, Pick<Probe, "id" | "attempt">
 const attemptMs = 10_000
 
 /**
- * Attempts everything that the sandbox must prevent and checks the effects from outside. Requires a working sandbox.
- * `record` records the programs, so that a later process can end them if this process is killed.
+ * Makes all attempts to escape the sandbox, and checks their effects from outside the sandbox. Requires a working
+ * sandbox. `record` records the programs, so that a later process can end them if this process is killed.
  */
 export async function probeSandbox(sandbox: Sandbox, record?: RecordTree): Promise<ProbeResult[]> {
   const root = await realpath(await mkdtemp(join(tmpdir(), "tackle-probe-")))
   const targets = await startTargets(root)
   try {
-    // Run the probes in parallel. Each has its own directory and mostly waits.
+    // Runs the probes in parallel. Each probe has its own directory, and waits most of the time.
     return await Promise.all(
       probes.map(async ({ id, attempt, run }): Promise<ProbeResult> => {
         try {

@@ -147,7 +147,7 @@ const processProbes: readonly Probe[] = [
     attempt: "read the environment of processes outside the sandbox",
     async run({ run, targets: { observed } }) {
       if (!existsSync("/proc/self/environ")) return untested("this system has no /proc")
-      // Read the observed process first, because the output is cut on a busy machine.
+      // Reads the observed process first, because the output is cut off if many processes are running.
       const own = `/proc/${observed.pid}/environ`
       return outcomeOf(
         !(await run(`cat ${own} /proc/1/environ /proc/[0-9]*/environ`)).includes(observed.mark),

@@ -43,7 +43,7 @@ export interface Sandbox {
   close(): Promise<void>
 }
 
-/** A command requires a sandbox, but no sandbox works. */
+/** Thrown when a command requires a sandbox, but no sandbox works. */
 export class SandboxError extends TackleError {
   constructor(reason: string) {
     super(
@@ -120,7 +120,7 @@ export function openSandbox(options: SandboxOptions): Sandbox {
     if (known) return known
     directory ??= mkdtempSync(join(tmpdir(), "tackle-sandbox-"))
     const socket = options.platform === "darwin" ? undefined : join(directory, `${proxies.size}.sock`)
-    // Load Node's HTTP module only if some hosts are allowed.
+    // Loads Node's HTTP module only if some hosts are allowed.
     const proxy = import("./host-proxy.ts").then(({ startHostProxy }) => startHostProxy(filter, socket))
     proxies.set(filter.key, proxy)
     return proxy

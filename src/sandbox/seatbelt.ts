@@ -36,7 +36,7 @@ export function seatbeltProfile(bounds: Bounds, proxyPort?: number): string {
       rules[kind].map((rule) => `(${rule} (subpath ${quote(path)}))`),
     ),
     ...network(bounds, proxyPort),
-    // Otherwise programs outside the sandbox could act on behalf of the command.
+    // Without these rules, the command could make programs outside the sandbox act on its behalf.
     "(deny appleevent-send)",
     "(deny process-info* (target others))",
     "(deny signal (target others))",

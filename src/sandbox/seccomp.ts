@@ -26,7 +26,9 @@ interface Numbers {
   ioctl: number
   /** Numbers of setns, add_key, request_key and keyctl. */
   refused: readonly number[]
-  /** First number of another ABI of the same processor (x32). The filter refuses this and all higher numbers. */
+  /**
+   * First number of a second ABI of the same processor (x32). The filter refuses this number and all higher numbers.
+   */
   foreign?: number
 }
 

@@ -5,10 +5,13 @@ import type { DatabaseSync } from "node:sqlite"
 import { setTimeout as delay } from "node:timers/promises"
 import { errorMessage, TackleError } from "../util/errors.ts"
 
-/** Not imported, so that an older Node can load this module and report its version. */
+/**
+ * SQLite is not imported statically, so that an older version of Node can load this module and report that it is too
+ * old.
+ */
 const sqlite = process.getBuiltinModule("node:sqlite")
 
-/** Maximum wait for a file lock, in milliseconds. The holder of the lock reads and writes one small file. */
+/** Maximum wait for a file lock, in milliseconds. Locks are held only while one small file is read and written. */
 const fileTimeoutMs = 10_000
 
 /**
@@ -20,7 +23,7 @@ export function withFileLock<T>(path: string, code: string, work: () => T): T {
   let lock: DatabaseSync | undefined
   try {
     lock = new sqlite.DatabaseSync(`${path}.lock`, { timeout: fileTimeoutMs })
-    // Nothing is written. The transaction only acquires SQLite's lock on the file.
+    // The transaction writes nothing. It only acquires SQLite's lock on the file.
     lock.exec("BEGIN IMMEDIATE")
   } catch (error) {
     lock?.close()
@@ -52,8 +55,8 @@ const sharedTimeoutMs = 60_000
 const pollMs = 2
 
 /**
- * Creates locks whose files are in the directory, which is created with the first lock. Passes errors of the lock
- * files, such as in a read-only directory, to `onProblem` once, and then works without locks.
+ * Creates locks whose files are in the directory, which is created with the first lock. If the lock files cannot be
+ * used, for example in a read-only directory, passes the first error to `onProblem` and then works without locks.
  */
 export function createSharedLocks(directory: string, onProblem: (error: unknown) => void): SharedLocks {
   let usable = true

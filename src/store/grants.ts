@@ -12,7 +12,8 @@ export interface Grants {
   /** Reloads the grants of the scope from the store, because other processes can add and remove grants. */
   load(where: GrantScope): Promise<void>
   /**
-   * Adds and stores grants. Grants of a session that is not stored, such as that of a standalone call, stay in memory.
+   * Adds and stores grants. Grants for a session that is not stored, such as the session of a standalone call, are kept
+   * only in memory.
    */
   add(grants: readonly Grant[]): Promise<void>
   /** Removes grants. Ignores unknown ids. */
@@ -30,7 +31,7 @@ export function createGrants(store: Store): Grants {
   const known = new Map<string, Grant>()
   /** Grants that exist only in this process. */
   const unstored = new Set<string>()
-  /** Removed ids. A query that started before a removal may still return the grant. */
+  /** Ids of removed grants. A query that started before a removal may still return the removed grant. */
   const removed = new Set<string>()
 
   async function canBeStored({ scope, sessionID }: Grant): Promise<boolean> {

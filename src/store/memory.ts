@@ -182,7 +182,7 @@ export function createMemoryStore(): Store {
       const changes = [...(logs.get(sessionID)?.changes.values() ?? [])]
       return changes.filter(({ seq }) => seq > after).map(copy)
     },
-    // No other engine can reach this store.
+    // Never calls the listener, because no other engine can change this store.
     watch: () => () => {},
     async updateInputs(sessionID, named, decide) {
       assertOpen()

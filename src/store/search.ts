@@ -26,9 +26,9 @@ function folded(text: string): string {
   return (plain.match(word) ?? []).join("").slice(0, maxWordLength)
 }
 
-/** Returns the words of a text in the form in which they are compared. */
+/** Returns the words of a text without accents and capitals, so that they can be compared. */
 export function wordsOf(text: string): string[] {
-  // The same result for texts in ASCII, in a tenth of the time.
+  // A shortcut for ASCII texts, which takes a tenth of the time.
   if (isASCII.test(text))
     return (text.toLowerCase().match(/[a-z0-9]+/g) ?? []).map((each) => each.slice(0, maxWordLength))
   return (text.match(word) ?? []).map(folded).filter((each) => each !== "")
@@ -43,8 +43,8 @@ export function queryWords(query: string): string[] {
 }
 
 /**
- * Returns the text of a part that is searched: what the user and the model wrote, the names of attached files, and the
- * tools and arguments of calls. Empty for other parts.
+ * Returns the text of a part that a search reads: text of the user and the model, the name of an attached file, or the
+ * tool and arguments of a call. Returns an empty string for other parts.
  */
 export function searchedText(part: Part): string {
   return textOf(part).slice(0, maxTextLength)
@@ -70,8 +70,8 @@ function strings(value: unknown): string[] {
 }
 
 /**
- * Searches without an index. Reads all messages of the selected sessions, so it is only for stores that are small or
- * cannot be written.
+ * Searches without an index. Reads all messages of the selected sessions, so use it only for small stores and for
+ * stores that cannot be written.
  */
 export function searchByReading(store: Pick<Store, "sessions" | "messages">): Store["search"] {
   return async (query, { limit = 100, ...filter }: SessionFilter = {}) => {
@@ -98,7 +98,10 @@ function textsOf(session: Session, messages: readonly MessageWithParts[]): Omit<
   ]
 }
 
-/** Returns the first text with all words, or else the first with the first word, if all words occur in the texts. */
+/**
+ * Returns the first text that contains all words. If no text does, returns the first text that contains the first word.
+ * Returns undefined if one of the words occurs in none of the texts.
+ */
 function bestOf<T extends { text: string }>(texts: readonly T[], words: readonly string[]): T | undefined {
   const found = texts.map(({ text }) => matched(text, words))
   if (!words.every((_, index) => found.some((set) => set.has(index)))) return undefined
@@ -120,7 +123,7 @@ function matches(each: string, words: readonly string[]): number[] {
   )
 }
 
-/** Returns what a list shows of a hit. */
+/** Returns the match of a search hit for a list of sessions. */
 export function matchOf({ text, messageID, role }: SearchHit, query: string): SessionMatch {
   return { ...excerptOf(text, query), ...(messageID !== undefined && { messageID, role }) }
 }

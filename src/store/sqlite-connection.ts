@@ -6,7 +6,10 @@ import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { migrate, migrations, readVersion } from "./migrations.ts"
 import { StoreError, StoreRemovedError } from "./store.ts"
 
-/** Not imported, so that an older Node can load this module and report its version. */
+/**
+ * SQLite is not imported statically, so that an older version of Node can load this module and report that it is too
+ * old.
+ */
 const sqlite = process.getBuiltinModule("node:sqlite")
 
 /** An open database of the newest version. All methods are synchronous and throw {@link StoreError}. */
@@ -16,8 +19,8 @@ export interface SqliteConnection {
   /** Runs `work`, and retries it while another process locks the database. */
   run<T>(work: () => T): T
   /**
-   * Like {@link run}, for work that writes. Throws {@link StoreRemovedError} if the database was removed, moved or
-   * replaced since it was opened: SQLite would write to the old file without an error.
+   * Like {@link run}, for work that writes. Throws {@link StoreRemovedError} if the database has been removed, moved or
+   * replaced since it was opened. SQLite would write to the old file without an error.
    */
   change<T>(work: () => T): T
   /** Runs `work` in one transaction. Call this within {@link change}. */
@@ -52,8 +55,9 @@ export function openConnection(path: string, busyMs: number): SqliteConnection {
 }
 
 /**
- * Opens an existing file that cannot be written. Without the files of its log, SQLite can open it only as immutable:
- * `isCurrent` is then false if the log has changes. Throws {@link StoreError} if the file needs a migration.
+ * Opens an existing file that cannot be written. If SQLite cannot use the log of the database, it can open only the
+ * main file, as immutable. `isCurrent` is false if the log contains changes that are therefore not visible. Throws
+ * {@link StoreError} if the file needs a migration.
  */
 export function openReadOnlyConnection(
   path: string,
@@ -83,7 +87,8 @@ export function openReadOnlyConnection(
 function createFile(path: string): void {
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-    // To open and close an existing file would end the locks of this process's other connections to it.
+    // Only creates missing files: opening and closing an existing file would release the locks of this process's other
+    // connections to it.
     if (existsSync(path)) accessSync(path, constants.R_OK | constants.W_OK)
     else closeSync(openSync(path, "a", 0o600))
   } catch (error) {
@@ -131,7 +136,7 @@ function connect(path: string, database: DatabaseSync, busyMs: number): SqliteCo
     return guarded(path, () => waitWhileBusy(busyMs, work))
   }
 
-  /** Throws {@link StoreRemovedError} if one of the files is another file now. Takes 3 µs. */
+  /** Throws {@link StoreRemovedError} if the database or its log has been replaced by another file. Takes 3 µs. */
   function assertInPlace(): void {
     for (const { file, id } of files) {
       const now = fileId(file)

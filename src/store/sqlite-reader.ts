@@ -11,7 +11,9 @@ import { DamagedRowError, type MessagePage, type SequencedChange, type SessionFi
 /** Reads from the tables, with prepared statements. */
 export interface SqliteReader {
   session(id: string): Session | undefined
-  /** Returns the selected sessions. `among` is a query for the ids to select from. */
+  /**
+   * Returns the sessions that the filter selects. If `among` is set, selects only from the ids that this query returns.
+   */
   sessions(filter: SessionFilter, among?: { sql: string; values: string[] }): Session[]
   messages(sessionID: string, page?: MessagePage): MessageWithParts[]
   todos(sessionID: string): Todo[]
@@ -117,7 +119,7 @@ export function createReader(database: DatabaseSync): SqliteReader {
     },
     sequence,
     changes(sessionID, after) {
-      // Clients that follow a session ask often, and usually nothing has changed.
+      // Clients that follow a session call this often, and usually nothing has changed.
       if (sequence(sessionID) <= after) return []
       const rows = select.changes.all({ session: sessionID, after })
       return rows.map(({ kind, seq, data }) => ({
@@ -166,8 +168,8 @@ function readSession(data: unknown): Session | undefined {
 }
 
 /**
- * Parses the JSON of a message or part. Throws {@link DamagedRowError}, which names the row. Checks only what other
- * programs and disks can damage, because a page has many rows.
+ * Parses the JSON of a message or part. Throws {@link DamagedRowError}, which names the row. Checks only for damage by
+ * other programs or the disk, because a page has many rows.
  */
 function parseRow<T>(
   { id, message_id, data }: Record<string, unknown>,

@@ -11,14 +11,15 @@ import type { SearchHit, SessionFilter } from "./store.ts"
 export interface SearchIndex {
   /** See `Store.search`. */
   search(query: string, filter?: SessionFilter): Promise<SearchHit[]>
-  /** Removes what is left of deleted sessions. The duration depends on the size of the index. */
+  /** Removes the words of deleted sessions from the index. The duration depends on the size of the index. */
   compact(): void
 }
 
 /**
- * The tables of the index. They are created by the first search and contain nothing that the other tables do not.
- * `search_texts` has one row per title (with empty ids) and part, `search_words` its words, and `search_progress` the
- * number of the last change of each session that is indexed. Deleting a session deletes its rows.
+ * The tables of the index. The first search creates them. All their data can be derived from the other tables.
+ * `search_texts` has one row for each title (with empty ids) and each part. `search_words` contains the words of these
+ * rows. `search_progress` contains the number of the last indexed change of each session. Deleting a session deletes
+ * its rows.
  */
 const tables = `
   CREATE TABLE IF NOT EXISTS search_texts (
@@ -39,12 +40,15 @@ const tables = `
   END;
 `
 
-/** Number of rows after which a transaction ends. FTS5 writes each transaction separately and merges them later. */
+/**
+ * Number of rows after which a transaction ends. FTS5 writes the index of each transaction separately and merges these
+ * parts later.
+ */
 const batchSize = 2_000
 
 /**
- * Creates the full-text index of a database. The index is filled by the search, from the rows that have changed since
- * the last search, so that writing a session costs nothing.
+ * Creates the full-text index of a database. A search first indexes the rows that have changed since the last search,
+ * so that writing a session costs nothing.
  */
 export function createSearchIndex(
   { run, change, transact }: SqliteConnection,
@@ -114,7 +118,7 @@ export function createSearchIndex(
         const { first } = open()
         const ids = JSON.stringify(found.map(({ id }) => id))
         const places = new Map<string, string>()
-        // A text with all words is preferred to one with the first word only.
+        // A text that contains all words is preferred to a text that contains only the first word.
         for (const match of [words[0] ?? "", words.join(" AND ")])
           for (const row of first.all(match, ids)) places.set(String(row.session_id), String(row.place))
         return found.map((session) => ({
@@ -159,7 +163,7 @@ function prepare(database: DatabaseSync) {
     ),
     put: database.prepare("INSERT INTO search_texts (session_id, message_id, part_id) VALUES (?, ?, ?)"),
     words: database.prepare("INSERT INTO search_words (rowid, words) VALUES (?, ?)"),
-    /** The first text of each of the sessions that matches. */
+    /** Selects the first matching text of each given session. */
     first: database.prepare(
       `SELECT t.session_id, min(t.message_id || ' ' || t.part_id) AS place
        FROM search_words w JOIN search_texts t ON t.id = w.rowid
@@ -178,7 +182,7 @@ function textOf(data: unknown): string {
   }
 }
 
-/** Returns the text of a part, named by the ids of its message and itself. */
+/** Returns the text of a part. `place` contains the ids of its message and of the part. */
 function placeOf(database: DatabaseSync, sessionID: string, place: string): Omit<SearchHit, "session"> {
   const [messageID = "", partID = ""] = place.split(" ")
   const row = database

@@ -56,7 +56,7 @@ function createStore(connection: SqliteConnection): Store {
   const leases = createLeaseTable(database)
   const watcher = createWatcher(database)
 
-  /** Returns no messages if one is damaged. The next use of the session reports it. */
+  /** Returns an empty list if a message is damaged. The next use of the session reports the damage. */
   function readableMessages(sessionID: string): MessageWithParts[] {
     try {
       return reader.messages(sessionID)
@@ -160,10 +160,13 @@ function createStore(connection: SqliteConnection): Store {
   }
 }
 
-/** Interval in milliseconds at which a watched database is checked for changes by other processes. */
+/** Interval in milliseconds between checks for changes by other processes. */
 const watchMs = 200
 
-/** Watches for commits from other connections. `data_version` changes with each, and reading it takes about 2 µs. */
+/**
+ * Watches for commits by other connections. Each commit changes `data_version`, and reading this value takes about 2
+ * µs.
+ */
 function createWatcher(database: DatabaseSync): { watch: Store["watch"]; end(): void } {
   const version = database.prepare("PRAGMA data_version")
   const listeners = new Set<() => void>()
@@ -193,7 +196,7 @@ function createWatcher(database: DatabaseSync): { watch: Store["watch"]; end(): 
 
   return {
     watch(listener) {
-      // Creates a new function per watch, so that one listener can watch twice.
+      // The wrapper is a new function for each watch, so one listener can watch twice.
       const entry = () => listener()
       listeners.add(entry)
       if (!timer) {

@@ -65,7 +65,7 @@ export interface SessionFilter {
   worktree?: string
   /** Selects children of this session. `null` selects sessions without a parent. */
   parentID?: string | null
-  /** Maximum number of sessions, newest by `time.updated` first. Default: 100. */
+  /** Maximum number of sessions. The most recently updated sessions come first. Default: 100. */
   limit?: number
 }
 
@@ -105,7 +105,7 @@ export interface LeaseHolder extends ProcessIdentity {
   id: string
 }
 
-/** The database could not be opened, read or written. The message names the file and the next step. */
+/** Thrown when the database cannot be opened, read or written. The message names the file and says what to do next. */
 export class StoreError extends TackleError {
   constructor(message: string, cause?: unknown, code = "store") {
     super(message, { code, recoverable: false, cause })
@@ -117,14 +117,17 @@ export class StoreError extends TackleError {
   }
 }
 
-/** The database was removed, moved or replaced while it was open. Nothing was written, because it would be lost. */
+/**
+ * Thrown for a write if the database has been removed, moved or replaced while it was open. Nothing is written, because
+ * the data would be lost.
+ */
 export class StoreRemovedError extends StoreError {
   constructor(message: string) {
     super(message, undefined, "store.removed")
   }
 }
 
-/** A stored message or part cannot be read. `row` names it. Other sessions are not affected. */
+/** Thrown when a stored message or part, which `row` names, cannot be read. Other sessions are not affected. */
 export class DamagedRowError extends StoreError {
   constructor(row: string, sessionID: string, reason: string) {
     super(
@@ -149,18 +152,18 @@ export interface Store {
   sequence(sessionID: string): Promise<number>
   /**
    * Returns the changes of a session with a greater sequence number, in order. Each object is returned once, in its
-   * present state, with the number of its last change.
+   * current state, with the number of its last change.
    */
   changes(sessionID: string, after: number): Promise<SequencedChange[]>
   /**
-   * Calls the listener after another engine has changed the store, or calls it again without a change. SQLite notices a
-   * change within 200 ms. Returns a function that ends the watch.
+   * Calls the listener after another engine has changed the store. May also call it without a change. With SQLite, the
+   * delay is at most 200 ms. Returns a function that ends the watch.
    */
   watch(listener: () => void): () => void
   /**
-   * Reads inputs of a session, and stores those that `decide` returns, in one transaction. If `decide` throws, nothing
-   * is stored. A new input with `seq` 0 receives the number of this change. Returns the stored inputs with their
-   * sequence numbers. Throws {@link StoreError} if the session does not exist.
+   * Passes the current inputs of a session to `decide` and stores the inputs that it returns, in one transaction. If
+   * `decide` throws, nothing is stored. A new input with `seq` 0 receives the number of this change. Returns the stored
+   * inputs with their sequence numbers. Throws {@link StoreError} if the session does not exist.
    */
   updateInputs(
     sessionID: string,
@@ -174,10 +177,10 @@ export interface Store {
   session(id: string): Promise<Session | undefined>
   sessions(filter?: SessionFilter): Promise<Session[]>
   /**
-   * Finds the sessions that contain all words of a query, newest first: in the title, texts of the user and the model,
-   * names of attached files, and arguments of calls, but not in outputs. The last word may be the beginning of a word.
-   * Any text is a valid query. A query without words finds nothing. The first search takes longer, because it indexes
-   * the stored texts.
+   * Returns the sessions that contain all words of a query, newest first. Searches titles, texts of the user and the
+   * model, names of attached files, and arguments of calls, but not outputs. The last word may be the beginning of a
+   * word. Any text is a valid query. The result for a query without words is empty. The first search takes longer,
+   * because it indexes the stored texts.
    */
   search(query: string, filter?: SessionFilter): Promise<SearchHit[]>
   /**
@@ -199,7 +202,7 @@ export interface Store {
   release(sessionID: string, holder: LeaseHolder): Promise<void>
   /**
    * Recovers each session whose holder is no longer alive: applies the changes from `settle` and ends the lease, in one
-   * transaction. Only ends the lease of a session with a damaged row.
+   * transaction. If a session has a damaged row, only ends its lease.
    */
   recover(
     lives: (holder: LeaseHolder) => boolean,

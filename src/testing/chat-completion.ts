@@ -68,7 +68,10 @@ function deltas(reply: Reply, request: number): string[] {
   return [`{"role":"assistant","content":null,${first.slice(1)}`, ...rest]
 }
 
-/** Returns one event of a stream. Concatenates strings, because a large call has tens of thousands of events. */
+/**
+ * Returns one event of a stream. Concatenates strings instead of serializing objects, because a large call has tens of
+ * thousands of events.
+ */
 function chunk(asked: Asked, delta: string, finish: string | null): string {
   const opening = JSON.stringify(head(asked, "chat.completion.chunk")).slice(0, -1)
   return `data: ${opening},"choices":[{"index":0,"delta":${delta},"finish_reason":${JSON.stringify(finish)}}]}\n\n`

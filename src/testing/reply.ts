@@ -56,7 +56,7 @@ export interface Reply {
   status?: number
   /** Headers to add to the default headers. They replace default headers with the same name. */
   headers?: Record<string, string>
-  /** Body that is sent unchanged. It replaces the fields above, except status, headers and delay. */
+  /** Body that is sent unchanged. If set, all other fields except `status`, `headers` and `delayMs` are ignored. */
   body?: string
   fault?: Fault
 }

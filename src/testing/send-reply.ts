@@ -33,13 +33,13 @@ export async function sendReply({ reply, asked, format, response }: Exchange): P
   const { parts, end } = damaged(answer, reply.fault)
   const type = raw?.type ?? (streams ? "text/event-stream; charset=utf-8" : "application/json")
   const delayMs = streams ? reply.pieceDelayMs : undefined
-  // Create the buffer before the clock starts, because benchmarks measure the client's time from that point.
+  // Creates the buffer before the recorded start time, because benchmarks measure the client's time from there.
   const writes = delayMs === undefined ? [Buffer.from(parts.join(""))] : parts
   response.writeHead(status, { "content-type": type, "cache-control": "no-cache", ...reply.headers })
   const answerStart = performance.now()
   await write(response, writes, delayMs)
   if (end === "close") response.end()
-  // Write the last part first. Otherwise the client would receive less than the script specifies.
+  // Waits until the last event is written. Otherwise, the client would receive less than the script specifies.
   if (end === "cut") response.write("", () => response.socket?.destroy())
   return { answerStart, answerEnd: performance.now() }
 }

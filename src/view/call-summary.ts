@@ -100,7 +100,7 @@ function plural(count: number, one: string, many: string): string {
   return `${count} ${count === 1 ? one : many}`
 }
 
-/** The to-do list that a call wrote, as lines that begin with a mark. Empty for other calls. */
+/** Returns the to-do list that a call wrote, as lines that begin with a mark. Returns an empty list for other calls. */
 export function todoList({ state }: ToolPart): string[] {
   if (state.status !== "completed" || !Array.isArray(state.metadata.todos)) return []
   return state.metadata.todos.filter(isRecord).map(todoLine)

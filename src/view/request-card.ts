@@ -5,13 +5,13 @@ import { displayPath } from "./display-path.ts"
 
 /** A permission request, prepared for display. Invisible characters are replaced by text such as `<U+202E>`. */
 export interface RequestCard {
-  /** Permission that is requested, with an explanation if its name is unclear. */
+  /** Name of the requested permission, with an explanation if the name is unclear. */
   title: string
-  /** Name of the subagent that asks. */
+  /** Name of the subagent that makes the request. */
   subagent?: string
   /** The whole command, or the patterns and paths, to show first. */
   subject: string[]
-  /** The change of files, as a unified diff. */
+  /** The requested file changes, as a unified diff. */
   diff?: string
   /** Further information, such as the rule that asks. Texts can have several lines. */
   details: { name: string; text: string }[]

@@ -8,8 +8,8 @@ import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
 
 /**
- * A session as a client shows it. States are immutable: an event that changes one message creates a new state with a
- * new `messages` array, in which all other messages are the same objects.
+ * The state of a session that a client displays. States are immutable: an event that changes one message creates a new
+ * state with a new `messages` array. All other messages in the array are the same objects as before.
  */
 export interface SessionState {
   readonly session: Session
