@@ -54,11 +54,11 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/run.ts")).defineRun,
   },
   send: {
-    description: "send a text to a session, also while it runs",
+    description: "send a prompt to a session, even while it is running",
     load: async () => (await import("./commands/send.ts")).defineSend,
   },
   queue: {
-    description: "show and change the texts that wait in a session",
+    description: "show and change the pending prompts of a session",
     load: async () => (await import("./commands/queue.ts")).defineQueue,
   },
   agent: {
@@ -98,7 +98,7 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/auth.ts")).defineAuth,
   },
   attach: {
-    description: "list and follow the sessions of a server",
+    description: "list or follow the sessions of a server",
     load: async () => (await import("./commands/attach.ts")).defineAttach,
   },
   serve: {

@@ -105,7 +105,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   const store = maskStore(database, mask)
   openStore = { store, close: given.store ? undefined : () => database.close() }
   await settleKilled(store).catch((error: unknown) =>
-    onProblem("the calls of killed runs could not be closed", error),
+    onProblem("the open calls of killed runs could not be closed", error),
   )
 
   const ended = new AbortController()

@@ -45,7 +45,7 @@ export function startHousekeeping(options: HousekeepingOptions): Housekeeping {
     options.temporaries.endOrphans(isKept),
   ]).then(
     () => {},
-    (error: unknown) => onProblem("could not search for the remains of killed runs", error),
+    (error: unknown) => onProblem("could not clean up after killed runs", error),
   )
   // Run after `cleared`, which renews contents that are still needed. Otherwise they could be swept.
   const cleanedUp = cleared

@@ -111,7 +111,7 @@ class NobodyAnswersError extends UsageError {
       `${permission} ${JSON.stringify(pattern)} requires approval, but no code answers permission requests. ` +
         'Answer requests with tackle.on("permission.asked", (request) => request.reply("once")), ' +
         `or allow the call with createTackle({ ${rule} }). ` +
-        "If you answer with tackle.reply instead, set approvals: true.",
+        "If your program replies with tackle.reply, set approvals: true.",
     )
   }
 }

@@ -69,7 +69,7 @@ export function openCommandSandbox(
     if (!state.works && sandboxAllow === "auto" && !reported) {
       reported = true
       onProblem(
-        "commands ask for permission as usual, because no sandbox works here",
+        "sandbox.allow has no effect, because no sandbox works here. Commands require permission as usual",
         new Error(state.reason),
       )
     }

@@ -230,7 +230,7 @@ export function createStandaloneCalls(engine: SessionEngine, options: Standalone
   }
 }
 
-const notChosen = { offered: false, reason: "it is not among the chosen tools" }
+const notChosen = { offered: false, reason: "it is not one of the selected tools" }
 
 /** Creates an in-memory to-do list, which lasts as long as its caller. */
 function createTodoList(): TodoCapability {

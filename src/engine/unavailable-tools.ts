@@ -33,7 +33,7 @@ export function createUnavailableTools({ agents, access, lineage, depth, plans, 
     if (silent !== undefined) reasons.question = silent
     if (!plans) return reasons
     const fixed =
-      silent ?? (session?.parentID === undefined ? undefined : "a subagent cannot change its mode")
+      silent ?? (session?.parentID === undefined ? undefined : "a subagent cannot change the mode")
     const enter = fixed ?? (agent.plans ? "the session is already in plan mode" : disabled("plan"))
     const exit = fixed ?? (agent.plans ? disabled("build") : "the session is not in plan mode")
     if (enter !== undefined) reasons.plan_enter = enter

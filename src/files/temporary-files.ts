@@ -60,7 +60,7 @@ const fileSchema = z.lazy(() =>
 )
 
 const problems = {
-  write: "could not record a temporary file; it stays on disk if this process is killed",
+  write: "could not record a temporary file; if this process is killed, the file stays on disk",
   remove: "could not remove the record of a deleted temporary file",
   end: "could not remove a temporary file of a killed run",
 }

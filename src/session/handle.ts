@@ -30,7 +30,7 @@ export class SessionBusyError extends TackleError {
 export class EngineClosedError extends TackleError {
   constructor() {
     super(
-      "This engine was closed. All stored data is kept. To continue, open another engine with createTackle.",
+      "This engine was closed. To continue, open another engine with createTackle. Stored sessions are not affected.",
       {
         code: "engine.closed",
         recoverable: false,

@@ -138,7 +138,7 @@ test.skipIf(!hasTmux)("asks for missing values at a terminal", async () => {
   await terminal.tackle("agent", "create")
   await terminal.sees("Name of the agent")
   await terminal.press("asker", "Enter")
-  await terminal.sees("What is its purpose?")
+  await terminal.sees("What is the purpose of the agent?")
   await terminal.press("Asks", "Enter")
   await terminal.sees("System prompt")
   await terminal.press("You ask.", "Enter")

@@ -43,7 +43,7 @@ test("exits with 2 on a wrong command line, reports it in a line or two and star
       /'none' is invalid\. The value must be a whole number of at least 1\.\n/,
     ],
     [["run", "--format", "xml", "hi"], /Allowed choices are text, json\.\n/],
-    [["run"], /^tackle: The message is empty: stdin contained no text\.\n$/],
+    [["run"], /^tackle: The prompt is empty, because stdin contained no text\.\n$/],
     [
       ["run", "-s", "ses_none", "hi"],
       /^tackle: The session ses_none does not exist\. Run `tackle session list --all` to list all sessions\.\n$/,

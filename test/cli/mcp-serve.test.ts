@@ -67,7 +67,7 @@ test("offers only the tools of --tools, also to calls within calls", async () =>
   const { client } = await connect(machine, ["--tools", "glob,batch"])
   expect((await client.listTools()).tools.map(({ name }) => name).sort()).toEqual(["batch", "glob"])
   await expect(client.callTool({ name: "read", arguments: { filePath: "a.txt" } })).rejects.toThrow(
-    /not among the chosen tools.*batch/,
+    /not one of the selected tools.*batch/,
   )
   const nested = await client.callTool({
     name: "batch",

@@ -182,7 +182,7 @@ test("rejects an address without http:// or https:// instead of taking it for a 
   for (const word of ["tickets.example.com/mcp", "ws://127.0.0.1:1/mcp"]) {
     expect(await machine.run(["mcp", "add", "tickets", word])).toMatchObject({
       code: 2,
-      stderr: `tackle: "${word}" is not a URL: write https://… or http://…. Write a program after --.\n`,
+      stderr: `tackle: "${word}" is not a URL. A URL starts with https:// or http://. To add a program, write it after --.\n`,
     })
   }
   expect(await machine.run(["mcp", "add", "own", "./bin/server.mjs"])).toMatchObject({ code: 0 })

@@ -144,13 +144,13 @@ describe("tackle send", () => {
     const sent = await machine.run(["send", "--no-run", "--id", "a", "later"])
     expect(sent).toMatchObject({
       code: 0,
-      stdout: `Stored a in ${sessionID}. Deliver it: tackle queue resume -s ${sessionID}\n`,
+      stdout: `Stored a in ${sessionID}. To deliver it: tackle queue resume -s ${sessionID}\n`,
     })
     expect(machine.server.requests).toHaveLength(1)
     expect(await machine.run(["queue", "resume"])).toMatchObject({ code: 0, stdout: "heard later\n" })
     expect(await machine.run(["queue", "resume"])).toMatchObject({
       code: 0,
-      stdout: `${sessionID} has no input to deliver.\n`,
+      stdout: `${sessionID} has no inputs to deliver.\n`,
     })
   })
 
@@ -176,7 +176,7 @@ test("Ctrl-C pauses the queue, and `queue resume` continues it", async () => {
   expect(await run.ended).toMatchObject({ code: 130 })
   const { stdout } = await machine.run(["queue"])
   expect(stdout).toContain("queue, paused  later")
-  expect(stdout).toContain(`The queue is paused. Continue: tackle queue resume -s ${sessionID}`)
+  expect(stdout).toContain(`The queue is paused. To continue: tackle queue resume -s ${sessionID}`)
   expect(await machine.run(["queue", "resume"])).toMatchObject({ code: 0, stdout: "heard later\n" })
 })
 
@@ -199,13 +199,13 @@ describe("tackle queue", () => {
     expect(machine.server.requests).toHaveLength(1)
     expect((await machine.run(["queue", "resume"])).stdout).toBe("heard text c\n\nheard new text\n")
     expect((await machine.run(["queue", "release", "b"])).stdout).toContain(
-      `The session is idle. Deliver its inputs: tackle queue resume -s ${sessionID}`,
+      `The session is idle. To deliver its inputs: tackle queue resume -s ${sessionID}`,
     )
     expect(await machine.run(["queue", "withdraw", "--all"])).toMatchObject({
       code: 0,
       stdout: `Withdrew 1 input of ${sessionID}.\n`,
     })
-    expect((await machine.run(["queue"])).stdout).toBe(`No input waits in ${sessionID}.\n`)
+    expect((await machine.run(["queue"])).stdout).toBe(`${sessionID} has no pending inputs.\n`)
   })
 
   test("reads a command in the new text", async () => {

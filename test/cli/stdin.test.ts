@@ -13,7 +13,10 @@ test("reads the message from stdin for - and without a message, and otherwise le
   const given = await machine.run(["run", "two", "words"], { stdin: { open: true } })
   expect(given).toMatchObject({ code: 0, stdout: 'You said "two words".\n' })
   const blank = await machine.run(["run", "-"], { stdin: " \n" })
-  expect(blank).toMatchObject({ code: 2, stderr: "tackle: The message is empty: stdin contained no text.\n" })
+  expect(blank).toMatchObject({
+    code: 2,
+    stderr: "tackle: The prompt is empty, because stdin contained no text.\n",
+  })
   const input = await machine.run(["tool", "call", "glob", "-"], { stdin: '{"pattern":"*.none"}' })
   expect(input.code).toBe(0)
 })

@@ -77,7 +77,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
 
     await terminal.sees(/\? bash\n {4}git push[\s\S]*give a reason/)
     await terminal.press("Down", "Enter")
-    await terminal.sees("What should it do instead?")
+    await terminal.sees("What should the agent do instead?")
     await terminal.press("-l", "open a pull request")
     await terminal.press("Enter")
     const end = await terminal.sees("[exit 3]")

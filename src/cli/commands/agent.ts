@@ -53,7 +53,7 @@ export function defineAgent(agent: Command): void {
     .option("-m, --model <name>", "model to use, as provider/model")
     .option("--temperature <number>", "sampling temperature", number)
     .option("--steps <n>", "maximum model steps per prompt", positive)
-    .option("--tools <ids>", "comma-separated ids of its tools (default: all)")
+    .option("--tools <ids>", "comma-separated ids of the agent's tools (default: all)")
     .option("--user", "create the agent for all your projects, not only for this one")
     .addOption(formatFlag())
     .addOption(jsonFlag())
@@ -221,7 +221,7 @@ export async function createAgent(given: string | undefined, flags: AgentCreateF
   checkName(name, workspace)
   const ids = toolIDs(flags.tools)
   if (ids) await checkTools(ids, workspace)
-  const description = flags.description ?? (await ask("--description", "What is its purpose?"))
+  const description = flags.description ?? (await ask("--description", "What is the purpose of the agent?"))
   const prompt = flags.prompt === "-" ? await readAll(process.stdin) : (flags.prompt ?? (await askPrompt()))
   const { mode, model, temperature, steps } = flags
   const tools = ids && Object.fromEntries([["*", false], ...ids.map((id) => [id, true])])
@@ -258,7 +258,7 @@ function checkName(name: string, { config }: Workspace): void {
   if (source)
     throw new UsageError(`The agent ${name} already exists: ${source.file}:${source.line}. Edit it there.`)
   if (builtinAgents().some((agent) => agent.name === name)) {
-    throw new UsageError(`The agent ${name} is built in. To change it, write its file by hand.`)
+    throw new UsageError(`The agent ${name} is built in. To change it, add agent.${name} to the config.`)
   }
 }
 

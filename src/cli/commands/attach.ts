@@ -48,7 +48,7 @@ export async function attachToServer(url: string, flags: AttachFlags): Promise<v
       const room = process.stdout.isTTY ? process.stdout.columns - start.length : Number.POSITIVE_INFINITY
       printLine(`${start}${oneLine(`${title || "(no prompt yet)"} [${directory}]`, room)}`)
     }
-    return printHint(`Follow a session: tackle attach ${url} -s <id>`)
+    return printHint(`To follow a session: tackle attach ${url} -s <id>`)
   }
   const session = await namedSession(client, flags.session)
   const info = await session.info()

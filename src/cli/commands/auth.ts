@@ -113,7 +113,9 @@ function assertKnown(provider: string, tackle: Tackle, { config }: Workspace): v
   const hint =
     near.length > 0 ? `Did you mean ${near.join(" or ")}?` : `Available providers: ${known.join(", ")}.`
   const untrusted =
-    config.ignored.length > 0 ? " Providers of the project are available only if you trust it (--trust)." : ""
+    config.ignored.length > 0
+      ? " Providers that the project's config defines are available only if you trust the project (--trust)."
+      : ""
   throw new UsageError(
     `The provider "${provider}" does not exist. ${hint} Define other providers in the config under "provider".${untrusted}`,
   )
@@ -156,7 +158,7 @@ async function askForKey(): Promise<string> {
     ).trim()
   const key = (await readAll(process.stdin)).trim()
   if (key === "")
-    throw new UsageError("stdin contained no key. To enter a key, run the command at a terminal.")
+    throw new UsageError("stdin contained no key. To type the key, run the command in a terminal.")
   const problem = keyProblem(key)
   if (problem !== undefined) throw new UsageError(`stdin contained no valid key. ${problem}`)
   return key

@@ -25,7 +25,7 @@ export function defineCompletion(completion: Command, createProgram: () => Promi
   completion
     .usage("[options] <shell>")
     .addArgument(new Argument("<shell>", "bash, zsh or fish").choices([...shells, "words"]))
-    .argument("[words...]", "with words: the words to complete")
+    .argument("[words...]", 'words to complete, after the argument "words"')
     .action(async (shell: (typeof shells)[number] | "words", words: string[]) => {
       if (shell !== "words") return printLine(scripts[shell])
       for (const candidate of candidates(await createProgram(), words)) printLine(candidate)

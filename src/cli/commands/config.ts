@@ -20,7 +20,7 @@ import { formatFlag, jsonFlag, projectFlags } from "./flags.ts"
 /** Defines `tackle config` and its subcommands. */
 export function defineConfig(config: Command): void {
   projectFlags(config.command("show"))
-    .description("show the merged configuration, and the files and rules it comes from")
+    .description("show the merged configuration, and the files and rules that it consists of")
     .addOption(formatFlag())
     .addOption(jsonFlag())
     .action(showConfig)

@@ -156,7 +156,9 @@ export async function addMcpServer(id: string, command: string[], flags: AddServ
   const workspace = await openWorkspace(flags)
   const [first = ""] = command
   if (command.length === 1 && looksLikeAddress(first)) {
-    throw new UsageError(`"${first}" is not a URL: write https://… or http://…. Write a program after --.`)
+    throw new UsageError(
+      `"${first}" is not a URL. A URL starts with https:// or http://. To add a program, write it after --.`,
+    )
   }
   const server = /^https?:\/\//.test(first) ? remoteServer(command, flags) : localServer(command, flags)
   const parsed = McpConfig.safeParse({ [id]: server })
@@ -174,7 +176,7 @@ export async function signInToServer(id: string, flags: AuthFlags): Promise<void
   const { signIn } = await import("../../mcp/client/oauth/sign-in.ts")
   const tokens = await tokensOf(workspace)
   const open = (url: URL) => {
-    printLine(`Sign in to ${visible(id)} here:\n  ${url.href}`)
+    printLine(`To sign in to ${visible(id)}, open this page:\n  ${url.href}`)
     if (flags.browser && atTerminal()) showPage(url, workspace)
   }
   await signIn({ server, tokens, open, signal: AbortSignal.timeout(signInMs) }).catch((error: unknown) => {
@@ -244,7 +246,9 @@ function remoteServerNamed(id: string, { config }: Workspace): RemoteServer {
   )
   const known = names.length > 0 ? `Configured servers: ${names.join(", ")}.` : "No servers are configured."
   const untrusted =
-    config.ignored.length > 0 ? " Servers of the project are available only if you trust it (--trust)." : ""
+    config.ignored.length > 0
+      ? " Servers that the project's config defines are available only if you trust the project (--trust)."
+      : ""
   throw new UsageError(
     `The MCP server "${id}" does not exist or is disabled. ${known}${untrusted} To add one: tackle mcp add ${id} https://…`,
   )

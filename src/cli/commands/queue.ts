@@ -23,7 +23,7 @@ export function defineQueue(queue: Command): void {
       .addOption(formatFlag())
       .addOption(jsonFlag())
   base(locationFlags(queue.command("list", { isDefault: true })))
-    .description("list the texts that wait for their delivery")
+    .description("list the inputs that are not delivered yet")
     .addOption(formatFlag())
     .addOption(jsonFlag())
     .action(listInputs)
@@ -31,7 +31,11 @@ export function defineQueue(queue: Command): void {
     .description("replace the text of an input, or change its delivery")
     .argument("<input>", "input id")
     .argument("[text...]", 'the new text; "-" reads stdin')
-    .addOption(new Option("--delivery <when>", "when the input is delivered").choices(Delivery.options))
+    .addOption(
+      new Option("--delivery <when>", "when to deliver the input, as in `tackle send`").choices(
+        Delivery.options,
+      ),
+    )
     .addOption(formatFlag())
     .addOption(jsonFlag())
     .action(editInput)
@@ -43,8 +47,8 @@ export function defineQueue(queue: Command): void {
       changeInputs([id], flags, (inputs) => inputs.edit(id, { position: position - 1 })),
     )
   for (const [name, description, held] of [
-    ["hold", "stop the delivery of inputs until they are released", true],
-    ["release", "end the hold of inputs", false],
+    ["hold", "hold inputs, so that they are not delivered until you release them", true],
+    ["release", "release held inputs", false],
   ] as const) {
     simple(name)
       .description(description)
@@ -59,7 +63,7 @@ export function defineQueue(queue: Command): void {
     .option("--all", "withdraw all inputs of the session")
     .action(withdrawInputs)
   foregroundFlags(base(projectFlags(queue.command("resume"))))
-    .description("deliver the inputs that wait, also after an interrupt")
+    .description("deliver pending inputs, even after an interrupt paused the queue")
     .action(resumeQueue)
 }
 
@@ -79,11 +83,11 @@ export async function listInputs(flags: QueueFlags): Promise<void> {
     const { id: sessionID } = await storedSession(tackle, flags.session)
     const inputs = await openQueue(tackle, sessionID).pending()
     if (flags.format === "json") return printJson({ sessionID, inputs })
-    if (inputs.length === 0) return printLine(`No input waits in ${sessionID}.`)
+    if (inputs.length === 0) return printLine(`${sessionID} has no pending inputs.`)
     printLine(style.dim(`session ${sessionID}`))
     for (const [index, input] of inputs.entries()) printInput(input, index + 1)
     if (inputs.some(({ paused }) => paused))
-      printHint(`The queue is paused. Continue: tackle queue resume -s ${sessionID}`)
+      printHint(`The queue is paused. To continue: tackle queue resume -s ${sessionID}`)
   })
 }
 
@@ -139,7 +143,7 @@ async function changeInputs(
     }
     const isReady = changed.some(({ state, held, paused }) => state === "pending" && !held && !paused)
     if (isReady && !(await otherProcess(tackle, sessionID)))
-      printHint(`The session is idle. Deliver its inputs: tackle queue resume -s ${sessionID}`)
+      printHint(`The session is idle. To deliver its inputs: tackle queue resume -s ${sessionID}`)
   })
 }
 

@@ -23,7 +23,10 @@ import { amount, collect, foregroundFlags, positive, projectFlags, tokenFileFlag
 export function defineRun(run: Command): void {
   foregroundFlags(projectFlags(run))
     .argument("[message...]", 'the prompt, or /name and arguments for a command; "-" or nothing reads stdin')
-    .option("-m, --model <name>", "model to use, as provider/model; a continued session keeps it")
+    .option(
+      "-m, --model <name>",
+      "model to use, as provider/model; the session uses it for later prompts too",
+    )
     .option("--agent <name>", "agent to use (default: build)")
     .option("-s, --session <id>", "continue this session")
     .addOption(new Option("-c, --continue", "continue the last session of this project").conflicts("session"))
@@ -176,7 +179,7 @@ function serverPrompt(command: CommandCall | undefined): Pick<RunLine, "command"
 async function openSession(tackle: Tackle, task: RunTask, flags: RunFlags): Promise<SessionHandle> {
   if (!flags.fork) return findSession(tackle, task, flags)
   if (flags.session === undefined && !flags.continue) {
-    throw new UsageError("--fork requires a session to copy: -c for the last one, or -s <id>.")
+    throw new UsageError("--fork requires a session to copy: use -c for the last session, or -s <id>.")
   }
   const from = await findSession(tackle, task, flags)
   return (await tackle.sessions.fork(from.id)) ?? from
@@ -211,7 +214,7 @@ export async function storedSession(tackle: Tackle, id: string | undefined): Pro
   // The session's tools work in its directory, so the config, rules and trust of that directory must apply.
   const { directory, worktree } = session.info()
   if (worktree !== tackle.worktree) {
-    throw new UsageError(`Session ${id} belongs to ${directory}. Continue it there: --dir ${directory}`)
+    throw new UsageError(`Session ${id} belongs to ${directory}. To continue it, add --dir ${directory}`)
   }
   return session
 }

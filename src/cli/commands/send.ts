@@ -97,9 +97,10 @@ function describe(input: Input, other: LeaseHolder | undefined): string {
   const stored = `Stored ${id} in ${sessionID}.`
   if (state !== "pending")
     return `${id} was already ${state === "withdrawn" ? "withdrawn" : "delivered"} in ${sessionID}.`
-  if (held) return `${stored} It is held. Release it: tackle queue release -s ${sessionID} ${id}`
-  if (!other) return `${stored} Deliver it: tackle queue resume -s ${sessionID}`
-  if (delivery === "now") return `${stored} Process ${other.pid} stops its run and delivers it.`
+  if (held) return `${stored} It is held. To release it: tackle queue release -s ${sessionID} ${id}`
+  if (!other) return `${stored} To deliver it: tackle queue resume -s ${sessionID}`
+  if (delivery === "now")
+    return `${stored} Process ${other.pid}, which runs the session, stops its run and delivers the input.`
   const when = delivery === "queue" || command ? "after its current run" : "before its next step"
   return `${stored} Process ${other.pid} delivers it ${when}.`
 }
@@ -109,6 +110,6 @@ export function printNotRun(sessionID: string, other: LeaseHolder | undefined): 
   printLine(
     other
       ? `Process ${other.pid} delivers the inputs of ${sessionID}.`
-      : `${sessionID} has no input to deliver.`,
+      : `${sessionID} has no inputs to deliver.`,
   )
 }

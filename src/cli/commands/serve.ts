@@ -21,7 +21,7 @@ export function defineServe(serve: Command): void {
     .option("--token-file <path>", "file with tokens (default: server-token in the data directory)")
     .option(
       "--root <dir>",
-      "serve projects inside this directory (repeatable; default: the directory)",
+      "serve projects inside this directory (repeatable; default: the current directory)",
       collect,
     )
     .option(
@@ -29,7 +29,7 @@ export function defineServe(serve: Command): void {
       "allow web pages of this origin, such as https://example.com (repeatable)",
       collect,
     )
-    .option("--grace <seconds>", "time that runs have to finish after a signal", positive, 10)
+    .option("--grace <seconds>", "how long running prompts may continue after a signal", positive, 10)
     .addOption(formatFlag())
     .addOption(jsonFlag())
     .action(runServe)
@@ -95,7 +95,7 @@ export async function runServe(flags: ServeFlags): Promise<void> {
         printLine(`No model is configured here: sessions without a model use ${offline}, which needs no key.`)
       if (socket === undefined && !isLoopback(host))
         warn(
-          "other machines can connect, and the connection is not encrypted. Use a proxy with TLS in front of the server.",
+          "other machines can connect, and connections are not encrypted. Put a proxy with TLS in front of the server.",
         )
       if (!signal.aborted) await once(signal, "abort")
       await server.close(flags.grace * 1000)

@@ -65,7 +65,7 @@ export function defineSession(session: Command): void {
         direction === "undo" ? "restore the files that the last turn changed" : "reverse the last undo",
       )
       .argument("[id]", lastSession)
-      .option("--others", "skip files that were changed after the turn")
+      .option("--others", "restore the other files if some files were changed after the turn")
       .option(
         "--skip",
         "leave all files of the turn unchanged; the next undo or redo continues past this turn",
@@ -185,7 +185,7 @@ export async function importSession(file: string, flags: SessionImportFlags): Pr
   await withTackle(flags, async (tackle) => {
     const archive = await readArchive(file)
     const session = await tackle.sessions.import(archive, { copy: flags.copy ?? false }).catch(naming(file))
-    printHint(`Imported as ${session.id}. Continue it: tackle run -s ${session.id} "…"`)
+    printHint(`Imported as ${session.id}. To continue it: tackle run -s ${session.id} "…"`)
   })
 }
 
@@ -195,7 +195,7 @@ export async function forkSession(id: string | undefined, flags: SessionForkFlag
     const from = await namedOrLast(tackle, id)
     const fork = await tackle.sessions.fork(from, flags.at === undefined ? {} : { at: flags.at })
     if (!fork) throw noSession(from)
-    printHint(`Forked ${from} as ${fork.id}. Continue it: tackle run -s ${fork.id} "…"`)
+    printHint(`Forked ${from} as ${fork.id}. To continue the fork: tackle run -s ${fork.id} "…"`)
   })
 }
 
@@ -343,7 +343,7 @@ export async function pruneSessions(flags: SessionPruneFlags): Promise<void> {
     if (flags.format === "json") return printJson({ dryRun, deleted, held })
     for (const { id, title, time } of deleted)
       printLine(`${id}  ${localMinute(time.updated)}  ${oneLine(title || "(no prompt yet)", 60)}`)
-    for (const { id } of held) printLine(`${id} is kept: a run is using it.`)
+    for (const { id } of held) printLine(`${id} was not deleted, because a run is using it.`)
     printLine(
       `${dryRun ? "Would delete" : "Deleted"} ${deleted.length} session${deleted.length === 1 ? "" : "s"}.`,
     )

@@ -26,7 +26,7 @@ import { formatFlag, jsonFlag, locationFlags } from "./flags.ts"
 /** Defines `tackle trust`. */
 export function defineTrust(trust: Command): void {
   locationFlags(trust)
-    .argument("[item...]", "items, as named by --list (default: all)")
+    .argument("[item...]", "items to trust, as shown by --list (default: all items)")
     .option("--yes", "do not ask")
     .option("--list", "show the items, what each enables, and whether it is trusted")
     .option("--revoke", "stop trusting the items")

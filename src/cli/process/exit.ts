@@ -23,7 +23,8 @@ export function reportError(error: unknown, options: { verbose: boolean }): void
   const stack = error instanceof Error ? error.stack : undefined
   const text = known || !options.verbose ? errorMessage(error) : (stack ?? errorMessage(error))
   warn(text)
-  if (!known && !options.verbose) warn("this is a bug in Tackle. Use --verbose to see the stack trace.")
+  if (!known && !options.verbose)
+    warn("this is a bug in Tackle. Run the command with --verbose to see the stack trace.")
   process.exitCode = error instanceof UsageError ? exitCode.usage : exitCode.failed
 }
 

@@ -98,7 +98,7 @@ async function askNarrower(
 
 async function refuseWithWords(signal: AbortSignal): Promise<PermissionReply> {
   const write = ({ text }: Clack, stop: AbortSignal) =>
-    text({ message: "What should it do instead?", output: process.stderr, signal: stop })
+    text({ message: "What should the agent do instead?", output: process.stderr, signal: stop })
   const message = await question(write, signal)
   return message ? { reply: "reject", message } : { reply: "reject" }
 }

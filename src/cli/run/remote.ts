@@ -33,7 +33,7 @@ function tokenOf(tokenFile: string | undefined): string {
   const path = tokenFile ?? join(defaultDataDirectory(process.env), "server-token")
   if (!existsSync(path))
     throw new UsageError(
-      `The token file ${path} does not exist. Name the token file of the server with --token-file, or set TACKLE_SERVER_TOKEN.`,
+      `The token file ${path} does not exist. Pass the path of the server's token file with --token-file, or set TACKLE_SERVER_TOKEN.`,
     )
   const tokens = readTokenFile(path).sort((a, b) => scopes.indexOf(b.scope) - scopes.indexOf(a.scope))
   return tokens[0]?.token ?? ""
@@ -108,7 +108,8 @@ export function showSession({
       worktree,
       async reply(requestID, reply) {
         const outcome = await reported(client.reply(requestID, reply))
-        if (outcome === "already") warn("another client answered the request before. Its reply counts.")
+        if (outcome === "already")
+          warn("another client has already answered the request. Your reply was not applied.")
       },
       pendingRequests: (sessionID) => client.pendingRequests(sessionID),
       questions: {

@@ -62,7 +62,7 @@ async function run(
     if (end && end.time !== shownEnd) view.show(end)
     await view.end()
     if (end) return end.exitCode
-    warn(`the server was restarted during the run. Its session is ${session.id}.`)
+    warn(`the server was restarted during the run of session ${session.id}.`)
     return exitCode.failed
   } finally {
     signal.removeEventListener("abort", stop)
@@ -74,7 +74,8 @@ async function run(
 async function openSession(client: TackleClient, flags: ServerRunFlags): Promise<SessionClient> {
   const { fork = false, agent, model } = flags
   if (flags.session === undefined && !flags.continue) {
-    if (fork) throw new UsageError("--fork requires a session to copy: -c for the last one, or -s <id>.")
+    if (fork)
+      throw new UsageError("--fork requires a session to copy: use -c for the last session, or -s <id>.")
     return client.sessions.create({ agent, model })
   }
   const session = await namedSession(client, flags.session)
@@ -87,7 +88,7 @@ async function openSession(client: TackleClient, flags: ServerRunFlags): Promise
 export async function namedSession(client: TackleClient, id: string | undefined): Promise<SessionClient> {
   const [last]: RemoteSession[] = id === undefined ? await client.sessions.list({ limit: 1 }) : []
   const wanted = id ?? last?.id
-  if (wanted === undefined) throw new UsageError("The server has no session of this project.")
+  if (wanted === undefined) throw new UsageError("The server has no sessions of this project.")
   const session = await client.sessions.get(wanted)
   if (!session) throw new UsageError(`The server has no session ${wanted}.`)
   return session

@@ -98,10 +98,10 @@ export async function readPrompt(message: readonly string[], example: string): P
   const given = message.join(" ").trim()
   const fromStdin = given === "-" || given === ""
   if (given === "" && process.stdin.isTTY) {
-    throw new UsageError(`The message is missing. Example: ${example}.`)
+    throw new UsageError(`The prompt is missing. Example: ${example}.`)
   }
   const prompt = fromStdin ? (await readAll(process.stdin)).trim() : given
-  if (prompt === "") throw new UsageError("The message is empty: stdin contained no text.")
+  if (prompt === "") throw new UsageError("The prompt is empty, because stdin contained no text.")
   return prompt
 }
 

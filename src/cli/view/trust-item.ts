@@ -100,7 +100,7 @@ function describeDependencies({ covered, beyond }: NonNullable<ShownItem["depend
     ...(covered === 0 ? [] : [`  with ${number(covered)} that it depends on, as currently installed`]),
     ...(beyond.length === 0
       ? []
-      : [`  not covered, because they are too large: ${beyond.map(wholeName).join(", ")}`]),
+      : [` not covered by trust, because they are too large: ${beyond.map(wholeName).join(", ")}`]),
   ]
 }
 
