@@ -6,7 +6,7 @@ import type { ToolListing } from "../registry/registry.ts"
 import type { Attachment } from "../schema/tool-state.ts"
 import type { CallOutcome } from "./call.ts"
 
-/** The methods of an engine that {@link toAiTools} needs. The object that `createTackle` returns has them. */
+/** The methods of an engine that {@link toAiTools} needs. Pass the object that `createTackle` returns. */
 export interface AiToolSource {
   tools(scope?: { agent?: string; model?: string }): Promise<ToolListing[]>
   callTool(call: { tool: string; input: string; agent?: string; signal?: AbortSignal }): Promise<CallOutcome>
@@ -56,8 +56,8 @@ export async function toAiTools(
 }
 
 /**
- * Returns the text and the files. Files without a data URL are only named in the text, because only this machine can
- * read them.
+ * Returns the text and the files. For a file without a data URL, the text contains only its name, because the provider
+ * cannot read files on this machine.
  */
 function contentParts({ output, attachments }: AiToolOutput) {
   return [{ type: "text" as const, text: output }, ...attachments.map(contentPart)]

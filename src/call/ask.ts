@@ -80,8 +80,8 @@ export function referenceTo({ callID }: Call, { messageID, active }: Step): Call
 }
 
 /**
- * Validates the result of a tool's `ask` function. The function returns only patterns. The permission is always the
- * tool's id.
+ * Validates the result of a tool's `ask` function. The function can return only patterns, because the permission is
+ * always the tool's id.
  */
 function namedPatterns(tool: string, named: unknown): { patterns: string[]; always?: string[] } {
   const { patterns, always } = isRecord(named) ? named : {}

@@ -15,20 +15,20 @@ export interface Call {
   repaired?: string
 }
 
-/** The result of a call. `state` is the last state of the call that was reported. */
+/** The outcome of a call. `state` is the last state that was reported for the call. */
 export interface CallOutcome {
   callID: string
   state: ToolStateCompleted | ToolStateError
 }
 
-/** An earlier call in the turn, for the loop detector. `result` is the text that a polling call returned. */
+/** An earlier call in the turn, as the loop detector sees it. `result` is the output of a call that polls. */
 export interface PastCall {
   tool: string
   input: string
   result?: string | undefined
 }
 
-/** State that the calls of one prompt share across its steps. */
+/** State that all calls of one prompt share. */
 export interface Turn {
   past: PastCall[]
   refused: Refusal[]

@@ -58,7 +58,7 @@ export interface Engine {
   searchPath?: string
   /** Returns the sandbox for the commands of an agent. */
   sandbox(agent: Agent, scope: Scope): SandboxCapability
-  /** The sandbox that permission requests take into account. Default: no sandbox. */
+  /** The sandbox that the permission engine takes into account when it decides about commands. Default: no sandbox. */
   scopeSandbox?: Scope["sandbox"]
   /**
    * Returns the directories that a session can read without asking: its spill files, its plan and the skills of its
@@ -103,7 +103,7 @@ export interface Run {
   readonly planFile?: string
   /** Sends a request to the session's model. Undefined without a model. */
   readonly sample?: Sample
-  /** Shows the user a form from an MCP server. Undefined if only questions can be shown. */
+  /** Shows the user a form from an MCP server. Undefined if the client can show only questions. */
   readonly form?: AskForm
   /** Runs a subagent for a call. Undefined for a standalone call. */
   readonly spawn?: (request: SpawnRequest, call: CallReference) => Promise<SubagentResult>
@@ -122,7 +122,10 @@ export interface ActiveAgent {
   /** The scope against which permission requests of this agent are checked. */
   readonly scope: Scope
   readonly sandbox: SandboxCapability
-  /** The scope that selects the tools to offer. Includes the tools that cannot work here, with the reasons. */
+  /**
+   * The scope that determines which tools are offered. Contains the tools that cannot work in this run, with the
+   * reasons.
+   */
   readonly toolScope: ToolScope
   /** Tools that are not offered yet, but that the model can call by their exact names. */
   readonly deferred?: ReadonlyMap<string, OfferedTool>

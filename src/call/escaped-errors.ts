@@ -8,7 +8,7 @@ import { watchThirdPartyCode } from "../util/main-thread.ts"
  */
 export type EscapeListener = (error: unknown) => void
 
-/** Thrown in contained code that tries to end the process. */
+/** Thrown by `process.exit` in contained code. */
 export class ProcessExitError extends TackleError {
   constructor(code: unknown) {
     super(
@@ -18,7 +18,7 @@ export class ProcessExitError extends TackleError {
   }
 }
 
-/** Receives what contained code does outside its own promise. */
+/** Receives the errors and the calls to `process.exit` that occur outside the promise of contained code. */
 interface Owner {
   onEscape: EscapeListener
   onExit?(error: ProcessExitError): void

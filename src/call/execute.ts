@@ -18,13 +18,13 @@ import { createTimeLimit } from "./time-limit.ts"
 import { createToolContext } from "./tool-context.ts"
 import { createUserWaits } from "./user-waits.ts"
 
-/** Minimum time between two progress reports of a call that are stored, in milliseconds. */
+/** Minimum time in milliseconds between two stored progress reports of a call. */
 const progressIntervalMs = 100
 
-/** Time in milliseconds that a tool has to stop after an abort, for example to end its processes. */
+/** Time in milliseconds within which a tool must stop after an abort, including ending its processes. */
 const abortGraceMs = 5_000
 
-/** Reason for withdrawing a question whose call ended without waiting for the answer. */
+/** The reason for withdrawing a question, if the call that asked it has ended without waiting for the answer. */
 const callOver = new AbortedError("The call has ended, so its question was withdrawn.")
 
 /**
@@ -61,7 +61,8 @@ export async function executeCall(
   })
   const progressing = createThrottle(progressIntervalMs, () => {
     step.report(call.callID, state).catch((error: unknown) => {
-      // The result replaces a state that could not be stored. If it cannot be stored either, it reports the error.
+      // If a state could not be stored, the result replaces it. If the result cannot be stored either, that write
+      // reports the error.
       if (error instanceof StoreRemovedError) lost.abort(error)
       else if (!StoreError.isThrown(error)) engine.onEscape(tool.id, error)
     })
@@ -121,7 +122,7 @@ export async function executeCall(
     const end = await endOf(prepared, step, { ...result, metadata }, "completed")
     last = complete(state, { ...result, ...truncateChanged(end, result, ctx, step) }, ended())
   } catch (error) {
-    // The store failed, not the tool. A further state could not be stored either.
+    // The store failed, not the tool. Another state could not be stored either.
     if (unstored) throw unstored.error
     const failure = hide(settleFailure(error, { callID: call.callID, tool: tool.id, turn: step.turn, state }))
     const { error: text, metadata } = failure
@@ -137,7 +138,7 @@ export async function executeCall(
   return { callID: call.callID, state: last }
 }
 
-/** Returns the end of a call after plugins have changed it, with secrets hidden. Never rejects. */
+/** Passes the end of a call to the plugins, hides secrets in it, and returns it. Never rejects. */
 async function endOf(
   { call, tool, state }: PreparedCall,
   { active: { run } }: Step,
@@ -188,10 +189,7 @@ function assertNotHandedOver({ turn: { handover } }: Step): void {
   )
 }
 
-/**
- * Waits for `work`. After an abort, gives the tool a grace period to stop. A tool that does not stop in time is
- * abandoned.
- */
+/** Waits for `work`. After an abort, waits until the grace period ends, and then continues without the tool. */
 async function settleOrAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   try {
     return await orAbort(work, signal)
@@ -199,7 +197,7 @@ async function settleOrAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<
     if (!signal.aborted) throw error
     const { promise: grace, resolve } = Promise.withResolvers<void>()
     const timer = setTimeout(resolve, abortGraceMs)
-    // The call ends as aborted, regardless of how the work ends.
+    // The call counts as aborted, even if the work ends successfully.
     const settled = () => resolve()
     await Promise.race([work.then(settled, settled), grace])
     clearTimeout(timer)

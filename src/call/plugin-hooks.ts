@@ -10,7 +10,7 @@ export interface HookedCall {
   callID: string
 }
 
-/** The result of passing the arguments of a call to the plugins: unchanged, changed or blocked. */
+/** The plugins' decision about a call: its arguments are unchanged or changed, or the call is blocked. */
 export type BeforeOutcome =
   | { kind: "same" }
   | { kind: "changed"; args: Record<string, unknown> }
@@ -31,7 +31,7 @@ export async function hooksBefore(
       ? { kind: "same" }
       : { kind: "changed", args: changed }
   } catch (error) {
-    // Compares the code, because importing the class would load the plugin host.
+    // Compares the error code instead of the class, because importing the class would load the plugin host.
     if (TackleError.isInstance(error) && error.code === "plugin.blocked")
       return { kind: "blocked", error: error.message }
     throw error
@@ -49,8 +49,8 @@ export interface CallEnd {
 const abortedWaitMs = 1_000
 
 /**
- * Passes the end of a call to the plugins and returns it as the plugins changed it. After an abort, returns the end
- * unchanged if the plugins do not answer in time.
+ * Passes the end of a call to the plugins and returns it with their changes. After an abort, returns it unchanged if
+ * the plugins do not respond within {@link abortedWaitMs}.
  */
 export async function hooksAfter(
   plugins: PluginHost | undefined,

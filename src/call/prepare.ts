@@ -20,7 +20,9 @@ export interface PreparedCall {
   state: ToolStatePending
   /** The arguments for the tool, with defaults and coercions applied. */
   args: unknown
-  /** Entry of this call in the history of the turn. The result of a polling call is added when it is known. */
+  /**
+   * The entry for this call in the loop detector's history. If the call polls, its result is added when it is known.
+   */
   past: PastCall
   /** Describes the repairs to the call, if any. */
   repaired?: string
@@ -93,7 +95,7 @@ export async function prepareCall(call: Call, step: Step): Promise<PreparedCall 
       kind: "prepared",
       call,
       tool: found.tool,
-      // Permission is requested for the input that runs.
+      // Permission must be requested for the arguments that the tool receives.
       state: { ...state, input },
       args: await orAbort(validateArguments(found.tool, input), signal),
       past,
@@ -112,7 +114,7 @@ function findTool(
 ): { tool: OfferedTool; repaired?: string } | undefined {
   const called = (id: string) => offered.get(id) ?? active.deferred?.get(id)
   const id = active.run.engine.registry.idOf(name) ?? name
-  // A tool of the host is not in the registry.
+  // A tool of the host application is not in the registry.
   const exact = called(name) ?? called(id)
   if (exact) return { tool: exact }
   const near = repairName(name, [...offered.keys()])

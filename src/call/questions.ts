@@ -29,7 +29,7 @@ export interface Questions {
   pending(sessionID?: string): QuestionRequest[]
 }
 
-/** Creates the questions of one engine. `publish` receives their events. */
+/** Creates an empty set of questions for one engine. `publish` receives their events. */
 export function createQuestions(publish: (event: EventInput) => void): Questions {
   const waiting = new Map<string, Waiting>()
 

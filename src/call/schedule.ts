@@ -38,7 +38,7 @@ export async function runCalls(calls: readonly Call[], step: Step): Promise<Call
     const before = outcomes.filter((_, earlier) =>
       mustWait(plans[index] ?? unordered, plans[earlier] ?? unordered),
     )
-    // The loop detector sees only the calls before this one.
+    // For each call, the loop detector compares only the calls before it.
     const past = [...turn.past]
     turn.past.push(call.past)
     const run = () =>
@@ -50,13 +50,10 @@ export async function runCalls(calls: readonly Call[], step: Step): Promise<Call
   return allEnded(outcomes)
 }
 
-/** Maximum number of earlier calls that the loop detector sees at the start of a step. */
+/** Maximum number of earlier calls that are kept for the loop detector at the start of a step. */
 const rememberedCalls = 50
 
-/**
- * Removes calls that the loop detector no longer needs, because their inputs and results may be long. All calls in the
- * list have ended.
- */
+/** Removes calls that the loop detector no longer needs, to save memory. All calls in the list must have ended. */
 function forgetOldCalls(past: PastCall[]): void {
   past.splice(0, past.length - rememberedCalls)
   for (const old of past.slice(0, -rememberedResults)) old.result = undefined
@@ -114,8 +111,7 @@ async function runAfter(
 }
 
 /**
- * Ends a call that cannot run. A repeated call counts as a refused loop, because the user cannot be asked about an
- * invalid call.
+ * Ends a call that cannot run. If the call repeats earlier calls, it counts as a refused loop without asking the user.
  */
 async function refuse(invalid: InvalidCall, past: readonly PastCall[], step: Step): Promise<CallOutcome> {
   const { call, state, raw, error, reason } = invalid
@@ -130,7 +126,7 @@ async function refuse(invalid: InvalidCall, past: readonly PastCall[], step: Ste
   return { callID, state: failed }
 }
 
-/** Properties of a call that decide its order. */
+/** The properties of a call that determine when it can start. */
 interface CallPlan {
   access: Access
   serial: boolean

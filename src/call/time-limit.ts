@@ -3,7 +3,7 @@ import { noteTimeLimit } from "../util/main-thread.ts"
 
 /** A signal with an optional time limit that can be paused. */
 export interface TimeLimit {
-  /** Aborts when the run's signal aborts, or with a {@link TimeoutError} when the time is up. */
+  /** Aborts when the run's signal aborts. Aborts with a {@link TimeoutError} when the time limit expires. */
   readonly signal: AbortSignal
   /** Starts the clock. */
   start(): void

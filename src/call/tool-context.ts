@@ -17,7 +17,7 @@ export interface ContextHooks {
   onProgress(update: { title?: string; metadata?: Record<string, unknown> }): void
   /** Called after the user or a rule allows a request, before the tool continues. */
   onAllowed(): Promise<void>
-  /** Resolves when the call is stored and announced, so that a question can refer to it. */
+  /** Resolves when the call has been stored and announced. Questions and permission requests refer to the call. */
   announce(): Promise<void>
   /** Returns true if the user was asked before the tool started. */
   wasAsked(): boolean
@@ -49,7 +49,7 @@ export function createToolContext(prepared: PreparedCall, step: Step, hooks: Con
   async function askUser(given: AskRequest): Promise<void> {
     const { permission } = given
     const isOwn = !isBuiltin && (permission === tool.id || (permission === alias?.name && !alias.tightenOnly))
-    // A tool cannot choose the second name itself.
+    // Sets `alias` and `confined` here, so that a tool cannot choose them itself.
     const confined = isBuiltin && tool.id === "bash"
     const request = isOwn
       ? { ...given, permission: tool.id, alias, confined }
@@ -117,11 +117,12 @@ export function createToolContext(prepared: PreparedCall, step: Step, hooks: Con
       return answered(() => engine.questions.ask(request, ended))
     }
   if (isBuiltin) {
-    // Only built-in tools request permission before they use these services.
+    // Third-party tools do not get these services, because only built-in tools request permission before they use them.
     ctx.lsp = engine.lsp
     ctx.formatter = engine.formatter
     ctx.catalogue = active.catalogue
-    // Instructions from `near` count as given to the model, and only built-in tools pass them on.
+    // Third-party tools do not get `near`: the instructions that it returns count as read by the model, but only
+    // built-in tools add them to their output.
     ctx.instructions = run.instructions
     const { spawn } = run
     if (spawn && unavailable.task === undefined)

@@ -4,6 +4,7 @@ const args = process.argv.slice(2)
 if (args.length === 1 && (args[0] === "--version" || args[0] === "-V")) {
   process.stdout.write(`${process.env.TACKLE_VERSION ?? "development"}\n`)
 } else {
-  // Not awaited: if the module fails to load, Node reports it and exits. `runProgram` never throws.
+  // The promise is not awaited: `runProgram` never rejects, and if its module fails to load, Node reports the error and
+  // exits.
   void import("./program.ts").then(({ runProgram }) => runProgram(args))
 }

@@ -3,7 +3,7 @@ import { judge, type Policy } from "../permission/policy.ts"
 import type { Skill } from "../skill/skill.ts"
 import type { Agents } from "./definitions.ts"
 
-/** Subagents and skills that the rules of an agent do not deny. Never asks the user. */
+/** Determines the subagents and skills that the rules of an agent do not deny. Never asks the user. */
 export interface AgentAccess {
   /** Returns the agents that the named agent may start, sorted by name. */
   subagents(agent: string): Agent[]

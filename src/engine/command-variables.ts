@@ -11,7 +11,7 @@ type Variables = Readonly<Record<string, string | undefined>>
 
 /**
  * Returns the environment variables that programs receive: the variables of this process, except Tackle's own settings
- * and the keys of providers and search services. Keys that the options allow by name are also included.
+ * and the keys of providers and search services. The variables in the option `passEnvironment` are always included.
  */
 export function commandVariables(
   options: TackleOptions,

@@ -63,8 +63,8 @@ import { openRegistry } from "./tools.ts"
 import { createUnavailableTools, onlyForManyTools } from "./unavailable-tools.ts"
 
 /**
- * Opens an engine. The caller must close it. Until then the engine holds the store and watches for escaped errors.
- * Throws `UsageError` if an option is unknown or a directory does not exist.
+ * Opens an engine. The caller must close it. Until it is closed, the engine keeps the store open and handles errors
+ * that escape from tools. Throws `UsageError` if an option is unknown or a directory does not exist.
  */
 export async function createTackle(given: TackleOptions): Promise<Tackle> {
   checkOptions(given)
@@ -344,7 +344,10 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   let closed: Promise<void> | undefined
   let finder: Promise<FindFiles> | undefined
 
-  /** Returns the model that the options select. A model without a name stands for any model. */
+  /**
+   * Returns the reference to the model that the options select, for listing tools. If no model is selected, returns a
+   * reference that stands for any model.
+   */
   function chosenModel(): ModelRef {
     return typeof options.model === "string" ? parseModelName(options.model) : { providerID: "", modelID: "" }
   }

@@ -2,7 +2,8 @@ import { join } from "node:path"
 import { homeDirectory, isInside } from "../util/paths.ts"
 
 /**
- * Returns `$TACKLE_DATA_DIR`, `$XDG_DATA_HOME/tackle` or `~/.local/share/tackle`. The first variable that is set wins.
+ * Returns `$TACKLE_DATA_DIR`. If it is not set, returns `$XDG_DATA_HOME/tackle`. If neither variable is set, returns
+ * `~/.local/share/tackle`.
  */
 export function defaultDataDirectory(environment: Readonly<Record<string, string | undefined>>): string {
   const { TACKLE_DATA_DIR: own, XDG_DATA_HOME: shared } = environment

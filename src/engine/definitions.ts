@@ -26,17 +26,17 @@ export interface Agents {
   replace(options: AgentOptions): void
 }
 
-/** Agents and their rules, in the form of the engine's options. */
+/** The engine's options for agents and their rules. */
 export interface AgentOptions {
   agents?: Readonly<Record<string, AgentConfig>>
   agentRules?: Readonly<Record<string, Ruleset>>
-  /** The project's rules for agents. They can change an ask to an allow, but cannot override a deny. */
+  /** The project's rules for agents. They can allow what another rule asks about, but cannot override a deny rule. */
   projectAgentRules?: Readonly<Record<string, Ruleset>>
   /** Additional rules of the user for agents. They override the project's rules. */
   environmentAgentRules?: Readonly<Record<string, Ruleset>>
 }
 
-/** Everything that is defined in Markdown: agents with their rules, commands and skills. */
+/** Everything that Markdown files can define: agents with their rules, commands and skills. */
 export interface DefinitionSet extends AgentOptions {
   commands?: Readonly<Record<string, CommandConfig>>
   /** Skill files in ascending precedence: see `TackleOptions`. */
@@ -72,7 +72,7 @@ export interface Definitions {
   follow(): Promise<void>
   /** Calls the listener after every change to the definitions. */
   onChanged(listener: () => void): void
-  /** Returns true if `follow` may find a change. Costs so little that every step can call it. */
+  /** Returns true if `follow` may find a change. Cheap enough to call at every step. */
   changedLately(): boolean
 }
 

@@ -20,8 +20,8 @@ export interface WorktreeGrants {
 }
 
 /**
- * Creates the grants of a worktree on top of the stored grants. Adds the concepts of worktrees and session families,
- * which the store does not have.
+ * Creates the grants of a worktree. They are stored in `grants`, which does not know which sessions belong to a
+ * worktree or family.
  */
 export function createWorktreeGrants(
   book: Grants,

@@ -1,6 +1,9 @@
 import type { LocalSession } from "../session/handle.ts"
 
-/** Session handles of an engine. Each session has one handle, so that two callers cannot run it at the same time. */
+/**
+ * The session handles of an engine. Each session has only one handle, so that two callers cannot run the session at the
+ * same time.
+ */
 export interface HandleCache {
   get(id: string): LocalSession | undefined
   add(handle: LocalSession): void

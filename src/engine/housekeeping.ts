@@ -10,7 +10,7 @@ import type { ProcessJournal } from "../util/process-journal.ts"
 import type { TackleOptions } from "./options.ts"
 import { cleanUp, type RetentionLimits } from "./retention.ts"
 
-/** Cleanup that runs while the engine starts to work. */
+/** Cleanup that runs in the background after the engine has opened. */
 export interface Housekeeping {
   /** Resolves when the processes of killed runs have ended and their temporary files have been removed. */
   cleared: Promise<void>

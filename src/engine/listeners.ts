@@ -102,7 +102,7 @@ export function refuseUnheard(
   })
 }
 
-/** A permission request was refused because no code in the host answers requests. */
+/** Reports that a permission request was refused because no code in the host answers requests. */
 class NobodyAnswersError extends UsageError {
   constructor(permission: string, patterns: readonly string[]) {
     const [pattern = "*"] = patterns

@@ -5,7 +5,7 @@ import { UsageError } from "../util/errors.ts"
 import type { TackleOptions } from "./options.ts"
 import type { Tackle } from "./tackle.ts"
 
-/** Options of the pool other than the servers. */
+/** Options of the pool, except the servers. */
 interface McpSurroundings extends Omit<McpPoolOptions, "servers" | "fingerprints" | "tokens"> {
   /** Path of the file with the tool fingerprints. */
   fingerprints: string

@@ -22,7 +22,9 @@ export function pluginAliases(): ModuleAliases {
     : { "tackle/plugin": own, "@opencode-ai/plugin": own, "@opencode-ai/plugin/tool": own }
 }
 
-/** Finds one of Tackle's modules: in the sources, in the library, or in the library next to the command. */
+/**
+ * Returns the URL of one of Tackle's modules. Searches the sources, the library, and the library next to the command.
+ */
 function ownModule(name: string): string | undefined {
   return (
     resolveFrom(import.meta.url, `../${name}.ts`) ??

@@ -34,7 +34,7 @@ export function createPolicies({
   const flags = configured.filter((layer) => layer.name === "flags")
   const belowAgent = configured.filter((layer) => layer.name !== "flags")
 
-  /** Returns the policy of an agent in a session. Everything that binds the parent session also binds a subagent. */
+  /** Returns the policy of an agent in a session. All limits of the parent session also apply to a subagent. */
   function policyOf(session: PolicySession, agent: Agent): Policy {
     const [parent] = lineage.above(session)
     const own = ownPolicy({ id: lineage.rootOf(session.id), worktree: session.worktree }, agent)

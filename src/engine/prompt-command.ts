@@ -65,7 +65,10 @@ function readArguments({ server, name, arguments: known }: McpPrompt, text: stri
   return Object.fromEntries(given)
 }
 
-/** Joins messages into one string. Labels each message with its role if the model wrote some of them. */
+/**
+ * Joins the messages of a prompt into one string. If some messages have the role of the model, labels each message with
+ * its role.
+ */
 function joined(messages: readonly McpPromptMessage[]): string {
   const told = messages.filter(({ text }) => text !== "")
   const mixed = told.some(({ role }) => role === "assistant")

@@ -20,7 +20,7 @@ export interface CommandSandbox {
    * present, an agent that requires one can run only commands that its configuration allows explicitly.
    */
   of(agent: Agent, scope: Scope): SandboxCapability
-  /** The sandbox that permission requests take into account. */
+  /** The sandbox that the permission engine takes into account when it decides about commands. */
   readonly scope: ScopeSandbox
   close(): Promise<void>
 }

@@ -7,7 +7,7 @@ import type { TackleOptions } from "./options.ts"
 import { writtenSecrets } from "./written-secrets.ts"
 
 /**
- * Returns the keys and tokens to hide: from the environment, the options and stored files. `mcpTokens` is the path of
+ * Returns the keys and tokens to hide, from the environment, the options and stored files. `mcpTokens` is the path of
  * the file with the tokens of MCP servers. This file is read only if servers are configured.
  */
 export async function readSecrets(
@@ -80,7 +80,7 @@ export function knownSecrets({
 
 function providerSecrets(id: string, options: ProviderConfig["options"]): Secret[] {
   const written = writtenSecrets(`provider.${id}.options`, options)
-  // A server that needs no key is often configured with its own name as the key.
+  // Users often configure the name of the server as the key if the server needs none. Such a name is not a secret.
   return written.filter(({ value }) => value !== id)
 }
 

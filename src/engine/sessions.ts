@@ -19,7 +19,7 @@ export interface SessionsOptions {
   worktree: string
   /** Identifies this engine when it holds the lease of a session. */
   holder: LeaseHolder
-  /** Directories that contain one subdirectory per session. Deleting a session deletes its subdirectories. */
+  /** Directories with one subdirectory per session. Deleting a session also deletes its subdirectories. */
   kept: readonly string[]
   /** Ends the jobs of the sessions and waits until they have ended. */
   endJobs(sessionIDs: readonly string[]): Promise<void>

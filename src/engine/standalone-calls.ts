@@ -62,8 +62,8 @@ export interface CallerOptions {
 }
 
 /**
- * Makes several calls without a stored session, for example for the client of a server. The calls share a file tracker,
- * a to-do list, jobs and grants for "this session", which last until the caller is closed.
+ * Makes several calls without a stored session, for example for a client of `tackle mcp serve`. The calls share a file
+ * tracker, a to-do list, jobs and grants for "this session", which last until the caller is closed.
  */
 export interface Caller {
   /** The `sessionID` in requests and questions of this caller. */
@@ -244,8 +244,8 @@ function createTodoList(): TodoCapability {
 }
 
 /**
- * Creates a tracker that treats every file as read in its current state. The tracker assumes that a user who calls a
- * tool by hand knows the file.
+ * Creates a tracker that treats every file as read in its current state. A user who calls a tool by hand does not have
+ * to read the file with Tackle first.
  */
 function trustingTracker(commits: SessionEngine["fileCommits"]): FileTracker {
   const tracker = createFileTracker(commits)

@@ -70,8 +70,8 @@ export interface Sessions {
     search?: string
   }): Promise<ListedSession[]>
   /**
-   * Returns the activity of a session, or undefined if the session does not exist. A session is also `running` if
-   * another process runs it. It is `waiting` if the session, or a subagent below it, waits for a reply in this engine.
+   * Returns the status of a session, or undefined if the session does not exist. `running` includes a run in another
+   * process. `waiting` means that the session, or a subagent below it, waits for a reply in this engine.
    */
   status(id: string): Promise<SessionStatus | undefined>
   /** Deletes a session with all its data. Returns false if the session does not exist. */
@@ -145,8 +145,8 @@ export interface Tackle {
   ): () => void
   subscribe(listener: (event: TackleEvent) => void): () => void
   /**
-   * Answers a permission request. A second answer, a late answer or an answer to an unknown request has no effect. The
-   * result reports this.
+   * Answers a permission request. If the request has already been answered, has been withdrawn or is unknown, the reply
+   * has no effect, and the result says so.
    */
   reply(requestID: string, reply: PermissionReply, source?: ReplySource): Promise<ReplyOutcome>
   pendingRequests(sessionID?: string): PermissionRequest[]

@@ -92,7 +92,7 @@ function openCustomTools(
 ): LiveToolFiles | undefined {
   const source = isSource(given) ? given : namedToolFiles(given)
   if (!source) return undefined
-  // Find the aliases lazily, because this takes longer than everything else here.
+  // Finds the aliases lazily, because this takes longer than the rest of the function.
   let aliases: ModuleAliases | undefined
   const host = {
     programs,

@@ -16,7 +16,7 @@ export interface Availability {
   depth: number
   /** True if plan mode is on. */
   plans: boolean
-  /** Returns true while the model's questions are answered. */
+  /** Returns true while the host answers the model's questions. */
   answered(): boolean
 }
 

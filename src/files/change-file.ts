@@ -80,7 +80,7 @@ export async function changeFile<C extends FileChange>(
     assertSeen(before, ctx.files)
     const change = await plan(before, title)
     const shown = { filePath: path, exists: before.exists, diff: change.diff }
-    // Offer "always" only if the user sees the whole change.
+    // Offers "always" only if the request shows the user the whole change.
     const always = isWholeDiff(change.diff) ? ["*"] : []
     await ctx.ask({ permission: "edit", patterns: pinnedPatterns(path, real), always, metadata: shown })
     throwIfAborted(ctx.abort)

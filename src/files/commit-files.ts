@@ -102,8 +102,8 @@ export async function commitFiles(
 }
 
 /**
- * Returns the step that creates a file below the path of the deleted file or at the path of one of its parent
- * directories. The old file must then be deleted first.
+ * Returns the step that needs the deleted file to be removed first: a step that creates a file below its path, or at
+ * the path of one of its parent directories.
  */
 function replacementOf({ path }: FileStep, steps: readonly FileStep[]): FileStep | undefined {
   const created = (other: FileStep) => other.bytes !== undefined
@@ -196,7 +196,7 @@ function createTemporaryFiles(trackTemporary: TrackTemporary) {
 
 type TemporaryFiles = ReturnType<typeof createTemporaryFiles>
 
-/** Two paths of one file: `named` for messages, and `now`, which goes through its open directory. */
+/** Two paths of one file: `named` is used in messages, and `now` goes through the open directory of the file. */
 interface HeldPath {
   named: string
   now: string
@@ -260,7 +260,7 @@ async function replace(
  * support hard links.
  */
 async function keep(path: string, backup: string): Promise<void> {
-  // Some systems would link to the target.
+  // For a symbolic link, some systems would create a hard link to its target.
   if (lstatSync(path).isSymbolicLink()) return symlink(await readlink(path), backup)
   try {
     await link(path, backup)

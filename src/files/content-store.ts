@@ -40,7 +40,8 @@ export interface ContentStore {
 
 /** Opens the store in the directory `root`. The first content creates the directory. */
 export function createContentStore(root: string, limits: ContentLimits = defaultContentLimits): ContentStore {
-  // Sweeping after every eighth of the limit enforces it during long sessions too.
+  // Removes old contents whenever new contents of an eighth of the size limit have been stored, so that long sessions
+  // also stay within the limit.
   const sweepEvery = limits.totalBytes / 8
   let sinceSweep = 0
 

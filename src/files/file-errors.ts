@@ -1,6 +1,6 @@
 import { TackleError } from "../util/errors.ts"
 
-/** The path does not exist. The message suggests similar names. */
+/** Thrown if a path does not exist. The message suggests similar names. */
 export class PathNotFoundError extends TackleError {
   readonly path: string
   constructor(path: string, message: string) {
@@ -9,7 +9,7 @@ export class PathNotFoundError extends TackleError {
   }
 }
 
-/** The path is a pipe, socket or device. Reading it could block or have side effects. */
+/** Thrown if a path is a pipe, socket or device. Reading it could block or have side effects. */
 export class SpecialFileError extends TackleError {
   readonly path: string
   constructor(path: string, kind: string) {
@@ -21,28 +21,31 @@ export class SpecialFileError extends TackleError {
   }
 }
 
-/** The file has content that a model cannot read. */
+/** Thrown if a file has content that a model cannot read. */
 export class UnreadableContentError extends TackleError {
   constructor(message: string) {
     super(message, { code: "file.content", recoverable: true })
   }
 }
 
-/** The requested offset is beyond the last line. */
+/** Thrown if the requested offset is beyond the last line. */
 export class OffsetError extends TackleError {
   constructor(message: string) {
     super(message, { code: "file.offset", recoverable: true })
   }
 }
 
-/** The system denied access, for example because of a missing permission, a link loop or an invalid name. */
+/**
+ * Thrown if the system denies access to a file, for example because of a missing permission, a link loop or an invalid
+ * name.
+ */
 export class FileAccessError extends TackleError {
   constructor(message: string, cause: unknown) {
     super(message, { code: "file.access", recoverable: true, cause })
   }
 }
 
-/** The path is not a directory, but a directory is required. */
+/** Thrown if a path that must be a directory is not a directory. */
 export class NotDirectoryError extends TackleError {
   constructor(path: string) {
     super(`${path} is a file, not a directory. Use the read tool to read it.`, {

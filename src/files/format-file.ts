@@ -77,7 +77,7 @@ export function recordChange<T>(
   return changes ? changes.files(change, work) : work()
 }
 
-/** The output of the formatters so far. */
+/** The results of the formatters that have run so far. */
 interface Made {
   /** Names of the formatters that succeeded. */
   by: string[]
@@ -118,15 +118,15 @@ async function keepOutput(ctx: FormatContext, file: WrittenFile, made: Made): Pr
 }
 
 /**
- * Writes the wanted content if the file differs from it. Records the replaced content, because the user may have just
- * saved it.
+ * Writes the wanted content if the file differs from it. Records the replaced content for undo, because the user may
+ * have just saved it.
  */
 async function restore(
   ctx: FormatContext,
   { file, now, wanted }: { file: WrittenFile; now: FileBefore; wanted: Uint8Array },
 ): Promise<FileStamp> {
   const { real, bytes } = file
-  // Each recorded step must start with the result of the previous step. Otherwise the turn cannot be undone.
+  // Each recorded change must start from the result of the previous change. Otherwise, the turn cannot be undone.
   const there = now.exists ? now.bytes : bytes
   if (!isSame(bytes, there)) await recordChange(ctx, step(real, bytes, there), async () => {})
   if (now.exists && isSame(there, wanted)) return now.stamp

@@ -39,11 +39,11 @@ export interface ScannedFile {
   mode?: number
   /** True for a link. Its target is in `bytes`. */
   link?: true
-  /** Stays the same if the file is moved. */
+  /** Inode number, which stays the same if the file is moved. */
   inode: number
-  /** Absent if a limit was exceeded or the file could not be read. */
+  /** Content of the file. Absent if a limit was exceeded or the file could not be read. */
   bytes?: Uint8Array
-  /** A text that differs if the content changed or the file was replaced. */
+  /** A string that changes if the content changes or the file is replaced. */
   signature: string
   /** False if the file changed so recently that it may change again without a new signature. */
   settled: boolean
@@ -73,7 +73,7 @@ export async function scanTree(
   let entries = 0
   let room = limits.totalBytes
   const entriesBelow = walk(root, {
-    // A scan is short, and several commands may wait for the same scan, so it cannot be aborted.
+    // A scan cannot be aborted, because it is short and several commands may wait for it.
     signal: new AbortController().signal,
     skips: (path, directory) =>
       directory && (heavyDirectories.has(basename(path)) || join(root, path) === leaveOut),
@@ -208,7 +208,7 @@ export function compareScans(before: Scan, after: Scan, since: number, keepBytes
     if (after.files.has(path)) continue
     const stats = statOf(path)
     if (stats === "unknown") unknown.push(path)
-    // The third condition: a directory of the path was replaced by a link.
+    // The third condition is true if a directory of the path was replaced by a link.
     else if (
       stats === "missing" ||
       !(stats.isFile() || stats.isSymbolicLink()) ||

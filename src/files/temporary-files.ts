@@ -39,7 +39,7 @@ export interface TemporaryFileJournal {
   endOrphans(isKept: (path: string) => Promise<boolean>): Promise<void>
 }
 
-/** Creates no record. For callers without a journal. */
+/** Implements {@link TrackTemporary} without creating records, for callers without a journal. */
 export const untracked: TrackTemporary = () => ({ done() {}, failed() {} })
 
 /** Removes a temporary file at its current `path` and reports the outcome to its record. Never rejects. */
@@ -65,7 +65,7 @@ const problems = {
   end: "could not remove a temporary file of a killed run",
 }
 
-/** A backup is the only copy of a file's old content, so it was not removed. */
+/** Thrown if a backup is not removed because it is the only copy of a file's old content. */
 class OldBytesLeftError extends TackleError {
   constructor(path: string, of: string) {
     super(
@@ -78,7 +78,7 @@ class OldBytesLeftError extends TackleError {
   }
 }
 
-/** A temporary file could not be removed. */
+/** Thrown if a temporary file cannot be removed. */
 class TemporaryLeftError extends TackleError {
   constructor({ path, backupOf }: TemporaryFile, cause: unknown) {
     const content = backupOf === undefined ? "" : ` It contains the old content of ${backupOf}.`

@@ -31,7 +31,7 @@ export interface FileContent {
   bytes: Uint8Array | undefined
 }
 
-/** File changes of a turn, as far as they are known. */
+/** The known file changes of a turn. */
 export interface TurnRecord {
   files: FileChange[]
   /** Descriptions of further changes that may have happened. */
@@ -187,7 +187,7 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
       try {
         await store()
       } catch (error) {
-        // The change is not made, so restore the previous entries.
+        // The change has not been made, so the previous entries are restored.
         for (const { path } of changes) entries.delete(path)
         for (const entry of previous) entries.set(entry.path, entry)
         throw error
@@ -217,7 +217,7 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
   }
 }
 
-/** Returns the first three paths, and how many more there are. */
+/** Returns the first three paths and the number of further paths, as text. */
 function firstOf(paths: readonly string[]): string {
   const more = paths.length > 3 ? ` and ${paths.length - 3} more` : ""
   return `${paths.slice(0, 3).join(", ")}${more}`

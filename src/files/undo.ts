@@ -21,7 +21,7 @@ export interface RefusedFile {
   why: "changed" | "mixed" | "too-large" | "unstored" | "not-kept" | "unreadable" | "skipped"
 }
 
-/** Some files cannot be restored, so no file was changed. */
+/** Thrown if some files cannot be restored. No file has been changed. */
 export class UndoRefusedError extends TackleError {
   readonly refused: readonly RefusedFile[]
 
@@ -177,7 +177,7 @@ interface Planning {
   leaving: ReadonlySet<string>
 }
 
-/** Returns the version to restore, and the one that is expected now. */
+/** Returns the version to restore, and the version that the file should have now. */
 function targetOf({ before, after }: FileChange, direction: Direction) {
   const [wanted, expected] = direction === "undo" ? [before, after] : [after, before]
   return { wanted, expected }
@@ -262,7 +262,10 @@ async function holdsOnly(directory: string, paths: ReadonlySet<string>): Promise
   return true
 }
 
-/** Removes a directory and those below it that are empty. Never rejects, because a remaining directory is harmless. */
+/**
+ * Removes a directory and its subdirectories if they contain no files. Never rejects, because a remaining directory is
+ * harmless.
+ */
 async function removeEmptyDirectories(directory: string): Promise<void> {
   try {
     for (const entry of await readdir(directory, { withFileTypes: true }))

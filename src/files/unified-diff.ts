@@ -27,12 +27,12 @@ export async function unifiedDiff(input: DiffInput): Promise<string> {
   const { createTwoFilesPatch, FILE_HEADERS_ONLY } = await import("diff")
   const from = input.before === undefined ? "/dev/null" : path
   const to = input.after === undefined ? "/dev/null" : path
-  // Creating or deleting a file needs no comparison, so there is no limit.
+  // The limit on changed lines does not apply to a created or deleted file, because it needs no comparison.
   const limit = before === "" || after === "" ? Number.MAX_SAFE_INTEGER : maxChangedLines
   const patch = createTwoFilesPatch(from, to, before, after, undefined, undefined, {
     context: 3,
     maxEditLength: limit,
-    // Omits the index line and the line of equals signs.
+    // Removes the lines that `diff` adds at the start: the `Index:` line and the line of equals signs.
     headerOptions: FILE_HEADERS_ONLY,
   })
   return cut(patch ?? newTextAlone(path, after))

@@ -17,8 +17,8 @@ const smallBytes = 32 * 1024
 
 /**
  * Creates a file that only its owner can read. The thread pool writes a copy of one large chunk at a time. Chunks that
- * arrive meanwhile are written synchronously, so that a fast caller waits for the disk. `settle` writes the pending
- * chunk again: the same bytes at the same position.
+ * arrive during this time are written synchronously, so that a fast caller has to wait for the disk. `settle` writes
+ * the pending chunk again: the same bytes at the same position.
  */
 export function openWriteBehind(path: string): WriteBehind {
   const descriptor = openSync(path, "w", 0o600)
@@ -73,7 +73,7 @@ export function openWriteBehind(path: string): WriteBehind {
     try {
       ftruncateSync(descriptor, position)
     } catch {
-      // The file stays longer than `bytes`.
+      // Truncating the file failed, so it stays longer than `bytes`.
     }
   }
 
@@ -107,7 +107,7 @@ export function openWriteBehind(path: string): WriteBehind {
       try {
         settle()
       } finally {
-        // Otherwise the callback of the pending write closes the file.
+        // If a write is pending, its callback closes the file.
         if (!underWay) closeSync(descriptor)
       }
     },

@@ -13,7 +13,7 @@ import { GatewayError, toGatewayError } from "./errors.ts"
 import type { Reply } from "./reply.ts"
 import type { Upstream } from "./upstream.ts"
 
-/** Dependencies of all requests. */
+/** Services and settings that all requests share. */
 export interface AnswerDependencies {
   upstream: Upstream
   policy: ToolCalling

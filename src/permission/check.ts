@@ -42,7 +42,7 @@ export async function checkRequest(
   const all = checks.flatMap((check) => [check, ...linkedChecks(check, resolved, policy)])
   const details = distinct(all).map((check) => {
     const judgement = judgeCheck(check, policy)
-    // The user sees the name that the deciding rule has, so that a rule for it answers the request.
+    // The request shows the name that the deciding rule uses, so that a new rule for this name decides the request.
     return {
       check: judgement.name === undefined ? check : { ...check, permission: judgement.name },
       judgement,
@@ -74,7 +74,7 @@ async function expand(
 ): Promise<{ checks: Check[]; commands?: BashChecks["commands"] }> {
   const locate = (path: string) => resolvePath(path, scope.directory, home)
   const permission = permissionType(request.permission)
-  // The pattern `*` keeps a request without patterns from being allowed.
+  // A request without patterns is judged with the pattern `*`, so that it is not allowed without a rule.
   const patterns = request.patterns.length > 0 ? request.patterns : ["*"]
   const outside = (request.paths ?? []).flatMap((path) => externalChecks(locate(path), resolved))
 

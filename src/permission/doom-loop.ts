@@ -8,7 +8,10 @@ export interface LoopCall {
   readonly result?: string
 }
 
-/** A loop of `count` rounds of `period` calls each. The last round includes the call that is about to run. */
+/**
+ * A loop: the calls of `count` rounds with `period` calls each are identical. The last round includes the call that is
+ * about to run.
+ */
 export interface Loop {
   kind: "repeat" | "cycle"
   count: number
@@ -17,7 +20,7 @@ export interface Loop {
 
 const longestPeriod = 4
 const fewestRounds = 3
-/** Number of recent calls whose results are compared. */
+/** Number of recent calls for which the results are compared. */
 export const rememberedResults = fewestRounds * longestPeriod
 
 /**

@@ -8,16 +8,13 @@ import { deniesOf, judge, type Policy } from "./policy.ts"
 /** Maximum number of entries to compare for one request. */
 const maxEntries = 10_000
 
-/**
- * The patterns that a policy denies for `read`, and the denied files with more than one name (hard links), keyed by
- * their identity.
- */
+/** The patterns that a policy denies for `read`, and the denied files that have hard links, by their identity. */
 interface Denied {
   patterns: readonly string[]
   names?: ReadonlyMap<string, string>
 }
 
-/** Results by policy. Each request has its own policy object, so the results are never outdated. */
+/** Cached results by policy. Each request has its own policy object, so the results cannot become outdated. */
 const known = new WeakMap<Policy, Denied>()
 
 /**

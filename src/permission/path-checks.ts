@@ -30,7 +30,7 @@ export interface ResolvedScope {
   homes: readonly string[]
 }
 
-/** Number of directory entries that the checks of one request can still list. */
+/** The number of directory entries that the remaining checks of the request may list. */
 export interface Listing {
   left: number
 }
@@ -124,7 +124,10 @@ export function externalChecks(path: string, scope: ResolvedScope): Check[] {
     : outsideChecks(written, followed.real, scope)
 }
 
-/** Takes the resolved path as an argument, because resolving the path again could give a different result. */
+/**
+ * Returns `external_directory` checks for a path that is already resolved. Resolving the path again could give a
+ * different result.
+ */
 function outsideChecks(written: string, real: string, scope: ResolvedScope): Check[] {
   if (isInScope(real, scope)) return []
   const outside = isInside(written, scope.worktree) ? [real] : unique([real, written])

@@ -17,13 +17,13 @@ export interface Answer {
   source: ReplySource
 }
 
-/** The outcome of a reply. `already` means that the request was answered before. */
+/** The outcome of a reply. `already` means that the request has already been answered. */
 export type ReplyOutcome = "applied" | "already" | "unknown"
 
 /** Functions that publish requests and replies, and store grants. */
 export interface ReplyDependencies {
   publish(event: EventInput): void
-  /** Stores grants. After the promise resolves, every policy that is read contains the grants. */
+  /** Stores grants. They apply to every policy that is read after the promise resolves. */
   saveGrants(grants: Grant[]): Promise<void>
   /** Removes the grants of a request that ended while they were being stored. */
   dropGrants(ids: string[]): Promise<void>
@@ -43,10 +43,7 @@ export interface PendingRequests {
   list(sessionID?: string): PermissionRequest[]
 }
 
-/**
- * Maximum number of answered requests to remember. With them, a late reply can be distinguished from a reply to an
- * unknown request.
- */
+/** Maximum number of answered requests to remember, to distinguish a late reply from a reply to an unknown request. */
 const maxRemembered = 1_000
 
 interface Entry {

@@ -32,7 +32,7 @@ export interface PermissionDependencies extends ReplyDependencies {
   hide?<T>(value: T): T
 }
 
-/** Decides on requests by the rules, and asks the user if the rules require it. */
+/** Applies the rules to requests, and asks the user if the rules require it. */
 export interface Permission {
   /**
    * Resolves if the whole request is allowed. Judges the whole request before asking the user. Throws `PermissionError`
@@ -52,7 +52,7 @@ export interface Permission {
   /**
    * Answers a request. Only the first reply counts. For an `always` reply, stores the grants before it resolves, and
    * answers other requests that the grants allow. Throws `UsageError` if the reply is invalid, or if an `always` reply
-   * is wider than offered. The request then stays pending.
+   * allows more than the request offers. The request then stays pending.
    */
   reply(requestID: string, reply: PermissionReply, source: ReplySource): Promise<ReplyOutcome>
   /** Lists the pending requests of a session, or of all sessions, oldest first. */
@@ -182,8 +182,8 @@ function throwIfDenied({ details }: DetailedVerdict): void {
 }
 
 /**
- * The decision of the plugins. `allow` answers for the user. `ask` asks the user even if the rules allow the request.
- * `none` leaves the decision to the rules.
+ * The decision of the plugins. `allow`: the user is not asked. `ask`: the user is asked even if the rules allow the
+ * request. `none`: the rules decide.
  */
 type PluginOpinion = "allow" | "ask" | "none"
 

@@ -47,10 +47,7 @@ export interface Alias {
 export interface JudgeOptions {
   /** A second name of the permission. See {@link judge}. */
   alias?: Alias | undefined
-  /**
-   * Returns true if an allow rule counts. Allow rules for which it returns false are ignored. Default: every allow rule
-   * counts.
-   */
+  /** Returns false for allow rules that must be ignored. Default: no rule is ignored. */
   counts?: (rule: Rule) => boolean
   /**
    * Additional spellings that only a deny rule can match, such as the bare name of a program that is called by its
@@ -244,7 +241,7 @@ export function isStricter(a: Action, b: Action): boolean {
 
 const strictness: Record<Action, number> = { allow: 0, ask: 1, deny: 2 }
 
-/** A text that matches only patterns that consist of wildcards. */
+/** A text that matches no pattern except patterns of wildcards only. */
 export const wildcardProbe = "\u0000".repeat(16)
 
 const onlyByName: ReadonlySet<string> = new Set(["network", "private_network", "sandbox_escape"])
@@ -306,7 +303,8 @@ function possibleRefusal(
   span: string,
   refusals: readonly Action[] = ["deny", "ask"],
 ): Judgement | undefined {
-  // The earlier rules that are canceled: none, asks, or all rules except denies of the user layer.
+  // Determines which earlier rules are canceled: no rules, `ask` rules, or all rules except `deny` rules of the user
+  // layer.
   let cancelled: "nothing" | "asks" | "all" = "nothing"
   let lifted = false
   for (const layer of policy.layers.toReversed()) {

@@ -129,7 +129,7 @@ const allFiles = protectedNames.flatMap(({ files }) => files)
 const wholeNames: ReadonlySet<string> = new Set(allFiles.filter((entry) => !entry.includes("*")))
 const namePatterns = allFiles.filter((entry) => entry.includes("*"))
 
-/** Returns false for nearly all unprotected files, which avoids the slower search in most cases. */
+/** A fast test that returns false for nearly all unprotected files, so that the slower search is rarely needed. */
 function mayBeProtected(segments: readonly string[], name: string): boolean {
   return (
     wholeNames.has(name) ||

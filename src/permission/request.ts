@@ -58,7 +58,7 @@ export interface Check {
   options: JudgeOptions
   /** An additional default rule, such as the proof that a command only reads. Every configured rule overrules it. */
   proof?: Rule
-  /** Whether the proof is valid only with the hardened environment for git. */
+  /** Whether the proof that the command only reads is valid only with the hardened environment for git. */
   hardenedGit?: boolean
   /** Whether the file belongs to the session. The check then does not ask. */
   own?: boolean

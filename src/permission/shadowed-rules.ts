@@ -31,7 +31,7 @@ export function shadowedRules(layers: readonly Layer[]): ShadowedRule[] {
   return found
 }
 
-/** Returns a deny of the user layer that covers the rule and has no later exception. */
+/** Returns a deny rule of the user layer that covers the rule, if no later rule is an exception to it. */
 function finalDeny(rule: Rule, earlier: readonly Layer[]): Rule | undefined {
   if (rule.action === "deny") return undefined
   for (const { rules } of earlier.filter(({ name }) => name === "user")) {

@@ -44,7 +44,7 @@ export const SessionMatch = z.object({
 })
 export type SessionMatch = z.infer<typeof SessionMatch>
 
-/** A session of a list. `match` is set by a search. */
+/** A session in a list. `match` is set if the list is the result of a search. */
 export interface ListedSession extends Session {
   match?: SessionMatch
 }

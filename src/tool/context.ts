@@ -49,31 +49,33 @@ export interface ToolContext {
   /** Opens a file for output that is too long to keep in memory. */
   spill: SpillOpener
   files: FileTracker
-  /** Absent without a session, because there is no turn to undo. */
+  /** Records file changes for undo. Absent without a session, because there is no turn to undo. */
   changes?: ChangeCapability
   todo?: TodoCapability
   jobs?: JobCapability
-  /** If absent, commands run without a sandbox. */
+  /** Runs commands in a sandbox. If absent, commands run without a sandbox. */
   sandbox?: SandboxCapability
-  /** Absent if subagents cannot start: without a session, or at the depth limit. */
+  /** Runs a subagent. Absent without a session and at the maximum depth of subagents. */
   spawn?: Spawn
-  /** Absent if no user can answer. */
+  /** Asks the user questions. Absent if no user can answer. */
   question?: AskUser
   /** Shows forms of MCP servers. Absent if the client can only show questions. */
   form?: AskForm
-  /** Samples the model for MCP servers. Ask for `mcp_sampling` first. Absent without a model. */
+  /**
+   * Sends requests of MCP servers to the model. Request the permission `mcp_sampling` first. Absent without a model.
+   */
   sample?: Sample
-  /** Absent without a session, in a subagent's session, or if plan mode is off. */
+  /** Switches plan mode on and off. Absent without a session, in a subagent's session, or if plan mode is disabled. */
   plan?: PlanCapability
-  /** Absent without a session, or if no instructions are loaded. */
+  /** Returns the instructions that apply to a file. Absent without a session, or if no instructions are loaded. */
   instructions?: InstructionCapability
-  /** Absent if language servers are off. Ask for permission before use. */
+  /** Queries language servers. Absent if they are disabled. Request permission before you use it. */
   lsp?: LanguageCapability
-  /** Absent if no formatter is configured. The caller must hold the file's lock. */
+  /** Formats changed files. Absent if no formatter is configured. The caller must hold the file's lock. */
   formatter?: FormatterService
   /** Tools that `tool_search` searches. Absent if every tool is offered. */
   catalogue?: readonly CatalogueEntry[]
-  /** Absent if another tool made this call. */
+  /** Calls other tools. Absent if another tool made this call, because nested calls cannot make further calls. */
   call?: CallTools
 }
 

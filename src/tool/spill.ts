@@ -21,7 +21,8 @@ const reserve = { bytes: 64 * 1024 * 1024, share: 1 / 4 }
 const checkShare = 1 / 64
 
 /**
- * File for the full output of a call. At most one block of it is not yet written to disk (see {@link openWriteBehind}).
+ * A file with the full output of a call. At most one block of the output has not been written to disk yet (see {@link
+ * openWriteBehind}).
  */
 export interface SpillFile {
   /** Absolute path: `<data>/truncate/<sessionID>/tool_<id>_<n>.txt`. */
@@ -35,7 +36,10 @@ export interface SpillFile {
    * read-only disk. If the disk is almost full, appends only the beginning of the chunk and throws.
    */
   write(chunk: Uint8Array | string): void
-  /** Writes everything, except the end if it could be part of a secret. Throws the same errors as `write`. */
+  /**
+   * Writes everything to disk. Holds back the end of the output if it could be part of a secret. Throws the same errors
+   * as `write`.
+   */
   settle(): void
   /** Writes everything and closes the file. Throws the same errors as `write`. */
   close(): void
@@ -133,7 +137,7 @@ function openSpillFile(path: string, maxBytes: number): SpillFile {
   }
 }
 
-/** The space of a disk that one spill file may use. */
+/** The disk space that one spill file may use. */
 interface Space {
   /**
    * Returns how many of the next bytes may be written. After it has once returned less than `bytes`, it always returns
@@ -181,7 +185,7 @@ function createSpace(directory: string): Space {
   }
 }
 
-/** The full text of an output, as much of which as possible is stored on disk. */
+/** The full text of an output. As much of it as possible is stored on disk. */
 export interface FullText {
   /** Path of the spill file. Undefined until something is written. */
   readonly path: string | undefined
@@ -191,7 +195,7 @@ export interface FullText {
   readonly capped: boolean
   /** System error that made the file incomplete. */
   readonly problem: string | undefined
-  /** Appends a chunk. Never throws, because a full disk must not lose the output for the model. */
+  /** Appends a chunk. Never throws, because the model must receive the output even if the disk is full. */
   write(chunk: Uint8Array | string): void
   /** Writes everything. If that fails, `problem` contains the reason. */
   settle(): void

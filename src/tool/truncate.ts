@@ -55,7 +55,7 @@ export function lineCount(text: string): number {
   return count
 }
 
-/** Returns the metadata of a truncated output. */
+/** Returns the metadata that describes a truncated output. */
 export function describeCut(output: string, size: TextSize, full: FullText): Truncation {
   const metadata: Truncation = {
     truncated: true,
@@ -125,7 +125,7 @@ function cutHead(text: string, room: TextSize): string {
   for (let lines = 0; lines < room.lines && end < text.length; lines += 1) {
     const newline = text.indexOf("\n", end)
     const next = newline === -1 ? text.length : newline + 1
-    // A character has at least one byte, so longer slices need not be measured.
+    // Every character takes at least one byte, so a longer slice cannot fit.
     const size = next - end > room.bytes ? Number.POSITIVE_INFINITY : Buffer.byteLength(text.slice(end, next))
     if (bytes + size > room.bytes) break
     bytes += size

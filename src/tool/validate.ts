@@ -14,7 +14,7 @@ export class InvalidArgumentsError extends TackleError {
 /**
  * Returns the parsed arguments with defaults and coercions applied. Throws {@link InvalidArgumentsError}, whose message
  * lists every invalid field with the expected and actual values, or is the result of the tool's
- * `formatValidationError`. If the code of the schema throws, the message says so.
+ * `formatValidationError`. If the tool's schema throws, the error message reports that as a bug in the tool.
  */
 export async function validateArguments<P extends z.ZodType>(
   tool: { id: string; definition: Definition<P> },
@@ -56,8 +56,8 @@ function describeFailure(
 
 /**
  * Describes all issues in one line: `filePath: expected string, got nothing; limit: expected number, got "two"`.
- * `given`: the values before coercion. They are shown if coercion to a number failed, because the error then reports
- * only NaN.
+ * `given` contains the values before coercion. If coercion to a number failed, the text shows the original value,
+ * because the error contains only NaN.
  */
 export function describeIssues(error: z.ZodError, given?: unknown): string {
   return error.issues

@@ -12,7 +12,7 @@ export interface Features {
   search: boolean
 }
 
-/** Requirements of a tool. All must be met. */
+/** Requirements of a tool. The tool is available only if all of them are met. */
 interface Condition {
   /** Requires one of these clients. */
   clients?: readonly string[]

@@ -20,7 +20,7 @@ const parameters = z.lazy(() =>
 /** Finds files by name. */
 export const globTool = createGlobTool(defaultSearchEngine)
 
-/** Creates the glob tool with a search engine. */
+/** Creates a glob tool that uses the given search engine. */
 export function createGlobTool(engine: SearchEngine): Info<typeof parameters> {
   return define("glob", {
     description: readText(new URL("./glob.md", import.meta.url)),

@@ -27,7 +27,10 @@ const maxLineLength = 2000
 const maxFileCount = 10_000
 const maxTotalCount = 100_000
 
-/** Bytes of text to buffer until the newest files are known. The search stops above this size. */
+/**
+ * Maximum number of bytes of matching text to buffer until the newest files are known. The search stops when it reaches
+ * this size.
+ */
 const maxBufferBytes = 10 * 1024 * 1024
 
 const parameters = z.lazy(() =>
@@ -41,7 +44,7 @@ const parameters = z.lazy(() =>
 /** Searches file contents. */
 export const grepTool = createGrepTool(defaultSearchEngine)
 
-/** Creates the grep tool with a search engine. */
+/** Creates a grep tool that uses the given search engine. */
 export function createGrepTool(engine: SearchEngine): Info<typeof parameters> {
   return define("grep", {
     description: readText(new URL("./grep.md", import.meta.url)),
@@ -92,8 +95,8 @@ export function createGrepTool(engine: SearchEngine): Info<typeof parameters> {
 }
 
 /**
- * Removes files that must not be read. If reading needs permission, counts them. If reading is denied, removes them
- * silently.
+ * Removes files that must not be read. Counts the files whose reading requires permission. Files whose reading is
+ * denied are not counted.
  */
 async function readable(
   found: readonly FileMatches[],
@@ -130,8 +133,8 @@ async function askToRead(path: string, ctx: ToolContext): Promise<void> {
 }
 
 /**
- * Selects the files to search. Silently excludes files that usually contain secrets, because even the report of a match
- * would let a search guess their content.
+ * Selects the files to search. Silently excludes files that usually contain secrets, because reporting even the number
+ * of matches would let the model guess their content.
  */
 function filesToSearch(
   root: SearchRoot,
@@ -169,8 +172,8 @@ interface RenderedMatches {
 }
 
 /**
- * Groups matches by file, newest first, up to `maxLines` lines or the bytes of a page. `complete`: the totals are
- * exact, not lower bounds.
+ * Groups matches by file, newest first, up to `maxLines` lines or the bytes of a page. If `complete` is false, the
+ * totals are lower bounds.
  */
 async function renderMatches(
   files: readonly FileMatches[],

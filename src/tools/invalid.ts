@@ -3,7 +3,7 @@ import { define } from "../tool/tool.ts"
 import { TackleError } from "../util/errors.ts"
 import { readText } from "../util/file-system.ts"
 
-/** Returns the message for an invalid call. `available`: the offered tools, if the tool name is unknown. */
+/** Returns the message for an invalid call. If the tool name is unknown, `available` lists the offered tools. */
 export function invalidCallMessage(call: {
   tool: string
   error: string

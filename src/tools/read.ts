@@ -137,7 +137,7 @@ async function readLines(
   }
 }
 
-/** Adds the instructions of the file's directories that the session has not received yet. */
+/** Adds the instructions that apply to the file's directories, unless the session has already received them. */
 async function withInstructions(result: ToolResult, file: string, ctx: ToolContext): Promise<ToolResult> {
   const found = (await ctx.instructions?.near(file)) ?? []
   if (found.length === 0) return result

@@ -73,12 +73,13 @@ function describe(offered: readonly Skill[]): string {
  * Maximum length of a listed description, in characters. The format allows 1024, which is too much for every request.
  */
 const maxDescription = 300
-/** Length of the list, in characters, up to which descriptions are included, and up to which names are included. */
+/** Maximum lengths of the list of skills, in characters: with descriptions, and with names only. */
 const maxDescribed = 6_000
 const maxNamed = 8_000
 
 /**
- * Lists the skills, one per line. Beyond the first limit it lists only names. Beyond the second, it only counts skills.
+ * Lists the skills, one per line. Beyond the first limit, it lists only names. Beyond the second limit, it only counts
+ * the remaining skills.
  */
 export function listSkills(skills: readonly Skill[]): string {
   const lines: string[] = []

@@ -104,7 +104,8 @@ interface Task {
 
 function report(progress: SubagentProgress, { description, agent }: Task, ctx: ToolContext): void {
   const { sessionID, count, calls } = progress
-  // Not awaited: the engine merges progress reports, and shows a failed report with the result.
+  // The report is not awaited, because the engine merges progress reports, and reports an error with the result of the
+  // call.
   void ctx.metadata({ title: description, metadata: { sessionID, agent, count, calls } })
 }
 

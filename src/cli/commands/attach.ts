@@ -94,7 +94,7 @@ export async function attachToServer(url: string, flags: AttachFlags): Promise<v
   })
 }
 
-/** Number of messages that are shown at the start. */
+/** Number of messages to show when the command starts to follow a session. */
 const recentMessages = 2
 
 async function showRecent(session: SessionClient, view: View): Promise<void> {
@@ -138,7 +138,7 @@ function readLines(signal: AbortSignal, send: (text: string) => Promise<unknown>
 
   return {
     ended,
-    /** Leaves stdin to a question. Returns a function that continues. */
+    /** Stops reading stdin, so that a question can read it. Returns a function that resumes reading. */
     pause() {
       close()
       return () => {

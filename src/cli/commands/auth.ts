@@ -105,7 +105,9 @@ async function withTackle<T>(
   }
 }
 
-/** Rejects an unknown provider, because a key stored under a wrong name is never used. */
+/**
+ * Throws `UsageError` for an unknown provider, because Tackle would never use a key that is stored under a wrong name.
+ */
 function assertKnown(provider: string, tackle: Tackle, { config }: Workspace): void {
   const known = [...new Set([...tackle.providers(), ...tackle.signIns().map((each) => each.provider)])]
   if (known.includes(provider)) return

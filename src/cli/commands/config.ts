@@ -106,7 +106,7 @@ export async function showConfig(flags: FormatFlags): Promise<void> {
 
 /**
  * Returns the skills of the user and the trusted skills of the project, in order of increasing precedence. `counts` is
- * false for a skill that a later one with the same name replaces.
+ * false for a skill that is replaced by a later skill with the same name.
  */
 async function skillsOf(workspace: Workspace): Promise<{ name: string; path: string; counts: boolean }[]> {
   const found: { name: string; path: string }[] = []

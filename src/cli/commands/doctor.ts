@@ -38,7 +38,7 @@ export function defineDoctor(doctor: Command): void {
 
 interface Finding {
   check: string
-  /** `warn` means that the checked part works with limitations. */
+  /** The result of a check. `warn` means that the checked part works, but with limitations. */
   status: "ok" | "warn" | "fail"
   detail: string
 }
@@ -131,7 +131,9 @@ async function checkData({ dataDirectory }: Workspace): Promise<Outcome> {
   }
 }
 
-/** Returns the error of the first damaged row of each session. Checks the 100 newest sessions. */
+/**
+ * Returns one error for each damaged session: the error of its first damaged row. Checks only the 100 newest sessions.
+ */
 async function damagedRows(store: Store): Promise<string[]> {
   const errors: string[] = []
   for (const { id } of await store.sessions()) {

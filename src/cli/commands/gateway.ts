@@ -50,7 +50,7 @@ export interface GatewayFlags {
   verbose?: boolean
 }
 
-/** Time in ms that responses have to finish after the first Ctrl-C. */
+/** Time in ms within which responses must finish after the first Ctrl-C. */
 const graceMs = 10_000
 
 /** Runs `tackle gateway`, which serves until SIGINT or SIGTERM. A second signal stops it immediately. */
@@ -79,7 +79,7 @@ export async function runGateway(flags: GatewayFlags): Promise<void> {
   restoreNetwork()
 }
 
-/** Waits for the first signal. Calls `again` on the second. */
+/** Resolves at the first signal. Calls `again` at the second signal. */
 async function interrupted(again: () => void): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   let asked = 0

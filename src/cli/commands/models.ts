@@ -82,7 +82,9 @@ export async function listModels(flags: ModelsFlags): Promise<void> {
   }
 }
 
-/** Deletes the record that a server rejected tools, because it may support tools after an update or restart. */
+/**
+ * Deletes the record that a model's server rejected tools. After an update or a restart, the server may support them.
+ */
 function forgetTools(workspace: Workspace, name: string): void {
   const forgotten = openToolSupport(workspace.dataDirectory).forget(name === "all" ? undefined : name)
   if (forgotten.length === 0)

@@ -113,7 +113,10 @@ export async function editInput(id: string, words: readonly string[], flags: Que
   await changeInputs([id], flags, (inputs) => inputs.edit(id, edit))
 }
 
-/** Returns the command that a text calls. Commands of the project need its config and tools. */
+/**
+ * Returns the command that a text calls, if any. Loads the project's config and tools, because the project can define
+ * commands.
+ */
 async function readCommand(prompt: string, flags: QueueFlags): Promise<InputEdit["command"]> {
   const tackle = await openTackle(await openWorkspace(flags), {})
   try {
@@ -165,7 +168,7 @@ export async function withdrawInputs(
   })
 }
 
-/** Runs `tackle queue resume`: ends the pause of the queue, and runs the session if it is idle. */
+/** Runs `tackle queue resume`: resumes the queue, and runs the session if it is idle. */
 export async function resumeQueue(flags: ForegroundFlags & QueueFlags): Promise<void> {
   const workspace = await openWorkspace(flags)
   const overrides = { model: await defaultModel(workspace) }

@@ -91,7 +91,7 @@ function printReceipt(
   stdout.write(`${JSON.stringify({ ...receipt, process: state === "pending" ? deliveredBy : undefined })}\n`)
 }
 
-/** Says what happens with an input that this process does not deliver. */
+/** Returns a message about an input that this process does not deliver: who delivers it, or how to deliver it. */
 function describe(input: Input, other: LeaseHolder | undefined): string {
   const { id, sessionID, state, held, delivery, command } = input
   const stored = `Stored ${id} in ${sessionID}.`
@@ -105,7 +105,7 @@ function describe(input: Input, other: LeaseHolder | undefined): string {
   return `${stored} Process ${other.pid} delivers it ${when}.`
 }
 
-/** Prints that nothing is left to deliver, or which process delivers it. */
+/** Prints that no inputs are left to deliver, or which process delivers them. */
 export function printNotRun(sessionID: string, other: LeaseHolder | undefined): void {
   printLine(
     other

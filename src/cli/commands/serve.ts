@@ -42,11 +42,11 @@ export interface ServeFlags extends Omit<WorkspaceFlags, "trust"> {
   socket?: string
   /** Path of the token file. It is created if it is missing. */
   tokenFile?: string
-  /** Directories that contain all projects. */
+  /** Directories with the projects that the server may open. */
   root?: string[]
   /** Origins of web pages that may use the server. */
   cors?: string[]
-  /** Time in seconds that runs have to finish after a signal. */
+  /** Time in seconds that running prompts may continue after a signal. */
   grace: number
   format: "text" | "json"
 }
@@ -72,7 +72,7 @@ export async function runServe(flags: ServeFlags): Promise<void> {
     try {
       const server = await startServer({
         version: process.env.TACKLE_VERSION ?? "development",
-        // Older records may contain secrets that were configured later.
+        // Stored records may contain secrets that were configured only after the records were written.
         store: maskStore(store, workspace.mask),
         async openEngine(directory) {
           const own = await openWorkspace({ ...flags, dir: directory }, environment)

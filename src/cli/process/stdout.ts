@@ -42,7 +42,7 @@ let isUsable = true
 let hasFailed = false
 
 process.stdout.on("error", (error) => {
-  // The terminal was closed. See `outliveStderr`.
+  // Ignores the error, because the terminal was closed. See `outliveStderr`.
   if (systemCode(error) === "EIO" || !isUsable) return
   isUsable = false
   if (systemCode(error) !== "EPIPE") {

@@ -9,7 +9,7 @@ import { endName, type ToWatchdog } from "./watchdog.ts"
 /** Exit codes of a process that was blocked when a signal arrived or a time limit expired. */
 const exitCode = { signal: 130, limit: 4 } as const
 
-/** Time in ms that the main thread has to answer before it counts as blocked. */
+/** Time in ms without a response after which the main thread counts as blocked. */
 const answerMs = { signal: 1_000, secondSignal: 300, limit: 2_000 } as const
 
 /** Time in ms after which a process that cannot run JavaScript, for example during a synchronous command, is killed. */
@@ -74,7 +74,7 @@ function say(text: string): void {
   try {
     writeSync(2, `tackle: ${text}\n`)
   } catch {
-    // Standard error is closed.
+    // Ignores the error, because standard error is closed.
   }
 }
 

@@ -103,9 +103,7 @@ async function refuseWithWords(signal: AbortSignal): Promise<PermissionReply> {
   return message ? { reply: "reject", message } : { reply: "reject" }
 }
 
-/**
- * Marks an answer in the user's own words. It is a number, so that it cannot be mistaken for the label of an option.
- */
+/** Value of the choice "something else…". It is a number, so that it cannot equal the label of an option. */
 const other = 0
 
 /**

@@ -21,7 +21,7 @@ export async function otherProcess({ store }: Tackle, sessionID: string): Promis
   return holder && holder.pid !== process.pid && isProcessRunning(holder) ? holder : undefined
 }
 
-/** Interval in milliseconds at which another process that uses the session is noticed. */
+/** Interval in milliseconds between checks whether another process uses the session. */
 const checkMs = 200
 
 /**
@@ -40,7 +40,7 @@ export async function runAndDeliver(
   })
   let stopping: Promise<unknown> = Promise.resolve()
   const stop = () => {
-    // If the queue cannot be paused, the run still ends. It reports the error of the store.
+    // If the queue cannot be paused, the run still ends, and reports the store's error.
     stopping = session.interrupt().catch(() => {})
   }
   signal.addEventListener("abort", stop, { once: true })

@@ -22,7 +22,7 @@ export interface RemoteFlags {
 export function openClient(url: string, { tokenFile }: RemoteFlags, directory: string): TackleClient {
   if (!/^https?:\/\//.test(url) || !URL.canParse(url))
     throw new UsageError(`"${url}" is not the URL of a server. Example: http://127.0.0.1:8486`)
-  // Other requests report the same error.
+  // Ignores the error, because other requests report it.
   return createClient({ url, token: tokenOf(tokenFile), directory, onProblem: () => {} })
 }
 
@@ -142,7 +142,7 @@ export function showSession({
   }
 }
 
-/** Settles like `work`, or shows its error and resolves with undefined. */
+/** Resolves like `work`. If `work` rejects, prints the error and resolves with undefined. */
 async function reported<T>(work: Awaitable<T>): Promise<T | undefined> {
   try {
     return await work

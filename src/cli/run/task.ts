@@ -93,7 +93,10 @@ export async function defaultModel(workspace: Workspace): Promise<string> {
   return workspace.config.config.model ?? chooseModel(workspace)
 }
 
-/** Returns the words as one text, or the text from stdin. Throws `UsageError` with the example if there is no text. */
+/**
+ * Returns the words as one text, or the text from stdin. Throws a `UsageError` that contains `example` if there is no
+ * text.
+ */
 export async function readPrompt(message: readonly string[], example: string): Promise<string> {
   const given = message.join(" ").trim()
   const fromStdin = given === "-" || given === ""
@@ -118,7 +121,7 @@ async function readSchema(file: string): Promise<Record<string, unknown>> {
   throw new UsageError(`Invalid JSON Schema in ${file} (--output-schema): ${problem}.`)
 }
 
-/** Returns the schema if it is usable, and throws otherwise, before a session is created. */
+/** Returns the schema. Throws `UsageError` if it cannot be used, so that no session is created. */
 async function usable(schema: Record<string, unknown>, file: string): Promise<Record<string, unknown>> {
   const { readAnswerSchema } = await import("../../model/answer-schema.ts")
   try {

@@ -176,7 +176,10 @@ function importProblem(
   return mayBeSecret ? "the file may contain secrets" : undefined
 }
 
-/** Returns why an untrusted project must not send this file: it is outside the project or may contain secrets. */
+/**
+ * Returns the reason why this file of an untrusted project must not be sent to the model: it is outside the project, or
+ * may contain secrets.
+ */
 function linkProblem({ path, real, worktree }: { path: string; real: string; worktree: string }) {
   if (!isInside(path, worktree)) return undefined
   if (!isInside(real, realPath(worktree))) return "is a link to a path outside the project"

@@ -33,7 +33,7 @@ export function layersOf({ config }: Workspace, flags: RuleFlags): Layer[] {
 export interface RuleFlags {
   allow?: string[]
   deny?: string[]
-  /** Run commands in the sandbox without a question. */
+  /** True to run commands in the sandbox without asking. */
   sandboxed?: boolean
 }
 

@@ -169,7 +169,7 @@ export async function connectServer(options: ConnectOptions): Promise<McpConnect
     callsDone: calls.done,
     async end() {
       await client.close()
-      // After the connection was lost, the client no longer knows the transport.
+      // Keeps the transport here, because the SDK's client forgets it when the connection is lost.
       await transport.close()
     },
   }
@@ -184,9 +184,9 @@ async function connectFirst(
 ): Promise<{ client: Client; transport: ServerTransport }> {
   let problem: McpServerError | undefined
   for (const transport of transports) {
-    // The protocol requires a version.
+    // The protocol requires a version for the client.
     const client = new Client({ name: "tackle", version: "0" }, { capabilities: requestCapabilities })
-    // Requests reject with their own errors. Other errors concern output that is not a message.
+    // Ignores other errors: failed requests reject with their own errors, and output that is not a message is skipped.
     client.onerror = () => {}
     client.setNotificationHandler("notifications/tools/list_changed", () => onToolsChanged())
     client.setNotificationHandler("notifications/resources/updated", ({ params }) =>

@@ -73,7 +73,7 @@ export function createSseTransport(
     requestInit: { headers },
     fetch: watchingEvents(requests, {
       onReply: (reply) => transport.onmessage?.(reply),
-      // The server keeps no session without the stream, so that running calls cannot be answered any more.
+      // Without the stream, the server ends the session, so running calls receive no reply.
       onEnd: () => void transport.close(),
     }),
     authProvider: authorizer,
@@ -98,7 +98,7 @@ function watchingEvents(
     const response = await fetch(input, init)
     const type = response.headers.get("content-type") ?? ""
     const end: StreamEnd = { request: requestIn(init?.body), resumes: false }
-    // The SDK reads the reply in a JSON body, and rejects a malformed one.
+    // Does not check JSON bodies, because the SDK itself rejects a malformed reply in a JSON body.
     if (/^application\/json\b/i.test(type)) requests.fail(end.request, "")
     if (!response.body || !response.ok || !/^text\/event-stream\b/i.test(type)) return response
     let data: string[] = []

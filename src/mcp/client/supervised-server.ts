@@ -212,7 +212,7 @@ function createResourceWatches(
     async renew(connected: McpConnection, signal: AbortSignal): Promise<void> {
       const renewing = [...listeners.keys()].map(async (uri) => {
         await connected.watchResource(uri, signal)
-        // The server did not report changes during the restart.
+        // Calls all listeners, because changes during the restart were not reported.
         notify(uri)
       })
       await Promise.all(renewing)

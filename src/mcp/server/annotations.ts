@@ -40,7 +40,7 @@ const builtin: ReadonlyMap<string, Hints> = new Map(
     webfetch: readsWeb,
     websearch: readsWeb,
     codesearch: readsWeb,
-    // Replaces the to-do list of the client, which is not part of the project.
+    // `todowrite` changes only the client's to-do list, which is not part of the project.
     todowrite: { ...reads, readOnlyHint: false },
     write: { ...edits, idempotentHint: true },
     edit: edits,

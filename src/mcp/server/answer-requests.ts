@@ -23,7 +23,7 @@ export async function answerPermission(
   const result = await unlessSettled(show(permissionForm(request, describe(request))), () =>
     tackle.pendingRequests(request.sessionID).some(({ id }) => id === request.id),
   )
-  // Many clients answer `cancel` themselves, for example without a terminal.
+  // Many clients answer `cancel` without asking the user, for example if they have no terminal.
   const source = result?.action === "cancel" ? "client" : "user"
   if (result) await tackle.reply(request.id, replyOf(request, result), source)
 }

@@ -28,7 +28,10 @@ export interface ClientCall {
 /** The outcome of a call. */
 export interface ClientOutcome {
   state: CallOutcome["state"]
-  /** Why no user was asked and how to decide without asking, if the call needed permission and no form was shown. */
+  /**
+   * Explains why the user was not asked, and how to allow the call without asking. Undefined unless the call needed
+   * permission and no form could be shown.
+   */
   hint: string | undefined
 }
 
@@ -121,7 +124,8 @@ export function completedOf({ state, hint }: ClientOutcome): ToolStateCompleted 
 const maxLine = 200
 
 /**
- * Reports the progress of one call if the client requested progress. If the tool gives no count, counts the reports.
+ * Reports the progress of one call if the client requested progress. If the tool reports no count, uses the number of
+ * reports.
  */
 function createProgress({ mcpReq }: ServerContext, onProblem: (message: string, error: unknown) => void) {
   const progressToken = mcpReq._meta?.progressToken
@@ -188,7 +192,7 @@ function forwardSampling(
       {
         signal: AbortSignal.any([signal, mcpReq.signal]),
         timeout: samplingMs,
-        // Use the stream of the call. Over HTTP, it may be the client's only stream.
+        // Uses the stream of the call, which may be the client's only stream over HTTP.
         relatedRequestId: mcpReq.id,
       },
     )

@@ -54,7 +54,7 @@ export function createForms(server: Server, { trustClient }: { trustClient: bool
           return await call.mcpReq.elicitInput(form, {
             timeout: answerMs,
             signal: AbortSignal.any([withdrawn.signal, call.mcpReq.signal]),
-            // Use the stream of the call. Over HTTP, it may be the client's only stream.
+            // Uses the stream of the call, which may be the client's only stream over HTTP.
             relatedRequestId: call.mcpReq.id,
           })
         } finally {

@@ -164,8 +164,8 @@ function createFileWatch(everyMs = defaultWatchMs) {
 }
 
 /**
- * Returns a value that changes with the file. The permission covers one file, so changes are not reported while the
- * path leads to another file.
+ * Returns a value that changes whenever the file changes. While the path leads to another file, the value does not
+ * change, because the permission covers only the original file.
  */
 function stampOf({ path, real }: WatchedFile): string {
   return linkTarget(path) === real ? fileStamp(real) : "elsewhere"

@@ -104,8 +104,8 @@ function availableIDs(listed: readonly ToolListing[]): string {
 }
 
 /**
- * Throws `UsageError` for an unknown agent, an unknown tool, and a tool that cannot be offered to any client. This
- * reports a wrong flag at startup.
+ * Checks the flags at startup. Throws `UsageError` for an unknown agent, an unknown tool, or a tool that cannot be
+ * offered to any client.
  */
 export async function assertChosenTools(
   tackle: Tackle,

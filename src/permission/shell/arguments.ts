@@ -76,7 +76,7 @@ export function readArguments(words: readonly Word[], program: Program): Argumen
       break
     }
     const given = bundle ? { ...word, text: `-${word.text}` } : word
-    // Each letter of a bundle takes at most one word.
+    // Each letter of a bundle takes at most one following word as its value.
     const following = words.slice(index + 1, index + 1 + given.text.length)
     const read = readOption({ word: given, following, table, style: program, bundle })
     result.options.push(...read.options)
@@ -185,7 +185,7 @@ interface OptionWords {
 interface ReadOption {
   options: GivenOption[]
   unknown?: boolean
-  /** Number of following words that are values of the options. */
+  /** Number of words after the bundle that are values of its options. */
   taken?: number
 }
 

@@ -53,10 +53,10 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
     const proof = genuine && !command.transparent ? proveReadOnly(command) : undefined
     if (proof) proofs.set(command, proof)
   }
-  // All commands of a text run in one environment. Only a text with a proof for every command gets the hardened
-  // environment.
+  // All commands of a text run in one environment. It is the hardened environment only if every command is proved to
+  // only read.
   const wholeProved = plan.commands.every((command) => command.transparent || proofs.has(command))
-  // A program such as `tar` could replace the configuration of git. A program that runs code could run it directly.
+  // A program such as `tar` could replace git's configuration, and a program that runs code could run git directly.
   const besideOthers = plan.commands.every(
     (command) =>
       command.transparent ||
@@ -78,7 +78,7 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
     const isAllowed = judge(policy, "bash", check.forms, check.options).action === "allow"
     const add = (found: readonly Check[]) => files.push(...(isAllowed ? found.map(coverRead) : found))
     const proof = wholeProved || !mayBeSplit(command) ? proofs.get(command) : undefined
-    // The lists and streams of a proved command are judged by their sources.
+    // For a command that is proved to only read, the files that its lists and streams come from are judged instead.
     const isKnown = (word: Word) => !(word.fromInput || word.stream || (word.numeric && word.span === "*"))
     const named = proof ? { ...command, argv: command.argv.filter(isKnown) } : command
     add(await commandFileChecks(named, directories, scope))
@@ -91,7 +91,7 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
     }
     const canRunGit = () =>
       (wholeProved || besideOthers) && isPlainRepository(directories, wholeProved ? "reading" : "plain")
-    // Programs that git starts in such a repository are limited by the sandbox.
+    // The sandbox limits the programs that git starts in such a repository.
     const isConfined = async () =>
       wholeProved &&
       !proof.showsTracked &&

@@ -18,8 +18,8 @@ export function builtinReason(name: string, words: readonly Word[]): string | un
 }
 
 /**
- * Returns the text that a builtin runs as a command, if the builtin's words contain this text. Deny rules also apply to
- * this text.
+ * Returns the text that a builtin such as `eval` runs as a command, if its words contain the text. Deny rules also
+ * apply to this text.
  */
 export function evaluatedText(name: string, words: readonly Word[]): string | undefined {
   const texts = words.map((word) => word.text)

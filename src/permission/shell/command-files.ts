@@ -42,7 +42,7 @@ export async function commandFileChecks(
   const wraps =
     name !== "find" && innerCommands(name, words).some(({ kind }) => kind === "argv" || kind === "shell")
   const operands = fileOperands(name, words)
-  // If all options are known, the operands do not include the script.
+  // If all options are known, the script of the program is not one of the operands.
   const texts = operands === words ? withoutTextWords(name, words) : operands
   const considered = wraps ? [] : [...texts, ...filesInValues(name, words)]
   const found = await wordsChecks(considered, { name, directories, scope })
@@ -174,7 +174,7 @@ function knownByName(word: Word): Check[] {
   ]
 }
 
-/** Returns a check for reading an unknown file. The check asks if a rule denies reading any file. */
+/** Returns a check for a command that reads an unknown file. The check asks if a `read` rule denies any file. */
 export function unknownRead(pattern: string): Check {
   return {
     permission: "read",

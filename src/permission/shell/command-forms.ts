@@ -104,7 +104,7 @@ export function commandForms(command: PlannedCommand, scope: CommandScope): Comm
       options.span = "*"
       options.namesSpan = ({ pattern }) => namesRisks(pattern, risks)
     } else if (unknown) options.span = argv.map((word) => word.span).join(" ")
-    // The search was not complete.
+    // The search for commands was not complete, so only `*` can allow the command.
     if (within.includes(undefined)) options.span = "*"
   }
   const reason = opaque ?? reasonOf({ name, assignments, risks })
@@ -158,8 +158,8 @@ export function expandWord(word: Word, home: string): string {
 }
 
 /**
- * Returns other spellings that a deny may match. They omit options before the subcommand, because it is unknown which
- * options take values. They also use other names of the program.
+ * Returns other spellings of the command, which only deny rules can match: without options before the subcommand,
+ * because it is unknown which options take values, and with other names of the program.
  */
 function otherSpellings(name: string, words: readonly Word[]): string[] {
   const named = gnuName(name.replace(/^=/, "").replace(/\.exe$/i, ""))

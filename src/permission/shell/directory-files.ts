@@ -29,7 +29,7 @@ export interface RecursiveReading {
   followsTo?: (directory: string) => boolean
   /** Selects files by name. If undefined, all files are selected. */
   selects?: (name: string) => boolean
-  /** True if names must not contain blanks, quotes or backslashes, or start with a dash. */
+  /** True if the names of files must not contain blanks, quotes or backslashes, and must not start with a dash. */
   plainNames?: boolean
   needsPermission: (path: string) => boolean
   listing: Listing
@@ -138,7 +138,7 @@ const unlistable: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "EACCES", 
 export async function listDirectory(directory: string, listing: Listing): Promise<Dirent[] | undefined> {
   try {
     const entries = listing.left > 0 ? await readdir(directory, { withFileTypes: true }) : []
-    // An empty directory counts too.
+    // An empty directory also counts as one entry.
     listing.left -= entries.length + 1
     return listing.left < 0 ? undefined : entries
   } catch (error) {

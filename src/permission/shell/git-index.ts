@@ -12,7 +12,8 @@ const extendedFlag = 0x4000
 const modeOffset = 24
 const submoduleType = 0b1110
 /**
- * Mask for the bits of the flags that contain the length of the name. A name of this length or longer sets all of them.
+ * Mask for the bits of the flags that contain the length of the name. All of these bits are set for a name that is at
+ * least this long.
  */
 const nameLengths = 0xfff
 

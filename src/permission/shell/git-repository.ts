@@ -26,7 +26,7 @@ export function repositoryProblem(directory: string, use: GitUse = "reading"): s
   }
 }
 
-/** Throws the error again unless a file could not be read. */
+/** Rethrows an error, unless it means that a file could not be read. */
 function assertReadError(error: unknown): void {
   if (!(error instanceof TackleError) && systemCode(error) === undefined) throw error
 }
@@ -108,7 +108,8 @@ export function findRepository(directory: string): FoundRepository | undefined {
 /** Configuration sections that name no programs, or only programs that the hardened environment overrides. */
 const harmlessSections = new Set([
   "advice",
-  // Git ignores an alias that has the name of one of its own commands, and only those are proved.
+  // Aliases are harmless: git ignores an alias with the name of one of its own commands, and only git's own commands
+  // are proved to only read.
   "alias",
   "apply",
   "branch",
@@ -171,7 +172,7 @@ function configurationProblem(gitDirectory: string, use: GitUse): string | undef
       const text = readIfThere(join(root, name))
       if (text === undefined) continue
       const section = [...text.matchAll(/\[\s*([^\]\s".]*)/g)].map((match) => (match[1] ?? "").toLowerCase())
-      // Commands that only read do not merge.
+      // Merge drivers are harmless, because commands that only read do not merge.
       const unknown = section.find(
         (entry) => use !== "confined" && !harmlessSections.has(entry) && (!isHardened || entry !== "merge"),
       )

@@ -30,7 +30,7 @@ export function innerCommands(called: string, words: readonly Word[]): Inner[] {
   return runsAfter === undefined ? [] : fromRunner(runsAfter, words)
 }
 
-/** Returns true if a rule that allows the inner command is enough. */
+/** Returns true if the command is allowed whenever a rule allows its inner command. */
 export function isTransparent(name: string, [first]: readonly Word[]): boolean {
   const transparent = findProgram(gnuName(name))?.transparent
   return transparent === "without options" ? !first?.text.startsWith("-") : transparent === "always"

@@ -8,7 +8,7 @@ import { listDirectory, withoutSpan } from "./directory-files.ts"
 import { findProgram } from "./program-table.ts"
 import type { Word } from "./words.ts"
 
-/** Returns the word and those parts of it that may be a path, such as the value of an option. */
+/** Returns the word, and the parts of the word that may be a path, such as the value of an option. */
 export function candidates(word: Word, home: string): string[] {
   const text = word.base === "directory" ? `.${word.tail ?? ""}` : expandWord(word, home)
   if (text === "" || text === "-" || text === "--") return []
@@ -143,7 +143,7 @@ export async function globFiles(
         if (wildcardMatch(entry.name, wide)) next.push(join(path, entry.name))
       }
     }
-    // `**` also matches no directory at all.
+    // `**` also matches if there is no directory at its position.
     found = wide === "**" ? [...found, ...next] : next
   }
   const ends = pattern.endsWith("/") ? isDirectory : existsSync

@@ -12,7 +12,7 @@ export interface WholeReading {
   followsLinks?: boolean
   /** Selects files by name. If undefined, all files are selected. */
   selects?: (name: string) => boolean
-  /** True if names must not contain blanks, quotes or backslashes, or start with a dash. */
+  /** True if the names of files must not contain blanks, quotes or backslashes, and must not start with a dash. */
   plainNames?: boolean
 }
 
@@ -52,8 +52,8 @@ export function fileOperands(name: string, words: readonly Word[]): readonly Wor
 }
 
 /**
- * Returns the files that a command may name in the values of options: after bundled options, as a part of the value,
- * and after the first operand.
+ * Returns the files that a command may name in the values of options: in a value after bundled options, in a part of a
+ * value, and in a value after the first operand.
  */
 export function filesInValues(name: string, words: readonly Word[]): Word[] {
   const program = findProgram(name)

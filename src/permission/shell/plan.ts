@@ -95,7 +95,7 @@ async function planAt(original: string, time: ParseTime, depth = 0): Promise<She
     }
     plan.commands.push(...nested.commands.map(within))
     plan.files.push(...nested.files.map(within))
-    // This reason has priority over others, because it depends on the machine.
+    // This reason takes precedence over others, because it depends on the machine.
     if (nested.opaque === tooSlow) plan.opaque = tooSlow
     else if (nested.opaque !== undefined) plan.opaque ??= nested.opaque
     plan.garbled ||= nested.garbled

@@ -53,7 +53,10 @@ export const usuallyExact: ReadonlySet<string> = new Set(
   ),
 )
 
-/** Returns true for a program that builds, tests or installs the project and so may run its code anyway. */
+/**
+ * Returns true for a program that builds, tests or installs the project. Such a program may run the project's code
+ * anyway.
+ */
 export function isBuildTool(name: string): boolean {
   return buildToolNames.has(name)
 }

@@ -71,7 +71,7 @@ function listedFiles({ argv, input, wrapper }: PlannedCommand): ListedFiles | un
   if (wrapper || gnuName(argv[0]?.text ?? "") !== "xargs") return undefined
   const options = wrapperOptions(argv)
   const delimiters = options.filter(({ name }) => name === "-d" || name === "--delimiter")
-  // Any other delimiter would split names into other names.
+  // With any other delimiter, `xargs` would split the output into names other than those of the listed files.
   if (!delimiters.every(({ value }) => value?.text === "\\n" || value?.text === "\n")) return undefined
   let source = input
   while (source?.input && selectsLines(source)) source = source.input
@@ -121,7 +121,7 @@ function standIn(word: Word, { argv: [program] }: PlannedCommand, isListed: bool
   return word.numeric && (role === "text" || role === "names") ? literalWord(word.text) : word
 }
 
-/** Returns the proof of a command that reads listed files. */
+/** Returns the proof for a command that reads the files of a list. */
 function readListed(
   proof: Proof,
   { words, reading }: ListedFiles,
@@ -173,7 +173,7 @@ function prove(program: Program, words: readonly Word[]): Proof | undefined {
   const { options, operands } = given
   const { maxOperands = Number.POSITIVE_INFINITY, operand, first, requires, neutral = [] } = readOnly
   const globs = operands.filter((word) => word.glob)
-  // A glob may expand to any number of operands, so none of them may have a role of its own.
+  // A glob may expand to any number of operands, so all operands must have the same role.
   if (operands.length > maxOperands || (globs.length > 0 && maxOperands !== Number.POSITIVE_INFINITY))
     return undefined
   if (options.some(({ name, value }) => value?.glob && !isNameFilter(name))) return undefined
@@ -254,7 +254,8 @@ function startsOtherPrograms(plan: ShellPlan, directory: string): boolean {
 const git = findProgram("git")
 
 /**
- * Returns true for a git command that changes only the worktree and the repository, and whose arguments run no program.
+ * Returns true for a git command that changes only the worktree and the repository, if its arguments do not run a
+ * program.
  */
 export function isPlainGit({ argv, opaque, assigns, wrapper }: PlannedCommand): boolean {
   const [program, subcommand, ...words] = argv

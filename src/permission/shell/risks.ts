@@ -180,7 +180,7 @@ function hasOption(words: readonly Word[], options = ""): boolean {
 /**
  * How a command uses its standard input as code.
  *
- * - `runs`: it runs the input. `fed`: it runs the input if the text gives it an input.
+ * - `runs`: it runs the input. `fed`: it runs the input if the command text connects an input to it.
  * - `script`: it runs a file, and the input is data.
  * - `unknown`: it is not in the table, so the input may be code.
  */

@@ -117,7 +117,7 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
       directories = union(at, union(success, failure))
       const command = commands[first]
       if (command && input && printsOnlyOutput(walk, child)) command.input = input
-      // Error messages in the pipe would be read as further lines.
+      // If error messages go into the pipe, the next command reads them as additional lines.
       input = commands.length === first + 1 && printsOnlyOutput(walk, child) ? command : undefined
     }
     // `|&` also passes error messages on.
@@ -275,7 +275,7 @@ const maxValues = 16
  * many values.
  */
 function loopValues(walk: Walk, words: readonly ShellNode[]): Binding[] | undefined {
-  // The number of analyzed commands would be multiplied.
+  // Nested loops are not analyzed for each value, because the number of analyzed commands would multiply.
   if (walk.bindings.size > 0) return undefined
   const values = words.map((word) => valuesOf(walk, word))
   if (values.length === 0 || values.includes(undefined)) return undefined

@@ -42,7 +42,7 @@ export type Bindings = ReadonlyMap<string, Binding>
 /** The value of a variable: literal text, or text with wildcards that stands for each matching file. */
 export interface Binding {
   text: string
-  /** Has the length of `text`. See {@link Draft}. */
+  /** Mask with the same length as `text`. See {@link Draft}. */
   mask: string
 }
 
@@ -177,7 +177,7 @@ export interface Draft {
   problem?: string
   /** Whether the word contains an unquoted variable that stands for files. */
   unquoted?: boolean
-  /** The value of such a variable. */
+  /** The value of an unquoted variable that stands for files. */
   bound?: string
   /** Number of unknown parts, and the number of unknown parts that are numbers without a sign. */
   unknowns: number

@@ -131,7 +131,7 @@ async function commit(
         return {
           ...step,
           async check() {
-            // The patch may have created a directory here, which the change itself reports.
+            // The path may be a directory, which is reported when the change is made.
             if (before && (before.exists || !isDirectory(step.path))) await assertUnchanged(before)
           },
         }
@@ -221,7 +221,10 @@ interface PatchFormatting {
   }
 }
 
-/** Time limit for formatting all files of a patch, in milliseconds. Other sessions wait for the files meanwhile. */
+/**
+ * Time limit for formatting all files of a patch, in milliseconds. During this time, other sessions cannot change the
+ * files.
+ */
 const maxFormattingMs = 30_000
 
 /**

@@ -177,7 +177,7 @@ export interface Place {
   count: number
 }
 
-/** The result of locating a hunk. `lines`: line numbers of the first ten matches, from 1. */
+/** The result of locating a hunk. `lines` contains the line numbers, from 1, of the first ten matches. */
 export type Located =
   | Place
   | { kind: "ambiguous"; strategy: PatchStrategy; total: number; lines: number[] }

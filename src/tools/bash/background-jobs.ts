@@ -75,7 +75,8 @@ export function createJob(options: {
 }): Job {
   const { sessionID, command, workdir, startedAt } = options
   const id = newId("job")
-  // These objects refer to the call, and through it to the session. An ended job must not keep a session in memory.
+  // These objects refer to the call, and the call refers to the session. They are released, so that an ended job does
+  // not keep its session in memory.
   let live: { process: RunningProcess; onEnd(): void } | undefined = options
   let buffer: OutputBuffer | undefined = options.buffer
   let last: { bytes: number; view: ReturnType<Job["output"]> } | undefined
@@ -83,7 +84,8 @@ export function createJob(options: {
   let endedAt: number | undefined
 
   options.process.unref()
-  // Never rejects. A job usually ends when its output closes, but a process can keep running without output.
+  // This promise never rejects. A job usually ends when its output closes, but a process can close its output and keep
+  // running.
   void options.process.closed.then(async () => {
     if (buffer) last = { bytes: buffer.bytes, view: buffer.view(jobLimits) }
     buffer?.close()

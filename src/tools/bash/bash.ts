@@ -22,7 +22,7 @@ import {
   supervise,
 } from "./command.ts"
 
-/** Default timeout and longest allowed timeout, in milliseconds. */
+/** Default timeout, and maximum timeout, in milliseconds. */
 const defaultTimeout = 120_000
 const maxTimeout = 3_600_000
 
@@ -65,7 +65,8 @@ const sandboxedParameters = z.lazy(() =>
 )
 
 /**
- * Time in milliseconds to wait for a command with open input. By then most commands have prompted for input or failed.
+ * Time in milliseconds to wait for a command with open input before it becomes a job. Most commands prompt for input or
+ * fail within this time.
  */
 const handOverMs = 1_000
 
@@ -104,7 +105,7 @@ export function createBashTool(options: BashOptions): Info {
     async execute(args, ctx) {
       const { command, description = command } = args
       const workdir = resolvePath(args.workdir ?? ".", ctx.directory)
-      // Creates pipes while the permission request is pending.
+      // Creates pipes in advance, while the permission request is pending.
       preparePipes()
       const outside = "outside" in args && args.outside === true && (await ctx.sandbox?.active()) === true
       await ctx.ask({
@@ -207,8 +208,8 @@ async function run(plan: Run, ctx: ToolContext): Promise<ToolResult> {
 const progressMs = 100
 
 /**
- * Throttles progress reports. Calls to `report` never overlap, and no call follows a failed one. `finish` makes the
- * last report without delay and rejects with the first failure of any report.
+ * Throttles progress reports. Calls to `report` never overlap. After a call fails, `report` is not called again.
+ * `finish` makes the last report without delay, and rejects with the first error of any report.
  */
 function createProgress(report: () => Promise<void>): { touch(): void; finish(): Promise<void> } {
   let timer: NodeJS.Timeout | undefined
@@ -280,7 +281,7 @@ function endingNote(ending: Ending, timeoutMs: number): string {
   return signal ? `killed by ${signal}` : `exit code ${code}`
 }
 
-/** Errors from the system and from common programs that a sandbox can cause. */
+/** Patterns of errors that a sandbox can cause in the system and in common programs. */
 const sandboxSigns: readonly { limit: string; sign: RegExp }[] = [
   {
     limit: "no network access",

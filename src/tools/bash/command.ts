@@ -19,7 +19,8 @@ export interface ShellCommand {
 
 /**
  * Returns the program and environment for a command. The default shell is bash if installed, otherwise `sh`. With `-c`,
- * neither of these shells reads a profile. `BASH_ENV` is removed, because bash would run the file that it names.
+ * these shells do not read a profile. The variable `BASH_ENV` is removed, because bash would run the file that it
+ * names.
  */
 export function shellCommand(
   command: string,
@@ -38,8 +39,8 @@ export interface StartedCommand {
 }
 
 /**
- * Starts a command, in the sandbox unless it runs outside or none is active. Throws `SpawnError`, `PipeError` or
- * `SandboxError` if the command cannot be started.
+ * Starts a command. The command runs in the sandbox, unless it has permission to run outside it or no sandbox is
+ * active. Throws `SpawnError`, `PipeError` or `SandboxError` if the command cannot be started.
  */
 export async function startCommand(
   { text, argv, env, cwd, outside, stdin }: ShellCommand,
@@ -62,7 +63,7 @@ export async function startCommand(
 
 /** The reason why waiting for a command ended. */
 export type Ending =
-  /** The shell exited. `continues`: processes that it started are still running. */
+  /** The shell exited. `continues` is true if processes that it started are still running. */
   | { cause: "exit"; exit: Exit; continues: boolean }
   /** The process tree was killed. */
   | { cause: "timeout" | "abort" }

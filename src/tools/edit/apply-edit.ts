@@ -23,10 +23,10 @@ import {
 export type Merged = { text: string } | { unclear: Unclear }
 
 /**
- * Why an edit whose location is known cannot be applied. `indentation`: the indentation of its new lines is unclear.
- * `misquoted`: it changes words that the old text misquotes. `left-out`: the position of omitted lines is unclear.
- * `equal-lines`: it is unclear which of several equal lines the edit keeps. `look-alikes`: it is unclear whether a
- * look-alike is intended.
+ * The reason why an edit whose location is known cannot be applied. `indentation`: the indentation of the new lines is
+ * unclear. `misquoted`: the edit changes words that the old text misquotes. `left-out`: the position of omitted lines
+ * is unclear. `equal-lines`: it is unclear which of several equal lines the edit keeps. `look-alikes`: it is unclear
+ * whether a look-alike character is intended.
  */
 export type Unclear = "indentation" | "misquoted" | "left-out" | "equal-lines" | "look-alikes"
 
@@ -95,7 +95,7 @@ function lineReplacer(strategy: StrategyName, text: string, wanted: { old: strin
     const file = spanLines(text.slice(start, end), old)
     const whole = strategy === "left-out-lines" ? fillMarks({ file, old, fresh }) : { old, fresh }
     if (!whole) return { unclear: "left-out" }
-    // Computed only once, because the text may be large.
+    // The result is computed only once, because the text may be large.
     unit ??= { width: indentUnit(splitLines(text)) }
     return mergeLines({ file, old: whole.old, new: whole.fresh, eol, unit: unit.width, isUsed })
   }
@@ -129,8 +129,8 @@ function fillMarks(edit: MarkedEdit): { old: Line[]; fresh: Line[] } | undefined
 }
 
 /**
- * Replaces the marks for one alignment of the texts. `fromEnd`: the new text keeps the last of equal lines, not the
- * first.
+ * Replaces the marks for one alignment of the texts. With `fromEnd`, the new text keeps the last of several equal lines
+ * instead of the first.
  */
 function fillAligned({ file, old, fresh }: MarkedEdit, fromEnd: boolean) {
   const [block, ...more] = findMarkedBlocks(file, old).filter(
@@ -194,7 +194,9 @@ export function mergeLines(edit: LineEdit): Merged {
   return "text" in other && other.text === merged.text ? merged : { unclear: "equal-lines" }
 }
 
-/** `fromEnd`: of several equal lines, the new text keeps the last line, not the first. */
+/**
+ * An edit and its alignment. With `fromEnd`, the new text keeps the last of several equal lines instead of the first.
+ */
 type AlignedEdit = LineEdit & { fromEnd: boolean }
 
 function mergeAligned(edit: AlignedEdit): Merged {
@@ -279,7 +281,10 @@ function corrected(file: readonly Line[], old: readonly Line[], fresh: readonly 
   })
 }
 
-/** The old line that a new line repeats, or replaces in a change that keeps the number of lines. */
+/**
+ * The old line that corresponds to a new line: the new line repeats it, or replaces it in a change that keeps the
+ * number of lines.
+ */
 interface Partner {
   old: number
   kept: boolean

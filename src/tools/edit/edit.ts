@@ -52,7 +52,10 @@ export const editTool = define("edit", {
 })
 
 interface PlannedEdit extends FileChange {
-  /** Absent if the file is created. `lines`: line numbers where the replaced text began, from 1. */
+  /**
+   * The replaced text: the strategy that found it, and the line numbers, from 1, at which it began. Absent if the file
+   * is created.
+   */
   replaced?: { strategy: StrategyName; reading: Reading; lines: number[] }
 }
 

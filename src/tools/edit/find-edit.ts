@@ -39,9 +39,9 @@ export interface EditTexts {
 
 /**
  * Finds `oldString` with the strictest strategy that matches. `found` has several spans only with `replaceAll` and a
- * literal match. Otherwise several matches are `ambiguous`. `disputed`: the text was found but can mean two different
- * edits. `done`: only similar text was found, and the file already contains the new text. `without` names strategies
- * and decorations that a measurement turns off.
+ * literal match. Otherwise several matches are `ambiguous`. A `disputed` result means that the text was found but can
+ * mean two different edits. A `done` result means that only similar text was found, and the file already contains the
+ * new text. `without` names strategies and decorations to disable, for measurements.
  */
 export function findEdit(
   text: string,

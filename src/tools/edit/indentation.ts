@@ -12,7 +12,7 @@ export type IndentFrame = "old" | "file"
 
 /**
  * Decides which indentation the new text follows: first by the lines that it keeps from the old text, then by the least
- * indentation of each text. Returns undefined if this is unclear.
+ * indentation of each text. Returns undefined if the texts do not determine it.
  */
 export function indentFrame(edit: LineTexts): IndentFrame | undefined {
   const { file, old, fresh } = edit
@@ -29,7 +29,7 @@ export function indentFrame(edit: LineTexts): IndentFrame | undefined {
   if (inFresh === inOld && mayBeCutOff({ old, fresh, inFile: inFile ?? "" })) return undefined
   const first = firstVote(edit)
   if (first !== undefined) return first
-  // If one kept line is moved, another kept line that matches the file's indentation may be moved too.
+  // If one kept line has moved, another kept line may match the file's indentation only because it has moved too.
   if (isMoved && votes.has("file")) return undefined
   if (more.length === 0 && only === "old") return only
   // A new block around kept lines may give them the file's indentation by chance, but not the whole text.
@@ -134,7 +134,8 @@ export interface IndentPair {
 /**
  * Learns the file's indentation from known lines. Returns a function that translates an indentation of the model's
  * text. The function returns undefined if the known lines do not determine the result, because a guess could change the
- * meaning of a program. `scale`: width of the file's levels relative to the model's, if known.
+ * meaning of a program. `scale` is the width of the file's levels relative to the width of the model's levels, if
+ * known.
  */
 export function createReindent(
   pairs: readonly IndentPair[],
@@ -169,7 +170,7 @@ function isLikely(step: Step, levels: readonly IndentPair[], scale: number | und
   return step.ratio === 1 || step.ratio === scale || level.to.length === level.from.length * step.ratio
 }
 
-/** A translation of deeper indentation: `ratio` characters `to` for each character `from`. */
+/** A rule that translates deeper indentation: each character `from` becomes `ratio` characters `to`. */
 interface Step {
   from: string
   to: string

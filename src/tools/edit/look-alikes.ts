@@ -43,7 +43,7 @@ export function createFileForms(
   return differ ? (text) => inFileForms(text, units, isUsed) : (text) => text
 }
 
-/** A shortest substring of the old text and the substring of the file that corresponds to it. */
+/** A substring of the old text, as short as possible, and the corresponding substring of the file. */
 interface Unit {
   old: string
   file: string
@@ -61,7 +61,7 @@ function ellipsisUse(text: string, start: number, end: number): EllipsisUse {
   return /\w/.test(text.charAt(start - 1)) ? "after a word" : "alone"
 }
 
-/** Pairs the corresponding substrings of two texts with the same plain form. */
+/** Returns the pairs of corresponding substrings in two texts that have the same plain form. */
 function align(old: string, file: string): Unit[] {
   const units: Unit[] = []
   let [oldAt, fileAt] = [0, 0]

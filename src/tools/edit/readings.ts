@@ -2,7 +2,7 @@
 export type Decoration = "fence" | "line-numbers" | "blank-edges" | "entities" | EscapeForm
 
 /**
- * Which characters have an extra level of escaping: all of them, only quotes, only line endings and tabs, only line
+ * The characters that have an extra level of escaping: all of them, only quotes, only line endings and tabs, only line
  * endings and tabs outside string literals, or only backslashes.
  */
 type EscapeForm =
@@ -148,8 +148,8 @@ function withoutBlankEdges({ oldString, newString }: Texts): Texts | undefined {
   const [head, tail] = [blankHead(oldString), blankTail(oldString)]
   if (head + tail === 0) return undefined
   const [newHead, newTail] = [blankHead(newString), blankTail(newString)]
-  // The model added edges that are equal in both texts or exist only in the old text. Other edges may be part of the
-  // edit.
+  // Blank lines that both texts have, or that only the old text has, were added by the model. Other blank lines may be
+  // part of the edit.
   const isAdded = (head === newHead && tail === newTail) || newHead + newTail === 0
   return {
     doubtfulEdges: !isAdded,

@@ -27,8 +27,8 @@ export class EditError extends TackleError {
 }
 
 /**
- * Returns the name of the method that found the old text: `normalized-lines`, `line-numbers + normalized-lines`, or
- * `escapes` alone.
+ * Returns the name of the method that found the old text, such as `normalized-lines`, `line-numbers + normalized-lines`
+ * or `escapes`.
  */
 export function strategyName(strategy: StrategyName, reading: Reading): string {
   const isLiteral = isPlain(strategy, { ...reading, decorations: [] })
@@ -64,7 +64,7 @@ const removed: Record<Decoration, string> = {
 /** Maximum length of the diff shown to the model after an inexact match, in characters. */
 const maxDiffLength = 4_000
 
-/** Returns the result for the model. `lines`: line numbers where the replaced text began, from 1. */
+/** Returns the result for the model. `lines` contains the line numbers, from 1, at which the replaced text began. */
 export function editReport(edit: {
   title: string
   strategy: StrategyName

@@ -76,8 +76,8 @@ export interface SearchedFile {
 }
 
 /**
- * Prepares a file for searches. `overlapping`: also finds overlapping occurrences, which show that a text is not unique
- * but cannot all be replaced.
+ * Prepares a file for searches. With `overlapping`, searches also find overlapping occurrences. These show that a text
+ * is not unique, but cannot all be replaced.
  */
 export function openSearch(
   text: string,
@@ -164,7 +164,7 @@ export function findNearlyExact(lines: readonly Line[], old: readonly Line[]): S
 const maxBlocks = 500
 /** Minimum similarity of the whole block and of each line. */
 const matchFloors = { block: 0.85, line: 0.8 }
-/** Minimum similarity of a rival: another block that makes the match ambiguous. */
+/** Minimum similarity at which another block makes the match ambiguous. */
 const rivalFloors = { block: 0.7, line: 0.4 }
 
 /**

@@ -39,7 +39,7 @@ function diagnosticMessage({ message }: Diagnostic): string {
   return text.trim().replaceAll(/\s*\n\s*/g, " / ")
 }
 
-/** Findings as text for the model. */
+/** Findings, rendered as text for the model. */
 export interface RenderedFindings {
   output: string
   /** Number of findings in readable files, including those beyond the limit. */

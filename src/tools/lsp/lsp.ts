@@ -54,7 +54,7 @@ const parameters = z.lazy(() =>
   }),
 )
 
-/** Queries the language server of a file. Starting a server needs more permission than a query. */
+/** Queries the language server of a file. Starting a server requires an additional permission. */
 export const lspTool = define("lsp", {
   description: readText(new URL("./lsp.md", import.meta.url)),
   parameters,
@@ -269,7 +269,7 @@ function symbolFinding({
   return at(location.uri, range, `${symbolKind(kind)} ${name}${inside}`)
 }
 
-/** Used if the server omits the range of a symbol. */
+/** The range of a symbol for which the server reports no range. */
 const startOfFile = { start: { line: 0, character: 0 }, end: { line: 0, character: 0 } }
 
 function itemFinding({ uri, kind, name, selectionRange }: CallHierarchyItem): Finding[] {

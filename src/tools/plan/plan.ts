@@ -76,7 +76,8 @@ export const planExitTool = define("plan_exit", {
 })
 
 /**
- * The user's answer. `said`: the user's own words, if they chose none of the options. `file`: the session's plan file.
+ * The user's answer. `said` contains the user's own words, if they chose none of the options. `file` is the session's
+ * plan file.
  */
 interface ModeAnswer {
   agreed: boolean
@@ -85,9 +86,9 @@ interface ModeAnswer {
 }
 
 /**
- * Asks a yes-or-no question. Only the first option means yes. Any other answer or a dismissal means no. `show` receives
- * the path of the plan and returns a document to show before the question. Throws if plan mode is off or no user can
- * answer.
+ * Asks a yes-or-no question. Choosing the first option means yes. Any other answer, or dismissing the question, means
+ * no. `show` receives the path of the plan and returns a document to show before the question. Throws if plan mode is
+ * off or no user can answer.
  */
 async function askForMode(
   ctx: ToolContext,

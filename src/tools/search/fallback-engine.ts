@@ -139,7 +139,7 @@ function createLineMatcher(pattern: string): (lines: readonly string[]) => numbe
   const context = vm.createContext(
     Object.assign(Object.create(null), { lines: [], expression: compile(pattern) }),
   )
-  // The script is a function, because access to globals of the context is slow.
+  // The script is a function with arguments, because access to globals of the context is slow.
   const script = new vm.Script(`((lines, expression) => {
     const hits = []
     for (let index = 0; index < lines.length; index++) if (expression.test(lines[index])) hits.push(index)

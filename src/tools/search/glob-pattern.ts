@@ -11,7 +11,7 @@ import { resolvePath } from "../../util/paths.ts"
 export function compileGlob(glob: string): (path: string) => boolean {
   const anchored = glob.startsWith("/") || glob.startsWith("./")
   let pattern = glob.replace(/^\.?\/+/, "").replace(/\/$/, "/**")
-  // Most matchers treat braces around a single word literally, but the pattern means the word.
+  // Removes braces around a single word. Most matchers treat them literally, but the pattern means only the word.
   pattern = pattern.replace(/\{([^{},.]+)\}/g, "$1")
   const literal = pattern.replace(/[()[\]]/g, "\\$&")
   const matches = picomatch(literal === pattern ? pattern : [pattern, literal], {

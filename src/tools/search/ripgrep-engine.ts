@@ -115,7 +115,7 @@ function absolute(root: SearchRoot, name: string): string {
   return root.kind === "file" ? root.path : join(root.path, name)
 }
 
-/** Yields chunks of standard output. `pattern`: set if an invalid pattern can make the search fail. */
+/** Yields chunks of standard output. `pattern` is set if an invalid pattern can make the search fail. */
 async function* run(
   binary: () => Promise<string>,
   args: string[],

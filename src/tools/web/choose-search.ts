@@ -76,7 +76,7 @@ export function chooseSearch(
   return { backend: open(entry.name, entry.name, { url, key }), configured: true }
 }
 
-/** Returns a service whose code is loaded at the first search. */
+/** Returns a service. Its code is loaded at the first search. */
 function open(
   name: string,
   service: BackendEntry["name"] | "exaKeyless",

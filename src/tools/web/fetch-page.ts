@@ -80,7 +80,7 @@ export async function fetchPage(request: PageRequest): Promise<Page> {
 }
 
 /**
- * Parses a URL and returns it in canonical form and without a fragment. `base`: the URL that redirected to it. Throws
+ * Parses a URL and returns it in canonical form and without a fragment. `base` is the URL that redirected to it. Throws
  * {@link WebfetchError} if the URL is invalid or cannot be fetched.
  */
 export function parseUrl(text: string, base?: URL): URL {

@@ -17,7 +17,7 @@ export interface PageCache {
  * returns the time in milliseconds.
  */
 export function createPageCache(now: () => number = Date.now): PageCache {
-  /** Ordered by age, oldest first. */
+  /** The cached pages, oldest first. */
   const pages = new Map<string, { page: Page; until: number }>()
   let bytes = 0
 

@@ -9,7 +9,10 @@ export interface OAuthProviderOptions {
   url: string
   settings: OAuthSettings
   tokens: TokenStore
-  /** Set while a user signs in. If it is not set, no client is registered, and `requireSignIn` is called. */
+  /**
+   * Set while a user signs in. Without it, the provider registers no client, and calls `requireSignIn` instead of
+   * opening a page.
+   */
   browser?: { redirectUrl: string; state: string; open(url: URL): void }
   /** Throws the error that asks the user to sign in. */
   requireSignIn(): never
