@@ -140,7 +140,7 @@ export interface Step {
   /** The tools that these calls may use, by id. */
   readonly offered: ReadonlyMap<string, OfferedTool>
   readonly turn: Turn
-  /** The reason why no further call may run, for the model. */
+  /** The reason why no more calls may run. The model receives it. */
   readonly closed?: string
   /** True for calls that another call makes. Nested calls cannot make further calls. */
   readonly nested?: boolean

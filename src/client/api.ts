@@ -21,7 +21,7 @@ import type { EventStreamOptions, SessionEvent } from "../session/session-events
 import type { UndoResult } from "../session/undo.ts"
 import type { MessagePage } from "../store/store.ts"
 
-/** A value, or a promise of it over a network. Callers use `await` for both. */
+/** A value, or a promise of the value over a network. Callers use `await` in both cases. */
 export type Awaitable<T> = T | Promise<T>
 
 /** Access to one session, in the same process or over a network. */
@@ -31,8 +31,8 @@ export interface SessionApi {
   /** Changes the title, or the agent and model of later prompts. */
   update(change: SessionChange): Promise<Session>
   /**
-   * Stores a text of the user for delivery to the model, and starts a run if the session is idle. An input that is sent
-   * again with the same id returns its present state. Rejects with the code `input.conflict` if the content differs.
+   * Stores a text of the user for delivery to the model, and starts a run if the session is idle. If an input with this
+   * id has already been sent, returns its current state. Rejects with the code `input.conflict` if the content differs.
    */
   send(text: string, options?: Pick<SendOptions, "id" | "delivery" | "files">): Promise<Receipt>
   readonly inputs: SessionInputs
@@ -65,7 +65,10 @@ export interface SessionApi {
 export interface SessionsApi {
   create(options?: { agent?: string; model?: string; title?: string }): Promise<SessionApi>
   get(id: string): Promise<SessionApi | undefined>
-  /** Lists sessions, newest first, without those of subagents. `search` selects those that contain all its words. */
+  /**
+   * Lists sessions, newest first, except the sessions of subagents. `search` selects the sessions that contain all its
+   * words.
+   */
   list(options?: { everywhere?: boolean; limit?: number; search?: string }): Promise<ListedSession[]>
   status(id: string): Promise<SessionStatus | undefined>
   delete(id: string): Promise<boolean>

@@ -88,7 +88,10 @@ export function createSessions(options: SessionsOptions): Sessions {
     }
   }
 
-  /** Releases unused disk space. A failure to do so does not affect the deletion, so it is only reported. */
+  /**
+   * Releases unused disk space. If this fails, the failure is only reported, because the sessions have been deleted
+   * anyway.
+   */
   async function reclaim(): Promise<void> {
     await store
       .reclaim()

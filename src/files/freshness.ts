@@ -61,7 +61,7 @@ export function assertSeen(before: FileBefore, files: FileTracker): void {
   if (!seen) {
     throw new FileChangeError(
       "unread",
-      `${showName(before.path)} exists, but this session has not read it. Read it with the read tool, then try again.`,
+      `${showName(before.path)} exists, but this session has not read it. First read it with the read tool, then try again.`,
     )
   }
   if (!sameStamp(seen, before.stamp)) {

@@ -4,7 +4,7 @@ import ignore, { type Ignore } from "ignore"
 import { systemCode, TackleError } from "../util/errors.ts"
 import { readRegularFile } from "../util/file-system.ts"
 
-/** The rules of all ignore files that apply in one directory: its own, and those of its parent directories. */
+/** The rules that apply in one directory, from the ignore files in the directory and in its parent directories. */
 export interface IgnoreRules {
   /** Returns true if an entry of the directory is ignored. Assumes that its parents are not ignored. */
   ignores(path: string, directory: boolean): boolean

@@ -98,7 +98,10 @@ export async function scanTree(
   return { files, directories, limited: false, unreadable }
 }
 
-/** Returns the state of a path without following a link at its end. Never throws, whatever a command left there. */
+/**
+ * Returns the state of a path without following a link at its end. Never throws, because a command may leave anything
+ * at the path.
+ */
 function statOf(path: string): Stats | "missing" | "unknown" {
   try {
     return lstatSync(path)

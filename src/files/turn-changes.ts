@@ -34,7 +34,7 @@ export interface FileContent {
 /** The known file changes of a turn. */
 export interface TurnRecord {
   files: FileChange[]
-  /** Descriptions of further changes that may have happened. */
+  /** Descriptions of changes that may have happened but could not be tracked. */
   unseen: string[]
 }
 

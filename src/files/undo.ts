@@ -78,7 +78,7 @@ export interface UndoOutcome {
   files: RestoredFile[]
   /** Files that were not changed because the caller allowed it with `others` or `skip`. */
   refused: RefusedFile[]
-  /** The changes with which the opposite direction can be run. */
+  /** The changes to pass to {@link putBack} to reverse this operation. */
   changes: FileChange[]
 }
 

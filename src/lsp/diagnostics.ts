@@ -21,8 +21,8 @@ export interface DiagnosticWait {
   /** The `count` after which a report is new. */
   since: number
   /**
-   * Time in milliseconds without a further report, after which the last report is final. Servers publish several
-   * reports.
+   * Time in milliseconds to wait for another report. If none arrives, the last report is final. Servers publish several
+   * reports for a file.
    */
   quietMs: number
   /** Total time limit in milliseconds, including the quiet time. */

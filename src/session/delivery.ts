@@ -57,7 +57,7 @@ export interface Delivery {
   start(): void
   /** Records the end of a run. */
   ended(event: EventOf<"run.completed">): void
-  /** Stops the current operation, and starts no further run until `start`. Resolves when the operation has ended. */
+  /** Stops the current operation. No run starts until `start` is called. Resolves when the operation has ended. */
   stop(): Promise<void>
   /** True while an operation runs or inputs are delivered. */
   readonly isActive: boolean

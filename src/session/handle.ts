@@ -155,8 +155,8 @@ export interface SessionHandle {
    */
   prompt(text: string, options?: PromptOptions): PromptRun
   /**
-   * Stops the run, if any. Resolves when the run has ended. This engine delivers no further input until the next `send`
-   * or `prompt`.
+   * Stops the run, if any. Resolves when the run has ended. After that, this engine delivers no inputs until the next
+   * `send` or `prompt`.
    */
   abort(): Promise<void>
   /** Returns the stored messages of a page, or all messages. Read long sessions page by page. */

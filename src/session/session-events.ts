@@ -55,9 +55,9 @@ export function eventOf(change: SequencedChange["change"], created = false): Eve
 }
 
 /**
- * Returns the events of a session. First come the stored changes after `after`, each object once in its present state.
- * Then come all events as they happen, including changes by other engines. Events with a sequence number come in the
- * order of their numbers, without a gap.
+ * Returns the events of a session. The stored changes after `after` come first, with each object once in its current
+ * state. They are followed by all events as they happen, including changes by other engines. Events with a sequence
+ * number are in the order of their numbers, without a gap.
  */
 export function followSession(
   { store, bus }: { store: Store; bus: Bus },

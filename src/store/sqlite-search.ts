@@ -69,7 +69,7 @@ export function createSearchIndex(
   function fill(sessionID: string): number {
     const { progress, setProgress, title, parts, removed, remove, put, words } = open()
     const seq = reader.sequence(sessionID)
-    // The session was deleted meanwhile.
+    // The session has been deleted in the meantime.
     if (seq === 0) return 0
     /** Number of the last change that is indexed, or -1. */
     const after = Number(progress.get(sessionID)?.seq ?? -1)

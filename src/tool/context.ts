@@ -75,7 +75,7 @@ export interface ToolContext {
   formatter?: FormatterService
   /** Tools that `tool_search` searches. Absent if every tool is offered. */
   catalogue?: readonly CatalogueEntry[]
-  /** Calls other tools. Absent if another tool made this call, because nested calls cannot make further calls. */
+  /** Calls other tools. Absent if another tool made this call, because a nested call cannot call tools. */
   call?: CallTools
 }
 

@@ -33,7 +33,7 @@ export interface FollowedPath {
 
 /**
  * Like {@link realPath}, but also returns whether the target exists. `known` caches results, including those of parent
- * directories. Cached results are not checked again, so use a cache only while you resolve several paths in one moment.
+ * directories. Cached results are not checked again, so use a cache only to resolve several paths at the same time.
  */
 export function followPath(path: string, known?: Map<string, FollowedPath>): FollowedPath {
   return followBehind(path, { left: maxLinks }, known)

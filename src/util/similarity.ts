@@ -50,7 +50,7 @@ export function similarity(a: string, b: string): { distance: number; length: nu
   return { distance, length, score: length === 0 ? 1 : 1 - distance / length }
 }
 
-/** Returns true if one line may be an edited version of the other, that is, if at least half of it is the same. */
+/** Returns true if one line may be an edited version of the other, because at least half of it is the same. */
 export function isSimilar(a: string, b: string): boolean {
   return similarity(a, b).score >= changeFloor
 }

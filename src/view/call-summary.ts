@@ -6,7 +6,7 @@ import { displayPath } from "./display-path.ts"
 /** A call, summarized for one line. The texts come from models and tools. Escape them before you display them. */
 export interface CallSummary {
   tool: string
-  /** Text that identifies the call, such as its command or path. May be empty. */
+  /** Text that identifies the call, such as the command or the path. May be empty. */
   subject: string
   /** Facts about the result, such as `exit 1`, `+3 −1` or `12 lines`. Empty until the call ends. */
   details: string[]

@@ -77,7 +77,7 @@ describe("tackle send", () => {
     expect(machine.server.requests).toHaveLength(2)
     expect(await machine.run(["send", "--id", "mine", "other"])).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("was sent before"),
+      stderr: expect.stringContaining("has already been sent"),
     })
   })
 

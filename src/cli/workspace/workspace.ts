@@ -60,7 +60,7 @@ export interface Workspace extends Location {
 
 /**
  * Reads config and trust for the directory given by the flags. Reports config warnings. Throws `UsageError` for config
- * problems. Default environment: that of this process.
+ * problems. The default environment is the environment of this process.
  */
 export async function openWorkspace(
   flags: WorkspaceFlags,

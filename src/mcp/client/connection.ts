@@ -57,8 +57,8 @@ export interface ResourceList {
 }
 
 /**
- * A connected server. Requests reject with `McpCallError`. If the signal aborts, they reject with its reason and notify
- * the server of the cancellation.
+ * A connected server. Requests reject with `McpCallError`. If the signal aborts, requests reject with the signal's
+ * reason, and the server is notified of the cancellation.
  */
 export interface McpConnection {
   /** The features that the server declares. */

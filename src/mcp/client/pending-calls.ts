@@ -37,8 +37,8 @@ const defaultCallMs = 60 * 60_000
 
 /**
  * Creates an empty tracker. The protocol does not say which call a server request belongs to. If all running calls
- * belong to one session, the newest call answers, because the calls of a session share their rules and user. All idle
- * timeouts pause while the newest call answers. `callMs` is the time limit of a call in milliseconds.
+ * belong to one session, the newest call handles the request, because all calls of a session have the same rules and
+ * user. All idle timeouts pause while a request is handled. `callMs` is the time limit of a call in milliseconds.
  */
 export function createPendingCalls(server: string, callMs: number = defaultCallMs): PendingCalls {
   const calls = new Map<McpCall, IdleTimeout>()

@@ -288,7 +288,7 @@ const sandboxSigns: readonly { limit: string; sign: RegExp }[] = [
     sign: /could not resolve|name resolution|name or service not known|nodename nor servname|unknown host|no such host|EAI_AGAIN|ENOTFOUND|ENETUNREACH|network is (?:unreachable|down)|connection refused|ECONNREFUSED|blocked-by-rule|failed to (?:connect|fetch|download)|(?:temporary|dns) failure/i,
   },
   {
-    limit: "only the project and temporary files are writable, except protected files",
+    limit: "only temporary files and the project's unprotected files are writable",
     sign: /read-only file system|EROFS|resource busy|EBUSY/i,
   },
   {

@@ -40,7 +40,7 @@ export function indentFrame(edit: LineTexts): IndentFrame | undefined {
   return inFresh === inFile && more.length === 0 ? "file" : undefined
 }
 
-/** Returns true if the new text has the indentation step of the old text, not that of the file. */
+/** Returns true if the new text has the indentation step of the old text and not the indentation step of the file. */
 function stepsAsOld({ file, old, fresh }: LineTexts): boolean {
   const step = leastStep(fresh)
   return step !== undefined && step === leastStep(old) && step !== leastStep(file)
