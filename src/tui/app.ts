@@ -12,7 +12,7 @@ import type { Screen } from "./screen.ts"
 import { renderStatus } from "./status-line.ts"
 import { editorTheme, type Theme } from "./theme.ts"
 
-/** The agent and model of a session that does not exist yet. */
+/** The agent and model for a session that has not been created yet. */
 export interface SessionDefaults {
   agent?: string
   model?: string
@@ -37,7 +37,7 @@ export interface AppOptions {
 /** The terminal interface of one engine. */
 export interface App {
   readonly session: SessionApi | undefined
-  /** Opens a session, or an empty one if undefined. */
+  /** Shows a session. Undefined shows an empty conversation; the first prompt then creates a session. */
   open(session: SessionApi | undefined): Promise<void>
   /** Sends a text to the session. Creates the session if necessary. */
   send(text: string, delivery: Delivery): Promise<void>
@@ -46,7 +46,7 @@ export interface App {
   close(): void
 }
 
-/** Time in milliseconds in which Ctrl+C must be pressed again to leave. */
+/** Time in milliseconds within which the user must press Ctrl+C again to leave. */
 const leaveMs = 1_500
 
 /** Creates the interface and shows it on the screen. */
@@ -116,7 +116,10 @@ export function createApp(options: AppOptions): App {
     return { consume: true }
   }
 
-  /** Ctrl+C clears the editor, then interrupts the run. Pressed twice, it leaves. */
+  /**
+   * Handles Ctrl+C. It clears the editor; if the editor is empty, it interrupts the run. Pressing it twice leaves the
+   * interface.
+   */
   function cancel(): void {
     const now = Date.now()
     if (now < leaveBy) {
@@ -187,7 +190,7 @@ export function createApp(options: AppOptions): App {
     try {
       await send(text, delivery)
     } catch (error) {
-      // The text is not lost: it returns to the editor.
+      // Puts the text back into the editor, so that it is not lost.
       if (editor.getText() === "") editor.setText(text)
       notify(errorMessage(error))
     }
@@ -260,7 +263,7 @@ export function createApp(options: AppOptions): App {
   }
 }
 
-/** Returns a component without input or cached lines. */
+/** Returns a component that handles no input and caches no lines. */
 function lines(render: (width: number) => string[]): Component {
   return { render, invalidate: () => {} }
 }

@@ -14,9 +14,9 @@ import type { Theme } from "./theme.ts"
  */
 export const quietMs = 500
 
-/** Passes keys on that were not meant for a card. */
+/** Forwards keys that the user typed before a card could be noticed. */
 export interface EarlyKeys {
-  /** Returns true if the card may use the input. Otherwise, it was passed on. */
+  /** Returns true if the card may use the input. Otherwise, the input has been forwarded. */
   accepts(data: string): boolean
   /** Is true as soon as the card accepts keys. */
   readonly isOpen: boolean
@@ -24,8 +24,8 @@ export interface EarlyKeys {
 }
 
 /**
- * Passes all input to `onEarlyKey` until the user has typed nothing for {@link quietMs}. Pasted text is always passed on,
- * because it answers nothing. Focus and mouse reports are dropped.
+ * Passes all input to `onEarlyKey` until the user has typed nothing for {@link quietMs}. Pasted text is always passed
+ * to `onEarlyKey`, because it must not answer a card. Focus and mouse reports are dropped.
  */
 export function createEarlyKeys(options: { onEarlyKey(data: string): void; onOpen(): void }): EarlyKeys {
   let isOpen = false
@@ -67,11 +67,11 @@ function isReport(data: string): boolean {
   return /^\x1b(?:\[[IO]$|\[<[\d;]+[Mm]$|\[M|\]|P|\[\?)/.test(data)
 }
 
-/** A text of any length in a limited number of rows. */
+/** Shows a text of any length in a limited number of rows. */
 export interface ScrolledText {
   /** Returns the visible lines. A last line says how many lines are hidden, if any. */
   render(lines: readonly string[], room: number, theme: Theme): string[]
-  /** Scrolls if the input is a key for that. Returns whether it was. */
+  /** Scrolls the text if the input is a key for scrolling. Returns true if it is such a key. */
   handleInput(data: string): boolean
   scrollBy(lines: number): void
 }
@@ -112,7 +112,7 @@ export function createScrolledText(): ScrolledText {
   }
 }
 
-/** Returns the line cut to the width, with a mark at the cut. */
+/** Cuts a line to the width, and marks the cut. */
 export function clip(line: string, width: number): string {
   return visibleWidth(line) > width ? truncateToWidth(line, width, width > 1 ? "…" : "") : line
 }
@@ -130,7 +130,10 @@ export function indented(text: string, width: number, by = 2): string[] {
   return wrap(text, width - by).map((line) => clip(" ".repeat(by) + line, width))
 }
 
-/** Returns a line that separates a card from the text above: its title, a rule, and a note on the right. */
+/**
+ * Returns the line that separates a card from the text above it. It contains the title, a horizontal rule, and a note
+ * on the right.
+ */
 export function headLine({
   title,
   note = "",

@@ -110,7 +110,8 @@ export function createCards(options: CardsOptions): Cards {
 
   async function replyTo(request: PermissionRequest, reply: PermissionReply): Promise<void> {
     const outcome = await api.reply(request.id, reply)
-    if (outcome === "already") onProblem("Another window answered the request before. Its answer counts.")
+    if (outcome === "already")
+      onProblem("Another window has already answered the request. Your answer was not applied.")
   }
 
   function questionCard(request: QuestionRequest): ShownCard["component"] {

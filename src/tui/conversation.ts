@@ -10,9 +10,9 @@ import { type CallOptions, renderCall } from "./tool-card.ts"
 
 /** The messages of a session. Only messages that changed are formatted again. */
 export interface Conversation extends Component {
-  /** Shows a state. Undefined shows nothing, as before the first prompt. */
+  /** Shows a state. Undefined shows nothing. Use it before the first prompt. */
   setState(state: SessionState | undefined): void
-  /** True if the output of calls and the reasoning are shown whole. */
+  /** True if the output of calls and the reasoning are shown completely. */
   expanded: boolean
   setTheme(theme: Theme): void
 }
@@ -134,7 +134,7 @@ function renderPart(part: Part, width: number, options: CallOptions): string[] {
   }
 }
 
-/** Shows reasoning as its first line, or whole. */
+/** Shows the first line of reasoning, or all of it if the view is expanded. */
 function renderReasoning(
   text: string,
   width: number,

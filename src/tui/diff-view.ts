@@ -31,7 +31,7 @@ export function renderDiff(
   return limited(lines, { width, theme, maxLines })
 }
 
-/** Formats a diff that cannot be parsed, such as a shortened one. */
+/** Formats a diff that cannot be parsed, such as a shortened diff. */
 function plainDiff(
   diff: string,
   { width, theme, maxLines }: { width: number; theme: Theme; maxLines: number },
@@ -94,7 +94,8 @@ function hunkLines(lines: readonly DiffLine[], digits: number, theme: Theme): st
 }
 
 /**
- * Returns the text that a line replaces or is replaced by, if the hunk replaces the same number of lines at this place.
+ * Returns the text that the line replaces, or the text that replaces the line. Returns undefined unless the hunk
+ * replaces lines with the same number of lines at this position.
  */
 function partnerOf(lines: readonly DiffLine[], index: number): string | undefined {
   const { sign } = lines[index] ?? {}

@@ -6,8 +6,8 @@ import type { TUI } from "@earendil-works/pi-tui"
 import { errorMessage, UsageError } from "../util/errors.ts"
 
 /**
- * Opens the text in the editor that `$VISUAL` or `$EDITOR` names, which takes over the terminal. Returns the changed text,
- * or undefined if the editor failed. Throws `UsageError` if no editor is set or it cannot be started.
+ * Opens the text in the editor that `$VISUAL` or `$EDITOR` names. The editor uses the terminal until it exits. Returns
+ * the changed text, or undefined if the editor failed. Throws `UsageError` if no editor is set or it cannot be started.
  */
 export async function editExternally(
   text: string,

@@ -7,7 +7,7 @@ import { systemCode } from "../util/errors.ts"
 export interface InputHistory {
   /** Returns the texts, newest first, without repetitions. */
   list(): string[]
-  /** Adds a text. Failures to store it have no effect, because the text was already sent. */
+  /** Adds a text. Ignores an error while storing it, because the text has already been sent. */
   add(text: string): void
 }
 

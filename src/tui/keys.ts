@@ -12,7 +12,7 @@ import { systemCode } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
 import { nearNames } from "../util/similarity.ts"
 
-/** Actions of the interactive terminal that have no place in the editor library. */
+/** Actions of the interactive terminal that the editor library does not define. */
 const ownActions = {
   interrupt: { defaultKeys: "escape", description: "Interrupt the run; twice: rewind" },
   queue: { defaultKeys: ["tab", "alt+enter"], description: "Send after the run, instead of into it" },
@@ -151,12 +151,18 @@ function isKey(key: string): boolean {
   return keyNames.has(base.toLowerCase()) || /^[!-~]$/.test(base)
 }
 
-/** Actions that are active at the same time: those of the editor. Lists and the full screen have keys of their own. */
+/**
+ * Returns true for actions that are active in the editor. Their keys must differ, but lists and the full screen can use
+ * the same keys.
+ */
 function isInEditor(id: string): boolean {
   return /^(?:app|tui\.editor|tui\.input)\./.test(id)
 }
 
-/** Returns the keys that a file assigns to an action although another action of the editor has them. */
+/**
+ * Returns a problem for each key that a file assigns to an action of the editor although another action of the editor
+ * has it.
+ */
 function conflicts(
   names: readonly { id: keyof typeof TUI_KEYBINDINGS; name: string }[],
   bindings: KeybindingsConfig,

@@ -26,7 +26,7 @@ export interface TerminalOptions {
 
 /**
  * Opens the interactive interface on the terminal. Resolves with the id of the last session, if any, when the user
- * leaves or the signal fires. The terminal is then restored. It is also restored if the interface fails.
+ * leaves or the signal fires. Restores the terminal in each of these cases, and also if the interface fails.
  */
 export async function openTerminal(options: TerminalOptions): Promise<string | undefined> {
   const { api, session, prompt, signal, env, defaults = {}, welcome = [], facts = [] } = options

@@ -17,7 +17,10 @@ export interface PermissionCardOptions {
   rows(): number
   /** Called once, when the user decides. */
   onReply(reply: PermissionReply): void
-  /** Receives input that does not belong to the card: keys typed before it accepts any, and pasted text. */
+  /**
+   * Receives input that does not belong to the card: keys that were typed before the card accepts keys, and pasted
+   * text.
+   */
   onEarlyKey(data: string): void
   requestRender(): void
   /** Formats a diff. Default: the lines of the diff, colored. */
@@ -35,7 +38,7 @@ export interface PermissionCard extends Component, Focusable {
   close(): void
 }
 
-/** The present step of the card. */
+/** The current step of the card. */
 type Step =
   | { kind: "choose" }
   | { kind: "reason"; input: Input }
@@ -43,8 +46,8 @@ type Step =
   | { kind: "ended"; text: string }
 
 /**
- * Creates a card. Only the letters, digits and words of its choices approve, or Enter on a choice that the user moved
- * to. Escape rejects.
+ * Creates a card. The user approves the request with the letter, digit or word of a choice, or by moving to a choice
+ * and pressing Enter. Escape rejects the request.
  */
 export function createPermissionCard(options: PermissionCardOptions): PermissionCard {
   const { request, worktree, theme, requestRender } = options
@@ -80,7 +83,10 @@ export function createPermissionCard(options: PermissionCardOptions): Permission
     step = { kind: "reason", input }
   }
 
-  /** Asks for the rules of a project grant, one after another. A rule may become narrower, or empty to skip it. */
+  /**
+   * Asks for the rules of a project grant, one after another. The user can make a rule narrower, or clear it to skip
+   * it.
+   */
   function editPattern(index: number, patterns: string[]): void {
     const offered = card.rules[index]
     if (!offered) {
@@ -90,7 +96,7 @@ export function createPermissionCard(options: PermissionCardOptions): Permission
     }
     const input = new Input()
     input.setValue(showInvisible(offered.pattern))
-    // The cursor starts at the end, where a pattern is narrowed.
+    // Puts the cursor at the end, because users usually make a pattern narrower there.
     input.handleInput("\u0005")
     input.onSubmit = (text) => {
       const pattern = text.trim()
@@ -242,7 +248,7 @@ export function createPermissionCard(options: PermissionCardOptions): Permission
       requestRender()
     },
     handleMouse(event) {
-      // A click must not answer, because it may only have focused the window.
+      // Ignores clicks, because the user may have clicked only to focus the window.
       if (event.type !== "wheel") return undefined
       scrolled.scrollBy(event.wheelDelta ?? 0)
       return { handled: true }

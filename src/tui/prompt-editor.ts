@@ -34,21 +34,21 @@ export interface PromptEditorOptions {
 
 /** The editor of inputs. */
 export interface PromptEditor extends Component, Focusable {
-  /** Returns the text, with the whole of each pasted text. */
+  /** Returns the text, including the full content of each pasted text. */
   text(): string
   /** Replaces the input. */
   setInput(input: WrittenInput): void
   /** Returns the input and clears the editor. */
   take(): WrittenInput
   readonly isEmpty: boolean
-  /** True while a list of completions is open. Escape and Enter then belong to it. */
+  /** True while a list of completions is open. The list then handles Escape and Enter. */
   readonly isCompleting: boolean
   setTheme(theme: Theme): void
 }
 
 /**
- * Creates the editor of inputs. An image is shown as `[image 1]` in the text, and is sent if its mark is still there. The
- * keys of the editor are those of the library.
+ * Creates the editor of inputs. The text shows an image as a mark such as `[image 1]`. The image is sent if the text
+ * still contains its mark. The editor uses the keys of the library.
  */
 export function createPromptEditor(options: PromptEditorOptions): PromptEditor {
   const { tui, keys, history, onProblem } = options
@@ -107,7 +107,7 @@ export function createPromptEditor(options: PromptEditorOptions): PromptEditor {
     })
   }
 
-  /** Collects a paste that arrives in pieces. Returns true if the input belongs to one. */
+  /** Collects pasted text that arrives in pieces. Returns true if the input belongs to pasted text. */
   function takePaste(data: string): boolean {
     if (paste === undefined && !data.startsWith(pasteStart)) return false
     paste = (paste ?? "") + data

@@ -12,7 +12,10 @@ export interface QuestionCardOptions {
   rows(): number
   /** Called once. Undefined means that the user dismissed the questions. */
   onAnswer(answers: QuestionAnswers | undefined): void
-  /** Receives input that does not belong to the card: keys typed before it accepts any, and pasted text. */
+  /**
+   * Receives input that does not belong to the card: keys that were typed before the card accepts keys, and pasted
+   * text.
+   */
   onEarlyKey(data: string): void
   requestRender(): void
 }
@@ -66,7 +69,7 @@ export function createQuestionCard(options: QuestionCardOptions): QuestionCard {
     }
   }
 
-  /** Takes the chosen options, and the user's own words if any. */
+  /** Answers the question with the chosen options, and with the user's own words, if any. */
   function answer(written: readonly string[]): void {
     const { labels } = current()
     const selected = labels.flatMap(({ label }, index) => (chosen.has(index) ? [label] : []))
@@ -81,7 +84,7 @@ export function createQuestionCard(options: QuestionCardOptions): QuestionCard {
     options.onAnswer(given)
   }
 
-  /** Chooses the option with the focus, or the one with the digit. */
+  /** Answers with the option at this index. If several options are allowed, toggles the option instead. */
   function choose(index: number): void {
     const { question, own } = current()
     focus = index

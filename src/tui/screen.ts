@@ -9,7 +9,7 @@ import {
   VStack,
 } from "@earendil-works/pi-tui"
 
-/** Content of the screen: what scrolls, and what stays at the bottom. */
+/** Content of the screen: the part that scrolls, and the part that stays at the bottom. */
 export interface ScreenContent {
   main: Component
   bottom: readonly Component[]

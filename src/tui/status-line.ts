@@ -10,11 +10,11 @@ export interface StatusFacts {
   model: string
   /** Further facts, such as the state of the sandbox and the git branch. */
   more: readonly string[]
-  /** Hint on the keys that are useful now. */
+  /** Hint about the keys that are useful at the moment. */
   hint: string
 }
 
-/** Formats the status line: the agent, the model, the usage, and further facts. Facts that do not fit are left out. */
+/** Formats the status line: the agent, the model, the usage, and additional facts. Omits facts that do not fit. */
 export function renderStatus(
   state: SessionState | undefined,
   { agent, model, more, hint }: StatusFacts,

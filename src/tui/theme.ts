@@ -4,7 +4,7 @@ import type { EditorTheme, MarkdownTheme, SelectListTheme } from "@earendil-work
 import * as z from "zod"
 import { errorMessage, systemCode, UsageError } from "../util/errors.ts"
 
-/** Adds a style to text. Returns the text unchanged without colors. */
+/** Adds a style to text. Returns the text unchanged if colors are disabled. */
 export type Paint = (text: string) => string
 
 /** Meanings of text that have their own color. */
@@ -54,7 +54,10 @@ const Color = z.union([
 ])
 type Color = z.infer<typeof Color>
 
-/** The content of a theme file. Colors that are not given are those of the built-in theme for the background. */
+/**
+ * The content of a theme file. Colors that the file does not contain are taken from the built-in theme for the
+ * background.
+ */
 const ThemeFile = z.strictObject({
   $schema: z.string().optional(),
   background: z.enum(["dark", "light"]),
@@ -106,7 +109,9 @@ const builtIn: Readonly<Record<"dark" | "light", Record<ColorName, Color>>> = {
 /** How many colors the terminal shows. */
 export type ColorDepth = "none" | "256" | "full"
 
-/** Returns the number of colors that the environment promises. `NO_COLOR` turns colors off. */
+/**
+ * Returns the number of colors that the terminal supports, according to the environment. `NO_COLOR` disables colors.
+ */
 export function colorDepth(env: Readonly<Record<string, string | undefined>>): ColorDepth {
   if (env.NO_COLOR || env.TERM === "dumb") return "none"
   return /^(truecolor|24bit)$/i.test(env.COLORTERM ?? "") ? "full" : "256"
@@ -120,7 +125,7 @@ export function builtInTheme(background: "dark" | "light", depth: ColorDepth): T
 /** A theme, or the reason why its file cannot be used. */
 export type ThemeEntry = { name: string; theme: Theme } | { name: string; problem: string }
 
-/** Returns the built-in themes and those of the directory, whose JSON files are named after their themes. */
+/** Returns the built-in themes and the themes in the directory. The name of each JSON file is the name of its theme. */
 export async function listThemes(directory: string, depth: ColorDepth): Promise<ThemeEntry[]> {
   const own = await Promise.all(
     (await themeFiles(directory)).map(async (path): Promise<ThemeEntry> => {
@@ -186,7 +191,7 @@ function themeOf({
   const painted = Object.fromEntries(
     colorNames.map((each) => [each, foreground(colors[each], depth)]),
   ) as Record<ColorName, Paint>
-  // Without colors, the weight of the text still shows what is selected and important.
+  // Without colors, bold and dim text still show what is selected and important.
   return {
     ...painted,
     name,

@@ -28,7 +28,10 @@ const maxExpandedLines = 2_000
 /** Maximum number of calls that the card of a subagent shows. */
 const maxSubagentCalls = 4
 
-/** Formats a call: one line with its subject and result. Below it, the output, the diff or the error, and an empty line. */
+/**
+ * Formats a call: one line with its subject and result, followed by the output, the diff or the error, and an empty
+ * line.
+ */
 export function renderCall(part: ToolPart, width: number, options: CallOptions): string[] {
   const summary = summarizeCall(part, options.worktree)
   const lines = [titleLine(summary, width, options.theme), ...bodyLines(part, summary, { ...options, width })]
@@ -77,7 +80,9 @@ function bodyLines(part: ToolPart, summary: CallSummary, options: CallOptions & 
   return lastLines(whole, expanded ? maxExpandedLines : outputLines[summary.outcome], options)
 }
 
-/** Returns the end of a command's output, as a terminal would finally show it, without colors. */
+/**
+ * Returns the end of a command's output without colors, in the form that a terminal shows after all control characters.
+ */
 function lastLines(
   output: string,
   max: number,

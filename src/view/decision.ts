@@ -27,13 +27,15 @@ export interface Decision<T> {
   readonly focus: number
   /** Text that was typed so far. */
   readonly typed: string
-  /** Index of the choice that the typed text names. Undefined for no text, or another text. */
+  /** Index of the choice that the typed text names. Undefined if no text was typed, or if the text names no choice. */
   readonly named: number | undefined
   /** Replaces the typed text, and moves the focus to the choice that it names, or to the safe choice. */
   type(text: string): void
   /** Moves the focus by a number of choices, and discards the typed text. */
   move(by: number): void
-  /** Returns the choice that Enter selects. Discards a typed text that names no choice, and returns undefined. */
+  /**
+   * Returns the choice that Enter selects. If the typed text names no choice, discards the text and returns undefined.
+   */
   confirm(): Choice<T> | undefined
 }
 

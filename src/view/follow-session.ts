@@ -2,7 +2,7 @@ import type { SessionApi, TackleApi } from "../client/api.ts"
 import type { TackleEvent } from "../event/events.ts"
 import { applyEvent, createSessionState, prependMessages, type SessionState } from "./session-state.ts"
 
-/** A session whose present state is always known. */
+/** A session whose state is kept up to date. */
 export interface FollowedSession {
   readonly session: SessionApi
   readonly state: SessionState
@@ -66,9 +66,7 @@ export async function followSession(options: FollowOptions): Promise<FollowedSes
     onChange(state)
   }
 
-  /**
-   * Checks in intervals whether a run is still active. A run that ended with its process does not report its end.
-   */
+  /** Regularly checks whether a run is still active, because a run whose process ended does not report its end. */
   function watchStatus(): void {
     if (state.isRunning && !leave.signal.aborted) statusTimer ??= setInterval(checkStatus, statusIntervalMs)
     else {
