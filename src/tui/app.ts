@@ -5,6 +5,7 @@ import { errorMessage } from "../util/errors.ts"
 import { type FollowedSession, followSession } from "../view/follow-session.ts"
 import type { SessionState } from "../view/session-state.ts"
 import { oneLine, visible } from "../view/visible.ts"
+import { createAttention } from "./attention.ts"
 import { clip, wrap } from "./card.ts"
 import { type Cards, createCards } from "./cards.ts"
 import { type Conversation, createConversation } from "./conversation.ts"
@@ -86,6 +87,7 @@ export function createApp(options: AppOptions): App {
     ],
   })
   focus()
+  const attention = createAttention(tui)
   const stopListening = tui.addInputListener(handleKey)
   editor.onSubmit = (text) => void submit(text, "steer")
 
@@ -171,6 +173,7 @@ export function createApp(options: AppOptions): App {
     state = next
     conversation.setState(next)
     cards.update(next)
+    attention.update(next)
     tick(next?.isRunning === true)
     tui.requestRender()
   }
@@ -258,6 +261,7 @@ export function createApp(options: AppOptions): App {
       stopListening()
       followed?.close()
       cards.close()
+      attention.close()
       clearInterval(ticking)
     },
   }

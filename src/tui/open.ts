@@ -38,6 +38,8 @@ export async function openTerminal(options: TerminalOptions): Promise<string | u
   const app = createApp({ api, screen, theme, session, defaults, welcome, facts, onLeave: leave })
   signal.addEventListener("abort", () => leave(), { once: true })
   const restore = () => screen.stop()
+  // Runs before Node prints the error of a crash.
+  process.on("uncaughtExceptionMonitor", restore)
   process.on("exit", restore)
   screen.start()
   try {
@@ -49,5 +51,6 @@ export async function openTerminal(options: TerminalOptions): Promise<string | u
     app.close()
     screen.stop()
     process.off("exit", restore)
+    process.off("uncaughtExceptionMonitor", restore)
   }
 }

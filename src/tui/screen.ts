@@ -24,6 +24,9 @@ export interface Screen {
   stop(): void
 }
 
+/** Sequences that make the terminal report when its window gets or loses the focus. */
+const focusReports = { on: "\u001b[?1004h", off: "\u001b[?1004l" }
+
 /**
  * Creates a screen. By default, the conversation is part of the terminal's own scrollback. With `fullscreen`, the
  * interface uses the alternate screen and scrolls by itself.
@@ -53,10 +56,12 @@ export function createScreen(terminal: Terminal, { fullscreen }: { fullscreen: b
     start() {
       isStarted = true
       tui.start()
+      terminal.write(focusReports.on)
     },
     stop() {
       if (!isStarted) return
       isStarted = false
+      terminal.write(focusReports.off)
       tui.stop()
     },
   }

@@ -1,0 +1,72 @@
+import type { Terminal, TUI } from "@earendil-works/pi-tui"
+import type { SessionState } from "../view/session-state.ts"
+import { oneLine, visible } from "../view/visible.ts"
+
+/** Keeps the terminal's title and progress up to date, and notifies a user who is elsewhere. */
+export interface Attention {
+  /** Compares a state with the last one. A new request or the end of a run notifies the user. */
+  update(state: SessionState | undefined): void
+  /** Resets the title and the progress. */
+  close(): void
+}
+
+const focusIn = "\u001b[I"
+const focusOut = "\u001b[O"
+
+/**
+ * Creates the notifier. It notifies only while the terminal reports that it has no focus. A terminal that does not
+ * report its focus gets no notifications.
+ */
+export function createAttention(tui: TUI): Attention {
+  const { terminal } = tui
+  let hasFocus = true
+  let last: SessionState | undefined
+  const stopListening = tui.addInputListener((data) => {
+    if (data !== focusIn && data !== focusOut) return undefined
+    hasFocus = data === focusIn
+    return { consume: true }
+  })
+
+  return {
+    update(state) {
+      const before = last
+      last = state
+      const title = state?.session.title ?? ""
+      if (title !== (before?.session.title ?? "")) terminal.setTitle(titleOf(title))
+      if (state?.isRunning !== before?.isRunning) showProgress(terminal, state?.isRunning === true)
+      if (hasFocus || !state || state.session.id !== before?.session.id) return
+      const reason = reasonOf(state, before)
+      if (reason !== undefined) notify(terminal, reason)
+    },
+    close() {
+      stopListening()
+      if (last?.isRunning) showProgress(terminal, false)
+      terminal.setTitle("")
+    },
+  }
+}
+
+function titleOf(title: string): string {
+  return title === "" ? "tackle" : `tackle: ${oneLine(title, 60)}`
+}
+
+/** Returns the reason to notify the user, if any. */
+function reasonOf(state: SessionState, before: SessionState): string | undefined {
+  const waiting = ({ requests, questions }: SessionState) => [...requests, ...questions]
+  const known = new Set(waiting(before).map(({ id }) => id))
+  if (state.requests.some(({ id }) => !known.has(id))) return "Tackle asks for permission"
+  if (state.questions.some(({ id }) => !known.has(id))) return "Tackle asks a question"
+  if (before.isRunning && !state.isRunning) return `Tackle is done: ${visible(state.session.title)}`
+  return undefined
+}
+
+/** Sends OSC 9 and OSC 777, of which each terminal knows at most one, and a bell. */
+function notify(terminal: Terminal, text: string): void {
+  const plain = oneLine(text, 80).replaceAll(";", ",")
+  terminal.write(`\u001b]9;${plain}\u0007\u001b]777;notify;Tackle;${plain}\u0007\u0007`)
+}
+
+/** Shows in the tab or the task bar that a run is active (OSC 9;4). Written once: no timer repeats it. */
+function showProgress(terminal: Terminal, isActive: boolean): void {
+  terminal.write(isActive ? "\u001b]9;4;3;0\u0007" : "\u001b]9;4;0;0\u0007")
+}
