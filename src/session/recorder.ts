@@ -1,5 +1,6 @@
 import type { Bus } from "../event/bus.ts"
-import type { EventInput } from "../event/events.ts"
+import type { EventInput, TackleEvent } from "../event/events.ts"
+import { withDelta } from "../event/part-delta.ts"
 import type { Input } from "../schema/input.ts"
 import type { Message } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
@@ -7,14 +8,14 @@ import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
 import type { Change, CommitOptions, SequencedChange, Store } from "../store/store.ts"
 import type { SecretMask } from "../tool/secrets.ts"
-import { eventOf } from "./session-events.ts"
+import { eventOf, type StreamingParts } from "./session-events.ts"
 
 /**
  * Provides the only way to write a session. Changes are first committed and then announced, in the order in which the
  * methods were called. Each promise resolves after the commit. If the store rejects the commit, the promise rejects and
  * nothing is announced. Parallel calls share one transaction, which succeeds or fails as a whole.
  */
-export interface Recorder {
+export interface Recorder extends StreamingParts {
   session(session: Session): Promise<void>
   /** Stores new or changed messages, parts and inputs in one transaction. A `durable` transaction survives a power loss. */
   write(written: Written & CommitOptions): Promise<void>
@@ -66,12 +67,15 @@ export function createRecorder({
   mask?: SecretMask | undefined
 }): Recorder {
   let waiting: WaitingStep[] = []
-  let committing = false
+  /** Set while steps are committed. Resolves when they are announced. */
+  let committing: Promise<void> | undefined
   let noted: Entry[] = []
   let noting: NodeJS.Immediate | undefined
   /** The first error for which no caller was waiting. The next write reports it. */
   let lost: { error: unknown } | undefined
   const deltas = createDeltas(flush, mask)
+  /** Parts that are being streamed, with the text that was announced. */
+  const streaming = new Map<string, Part>()
 
   function note(entries: readonly Entry[]): void {
     // Earlier deltas are announced before this change, later ones after it.
@@ -103,9 +107,10 @@ export function createRecorder({
     waiting.push({ entries: noted, ...how })
     noted = []
     if (committing) return
-    committing = true
+    const { promise, resolve } = Promise.withResolvers<void>()
+    committing = promise
     // Waits until all code that can run now, such as the parallel calls of a step, has reached its next write.
-    queueMicrotask(() => process.nextTick(() => void commitAll()))
+    queueMicrotask(() => process.nextTick(() => void commitAll().then(resolve)))
   }
 
   /** Commits all waiting steps. Never rejects, because the callers of the writes receive the error. */
@@ -122,7 +127,7 @@ export function createRecorder({
       }
       for (const step of steps) announce(step, sequences)
     }
-    committing = false
+    committing = undefined
   }
 
   function tell(steps: readonly WaitingStep[], error: unknown): void {
@@ -146,11 +151,23 @@ export function createRecorder({
     try {
       for (const { change, event } of step.entries) {
         const seq = change && sequences.get(change)
-        bus.publish(seq === undefined ? event : { ...event, seq })
+        watchStreaming(bus.publish(seq === undefined ? event : { ...event, seq }))
       }
       step.waiter?.resolve()
     } catch (error) {
       tell([step], error)
+    }
+  }
+
+  function watchStreaming(event: TackleEvent): void {
+    if (event.type === "part.updated") {
+      if (isStreaming(event.part)) streaming.set(event.part.id, event.part)
+      else streaming.delete(event.part.id)
+    } else if (event.type === "part.removed") {
+      streaming.delete(event.partID)
+    } else if (event.type === "part.delta") {
+      const part = streaming.get(event.partID)
+      if (part) streaming.set(part.id, withDelta(part, event))
     }
   }
 
@@ -170,7 +187,16 @@ export function createRecorder({
     },
     todos: (todos) => commit([entryOf({ kind: "todos", sessionID, todos })]),
     delta: deltas.add,
+    streaming: () => [...streaming.values()],
+    announced: async () => committing,
   }
+}
+
+function isStreaming(part: Part): boolean {
+  if (part.type === "tool") return part.state.status === "pending"
+  if (part.type !== "text" && part.type !== "reasoning") return false
+  // Texts of the user have no time.
+  return part.time !== undefined && part.time.end === undefined
 }
 
 /** Removes the states of a part that a later change in the same transaction replaces. */

@@ -1,5 +1,6 @@
 import type { Bus } from "../event/bus.ts"
 import type { EventInput, TackleEvent } from "../event/events.ts"
+import type { Part } from "../schema/part.ts"
 import type { SequencedChange, Store } from "../store/store.ts"
 import { type Channel, createChannel } from "../util/channel.ts"
 import { currentTime } from "../util/clock.ts"
@@ -32,6 +33,14 @@ export interface EventStreamOptions {
   maxWaiting?: number
 }
 
+/** The parts of a session that a model is streaming in this engine. */
+export interface StreamingParts {
+  /** Returns these parts with the text that was announced so far. */
+  streaming(): Part[]
+  /** Resolves when all changes that are already stored are announced. */
+  announced(): Promise<void>
+}
+
 /** Returns the event that announces a stored change. `created` is true for a new message. */
 export function eventOf(change: SequencedChange["change"], created = false): EventInput {
   switch (change.kind) {
@@ -56,11 +65,13 @@ export function eventOf(change: SequencedChange["change"], created = false): Eve
 
 /**
  * Returns the events of a session. The stored changes after `after` come first, with each object once in its current
- * state. They are followed by all events as they happen, including changes by other engines. Events with a sequence
- * number are in the order of their numbers, without a gap.
+ * state. They are followed by a `part.updated` without a number for each part that is being streamed, with its text so
+ * far, and then by all events as they happen, including changes by other engines. Events with a sequence number are in
+ * the order of their numbers, without a gap. The text so far is sent again after each change by another engine. The text
+ * that another engine streams arrives when its part is complete.
  */
 export function followSession(
-  { store, bus }: { store: Store; bus: Bus },
+  { store, bus, parts }: { store: Store; bus: Bus; parts: StreamingParts },
   sessionID: string,
   { after, signal, maxWaiting = 10_000 }: EventStreamOptions,
 ): Channel<SessionEvent> {
@@ -73,11 +84,8 @@ export function followSession(
   let missing: number | undefined
   /** Number of waiting events above which the reader is too slow. */
   let limit = maxWaiting
-  /**
-   * True until the stream reaches the events of this engine. While it is true, streamed text is skipped, because a
-   * state that was already sent contains this text.
-   */
-  let replayed = false
+  /** True until the reader has the text so far of the parts that are being streamed. */
+  let joining = false
 
   const channel = createChannel<SessionEvent>(stop)
   const unsubscribe = bus.subscribe((event) => {
@@ -119,10 +127,10 @@ export function followSession(
     for (let event = live.shift(); event; event = live.shift()) {
       const { seq } = event
       if (seq === undefined) {
-        if (!(replayed && event.type === "part.delta")) send(event)
+        // The text so far, or a later state of the part, contains this change.
+        if (!(joining && (event.type === "part.delta" || event.type === "part.updated"))) send(event)
         continue
       }
-      if (seq >= last) replayed = false
       if (seq <= last) continue
       if (seq > last + 1 && seq !== missing) {
         // Another engine made a change in between.
@@ -133,6 +141,11 @@ export function followSession(
       }
       last = seq
       send(event)
+    }
+    if (!joining) return
+    joining = false
+    for (const part of parts.streaming()) {
+      send({ type: "part.updated", sessionID, part, time: currentTime() })
     }
   }
 
@@ -145,8 +158,12 @@ export function followSession(
       if (isFirst) limit += changes.length
       for (const { seq, change } of changes) {
         last = seq
-        replayed = true
         send({ ...eventOf(change), time: currentTime(), seq })
+      }
+      if (isFirst || changes.length > 0) {
+        joining = true
+        // Otherwise, a part could still be streaming although its complete state was already sent.
+        await parts.announced()
       }
     } catch {
       // The store is closed, and with it the engine.

@@ -254,7 +254,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     events({ signal, ...options } = {}) {
       engine.assertOpen()
       const ends = signal ? AbortSignal.any([engine.ended, signal]) : engine.ended
-      return followSession({ store, bus }, sessionID, { ...options, signal: ends })
+      return followSession({ store, bus, parts: recorder }, sessionID, { ...options, signal: ends })
     },
     get isActive() {
       return delivery.isActive

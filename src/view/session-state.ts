@@ -1,4 +1,5 @@
 import type { EventOf, TackleEvent } from "../event/events.ts"
+import { withDelta } from "../event/part-delta.ts"
 import type { Input } from "../schema/input.ts"
 import type { Message, MessageWithParts } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
@@ -225,13 +226,6 @@ function changePart<T extends { readonly messages: readonly MessageWithParts[] }
   if (!found) return state
   const parts = found.parts.flatMap((part) => (part.id === partID ? (change(part) ?? []) : [part]))
   return { ...state, messages: replaced(messages, index, { ...found, parts }) }
-}
-
-function withDelta(part: Part, { field, delta }: EventOf<"part.delta">): Part {
-  if (field === "text")
-    return part.type === "text" || part.type === "reasoning" ? { ...part, text: part.text + delta } : part
-  if (part.type !== "tool" || part.state.status !== "pending") return part
-  return { ...part, state: { ...part.state, raw: part.state.raw + delta } }
 }
 
 /** The order in which inputs of each kind are delivered. */

@@ -1,0 +1,13 @@
+import type { Part } from "../schema/part.ts"
+import type { EventOf } from "./events.ts"
+
+/** Returns the part with the streamed text of an event. A part that cannot contain the text is returned unchanged. */
+export function withDelta(
+  part: Part,
+  { field, delta }: Pick<EventOf<"part.delta">, "field" | "delta">,
+): Part {
+  if (field === "text")
+    return part.type === "text" || part.type === "reasoning" ? { ...part, text: part.text + delta } : part
+  if (part.type !== "tool" || part.state.status !== "pending") return part
+  return { ...part, state: { ...part.state, raw: part.state.raw + delta } }
+}
