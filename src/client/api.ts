@@ -37,8 +37,9 @@ export interface SessionApi {
   send(text: string, options?: Pick<SendOptions, "id" | "delivery" | "files">): Promise<Receipt>
   readonly inputs: SessionInputs
   /**
-   * Returns the events of the session: first the changes after `after`, then all events as they happen. Default: only
-   * new events. Ends when the signal fires.
+   * Returns the events of the session: first the changes after `after`, then a `part.updated` without a number for each
+   * part that is being streamed, with its text so far, then all events as they happen. Default: no stored changes. Ends
+   * when the signal fires.
    */
   events(options?: Pick<EventStreamOptions, "after" | "signal">): AsyncIterableIterator<SessionEvent>
   /** Waits until the session is idle. Resolves with the end of the last run that the engine has seen. */

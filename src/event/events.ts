@@ -40,7 +40,10 @@ interface Payloads {
   "session.error": { error: { name: string; message: string; status?: number } }
   "message.created": { message: Message }
   "message.updated": { message: Message }
-  /** Contains the whole part. Sent when the part is created and at every state change. */
+  /**
+   * Contains the whole part. Sent when the part is created and at every state change. A reader that joins also receives
+   * each part that is being streamed, with its text so far and without a number.
+   */
   "part.updated": { part: Part }
   /** Sent when a step is retried, for each part of the failed attempt. */
   "part.removed": { messageID: string; partID: string }

@@ -134,8 +134,8 @@ export interface SessionHandle {
   send(text: string, options?: SendOptions): Promise<Receipt>
   readonly inputs: SessionInputs
   /**
-   * Returns the events of the session: first the changes after `after`, then all events as they happen. See
-   * `followSession`.
+   * Returns the events of the session: first the changes after `after`, then the text so far of each part that is being
+   * streamed, then all events as they happen. See `followSession`.
    */
   events(options?: EventStreamOptions): AsyncIterableIterator<SessionEvent>
   /**

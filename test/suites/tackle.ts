@@ -369,6 +369,27 @@ export function testTackle(name: string, open: (script: Script, wanted?: Wanted)
         expect([...types]).toContain(type)
     })
 
+    test("begin with the text so far for a reader that joins while the model streams", async () => {
+      const text = "The first half is heard by nobody who joins later."
+      const call = { name: "wait", arguments: { note: "half of the arguments" } }
+      const replies: Script = ({ body: { messages } }) => ({
+        ...(JSON.stringify(messages.at(-1)).includes("call") ? { calls: [call] } : { text }),
+        pieceSize: 2,
+        fault: "hang-mid",
+      })
+      await using opened = await open(replies, { tools: [createGate().wait] })
+      for (const word of ["say", "call"]) {
+        const session = await opened.tackle.sessions.create()
+        const present = session.events()
+        await session.send(word)
+        const half = await streamedText(present, (streamed) => streamed.length > 8)
+        const late = await streamedText(session.events(), (streamed) => streamed.length >= half.length)
+        const replayed = await streamedText(session.events({ after: 0 }), () => true)
+        expect([late, replayed].every((streamed) => streamed.startsWith(half))).toBe(true)
+        await session.interrupt()
+      }
+    })
+
     test("reset a reader that asks for a number from the future", async () => {
       await using opened = await open(script)
       const session = await opened.tackle.sessions.create()
@@ -583,6 +604,26 @@ async function talk(session: SessionApi | undefined): Promise<string[]> {
       return part.type === "tool" ? [`call: ${part.tool}`] : []
     }),
   )
+}
+
+/** Returns the text of the first streamed part or call with text, as soon as it is `enough`. */
+async function streamedText(
+  events: AsyncIterable<SessionEvent>,
+  enough: (text: string) => boolean,
+): Promise<string> {
+  const texts = new Map<string, string>()
+  for await (const event of events) {
+    if (event.type === "part.updated") {
+      const { part } = event
+      if (part.type === "text" && part.time) texts.set(part.id, part.text)
+      if (part.type === "tool" && part.state.status === "pending") texts.set(part.id, part.state.raw)
+    } else if (event.type === "part.delta") {
+      texts.set(event.partID, (texts.get(event.partID) ?? "") + event.delta)
+    }
+    const text = [...texts.values()].join("")
+    if (text !== "" && enough(text)) return text
+  }
+  throw new Error("The stream ended before the text.")
 }
 
 /** Returns the sequence numbers up to `last`, or to the end of the run. */

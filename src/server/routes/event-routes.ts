@@ -28,7 +28,7 @@ export function eventRoutes(context: ServerContext) {
       path: "/session/{id}/event",
       summary: "Follow a session",
       description:
-        "Sends the changes after the number `after`, then all events as they happen. Without `after`, sends only new events. To reconnect, send the header `Last-Event-ID`, which takes precedence over `after`. The stream ends after a `reset`.",
+        "Sends the changes after the number `after`, then each part that is being streamed, with its text so far, then all events as they happen. Without `after`, sends no stored changes. To reconnect, send the header `Last-Event-ID`, which takes precedence over `after`. The stream ends after a `reset`.",
       scope: "read",
       request: {
         params: sessionParams,
