@@ -11,7 +11,7 @@ import { aMessage, aSession } from "../suites/records.ts"
 
 const sessionID = "ses_1"
 
-/** What a model, another engine and a reader can do, in any order. */
+/** One action of a model, another engine or a reader. */
 type Action =
   | { kind: "begin"; type: "text" | "reasoning" | "tool" }
   | { kind: "grow" | "end" | "remove"; index: number }

@@ -370,7 +370,7 @@ export function testTackle(name: string, open: (script: Script, wanted?: Wanted)
     })
 
     test("begin with the text so far for a reader that joins while the model streams", async () => {
-      const text = "The first half is heard by nobody who joins later."
+      const text = "The first half of the text is sent before the reader joins."
       const call = { name: "wait", arguments: { note: "half of the arguments" } }
       const replies: Script = ({ body: { messages } }) => ({
         ...(JSON.stringify(messages.at(-1)).includes("call") ? { calls: [call] } : { text }),
