@@ -90,7 +90,7 @@ export type EventInput = {
 /**
  * An event that the bus delivers. `time` is in milliseconds since the epoch. Changes are committed before their event
  * is published. `seq` is the number of the stored change in its session: see `Store.commit`. A client that reconnects
- * does not receive events without `seq` again.
+ * does not receive events without `seq` again, except the text so far of parts that are being streamed.
  */
 export type TackleEvent = {
   [T in EventType]: { type: T; time: number; sessionID: string; seq?: number } & Payloads[T]
