@@ -40,11 +40,11 @@ export interface Engine {
   registry: Registry
   questions: Questions
   jobs: JobCapability
-  /** Undefined if language servers are disabled. */
+  /** Access to language servers. Undefined if they are disabled. */
   lsp?: LanguageCapability
-  /** Undefined if no formatter is enabled. */
+  /** Formats changed files. Undefined if no formatter is enabled. */
   formatter?: FormatterService
-  /** Undefined if no plugin is loaded. */
+  /** Calls the hooks of plugins. Undefined if no plugin is loaded. */
   plugins?: PluginHost
   /** Hides secrets in everything that a call returns, stores or announces. */
   mask?: SecretMask
@@ -91,7 +91,7 @@ export interface Run {
   readonly engine: Engine
   /** The session in its current state. */
   readonly session: RunSession
-  /** Undefined for a standalone call. */
+  /** The model of the run. Undefined for a standalone call. */
   readonly model?: Model
   /** Files that the session has read and written. */
   readonly files: FileTracker
@@ -142,7 +142,7 @@ export interface Step {
   readonly turn: Turn
   /** The reason why no more calls may run. The model receives it. */
   readonly closed?: string
-  /** True for calls that another call makes. Nested calls cannot make further calls. */
+  /** True if another call makes these calls. Nested calls cannot call tools. */
   readonly nested?: boolean
   /** Values for the tools of this step, in addition to the values of the run. */
   readonly extra?: Readonly<Record<string, unknown>>

@@ -36,7 +36,7 @@ function isInteractive([first = "", ...others]: readonly string[]): boolean {
 
 interface CommandEntry {
   description: string
-  /** True for the command that is used if the arguments name none. */
+  /** True for the command that runs if the arguments name no command. The help does not list it. */
   hidden?: true
   /** Loads the function that adds arguments, flags and subcommands. */
   load(): Promise<(command: Command) => void>

@@ -16,7 +16,7 @@ export interface ApiRequest {
   method?: "GET" | "POST" | "PATCH" | "DELETE"
   /** Path with encoded segments. */
   path: string
-  /** Undefined values are omitted. */
+  /** Query parameters. Undefined values are omitted. */
   query?: Readonly<Record<string, string | number | boolean | undefined>>
   body?: unknown
   signal?: AbortSignal | undefined

@@ -88,7 +88,7 @@ export async function openDefinitions({
 }: {
   options: DefinitionSet
   given: DefinitionSet
-  /** If undefined, the definitions never change. */
+  /** The source of the definitions. If undefined, the definitions never change. */
   source: DefinitionSource | undefined
   onProblem(message: string, error: unknown): void
 }): Promise<Definitions> {

@@ -4,7 +4,7 @@ import type { PluginWiring } from "./plugins.ts"
 
 /** The plugins of an engine. */
 export interface OpenPlugins {
-  /** Undefined if the options name no plugin. In that case no plugin code is loaded. */
+  /** The loaded plugins. Undefined if the options name no plugin; in this case, no plugin code is loaded. */
   plugins?: Plugins
   /** The options after the plugins have changed them. */
   options: TackleOptions

@@ -37,7 +37,7 @@ export const defaultScanLimits: ScanLimits = {
 export interface ScannedFile {
   /** Permission bits. Undefined for a link. */
   mode?: number
-  /** True for a link. Its target is in `bytes`. */
+  /** True for a symbolic link. `bytes` then contains the target of the link. */
   link?: true
   /** Inode number, which stays the same if the file is moved. */
   inode: number

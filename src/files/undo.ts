@@ -158,7 +158,7 @@ interface Move {
   change: FileChange
   now: FileNow | undefined
   wanted: FileVersion | undefined
-  /** Absent if only the mode changes. */
+  /** The change of the file's content. Absent if only the mode changes. */
   step?: FileStep
   mode?: number
   /** True if the file already has the wanted state. */

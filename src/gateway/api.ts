@@ -17,7 +17,7 @@ export interface ClientRequest {
   model: string
   /** True if the client requests server-sent events. */
   stream: boolean
-  /** False if the client accepts at most one call. Further calls are then dropped. */
+  /** False if the client accepts at most one call. Additional calls are then dropped. */
   parallel: boolean
   call: Pick<ModelCall, "prompt" | "tools" | "toolChoice">
   /** Additional fields of the request body for the upstream, in the format of the Chat Completions API. */

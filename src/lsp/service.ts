@@ -119,7 +119,7 @@ interface Target {
 
 interface Entry {
   client: Promise<LanguageClient>
-  /** Set once the server has started. */
+  /** The client of the server. Set once the server has started. */
   running?: LanguageClient
 }
 

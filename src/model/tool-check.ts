@@ -7,7 +7,7 @@ import { toolRefusal } from "./provider-error.ts"
 /** The test result for one capability that native tool calling needs. */
 export interface ToolFinding {
   name: string
-  /** Undefined if the capability was not tested because an earlier step failed. */
+  /** True if the server has the capability. Undefined if it was not tested, because an earlier step failed. */
   holds: boolean | undefined
   /** Observed behavior or error, in a few words. */
   detail: string

@@ -23,7 +23,7 @@ export type ToolSource =
 
 /** The agent and model that tools are listed for. */
 export interface ToolScope {
-  /** If undefined, as for standalone calls, no tool is hidden because of the model. */
+  /** The model. If undefined, as for standalone calls, no tool is hidden because of the model. */
   model?: ModelRef
   agent: string
   mode: InitAgent["mode"]

@@ -87,7 +87,7 @@ export const Grant = z.lazy(() =>
   z.object({
     id: z.string(),
     scope: z.enum(["session", "project"]),
-    /** Set if the scope is `session`. */
+    /** Id of the session. Set if the scope is `session`. */
     sessionID: z.string().optional(),
     worktree: z.string(),
     permission: z.string(),

@@ -6,8 +6,8 @@ import { toolSearchId } from "../tools/tool-search.ts"
 import { isRecord } from "../util/json.ts"
 
 /**
- * Default for the maximum total size, in bytes, of third-party tool definitions that are offered without a search. This
- * is enough for about 80 tools, or several typical MCP servers.
+ * Default maximum for the total size, in bytes, of the third-party tool definitions that are offered without a search.
+ * This is enough for about 80 tools, or several typical MCP servers.
  */
 export const defaultToolBytes = 64 * 1024
 

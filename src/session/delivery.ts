@@ -91,7 +91,7 @@ export function createDelivery({
   run(held: HeldLock): Promise<boolean>
 }): Delivery {
   let stopped = new AbortController()
-  /** Set while inputs are delivered. Resolves when no input can be delivered. */
+  /** The delivery in progress. Resolves when no more inputs can be delivered. */
   let delivering: Promise<void> | undefined
   /** True if inputs may have arrived since the queue was last read. */
   let again = false

@@ -13,7 +13,7 @@ import { offeredTools, type SessionAgent } from "./session-run.ts"
 /** A prompt with its command and message. */
 export interface Prompted {
   text: string
-  /** Set if the text calls a command. */
+  /** The command that the text calls, if any. */
   command?: CommandCall | undefined
   /** The subagent that runs the command, if any. */
   subagent?: string | undefined

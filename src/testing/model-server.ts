@@ -22,7 +22,7 @@ export interface ModelRequestBody {
   model?: string
   stream?: boolean
   stream_options?: { include_usage?: boolean }
-  /** Empty if the body contains no messages. */
+  /** The messages of the request. Empty if the body contains none. */
   messages: ChatMessage[]
   tools?: { type: string; function: { name: string; description?: string; parameters: unknown } }[]
   [key: string]: unknown

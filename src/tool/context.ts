@@ -126,7 +126,7 @@ export interface Job {
   output(): { text: string; truncated: boolean; outputPath?: string }
   /** Sends SIGTERM to the process group, and SIGKILL after a grace period. Resolves when the group has ended. */
   kill(): Promise<void>
-  /** Undefined if the input is closed or the job has ended. */
+  /** Writes to the job's input. Undefined if the input is closed or the job has ended. */
   readonly input?: JobInput | undefined
 }
 

@@ -29,7 +29,9 @@ export interface SpillFile {
   readonly path: string
   /** Number of bytes accepted. */
   readonly bytes: number
-  /** True if the file has reached its size limit. The last line of the file then says so. */
+  /**
+   * True if the file has reached its size limit. In this case, the last line of the file is a notice about the limit.
+   */
   readonly capped: boolean
   /**
    * Appends a chunk, or does nothing if the file has reached its limit. Throws if writing fails, for example on a

@@ -20,7 +20,7 @@ export interface TerminalOptions {
   /** Ends the interface when it fires, as on SIGTERM. */
   signal: AbortSignal
   env: Readonly<Record<string, string | undefined>>
-  /** Default: the terminal of this process. */
+  /** Terminal to use. Default: the terminal of this process. */
   terminal?: Terminal
 }
 

@@ -26,7 +26,10 @@ export interface FollowOptions<T> {
   onFailure(error: unknown): T
   /** The value that `last` returns before the first read. */
   initial: T
-  /** Set if `initial` was read from the files. If absent, the first call to `read` reads them. */
+  /**
+   * The read that produced `initial`, if `initial` was read from the files. If absent, the first call to `read` reads
+   * the files.
+   */
   begun?: Beginning
 }
 

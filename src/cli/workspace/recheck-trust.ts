@@ -18,7 +18,7 @@ export interface CurrentTrust {
 /** An item that was added or changed during a run. */
 export interface UntrustedChange {
   item: FoundItem
-  /** True if the item existed at startup or was trusted before. */
+  /** True if the item was changed, because it existed at startup or was trusted earlier. False if it was added. */
   changed: boolean
 }
 

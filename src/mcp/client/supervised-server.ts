@@ -24,7 +24,7 @@ export const defaultRestarts: Restarts = { max: 3, withinMs: 10 * 60_000, delayM
 /** The server, its restart limits, and callbacks. */
 export interface SupervisedServerOptions extends Omit<ConnectOptions, "onResourceChanged"> {
   restarts: Restarts
-  /** If set, the server never starts, and errors give this reason. */
+  /** The reason why the server must not start. If set, the server never starts, and errors contain this reason. */
   refusal?: string
   /** Called with the tools before they take effect. If it rejects, the previous tools remain in effect. */
   onTools(server: McpServer, tools: readonly Tool[]): Promise<void>
@@ -61,11 +61,11 @@ export interface SupervisedServer {
 export function createSupervisedServer(options: SupervisedServerOptions): SupervisedServer {
   const { server, restarts, signal } = options
   let connecting: Promise<McpConnection> | undefined
-  /** Set once the server is connected. */
+  /** The connection to the server. Set once the server is connected. */
   let running: McpConnection | undefined
   /** Lost connections that still have running calls. */
   const closing = new Set<McpConnection>()
-  /** Undefined if the tools must be listed again. */
+  /** The tools that the server listed last. Undefined if they must be listed again. */
   let listed: Promise<Tool[]> | undefined
   let known: readonly Tool[] = []
   let has: McpConnection["has"] = { tools: false, resources: false, prompts: false }
