@@ -1,17 +1,12 @@
-import { createInterface } from "node:readline"
 import { type Command, Option } from "commander"
-import type { SessionClient } from "../../client/sessions.ts"
-import { currentTime } from "../../util/clock.ts"
 import { localMinute } from "../../util/local-time.ts"
 import { oneLine } from "../../view/visible.ts"
 import { interruptible } from "../process/exit.ts"
-import { canAskHere } from "../process/question.ts"
 import { printHint, printJson, printLine } from "../process/stdout.ts"
-import { answerRequests } from "../run/answer.ts"
+import { followByLines, showRecent } from "../run/follow-by-lines.ts"
 import { createView, type ForegroundFlags } from "../run/foreground.ts"
-import { openClient, type RemoteFlags, showSession } from "../run/remote.ts"
+import { openClient, type RemoteFlags } from "../run/remote.ts"
 import { namedSession } from "../run/run-on-server.ts"
-import type { View } from "../view/view.ts"
 import { directoryOf } from "../workspace/workspace.ts"
 import { directoryFlag, formatFlag, jsonFlag, tokenFileFlag } from "./flags.ts"
 
@@ -53,97 +48,17 @@ export async function attachToServer(url: string, flags: AttachFlags): Promise<v
   const session = await namedSession(client, flags.session)
   const info = await session.info()
   const view = createView(flags, info)
-  await interruptible(async (signal) => {
-    const leave = new AbortController()
-    const left = AbortSignal.any([signal, leave.signal])
-    view.continues(info)
-    await showRecent(session, view)
-    const { worktree, seq: after } = info
-    const shown = showSession({ client, session, worktree, after, show: view.show })
-    left.addEventListener("abort", shown.leave, { once: true })
-    const lines = readLines(left, (text) => session.send(text))
-    const { auto = false } = flags
-    if (auto || canAskHere(process.env)) {
-      const pause = () => {
-        const [showAgain, readAgain] = [view.pause(), lines.pause()]
-        return () => {
-          showAgain()
-          readAgain()
-        }
-      }
-      answerRequests(shown.requests, {
-        auto,
-        questions: !auto,
-        pause,
-        signal: left,
-        interrupt: () => leave.abort(),
-      })
-    }
-    try {
-      await Promise.race([lines.ended, shown.until(Number.POSITIVE_INFINITY)])
-      if (!left.aborted && !process.stdin.isTTY) {
-        await session.wait({ signal: left })
-        await shown.until((await session.info()).seq)
-      }
-    } catch (error) {
-      if (!left.aborted) throw error
-    } finally {
-      leave.abort()
-      await view.end()
-    }
-  })
-}
-
-/** Number of messages to show when the command starts to follow a session. */
-const recentMessages = 2
-
-async function showRecent(session: SessionClient, view: View): Promise<void> {
-  const about = { time: currentTime(), sessionID: session.id }
-  for (const { message, parts } of await session.messages({ limit: recentMessages })) {
-    view.show({ type: "message.created", ...about, message })
-    for (const part of parts) view.show({ type: "part.updated", ...about, part })
-  }
-}
-
-/**
- * Calls `send` for each line of stdin that is not empty, one after another. `ended` settles at the end of stdin, when
- * the signal fires, or with the error of `send`.
- */
-function readLines(signal: AbortSignal, send: (text: string) => Promise<unknown>) {
-  const { promise: ended, resolve, reject } = Promise.withResolvers<void>()
-  let last: Promise<unknown> = Promise.resolve()
-  let close = open()
-  signal.addEventListener("abort", () => {
-    close()
-    resolve()
-  })
-
-  function open(): () => void {
-    const lines = createInterface({ input: process.stdin, terminal: false })
-    let isPaused = false
-    lines.on("line", (line) => {
-      const text = line.trim()
-      if (text === "") return
-      last = last.then(() => send(text))
-      last.catch(reject)
-    })
-    lines.on("close", () => {
-      if (!isPaused) last.then(() => resolve(), reject)
-    })
-    return () => {
-      isPaused = true
-      lines.close()
-    }
-  }
-
-  return {
-    ended,
-    /** Stops reading stdin, so that a question can read it. Returns a function that resumes reading. */
-    pause() {
-      close()
-      return () => {
-        if (!signal.aborted) close = open()
-      }
-    },
-  }
+  view.continues(info)
+  await showRecent(session, view)
+  await interruptible((signal) =>
+    followByLines({
+      api: client,
+      session,
+      worktree: info.worktree,
+      after: info.seq,
+      view,
+      auto: flags.auto,
+      signal,
+    }),
+  )
 }

@@ -1,8 +1,7 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
-import type { Awaitable } from "../../client/api.ts"
+import type { Awaitable, SessionApi, TackleApi } from "../../client/api.ts"
 import { createClient, type TackleClient } from "../../client/client.ts"
-import type { SessionClient } from "../../client/sessions.ts"
 import { defaultDataDirectory } from "../../engine/data-directory.ts"
 import type { TackleEvent } from "../../event/events.ts"
 import type { PermissionRequest } from "../../schema/permission.ts"
@@ -54,14 +53,14 @@ export interface ShownSession {
  * the first listener is added.
  */
 export function showSession({
-  client,
+  api,
   session,
   worktree,
   after,
   show,
 }: {
-  client: TackleClient
-  session: SessionClient
+  api: TackleApi
+  session: SessionApi
   worktree: string
   after: number
   show(event: TackleEvent): void
@@ -86,7 +85,7 @@ export function showSession({
     for (const listener of listeners) listener(request)
   }
 
-  const unsubscribe = client.subscribe((event) => {
+  const unsubscribe = api.subscribe((event) => {
     if (event.sessionID !== session.id && isOf(event, family)) take(event)
   })
   const ended = (async () => {
@@ -107,23 +106,23 @@ export function showSession({
     requests: {
       worktree,
       async reply(requestID, reply) {
-        const outcome = await reported(client.reply(requestID, reply))
+        const outcome = await reported(api.reply(requestID, reply))
         if (outcome === "already")
           warn("another client has already answered the request. Your reply was not applied.")
       },
-      pendingRequests: (sessionID) => client.pendingRequests(sessionID),
+      pendingRequests: (sessionID) => api.pendingRequests(sessionID),
       questions: {
-        pending: (sessionID) => client.questions.pending(sessionID),
-        reply: async (id, answers) => (await reported(client.questions.reply(id, answers))) ?? "unknown",
-        reject: async (id) => (await reported(client.questions.reject(id))) ?? "unknown",
+        pending: (sessionID) => api.questions.pending(sessionID),
+        reply: async (id, answers) => (await reported(api.questions.reply(id, answers))) ?? "unknown",
+        reject: async (id) => (await reported(api.questions.reject(id))) ?? "unknown",
       },
       onPermission(listener) {
         permissions.push(listener)
-        void waiting(client.pendingRequests(session.id), permissions)
+        void waiting(api.pendingRequests(session.id), permissions)
       },
       onQuestion(listener) {
         questions.push(listener)
-        void waiting(client.questions.pending(session.id), questions)
+        void waiting(api.questions.pending(session.id), questions)
       },
     },
     async until(seq) {

@@ -43,7 +43,7 @@ async function run(
   if (flags.session !== undefined || flags.continue) view.continues(info)
   let shownEnd = 0
   const shown = showSession({
-    ...{ client, session, worktree, after },
+    ...{ api: client, session, worktree, after },
     show(event) {
       if (event.type === "run.completed" && event.sessionID === session.id) shownEnd = event.time
       view.show(event)
