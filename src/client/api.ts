@@ -51,8 +51,8 @@ export interface SessionApi {
   /** Returns the to-do list of the session. */
   todos(): Promise<Todo[]>
   /**
-   * Returns the number of the session's last change. To follow a session without a gap, read this number first, then
-   * the data, and then `events({ after: number })`.
+   * Returns the number of the session's last change. To follow a session without a gap, read this number first, open
+   * `events({ after: number })`, and then read the data: the stream contains everything that happens after the read.
    */
   sequence(): Promise<number>
   /** Replaces old messages in the model's history with a summary. */

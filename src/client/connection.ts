@@ -27,6 +27,8 @@ export interface ApiRequest {
   answerMs?: number
   /** True if sending the request twice has the same effect as sending it once. Default: true for GET. */
   isRepeatable?: boolean
+  /** True if the request does not wait for streams that are being opened. Default: false. */
+  isFirst?: boolean
 }
 
 /** The connection of a client to its server. */
@@ -144,7 +146,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     const { method = "GET", signal } = wanted
     const isRepeatable = wanted.isRepeatable ?? method === "GET"
     const answerMs = wanted.answerMs ?? (isRepeatable ? defaultAnswerMs : undefined)
-    if (method !== "GET") await Promise.all(opening)
+    if (!wanted.isFirst) await Promise.all(opening)
     const deadline = Date.now() + retryMs
     for (let count = 1; ; count += 1) {
       try {

@@ -185,7 +185,7 @@ export function createSessions({
           sessionID: id,
           after,
           signal,
-          sequence: async () => (await info()).seq,
+          sequence: async () => (await request<RemoteSession>({ path: path(), isFirst: true })).seq,
           asked: () => asked(id),
         }),
       wait: ({ signal } = {}) => wait(signal),

@@ -35,11 +35,29 @@ export async function followSession(options: FollowOptions): Promise<FollowedSes
   const leave = new AbortController()
   /** Events that arrived since the state was last shown. */
   let waiting: TackleEvent[] = []
+  /** True while the events wait for a microtask, or for the session to be loaded. */
   let isScheduled = false
-  // The number is read before the data: later changes are repeated as events, even if the data contains them.
-  let after = await session.sequence()
-  let state = await load(options, pageSize)
   let statusTimer: ReturnType<typeof setInterval> | undefined
+  // The stream of a session does not contain the events of its subagents.
+  const unsubscribe = api.subscribe((event) => {
+    if (event.sessionID !== session.id) take(event)
+  })
+  let { events, state } = await open().catch((error: unknown) => {
+    close()
+    throw error
+  })
+
+  /** Loads the session, and opens the stream of its later events. */
+  async function open() {
+    isScheduled = true
+    // The number is read before the data: later changes are repeated as events, even if the data contains them.
+    const after = await session.sequence()
+    // Requests and the end of a run have no number, so the stream begins before they are read.
+    const events = session.events({ after, signal: leave.signal })
+    const state = await load(options, pageSize)
+    queueMicrotask(applyWaiting)
+    return { events, state }
+  }
 
   function take(event: TackleEvent): void {
     waiting.push(event)
@@ -52,9 +70,9 @@ export async function followSession(options: FollowOptions): Promise<FollowedSes
     isScheduled = false
     if (leave.signal.aborted) return
     const before = state
-    const events = waiting
+    const arrived = waiting
     waiting = []
-    for (const event of events) {
+    for (const event of arrived) {
       state = applyEvent(state, event)
       if (event.sessionID === session.id || state.subagents.has(event.sessionID)) onEvent?.(event)
     }
@@ -86,8 +104,7 @@ export async function followSession(options: FollowOptions): Promise<FollowedSes
     let failure: unknown
     try {
       while (await readEvents()) {
-        after = await session.sequence()
-        state = await load(options, pageSize)
+        ;({ events, state } = await open())
         show()
       }
     } catch (error) {
@@ -100,7 +117,7 @@ export async function followSession(options: FollowOptions): Promise<FollowedSes
 
   /** Reads events until the stream ends. Resolves with true if the session must be loaded again. */
   async function readEvents(): Promise<boolean> {
-    for await (const event of session.events({ after, signal: leave.signal })) {
+    for await (const event of events) {
       if (event.type === "reset") return true
       take(event)
     }
@@ -113,10 +130,6 @@ export async function followSession(options: FollowOptions): Promise<FollowedSes
     clearInterval(statusTimer)
   }
 
-  // The stream of a session does not contain the events of its subagents.
-  const unsubscribe = api.subscribe((event) => {
-    if (event.sessionID !== session.id) take(event)
-  })
   watchStatus()
   void follow()
 

@@ -30,7 +30,18 @@ async function connect(
   const session = await direct.sessions.create()
   const remote = await client.sessions.get(session.id)
   if (!remote) throw new Error("the session does not exist")
-  return { client, remote, session, proxy, store, model, [Symbol.asyncDispose]: proxy[Symbol.asyncDispose] }
+  const { url } = server
+  return {
+    client,
+    remote,
+    session,
+    proxy,
+    store,
+    model,
+    url,
+    directory,
+    [Symbol.asyncDispose]: proxy[Symbol.asyncDispose],
+  }
 }
 
 /** Reads until the view has the number of the session's last change, after the end of the run. */
@@ -236,4 +247,28 @@ describe("a request", () => {
     expect(await client.sessions.list({ limit: 5 })).toEqual([])
     expect(asked).toEqual(["http://tackle.test/session?directory=%2Fp+q&limit=5"])
   })
+})
+
+test("a read after `events` waits until the stream is open, so that no request is missed in between", async () => {
+  await using connected = await connect(script, { "*": "allow", note: "ask" })
+  const { url, directory, session } = connected
+  const opened = Promise.withResolvers<void>()
+  const client = createClient({
+    url,
+    token: tokens.admin,
+    directory,
+    async fetch(input, init) {
+      if (String(input).includes("/event")) await opened.promise
+      return fetch(input, init)
+    },
+  })
+  const remote = await client.sessions.get(session.id)
+  const events = remote?.events({ after: 1 })
+  const pending = client.pendingRequests()
+  await session.send("go")
+  await expect.poll(() => session.info()).toMatchObject({ status: "waiting" })
+  opened.resolve()
+  expect(await pending).toHaveLength(1)
+  await events?.return?.()
+  await session.interrupt()
 })

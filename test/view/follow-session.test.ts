@@ -92,3 +92,23 @@ test("loads the session again if the stream cannot continue", async () => {
   await session.send("next")
   await until(({ messages, lastRun }) => messages.length === 4 && lastRun !== undefined)
 })
+
+test("shows a request that is made while the session is loaded", async () => {
+  await using engine = await startEngine(
+    ({ body: { messages } }) =>
+      messages.at(-1)?.role === "user" ? { calls: [{ name: "note", arguments: {} }] } : { text: "Noted." },
+    { tools: [note], permission: { "*": "allow", note: "ask" }, approvals: true },
+  )
+  const session = await engine.tackle.sessions.create()
+  const asked = new Promise<void>((resolve) => engine.tackle.on("permission.asked", () => resolve()))
+  async function messages(page?: object) {
+    await session.send("go")
+    await asked
+    return session.messages(page)
+  }
+  const { followed, until } = await follow(engine.tackle, { ...session, messages })
+  const { requests } = await until((state) => state.requests.length > 0)
+  await engine.tackle.reply(requests[0]?.id ?? "", { reply: "once" })
+  await until(({ lastRun }) => lastRun !== undefined)
+  followed.close()
+})
