@@ -38,8 +38,8 @@ export interface Connection {
   /** Opens an event stream. Makes one attempt. */
   open(request: ApiRequest & { signal: AbortSignal }): Promise<Response>
   /**
-   * Delays all later requests that change something until `opened` settles. An event stream that is opened first
-   * therefore contains the events of these requests.
+   * Delays all later requests until `opened` settles. An event stream that is opened first therefore contains the
+   * events of these requests, and all events after their responses.
    */
   opensFirst(opened: Promise<unknown>): void
 }
