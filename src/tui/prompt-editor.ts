@@ -43,7 +43,6 @@ export interface PromptEditor extends Component, Focusable {
   readonly isEmpty: boolean
   /** True while a list of completions is open. The list then handles Escape and Enter. */
   readonly isCompleting: boolean
-  setTheme(theme: Theme): void
 }
 
 /**
@@ -149,9 +148,6 @@ export function createPromptEditor(options: PromptEditorOptions): PromptEditor {
       clearImages()
       editor.setText("")
       return input
-    },
-    setTheme(theme) {
-      editor.borderColor = theme.border
     },
     handleInput(data) {
       if (takePaste(data)) return

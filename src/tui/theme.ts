@@ -226,35 +226,41 @@ function foreground(color: Color, depth: ColorDepth): Paint {
   return sgr(`38;5;${16 + 36 * level(red) + 6 * level(green) + level(blue)}`, "39")
 }
 
-/** Returns the styles of a list. */
+/** Changes the styles of a theme to those of another. Everything that uses the theme is shown in the new styles. */
+export function changeTheme(theme: Theme, next: Theme): void {
+  Object.assign(theme, next)
+}
+
+/** Returns the styles of a list. They follow later changes of the theme. */
 export function selectListTheme(theme: Theme): SelectListTheme {
   return {
-    selectedPrefix: theme.accent,
-    selectedText: theme.selected,
-    description: theme.dim,
-    scrollInfo: theme.dim,
-    noMatch: theme.dim,
+    selectedPrefix: (text) => theme.accent(text),
+    selectedText: (text) => theme.selected(text),
+    description: (text) => theme.dim(text),
+    scrollInfo: (text) => theme.dim(text),
+    noMatch: (text) => theme.dim(text),
   }
 }
 
-/** Returns the styles of the editor. */
+/** Returns the styles of the editor. They follow later changes of the theme. */
 export function editorTheme(theme: Theme): EditorTheme {
-  return { borderColor: theme.border, selectList: selectListTheme(theme) }
+  return { borderColor: (text) => theme.border(text), selectList: selectListTheme(theme) }
 }
 
-/** Returns the styles of Markdown. */
+/** Returns the styles of Markdown. They follow later changes of the theme. */
 export function markdownTheme(theme: Theme): MarkdownTheme {
+  const dim = (text: string) => theme.dim(text)
   return {
     heading: (text) => theme.bold(theme.heading(text)),
     link: (text) => theme.underline(theme.link(text)),
-    linkUrl: theme.dim,
-    code: theme.code,
+    linkUrl: dim,
+    code: (text) => theme.code(text),
     codeBlock: (text) => text,
-    codeBlockBorder: theme.dim,
+    codeBlockBorder: dim,
     quote: theme.italic,
-    quoteBorder: theme.dim,
-    hr: theme.dim,
-    listBullet: theme.accent,
+    quoteBorder: dim,
+    hr: dim,
+    listBullet: (text) => theme.accent(text),
     bold: theme.bold,
     italic: theme.italic,
     strikethrough: theme.strikethrough,

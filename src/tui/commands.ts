@@ -1,0 +1,218 @@
+import { writeFile } from "node:fs/promises"
+import { resolve } from "node:path"
+import type { AutocompleteItem } from "@earendil-works/pi-tui"
+import type { SessionApi } from "../client/api.ts"
+import { showInvisible } from "../permission/invisible.ts"
+import { UsageError } from "../util/errors.ts"
+import { nearNames } from "../util/similarity.ts"
+import { oneLine } from "../view/visible.ts"
+import {
+  pickAgent,
+  pickFork,
+  pickGrant,
+  pickInput,
+  pickModel,
+  pickRewind,
+  pickSession,
+  pickTheme,
+} from "./pickers.ts"
+import type { Shell } from "./shell.ts"
+
+/** A command of the interface, which the user calls with `/name`. */
+export interface SlashCommand {
+  name: string
+  description: string
+  /** Returns the possible arguments. */
+  complete?(): Promise<AutocompleteItem[]>
+  run(argument: string): Promise<void> | void
+}
+
+/** Creates the commands of the interface. */
+export function createSlashCommands(shell: Shell): SlashCommand[] {
+  const { api } = shell
+
+  /** Returns the open session. Throws `UsageError` before the first prompt. */
+  function opened(): SessionApi {
+    if (shell.session) return shell.session
+    throw new UsageError("This session is empty. Send a prompt first.")
+  }
+
+  async function setModel(given: string): Promise<void> {
+    const model = given || (await pickModel(shell))
+    if (model === undefined) return
+    if (shell.session) await shell.session.update({ model })
+    else shell.defaults.model = model
+    shell.notify(`The model is now ${model}.`)
+  }
+
+  async function setAgent(given: string): Promise<void> {
+    const agent = given || (await pickAgent(shell))
+    if (agent === undefined) return
+    if (shell.session) await shell.session.update({ agent })
+    else if ((await api.agents).has(agent)) shell.defaults.agent = agent
+    else throw new UsageError(`The agent "${agent}" does not exist.`)
+    shell.notify(`The agent is now ${agent}.`)
+  }
+
+  async function setTheme(given: string): Promise<void> {
+    const entries = await shell.listThemes()
+    const chosen = given === "" ? await pickTheme(shell, entries) : entries.find(({ name }) => name === given)
+    if (!chosen && given !== "")
+      throw new UsageError(
+        `The theme "${given}" does not exist. Known: ${entries.map(({ name }) => name).join(", ")}.`,
+      )
+    if (chosen && "problem" in chosen) throw new UsageError(chosen.problem)
+    if (chosen) shell.setTheme(chosen.theme)
+  }
+
+  async function undo(direction: "undo" | "redo"): Promise<void> {
+    const { files, unseen } = await opened()[direction]()
+    const names = files.map(({ path, kind }) => `${kind} ${showInvisible(path)}`)
+    const done = direction === "undo" ? "Undid the last turn" : "Redid the turn"
+    shell.showPanel(done, [...names, ...unseen].join("\n") || "No file was changed.")
+  }
+
+  async function exportSession(given: string): Promise<void> {
+    const { id } = opened()
+    const path = resolve(given || `${id}.json`)
+    const archive = await api.sessions.export(id)
+    await writeFile(path, `${JSON.stringify(archive, undefined, 2)}\n`, { flag: "wx", mode: 0o600 })
+    shell.notify(`Exported the session to ${path}.`)
+  }
+
+  async function compact(): Promise<void> {
+    shell.notify("Compacting…")
+    const { before, after, summarized, pruned } = await opened().compact()
+    if (!summarized && pruned === 0) shell.notify("There is nothing to compact yet.")
+    else shell.notify(`Compacted ${before} characters of history to ${after}.`)
+  }
+
+  async function showTools(): Promise<void> {
+    const { agent, model } = shell.state?.session ?? {}
+    const name = model && `${model.providerID}/${model.modelID}`
+    const tools = await api.tools({
+      agent: agent ?? shell.defaults.agent,
+      model: name ?? shell.defaults.model,
+    })
+    const lines = tools.map(({ id, description, offered, reason }) => {
+      const text = offered ? oneLine(description, 100) : `not offered: ${oneLine(reason ?? "", 100)}`
+      return `${shell.theme.bold(showInvisible(id))}  ${shell.theme.dim(text)}`
+    })
+    shell.showPanel(`${tools.length} tools`, lines.join("\n"))
+  }
+
+  async function showServers(): Promise<void> {
+    const servers = await api.mcpServers()
+    const lines = servers.map(({ id, status, tools, problem }) => {
+      const text = status === "connected" ? `${tools.length} tools` : oneLine(problem ?? status, 200)
+      return `${status === "connected" ? shell.theme.success("✓") : shell.theme.error("✗")} ${showInvisible(id)}  ${shell.theme.dim(text)}`
+    })
+    shell.showPanel(
+      "MCP servers",
+      lines.join("\n") || "No MCP server is configured. Add one with tackle mcp add.",
+    )
+  }
+
+  function showHelp(): void {
+    const names = commands.map(
+      ({ name, description }) => `${shell.theme.bold(`/${name}`.padEnd(14))}${description}`,
+    )
+    const more = [
+      "Your own commands, skills and prompts of MCP servers also begin with /.",
+      "@ completes the path of a file. ! runs a shell command. ? shows the keys.",
+    ]
+    shell.showPanel("Commands", [...names, "", ...more].join("\n"))
+  }
+
+  const commands: SlashCommand[] = [
+    { name: "help", description: "Show the commands", run: showHelp },
+    { name: "keys", description: "Show the keys", run: () => showKeys(shell) },
+    { name: "new", description: "Start a new session", run: () => shell.open(undefined) },
+    {
+      name: "sessions",
+      description: "Open another session; searches their texts",
+      run: () => pickSession(shell),
+    },
+    {
+      ...{ name: "model", description: "Change the model" },
+      complete: async () =>
+        (await api.models()).map(({ ref }) => modelItem(`${ref.providerID}/${ref.modelID}`)),
+      run: setModel,
+    },
+    {
+      ...{ name: "agent", description: "Change the agent" },
+      complete: async () =>
+        [...(await api.agents).values()]
+          .filter(({ mode }) => mode !== "subagent")
+          .map(({ name, description }) => ({ value: name, label: name, description })),
+      run: setAgent,
+    },
+    {
+      ...{ name: "theme", description: "Change the colors" },
+      complete: async () => (await shell.listThemes()).map(({ name }) => modelItem(name)),
+      run: setTheme,
+    },
+    {
+      name: "undo",
+      description: "Restore the files of the last turn that changed files",
+      run: () => undo("undo"),
+    },
+    { name: "redo", description: "Revert the last undo", run: () => undo("redo") },
+    {
+      name: "fork",
+      description: "Continue a copy of this session from any message",
+      run: () => pickFork(shell, opened()),
+    },
+    {
+      name: "rewind",
+      description: "Go back to an earlier prompt: conversation, files, or both",
+      run: () => pickRewind(shell, opened()),
+    },
+    { name: "compact", description: "Replace old messages with a summary for the model", run: compact },
+    {
+      name: "queue",
+      description: "Edit, withdraw or continue the waiting inputs",
+      run: () => pickInput(shell, opened()),
+    },
+    {
+      name: "permissions",
+      description: "List and revoke what you allowed with always",
+      run: () => pickGrant(shell),
+    },
+    { name: "tools", description: "List the tools, and why one is not offered", run: showTools },
+    { name: "mcp", description: "List the MCP servers", run: showServers },
+    { name: "export", description: "Write the session to a file", run: exportSession },
+    { name: "exit", description: "Leave; the session is stored", run: shell.leave },
+  ]
+  const { toggleFullscreen } = shell
+  if (toggleFullscreen)
+    commands.push({
+      name: "fullscreen",
+      description: "Change between the scrollback and the alternate screen",
+      run: toggleFullscreen,
+    })
+  return commands
+}
+
+function modelItem(name: string): AutocompleteItem {
+  return { value: name, label: name }
+}
+
+/** Shows the keys of all actions in a panel. */
+export function showKeys({ keys, theme, showPanel }: Pick<Shell, "keys" | "theme" | "showPanel">): void {
+  const lines = keys
+    .list()
+    .filter(({ name, keys: own }) => own.length > 0 && !name.startsWith("altScreen."))
+    .map(
+      ({ name, keys: own, description }) =>
+        `${theme.bold(own.join(" ").padEnd(22))} ${description} ${theme.dim(name)}`,
+    )
+  showPanel("Keys", ["Enter sends. / commands, @ files, ! shell, ? this list.", "", ...lines].join("\n"))
+}
+
+/** Returns the message for an unknown command. */
+export function unknownCommand(name: string, known: readonly string[]): string {
+  const [near] = nearNames(name, known, 3)
+  const meant = near === undefined ? "" : ` Did you mean /${near}?`
+  return `Unknown command /${name}.${meant} /help lists the commands.`
+}

@@ -1,0 +1,236 @@
+import { type Component, matchesKey } from "@earendil-works/pi-tui"
+import type { SessionApi } from "../client/api.ts"
+import type { Delivery, Input } from "../schema/input.ts"
+import type { PermissionRequest } from "../schema/permission.ts"
+import { errorMessage } from "../util/errors.ts"
+import { createSlashCommands, showKeys, unknownCommand } from "./commands.ts"
+import type { InputHistory } from "./history.ts"
+import { createPanel } from "./panel.ts"
+import { pick } from "./picker.ts"
+import { pickRewind } from "./pickers.ts"
+import { createPromptEditor, type PromptEditor, type WrittenInput } from "./prompt-editor.ts"
+import { createWaitingInputs, renderQueue } from "./queue.ts"
+import type { Shell } from "./shell.ts"
+import { createShellRunner } from "./shell-runner.ts"
+
+/** Options of {@link createInputArea}. */
+export interface InputAreaOptions {
+  shell: Omit<Shell, "showPanel" | "setText" | "takeBack">
+  history: InputHistory
+  env: Readonly<Record<string, string | undefined>>
+  /** Returns the open session, and creates it before the first prompt. */
+  ensureSession(): Promise<SessionApi>
+  /** Called when the requests of the user's own shell commands change. */
+  onRequests(requests: readonly PermissionRequest[]): void
+}
+
+/** The editor, with what belongs to it: waiting inputs, commands and the texts that they show. */
+export interface InputArea {
+  readonly editor: PromptEditor
+  readonly panel: Component
+  renderQueue(width: number): string[]
+  /** Handles a key before the editor. Returns whether it did. */
+  handleKey(data: string): boolean
+  /** Sends an input, or runs the command in it. Returns it to the editor if this fails. Never rejects. */
+  submit(input: WrittenInput, delivery: Delivery): Promise<void>
+  /** Clears the editor. The text stays in the history. Returns false if it was empty. */
+  clear(): boolean
+}
+
+/** Time in milliseconds in which Escape must be pressed again to rewind. */
+const rewindMs = 800
+
+/** Creates the input area. */
+export function createInputArea(options: InputAreaOptions): InputArea {
+  const { history, onRequests } = options
+  const { api, tui, theme, keys, notify } = options.shell
+  const shell: Shell = Object.create(options.shell, {
+    showPanel: { value: showPanel },
+    setText: { value: (text: string) => replaceInput({ text, files: [] }) },
+    takeBack: { value: takeBack },
+  })
+  const commands = createSlashCommands(shell)
+  const panel = createPanel({ theme, rows: () => Math.max(4, Math.floor(tui.terminal.rows / 2)) })
+  const waiting = createWaitingInputs()
+  const runner = createShellRunner({ api, onRequests, show: showPanel })
+  /** Input that was in the editor before the user took a waiting input back. */
+  let draft: WrittenInput | undefined
+  let escapedAt = Number.NEGATIVE_INFINITY
+  const editor = createPromptEditor({
+    ...{ tui, theme, keys, history, env: options.env },
+    completions: { commands: allCommands, files: (query, signal) => api.findFiles(query, { signal }) },
+    onSend: (input, delivery) => void submit(input, delivery),
+    canQueue: () => shell.state?.isRunning === true || waiting.editing !== undefined,
+    onSearchHistory: () => attempt(searchHistory()),
+    onHelp: () => showKeys(shell),
+    onProblem: notify,
+  })
+
+  function showPanel(title: string, text: string): void {
+    panel.show(title, text)
+    tui.requestRender()
+  }
+
+  function attempt(work: Promise<unknown> | undefined): void {
+    work?.catch((error: unknown) => notify(errorMessage(error)))
+  }
+
+  /** Returns the commands for completion: those of the interface, of the project, and prompts of MCP servers. */
+  async function allCommands() {
+    const own = await api.commands()
+    const names = new Set(commands.map(({ name }) => name))
+    return [...commands, ...own.filter(({ name }) => !names.has(name)), ...(await prompts())]
+  }
+
+  /** Prompts of MCP servers. Listing them may start servers, so they are listed once. */
+  let listed: Promise<{ name: string; description?: string }[]> | undefined
+  function prompts(): Promise<{ name: string; description?: string }[]> {
+    listed ??= api.mcpPrompts().then(
+      (all) => all.map(({ server, name, description }) => ({ name: `${server}:${name}`, description })),
+      () => [],
+    )
+    // A server may take long to start. Until then, the list is shown without its prompts.
+    return Promise.race([listed, new Promise<[]>((resolve) => setTimeout(() => resolve([]), promptsMs))])
+  }
+
+  async function submit(input: WrittenInput, delivery: Delivery): Promise<void> {
+    const { text } = input
+    panel.hide()
+    try {
+      if (text.startsWith("!")) await runShell(text.slice(1).trim())
+      else if (commandName.test(text)) await runCommand(input, delivery)
+      else await send(input, delivery)
+    } catch (error) {
+      if (editor.isEmpty) editor.setInput(input)
+      notify(errorMessage(error))
+    }
+  }
+
+  async function send({ text, files }: WrittenInput, delivery: Delivery): Promise<void> {
+    const session = await options.ensureSession()
+    if (waiting.editing !== undefined) {
+      await waiting.replace(session)
+      restoreDraft()
+    }
+    await api.send(session.id, text, { delivery, files })
+  }
+
+  async function runCommand(input: WrittenInput, delivery: Delivery): Promise<void> {
+    const [, name = "", argument = ""] = commandName.exec(input.text) ?? []
+    const command = commands.find((each) => each.name === name)
+    if (command) {
+      await command.run(argument.trim())
+      return
+    }
+    const known = await allCommands()
+    if (name.includes(":") || known.some((each) => each.name === name)) await send(input, delivery)
+    else
+      throw new Error(
+        unknownCommand(
+          name,
+          known.map((each) => each.name),
+        ),
+      )
+  }
+
+  async function runShell(command: string): Promise<void> {
+    if (command === "") return
+    await runner.run(command, shell.state?.session.agent ?? shell.defaults.agent)
+  }
+
+  async function searchHistory(): Promise<void> {
+    const items = history.list().map((text) => ({ value: text, label: text }))
+    const text = await pick(tui, { title: "Earlier inputs", theme, items, verb: "edits" })
+    if (text !== undefined) replaceInput({ text, files: [] })
+  }
+
+  /** Puts an input into the editor. A text that was there moves to the history. */
+  function replaceInput(input: WrittenInput): void {
+    const before = editor.text()
+    if (before.trim() !== "" && before !== input.text) history.add(before)
+    editor.setInput(input)
+    tui.requestRender()
+  }
+
+  async function takeBack(id?: string): Promise<void> {
+    const { session, state } = shell
+    const inputs = (state?.inputs ?? []).filter(({ claimedBy }) => claimedBy === undefined)
+    const input: Input | undefined = id === undefined ? inputs.at(-1) : inputs.find((each) => each.id === id)
+    if (!session || !input || input.id === waiting.editing) return
+    if (waiting.editing !== undefined) await waiting.release(session)
+    else draft = editor.take()
+    const taken = await waiting.take(session, input)
+    if (taken) {
+      editor.setInput(taken)
+      notify("Enter or Tab sends the changed input. Esc leaves it as it was.")
+    } else {
+      restoreDraft()
+      notify("This input was already delivered.")
+    }
+  }
+
+  async function release(session: SessionApi): Promise<void> {
+    await waiting.release(session)
+    editor.take()
+    restoreDraft()
+  }
+
+  function restoreDraft(): void {
+    if (draft && editor.isEmpty) editor.setInput(draft)
+    draft = undefined
+    tui.requestRender()
+  }
+
+  async function cycleAgent(): Promise<void> {
+    const names = [...(await api.agents).values()]
+      .filter(({ mode }) => mode !== "subagent")
+      .map(({ name }) => name)
+    const current = shell.state?.session.agent ?? shell.defaults.agent ?? names[0] ?? ""
+    const next = names[(names.indexOf(current) + 1) % names.length]
+    await commands.find(({ name }) => name === "agent")?.run(next ?? "")
+  }
+
+  /** Escape ends the innermost activity. Pressed twice in an idle session, it opens the list of earlier prompts. */
+  function pressEscape(): boolean {
+    const { session, state } = shell
+    const isTwice = Date.now() - escapedAt < rewindMs
+    escapedAt = Date.now()
+    if (panel.isOpen && !runner.isRunning) panel.hide()
+    else if (runner.isRunning) runner.stop()
+    else if (session && waiting.editing !== undefined) attempt(release(session))
+    else if (session && isTwice) attempt(pickRewind(shell, session))
+    else if (session && state?.isRunning) attempt(session.interrupt())
+    else if (session && editor.isEmpty) notify("Esc again rewinds to an earlier prompt.")
+    return true
+  }
+
+  return {
+    editor,
+    panel,
+    submit,
+    clear() {
+      const { text } = editor.take()
+      history.add(text)
+      return text !== ""
+    },
+    renderQueue: (width) =>
+      renderQueue(shell.state?.inputs ?? [], { width, theme, keys, editing: waiting.editing }),
+    handleKey(data) {
+      if (keys.matches(data, "interrupt") && !editor.isCompleting) return pressEscape()
+      escapedAt = Number.NEGATIVE_INFINITY
+      if (panel.isOpen && scrollKeys.some((key) => matchesKey(data, key))) panel.handleInput?.(data)
+      else if (keys.matches(data, "takeBack")) attempt(takeBack())
+      else if (keys.matches(data, "cycleAgent")) attempt(cycleAgent())
+      else return false
+      return true
+    },
+  }
+}
+
+/** Time in milliseconds to wait for the prompts of MCP servers. */
+const promptsMs = 200
+
+/** Matches a text that calls a command, but not a path such as `/etc/hosts`. */
+const commandName = /^\/([\w:.-]+)(?:\s+([\s\S]*))?$/
+
+const scrollKeys = ["pageUp", "pageDown", "shift+up", "shift+down"] as const

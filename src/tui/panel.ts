@@ -1,0 +1,42 @@
+import { type Component, matchesKey } from "@earendil-works/pi-tui"
+import { clip, createScrolledText, headLine, wrap } from "./card.ts"
+import type { Theme } from "./theme.ts"
+
+/** A text above the editor, such as the output of a command, until the user closes it. */
+export interface Panel extends Component {
+  readonly isOpen: boolean
+  /** Shows a text, which may contain styles. Scrolls to its beginning. */
+  show(title: string, text: string): void
+  hide(): void
+}
+
+/** Creates a closed panel of at most `rows()` lines. */
+export function createPanel({ theme, rows }: { theme: Theme; rows(): number }): Panel {
+  let content: { title: string; text: string } | undefined
+  let scrolled = createScrolledText()
+  return {
+    get isOpen() {
+      return content !== undefined
+    },
+    show(title, text) {
+      content = { title, text }
+      scrolled = createScrolledText()
+    },
+    hide() {
+      content = undefined
+    },
+    handleInput(data) {
+      if (matchesKey(data, "escape")) content = undefined
+      else scrolled.handleInput(data)
+    },
+    invalidate() {},
+    render(width) {
+      if (!content) return []
+      const lines = wrap(content.text, width - 2).map((line) => clip(`  ${line}`, width))
+      return [
+        headLine({ title: content.title, note: "Esc closes", width, theme }),
+        ...scrolled.render(lines, rows(), theme).map((line) => clip(line, width)),
+      ]
+    },
+  }
+}

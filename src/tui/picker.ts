@@ -1,0 +1,213 @@
+import {
+  type Component,
+  type Focusable,
+  fuzzyFilter,
+  Input,
+  matchesKey,
+  type OverlayHandle,
+  type TUI,
+  visibleWidth,
+} from "@earendil-works/pi-tui"
+import { oneLine } from "../view/visible.ts"
+import { clip, headLine } from "./card.ts"
+import type { Theme } from "./theme.ts"
+
+/** One entry of a picker. */
+export interface PickerItem<T> {
+  value: T
+  label: string
+  /** Text on the right of the label. */
+  detail?: string
+  /** A line below the label, such as the text that a search found. */
+  excerpt?: string
+  /** Marks the present choice. */
+  isCurrent?: boolean
+}
+
+/** Options of {@link createPicker}. */
+export interface PickerOptions<T> {
+  title: string
+  theme: Theme
+  /** Maximum height in lines. */
+  rows(): number
+  items: readonly PickerItem<T>[]
+  /** Returns the entries for a typed text, instead of a fuzzy search in `items`. */
+  search?(query: string): Promise<readonly PickerItem<T>[]>
+  onChoose(value: T): void
+  onCancel(): void
+  /** A second action for the selected entry. */
+  action?: { key: "delete" | "ctrl+x"; label: string; run(value: T): void }
+  /** Names what Enter does. */
+  verb?: string
+  requestRender(): void
+}
+
+/** A list from which the user picks an entry. Typing filters it. */
+export interface Picker<T> extends Component, Focusable {
+  setItems(items: readonly PickerItem<T>[]): void
+}
+
+/** Time in milliseconds after the last letter before a search starts. */
+const searchDelayMs = 150
+
+/** Creates a picker with the focus on the current entry, or on the first. */
+export function createPicker<T>(options: PickerOptions<T>): Picker<T> {
+  const { theme, title, search, action, requestRender } = options
+  const input = new Input({ prompt: "> ", placeholder: "type to filter", placeholderStyle: theme.dim })
+  let items = options.items
+  let shown = items
+  let focus = Math.max(
+    0,
+    shown.findIndex(({ isCurrent }) => isCurrent),
+  )
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let searches = 0
+  let problem: string | undefined
+
+  function filter(): void {
+    const query = input.getValue().trim()
+    focus = 0
+    if (search) {
+      clearTimeout(timer)
+      timer = setTimeout(() => void runSearch(query, search), searchDelayMs)
+    } else shown = matching(query)
+  }
+
+  function matching(query: string): readonly PickerItem<T>[] {
+    return query === ""
+      ? items
+      : fuzzyFilter([...items], query, ({ label, detail = "" }) => `${label} ${detail}`)
+  }
+
+  async function runSearch(query: string, find: NonNullable<typeof search>): Promise<void> {
+    searches += 1
+    const number = searches
+    try {
+      const found = query === "" ? items : await find(query)
+      if (number !== searches) return
+      shown = found
+      problem = undefined
+    } catch (error) {
+      problem = error instanceof Error ? error.message : String(error)
+    }
+    focus = 0
+    requestRender()
+  }
+
+  function press(data: string): void {
+    const chosen = shown[focus]
+    if (matchesKey(data, "escape") || matchesKey(data, "ctrl+c")) {
+      clearTimeout(timer)
+      options.onCancel()
+    } else if (matchesKey(data, "enter")) {
+      clearTimeout(timer)
+      if (chosen) options.onChoose(chosen.value)
+    } else if (matchesKey(data, "up")) move(-1)
+    else if (matchesKey(data, "down")) move(1)
+    else if (matchesKey(data, "pageUp")) move(-10)
+    else if (matchesKey(data, "pageDown")) move(10)
+    else if (action && matchesKey(data, action.key)) {
+      if (chosen) action.run(chosen.value)
+    } else {
+      const before = input.getValue()
+      input.handleInput(data)
+      if (input.getValue() !== before) filter()
+    }
+  }
+
+  /** Moves the focus. One step beyond the end continues at the other end. */
+  function move(by: number): void {
+    const last = shown.length - 1
+    if (last < 0) return
+    const next = focus + by
+    if (Math.abs(by) === 1 && (next < 0 || next > last)) focus = next < 0 ? last : 0
+    else focus = Math.min(last, Math.max(0, next))
+  }
+
+  function itemLines(
+    { label, detail = "", excerpt, isCurrent }: PickerItem<T>,
+    isFocused: boolean,
+    width: number,
+  ): string[] {
+    const mark = isFocused ? theme.accent("❯ ") : "  "
+    const text = oneLine(label, width - 4)
+    const room = width - 4 - visibleWidth(text)
+    const more = room > 12 ? oneLine(detail, room - 2) : ""
+    const current = isCurrent ? theme.success(" ✓") : ""
+    const line = `${mark}${isFocused ? theme.selected(text) : text}${current}${more === "" ? "" : `  ${theme.dim(more)}`}`
+    const below = excerpt === undefined ? [] : [theme.dim(`    ${oneLine(excerpt, width - 5)}`)]
+    return [line, ...below].map((each) => clip(each, width))
+  }
+
+  /** Returns the lines of the entries around the focus that fit. */
+  function listLines(room: number, width: number): string[] {
+    if (shown.length === 0) return [theme.dim(clip("  Nothing found.", width))]
+    const height = shown.some(({ excerpt }) => excerpt !== undefined) ? 2 : 1
+    const count = Math.max(1, Math.floor(room / height))
+    const start = Math.max(0, Math.min(focus - Math.floor(count / 2), shown.length - count))
+    return shown
+      .slice(start, start + count)
+      .flatMap((item, index) => itemLines(item, start + index === focus, width))
+  }
+
+  return {
+    get focused() {
+      return input.focused
+    },
+    set focused(value) {
+      input.focused = value
+    },
+    setItems(next) {
+      items = next
+      shown = search && input.getValue().trim() !== "" ? shown : matching(input.getValue().trim())
+      focus = Math.min(focus, Math.max(0, shown.length - 1))
+    },
+    handleInput(data) {
+      press(data)
+      requestRender()
+    },
+    invalidate: () => input.invalidate(),
+    render(width) {
+      const note = shown.length > 1 ? `${focus + 1} of ${shown.length}` : ""
+      const keys = [
+        "↑ ↓",
+        `Enter ${options.verb ?? "selects"}`,
+        ...(action ? [action.label] : []),
+        "Esc closes",
+      ]
+      return [
+        headLine({ title, note, width, theme }),
+        ...input.render(width),
+        ...listLines(Math.max(3, options.rows() - 4), width),
+        ...(problem === undefined ? [] : [clip(theme.error(`  ${oneLine(problem, width - 2)}`), width)]),
+        clip(theme.dim(`  ${keys.join(" · ")}`), width),
+      ]
+    },
+  }
+}
+
+/** Shows a picker as an overlay. Resolves with the choice, or undefined if the user closes it. */
+export function pick<T>(
+  tui: TUI,
+  options: Omit<PickerOptions<T>, "onChoose" | "onCancel" | "rows" | "requestRender" | "action"> & {
+    action?: { key: "delete" | "ctrl+x"; label: string; run(value: T, picker: Picker<T>): void }
+  },
+): Promise<T | undefined> {
+  const { promise, resolve } = Promise.withResolvers<T | undefined>()
+  const { action } = options
+  let handle: OverlayHandle | undefined
+  const end = (value: T | undefined) => {
+    handle?.hide()
+    resolve(value)
+  }
+  const picker: Picker<T> = createPicker<T>({
+    ...options,
+    action: action && { ...action, run: (value) => action.run(value, picker) },
+    rows: () => Math.min(24, Math.max(8, tui.terminal.rows - 4)),
+    requestRender: () => tui.requestRender(),
+    onChoose: end,
+    onCancel: () => end(undefined),
+  })
+  handle = tui.showOverlay(picker, { anchor: "bottom-left", width: "100%", margin: { bottom: 1 } })
+  return promise
+}

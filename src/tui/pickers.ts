@@ -1,0 +1,186 @@
+import type { SessionApi } from "../client/api.ts"
+import { showInvisible } from "../permission/invisible.ts"
+import type { ListedSession } from "../schema/session.ts"
+import { localMinute } from "../util/local-time.ts"
+import { type PickerItem, pick } from "./picker.ts"
+import { kindOf } from "./queue.ts"
+import { type RewindTarget, rewind, rewindPoints } from "./rewind.ts"
+import type { Shell } from "./shell.ts"
+import type { ThemeEntry } from "./theme.ts"
+
+/** Lets the user open another session of the project. A typed text searches the titles and texts of all sessions. */
+export async function pickSession({ tui, theme, api, session, open }: Shell): Promise<void> {
+  const item = ({ id, title, time, match }: ListedSession): PickerItem<string> => ({
+    value: id,
+    label: title || "(no prompt yet)",
+    detail: localMinute(time.updated),
+    excerpt: match?.excerpt,
+    isCurrent: id === session?.id,
+  })
+  const items = (await api.sessions.list({ limit: 200 })).map(item)
+  const search = async (query: string) => (await api.sessions.list({ search: query, limit: 50 })).map(item)
+  const id = await pick(tui, { title: "Sessions", theme, items, search, verb: "opens" })
+  if (id === undefined || id === session?.id) return
+  const chosen = await api.sessions.get(id)
+  if (chosen) await open(chosen)
+}
+
+/** Lets the user choose a model. */
+export async function pickModel({ tui, theme, api, state, defaults }: Shell): Promise<string | undefined> {
+  const { model } = state?.session ?? {}
+  const current = model ? `${model.providerID}/${model.modelID}` : defaults.model
+  const items = (await api.models()).map(({ ref, name }) => {
+    const value = `${ref.providerID}/${ref.modelID}`
+    return { value, label: value, detail: name, isCurrent: value === current }
+  })
+  return pick(tui, { title: "Model", theme, items })
+}
+
+/** Lets the user choose an agent. */
+export async function pickAgent({ tui, theme, api, state, defaults }: Shell): Promise<string | undefined> {
+  const current = state?.session.agent ?? defaults.agent
+  const items = [...(await api.agents).values()]
+    .filter(({ mode }) => mode !== "subagent")
+    .map(({ name, description }) => ({
+      value: name,
+      label: name,
+      detail: description,
+      isCurrent: name === current,
+    }))
+  return pick(tui, { title: "Agent", theme, items })
+}
+
+/** Lets the user choose a theme. A theme whose file cannot be used is listed with the reason. */
+export function pickTheme(
+  { tui, theme }: Shell,
+  entries: readonly ThemeEntry[],
+): Promise<ThemeEntry | undefined> {
+  const items = entries.map((entry) => ({
+    value: entry,
+    label: entry.name,
+    detail: "problem" in entry ? entry.problem : entry.theme.background,
+    isCurrent: entry.name === theme.name,
+  }))
+  return pick(tui, { title: "Theme", theme, items })
+}
+
+/** Lets the user choose a message, and opens a copy of the session up to the end of its turn. */
+export async function pickFork({ tui, theme, api, open, notify }: Shell, session: SessionApi): Promise<void> {
+  const messages = await session.messages()
+  const items = messages.toReversed().flatMap(({ message, parts }) => {
+    const text = parts.flatMap((part) => (part.type === "text" && !part.synthetic ? [part.text] : []))
+    const mark = message.role === "user" ? "›" : " "
+    return text.length === 0
+      ? []
+      : [
+          {
+            value: message.id,
+            label: `${mark} ${text.join(" ")}`,
+            detail: localMinute(message.time.created),
+          },
+        ]
+  })
+  const at = await pick(tui, { title: "Fork after the turn of", theme, items, verb: "forks" })
+  if (at === undefined) return
+  const copy = await api.sessions.fork(session.id, { at })
+  if (!copy) return
+  await open(copy)
+  notify("This is a copy. /sessions returns to the other session.")
+}
+
+/** Lets the user choose an earlier prompt and what is rewound. The prompt returns to the editor. */
+export async function pickRewind(shell: Shell, session: SessionApi): Promise<void> {
+  const { tui, theme, open, notify, setText } = shell
+  const points = rewindPoints(await session.messages())
+  const items = points.map((point) => ({
+    value: point,
+    label: point.text,
+    detail: localMinute(point.time),
+  }))
+  const point = await pick(tui, { title: "Rewind to before", theme, items })
+  if (!point) return
+  const turns = point.changedTurns
+  const undone = turns === 1 ? "the files of 1 turn" : `the files of ${turns} turns`
+  const targets: PickerItem<RewindTarget>[] = [
+    ...(turns > 0 ? [{ value: "both" as const, label: "conversation and files", detail: undone }] : []),
+    { value: "conversation", label: "only the conversation", detail: "files stay as they are" },
+    ...(turns > 0 ? [{ value: "files" as const, label: "only the files", detail: undone }] : []),
+  ]
+  const target = await pick(tui, { title: "Rewind", theme, items: targets, verb: "rewinds" })
+  if (target === undefined) return
+  const { session: next, files } = await rewind({ api: shell.api, session }, point, target)
+  if (next.id !== session.id) {
+    await open(next)
+    setText(point.text)
+  }
+  const restored =
+    files.length === 0 ? "" : ` Restored ${files.length === 1 ? "1 file" : `${files.length} files`}.`
+  const place = next.id === session.id ? "" : " /sessions returns to the other session."
+  notify(`Rewound.${restored}${place}`)
+}
+
+/** Lets the user edit or withdraw a waiting input, and continue a paused queue. */
+export async function pickInput({ tui, theme, takeBack, notify }: Shell, session: SessionApi): Promise<void> {
+  const list = async () => {
+    const inputs = await session.inputs.list()
+    const waiting = inputs.map((input) => ({
+      value: input.id,
+      label: input.text,
+      detail: kindOf(input, undefined),
+    }))
+    const isPaused = inputs.some(({ paused }) => paused)
+    return isPaused ? [{ value: "", label: "Continue the paused queue" }, ...waiting] : waiting
+  }
+  const items = await list()
+  if (items.length === 0) {
+    notify("No input is waiting.")
+    return
+  }
+  const id = await pick(tui, {
+    ...{ title: "Waiting inputs", theme, items, verb: "edits" },
+    action: {
+      key: "ctrl+x",
+      label: "Ctrl+X withdraws",
+      run(value, picker) {
+        const withdrawn = value === "" ? Promise.resolve() : session.inputs.withdraw(value)
+        withdrawn
+          .then(list)
+          .then((next) => picker.setItems(next))
+          .then(() => tui.requestRender())
+          .catch((error: Error) => notify(error.message))
+      },
+    },
+  })
+  if (id === "") await session.inputs.resume()
+  else if (id !== undefined) await takeBack(id)
+}
+
+/** Lists what the user allowed with "always", and lets them revoke it. */
+export async function pickGrant({ tui, theme, api, notify }: Shell): Promise<void> {
+  const list = async () =>
+    (await api.grants()).map(({ id, permission, pattern, scope, time }) => ({
+      value: id,
+      label: `${permission}: ${showInvisible(pattern)}`,
+      detail: `in this ${scope}, since ${localMinute(time.created)}`,
+    }))
+  const items = await list()
+  if (items.length === 0) {
+    notify('You have allowed nothing with "always" in this project.')
+    return
+  }
+  await pick(tui, {
+    ...{ title: 'Allowed with "always"', theme, items, verb: "closes" },
+    action: {
+      key: "ctrl+x",
+      label: "Ctrl+X revokes",
+      run(id, picker) {
+        api
+          .revoke([id])
+          .then(list)
+          .then((next) => picker.setItems(next))
+          .then(() => tui.requestRender())
+          .catch((error: Error) => notify(error.message))
+      },
+    },
+  })
+}

@@ -1,0 +1,86 @@
+import type { SessionApi } from "../client/api.ts"
+import type { Input, PromptFile } from "../schema/input.ts"
+import { oneLine, visible } from "../view/visible.ts"
+import { clip } from "./card.ts"
+import type { Keys } from "./keys.ts"
+import type { Theme } from "./theme.ts"
+
+/** The inputs of a session that wait for their delivery. */
+export interface WaitingInputs {
+  /** Id of the input that the user edits, if any. */
+  readonly editing: string | undefined
+  /** Holds an input while the user edits it. Resolves with its content, or undefined if it was delivered before. */
+  take(session: SessionApi, input: Input): Promise<{ text: string; files: PromptFile[] } | undefined>
+  /** Withdraws the edited input, because its new text is sent as another input. */
+  replace(session: SessionApi): Promise<void>
+  /** Ends the edit, and delivers the input as it was. */
+  release(session: SessionApi): Promise<void>
+  forget(): void
+}
+
+/** Creates the state of an edit of a waiting input. */
+export function createWaitingInputs(): WaitingInputs {
+  let editing: string | undefined
+  return {
+    get editing() {
+      return editing
+    },
+    async take(session, input) {
+      try {
+        const { text, files = [] } = await session.inputs.edit(input.id, { held: true })
+        editing = input.id
+        return { text, files }
+      } catch (error) {
+        if (isEnded(error)) return undefined
+        throw error
+      }
+    },
+    async replace(session) {
+      const id = editing
+      editing = undefined
+      if (id !== undefined) await session.inputs.withdraw(id)
+    },
+    async release(session) {
+      const id = editing
+      editing = undefined
+      if (id === undefined) return
+      try {
+        await session.inputs.edit(id, { held: false })
+      } catch (error) {
+        if (!isEnded(error)) throw error
+      }
+    },
+    forget() {
+      editing = undefined
+    },
+  }
+}
+
+function isEnded(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "input.ended"
+}
+
+/** Formats the waiting inputs, one per line, and the key that takes the last one back. */
+export function renderQueue(
+  inputs: readonly Input[],
+  { width, theme, keys, editing }: { width: number; theme: Theme; keys: Keys; editing: string | undefined },
+): string[] {
+  const lines = inputs.map((input) => {
+    const text = oneLine(input.text, width)
+    const line = `${theme.accent("›")} ${theme.dim(`${kindOf(input, editing)}: ${text}`)}`
+    return clip(input.problem === undefined ? line : `${line} ${theme.error(visible(input.problem))}`, width)
+  })
+  if (inputs.some(({ paused }) => paused))
+    lines.push(clip(theme.warning("  The queue is paused. Send an input, or /queue, to continue."), width))
+  else if (inputs.length > 0 && keys.label("takeBack") !== "" && editing === undefined)
+    lines.push(clip(theme.dim(`  ${keys.label("takeBack")} edits the last one`), width))
+  return lines
+}
+
+/** Names when an input is delivered. */
+export function kindOf({ id, delivery, held, paused }: Input, editing: string | undefined): string {
+  if (id === editing) return "editing"
+  if (held) return "held"
+  const kind = delivery === "queue" ? "queued" : "next"
+  return paused ? `${kind}, paused` : kind
+}

@@ -1,0 +1,68 @@
+import type { SessionApi, TackleApi } from "../client/api.ts"
+import type { MessageWithParts } from "../schema/message.ts"
+
+/** A turn that a session can be rewound to: a prompt of the user. */
+export interface RewindPoint {
+  messageID: string
+  text: string
+  /** Number of later turns, including this one, whose file changes can be undone. */
+  changedTurns: number
+  time: number
+}
+
+/** Returns the prompts of a session, newest first. */
+export function rewindPoints(messages: readonly MessageWithParts[]): RewindPoint[] {
+  let changedTurns = 0
+  return messages.toReversed().flatMap(({ message, parts }) => {
+    if (message.role !== "user") return []
+    if (parts.some((part) => part.type === "patch" && !part.undone && part.files.length > 0))
+      changedTurns += 1
+    const text = parts.flatMap((part) => (part.type === "text" && !part.synthetic ? [part.text] : []))
+    return text.length === 0
+      ? []
+      : [{ messageID: message.id, text: text.join("\n"), changedTurns, time: message.time.created }]
+  })
+}
+
+/** The parts of a session that are rewound. */
+export type RewindTarget = "both" | "conversation" | "files"
+
+/** The result of {@link rewind}. */
+export interface RewindResult {
+  /** The session to continue: another one if the conversation was rewound. */
+  session: SessionApi
+  /** Paths of the files that were restored or removed. */
+  files: string[]
+}
+
+/**
+ * Rewinds a session to the time before a prompt. Interrupts a run first. The conversation continues in a copy, so the
+ * session itself stays as it is. Files are restored turn by turn, newest first: a refusal throws `UndoRefusedError`, and
+ * leaves the files of later turns restored and the conversation as it is.
+ */
+export async function rewind(
+  { api, session }: { api: TackleApi; session: SessionApi },
+  point: RewindPoint,
+  target: RewindTarget,
+): Promise<RewindResult> {
+  await session.interrupt()
+  const files: string[] = []
+  if (target !== "conversation")
+    for (let turn = 0; turn < point.changedTurns; turn++)
+      files.push(...(await session.undo()).files.map(({ path }) => path))
+  if (target === "files") return { session, files }
+  return { session: await copyBefore({ api, session }, point.messageID), files }
+}
+
+/** Returns a copy of the session that ends before a message. It is a new session if nothing is left. */
+async function copyBefore(
+  { api, session }: { api: TackleApi; session: SessionApi },
+  messageID: string,
+): Promise<SessionApi> {
+  const messages = await session.messages()
+  const index = messages.findIndex(({ message }) => message.id === messageID)
+  const before = messages[index - 1]
+  const { agent, model } = await session.info()
+  const copied = before && (await api.sessions.fork(session.id, { at: before.message.id }))
+  return copied ?? api.sessions.create({ agent, model: model && `${model.providerID}/${model.modelID}` })
+}

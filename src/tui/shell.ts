@@ -1,0 +1,31 @@
+import type { TUI } from "@earendil-works/pi-tui"
+import type { SessionApi, TackleApi } from "../client/api.ts"
+import type { SessionState } from "../view/session-state.ts"
+import type { Keys } from "./keys.ts"
+import type { Theme, ThemeEntry } from "./theme.ts"
+
+/** The parts of the interface that commands use. */
+export interface Shell {
+  readonly api: TackleApi
+  readonly tui: TUI
+  readonly theme: Theme
+  readonly keys: Keys
+  readonly session: SessionApi | undefined
+  readonly state: SessionState | undefined
+  /** Agent and model of a session that does not exist yet. */
+  readonly defaults: { agent?: string; model?: string }
+  /** Opens a session, or an empty one if undefined. */
+  open(session: SessionApi | undefined): Promise<void>
+  notify(text: string): void
+  /** Shows a text above the editor until the user closes it. */
+  showPanel(title: string, text: string): void
+  /** Puts a text into the editor. Text that was there is not lost: it becomes part of the history. */
+  setText(text: string): void
+  /** Puts a waiting input into the editor. */
+  takeBack(inputID: string): Promise<void>
+  listThemes(): Promise<ThemeEntry[]>
+  setTheme(theme: Theme): void
+  /** Changes between the scrollback of the terminal and the alternate screen. */
+  toggleFullscreen?(): void
+  leave(): void
+}
