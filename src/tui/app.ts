@@ -1,17 +1,20 @@
-import { type Component, Editor, matchesKey } from "@earendil-works/pi-tui"
+import type { Component } from "@earendil-works/pi-tui"
 import type { SessionApi, TackleApi } from "../client/api.ts"
-import type { Delivery } from "../schema/input.ts"
+import type { PermissionRequest } from "../schema/permission.ts"
 import { errorMessage } from "../util/errors.ts"
 import { type FollowedSession, followSession } from "../view/follow-session.ts"
 import type { SessionState } from "../view/session-state.ts"
-import { oneLine, visible } from "../view/visible.ts"
+import { visible } from "../view/visible.ts"
 import { createAttention } from "./attention.ts"
 import { clip, wrap } from "./card.ts"
 import { type Cards, createCards } from "./cards.ts"
 import { type Conversation, createConversation } from "./conversation.ts"
+import type { InputHistory } from "./history.ts"
+import { createInputArea, type InputArea } from "./input-area.ts"
+import type { Keys } from "./keys.ts"
 import type { Screen } from "./screen.ts"
 import { renderStatus } from "./status-line.ts"
-import { editorTheme, type Theme } from "./theme.ts"
+import { changeTheme, type Theme, type ThemeEntry } from "./theme.ts"
 
 /** The agent and model for a session that has not been created yet. */
 export interface SessionDefaults {
@@ -24,6 +27,11 @@ export interface AppOptions {
   api: TackleApi
   screen: Screen
   theme: Theme
+  keys: Keys
+  history: InputHistory
+  env: Readonly<Record<string, string | undefined>>
+  /** Returns the built-in themes and those of the user. */
+  listThemes(): Promise<ThemeEntry[]>
   /** Session to continue. Undefined starts a new session with the first prompt. */
   session: SessionApi | undefined
   defaults: SessionDefaults
@@ -40,8 +48,8 @@ export interface App {
   readonly session: SessionApi | undefined
   /** Shows a session. Undefined shows an empty conversation; the first prompt then creates a session. */
   open(session: SessionApi | undefined): Promise<void>
-  /** Sends a text to the session. Creates the session if necessary. */
-  send(text: string, delivery: Delivery): Promise<void>
+  /** Sends a text to the session, or runs the command in it. Creates the session if necessary. */
+  send(text: string): Promise<void>
   /** Shows a line above the editor until the next key. */
   notify(text: string): void
   close(): void
@@ -52,11 +60,11 @@ const leaveMs = 1_500
 
 /** Creates the interface and shows it on the screen. */
 export function createApp(options: AppOptions): App {
-  const { api, screen, defaults } = options
+  const { api, screen, keys } = options
+  const defaults = { ...options.defaults }
   const { tui } = screen
   const theme = options.theme
   const conversation: Conversation = createConversation(theme)
-  const editor = new Editor(tui, editorTheme(theme), { paddingX: 1 })
   let session: SessionApi | undefined
   let followed: FollowedSession | undefined
   let state: SessionState | undefined
@@ -64,15 +72,45 @@ export function createApp(options: AppOptions): App {
   let leaveBy = 0
   let startedAt = 0
   let ticking: ReturnType<typeof setInterval> | undefined
+  /** Permission requests of the user's own shell commands, which belong to no session. */
+  let ownRequests: readonly PermissionRequest[] = []
 
   const cards: Cards = createCards({
     api,
     theme: () => theme,
     rows: () => Math.max(6, tui.terminal.rows - 6),
     onFocusChange: focus,
-    onEarlyKey: (data) => editor.handleInput(data),
+    onEarlyKey: (data) => {
+      if (!input.handleKey(data)) input.editor.handleInput?.(data)
+    },
     onProblem: notify,
     requestRender: () => tui.requestRender(),
+  })
+  const input: InputArea = createInputArea({
+    shell: {
+      ...{ api, tui, theme, keys, defaults, open, notify },
+      get session() {
+        return session
+      },
+      get state() {
+        return state
+      },
+      listThemes: options.listThemes,
+      setTheme(next) {
+        changeTheme(theme, next)
+        conversation.invalidate()
+        tui.invalidate()
+        tui.requestRender(true)
+      },
+      leave: options.onLeave,
+    },
+    history: options.history,
+    env: options.env,
+    ensureSession,
+    onRequests(requests) {
+      ownRequests = requests
+      showRequests()
+    },
   })
 
   screen.show({
@@ -80,36 +118,32 @@ export function createApp(options: AppOptions): App {
     bottom: [
       cards.component,
       lines(renderActivity),
-      lines(renderQueue),
+      lines(input.renderQueue),
+      input.panel,
       lines(renderNotice),
-      editor,
+      input.editor,
       lines(renderFooter),
     ],
   })
   focus()
   const attention = createAttention(tui)
   const stopListening = tui.addInputListener(handleKey)
-  editor.onSubmit = (text) => void submit(text, "steer")
 
   function focus(): void {
-    tui.setFocus(cards.active ?? editor)
+    // A picker keeps the keyboard until the user closes it.
+    if (!tui.hasOverlay()) tui.setFocus(cards.active ?? input.editor)
   }
 
   function handleKey(data: string): { consume: boolean } | undefined {
-    if (matchesKey(data, "ctrl+c")) return consume(cancel)
+    if (tui.hasOverlay()) return undefined
+    // A picker that was closed gives the keyboard to what had it before.
+    focus()
+    if (keys.matches(data, "clear")) return consume(cancel)
     notice = undefined
-    if (matchesKey(data, "ctrl+o")) return consume(toggleDetails)
+    if (keys.matches(data, "expand")) return consume(toggleDetails)
     if (cards.active) return undefined
-    if (matchesKey(data, "ctrl+d") && editor.getText() === "") return consume(options.onLeave)
-    if (matchesKey(data, "escape") && state?.isRunning && !editor.isShowingAutocomplete())
-      return consume(interrupt)
-    if (matchesKey(data, "tab") && state?.isRunning && editor.getText().trim() !== "")
-      return consume(() => {
-        const text = editor.getExpandedText()
-        editor.setText("")
-        void submit(text, "queue")
-      })
-    return undefined
+    if (keys.matches(data, "exit") && input.editor.isEmpty) return consume(options.onLeave)
+    return input.handleKey(data) ? consume(() => {}) : undefined
   }
 
   function consume(action: () => void): { consume: true } {
@@ -129,8 +163,7 @@ export function createApp(options: AppOptions): App {
       return
     }
     leaveBy = now + leaveMs
-    if (editor.getText() !== "") editor.setText("")
-    else if (state?.isRunning) interrupt()
+    if (!input.clear() && state?.isRunning) interrupt()
     notify("Press Ctrl+C again to leave.")
   }
 
@@ -172,7 +205,7 @@ export function createApp(options: AppOptions): App {
     if (next?.isRunning && !state?.isRunning) startedAt = Date.now()
     state = next
     conversation.setState(next)
-    cards.update(next)
+    showRequests()
     attention.update(next)
     tick(next?.isRunning === true)
     tui.requestRender()
@@ -187,21 +220,16 @@ export function createApp(options: AppOptions): App {
     }
   }
 
-  async function submit(text: string, delivery: Delivery): Promise<void> {
-    if (text.trim() === "") return
-    editor.addToHistory(text)
-    try {
-      await send(text, delivery)
-    } catch (error) {
-      // Puts the text back into the editor, so that it is not lost.
-      if (editor.getText() === "") editor.setText(text)
-      notify(errorMessage(error))
-    }
+  function showRequests(): void {
+    const { requests = [], questions = [], session: info } = state ?? {}
+    cards.update({ requests: [...ownRequests, ...requests], questions, worktree: info?.worktree ?? "" })
+    tui.requestRender()
   }
 
-  async function send(text: string, delivery: Delivery): Promise<void> {
-    if (!session) await open(await api.sessions.create(defaults))
-    await session?.send(text, { delivery })
+  async function ensureSession(): Promise<SessionApi> {
+    const known = session ?? (await api.sessions.create(defaults))
+    if (!session) await open(known)
+    return known
   }
 
   function renderMain(width: number): string[] {
@@ -227,14 +255,6 @@ export function createApp(options: AppOptions): App {
     return [clip(theme.warning(ends[lastRun.status]), width)]
   }
 
-  function renderQueue(width: number): string[] {
-    return (state?.inputs ?? []).map(({ text, delivery, problem }) => {
-      const kind = delivery === "queue" ? "queued" : "next"
-      const line = `${theme.accent("›")} ${theme.dim(`${kind}: ${oneLine(text, width)}`)}`
-      return clip(problem === undefined ? line : `${line} ${theme.error(visible(problem))}`, width)
-    })
-  }
-
   function renderNotice(width: number): string[] {
     return notice === undefined ? [] : wrap(theme.warning(visible(notice)), width)
   }
@@ -255,7 +275,7 @@ export function createApp(options: AppOptions): App {
       return session
     },
     open,
-    send: submit,
+    send: (text) => input.submit({ text, files: [] }, "steer"),
     notify,
     close() {
       stopListening()

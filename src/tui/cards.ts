@@ -13,8 +13,13 @@ export interface Cards {
   readonly component: Container
   /** The card that has the keyboard. */
   readonly active: (Component & Focusable) | undefined
-  update(state: SessionState | undefined): void
+  update(requests: WaitingRequests): void
   close(): void
+}
+
+/** The requests that wait for the user. Paths in the worktree are shown relative to it. */
+export interface WaitingRequests extends Pick<SessionState, "requests" | "questions"> {
+  worktree: string
 }
 
 /** Options of {@link createCards}. */
@@ -50,13 +55,12 @@ export function createCards(options: CardsOptions): Cards {
   const { api, requestRender, onFocusChange, onProblem } = options
   const component = new Container()
   let shown: ShownCard | undefined
-  let state: SessionState | undefined
+  let state: WaitingRequests = { requests: [], questions: [], worktree: "" }
   let removal: ReturnType<typeof setTimeout> | undefined
 
-  function update(next: SessionState | undefined): void {
+  function update(next: WaitingRequests): void {
     state = next
-    const requests = next?.requests ?? []
-    const questions = next?.questions ?? []
+    const { requests, questions } = next
     const waiting = [...requests, ...questions]
     if (shown && !shown.isEnded && !waiting.some(({ id }) => id === shown?.requestID)) {
       if (shown.isAnswered) remove()
@@ -102,7 +106,7 @@ export function createCards(options: CardsOptions): Cards {
     const theme = options.theme()
     return createPermissionCard({
       ...{ request, theme, requestRender, rows: options.rows, onEarlyKey: options.onEarlyKey },
-      worktree: state?.session.worktree ?? "",
+      worktree: state.worktree,
       onReply: (reply) => void answer(request.id, () => replyTo(request, reply)),
       renderDiff: (diff, width) => renderDiff(diff, { width, theme, maxLines: Number.POSITIVE_INFINITY }),
     })

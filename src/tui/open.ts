@@ -1,8 +1,14 @@
+import { join } from "node:path"
 import { ProcessTerminal, type Terminal } from "@earendil-works/pi-tui"
 import type { SessionApi, TackleApi } from "../client/api.ts"
+import { userDirectory } from "../config/location.ts"
+import { defaultDataDirectory } from "../engine/data-directory.ts"
+import { homeDirectory } from "../util/paths.ts"
 import { createApp, type SessionDefaults } from "./app.ts"
+import { openHistory } from "./history.ts"
+import { loadKeys } from "./keys.ts"
 import { createScreen } from "./screen.ts"
-import { builtInTheme, colorDepth } from "./theme.ts"
+import { builtInTheme, colorDepth, listThemes } from "./theme.ts"
 
 /** Options of {@link openTerminal}. */
 export interface TerminalOptions {
@@ -34,8 +40,19 @@ export async function openTerminal(options: TerminalOptions): Promise<string | u
     fullscreen: options.fullscreen ?? false,
   })
   const { promise: left, resolve: leave } = Promise.withResolvers<void>()
-  const theme = builtInTheme("dark", colorDepth(env))
-  const app = createApp({ api, screen, theme, session, defaults, welcome, facts, onLeave: leave })
+  const depth = colorDepth(env)
+  const theme = builtInTheme("dark", depth)
+  const files = userFiles(env)
+  const [{ keys, problems }, history] = await Promise.all([
+    loadKeys(files.keybindings),
+    openHistory(files.history),
+  ])
+  const app = createApp({
+    ...{ api, screen, theme, keys, history, env, session, defaults, welcome, facts },
+    listThemes: () => listThemes(files.themes, depth),
+    onLeave: leave,
+  })
+  if (problems.length > 0) app.notify(problems.join("\n"))
   signal.addEventListener("abort", () => leave(), { once: true })
   const restore = () => screen.stop()
   // Runs before Node prints the error of a crash.
@@ -44,7 +61,7 @@ export async function openTerminal(options: TerminalOptions): Promise<string | u
   screen.start()
   try {
     if (session) await app.open(session)
-    if (prompt !== undefined) await app.send(prompt, "steer")
+    if (prompt !== undefined) await app.send(prompt)
     if (!signal.aborted) await left
     return app.session?.id
   } finally {
@@ -52,5 +69,16 @@ export async function openTerminal(options: TerminalOptions): Promise<string | u
     screen.stop()
     process.off("exit", restore)
     process.off("uncaughtExceptionMonitor", restore)
+  }
+}
+
+/** Returns the paths of the user's own files for the interface, on this machine. */
+function userFiles(environment: TerminalOptions["env"]) {
+  const home = homeDirectory()
+  const config = join(userDirectory({ home, environment, directory: home, worktree: home }), "tackle")
+  return {
+    keybindings: join(config, "keybindings.json"),
+    themes: join(config, "themes"),
+    history: join(defaultDataDirectory(environment), "history.jsonl"),
   }
 }
