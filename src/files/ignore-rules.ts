@@ -45,7 +45,7 @@ export async function rulesAbove(directory: string): Promise<RulesAbove> {
   return { rules: createRules(excluded ? [] : layers), excluded, repository }
 }
 
-/** Creates rules from layers, deepest directory first. The match in the deepest directory wins. */
+/** Creates rules from the layers of several directories, deepest first. The match in the deepest directory wins. */
 function createRules(layers: readonly Layer[]): IgnoreRules {
   return {
     ignores: (path, directory) => decide(layers, path, directory),

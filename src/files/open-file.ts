@@ -8,8 +8,8 @@ import { notFound } from "./not-found.ts"
 import { showName } from "./show-name.ts"
 
 /**
- * A regular file that is open for reading. Calls are synchronous, because they take only microseconds, which is a tenth
- * of the time of a call through the thread pool. {@link readChunks} lets the event loop run between chunks.
+ * A regular file that is open for reading. All operations are synchronous, because they take only microseconds. In the
+ * thread pool, they would take ten times as long. {@link readChunks} lets the event loop run between chunks.
  */
 export interface OpenFile {
   stat(): Stats
@@ -18,7 +18,10 @@ export interface OpenFile {
   close(): void
 }
 
-/** 256 KB is large enough to make the cost of calls negligible, and small enough to abort quickly. */
+/**
+ * Size of a chunk in bytes. It is large enough to make the cost of system calls negligible, and small enough to abort
+ * quickly.
+ */
 const chunkBytes = 256 * 1024
 
 /**

@@ -16,7 +16,7 @@ export interface Media extends Pick<Picture, "mime" | "scaled"> {
 
 /**
  * Reads a whole image or document as a data URL. Scales down images that providers would refuse. Throws {@link
- * UnreadableContentError} for a file over 20 MB, even if it grows during the read.
+ * UnreadableContentError} for a file of more than 20 MB, even if the file grows while it is read.
  */
 export async function readMedia(
   handle: OpenFile,
@@ -82,7 +82,8 @@ export async function fitPicture(
       fit: "inside",
       withoutEnlargement: true,
     })
-    // PNG keeps drawings and screenshots sharp. If the PNG exceeds the limit, the image is a photo, so use JPEG.
+    // Uses PNG, which keeps drawings and screenshots sharp. If the PNG exceeds the limit, the image is probably a
+    // photo, so uses JPEG.
     const asPng =
       mime === "image/jpeg" ? undefined : await small.clone().png().toBuffer({ resolveWithObject: true })
     const isShort = asPng !== undefined && asPng.data.length <= limits.bytes

@@ -140,7 +140,7 @@ function createDecoder(encoding: TextEncoding) {
 
 /** A page of the entries of a directory. */
 export interface DirectoryPage {
-  /** Names sorted alphabetically. Directories and links to directories end with `/`. */
+  /** Names of the entries, sorted alphabetically. Directories and links to directories end with `/`. */
   entries: string[]
   total: number
 }

@@ -11,9 +11,9 @@ export interface GuardOptions {
 }
 
 /**
- * Throws `GatewayError` for a request that is not allowed. Without a key, the `Host` header must name this machine,
- * since a web page can make its own domain resolve to this machine. An `Origin` header, which browsers send, must
- * always name this machine.
+ * Throws `GatewayError` for a request that is not allowed. If no key is required, the `Host` header must name this
+ * machine, because a web page can make its own domain resolve to this machine. An `Origin` header, which browsers send,
+ * must always name this machine.
  */
 export function assertAllowed({ headers, method }: IncomingMessage, { key }: GuardOptions): void {
   if (key !== undefined && !sentKeys(headers).some((sent) => isAuthorized(sent, key))) {
@@ -52,7 +52,7 @@ export function sentKeys({ authorization, "x-api-key": own }: IncomingMessage["h
 export async function readBody(incoming: IncomingMessage, { maxBodyBytes }: GuardOptions): Promise<string> {
   const chunks: Buffer[] = []
   let bytes = 0
-  // Keep the stream open on early exit: the answer uses the same connection.
+  // Leaving the loop early must not destroy the stream, because the answer uses the same connection.
   const arriving: AsyncIterable<Buffer> = incoming.iterator({ destroyOnReturn: false })
   for await (const chunk of arriving) {
     bytes += chunk.length

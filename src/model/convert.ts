@@ -155,7 +155,7 @@ export function convertAssistant(
   const calls: ToolPart[] = []
   for (const part of parts) {
     if (part.type !== "text" && part.type !== "reasoning" && part.type !== "tool") continue
-    // Skip a call made by another call, since the result of the other call contains its result.
+    // Skips a nested call, because the result of the outer call contains its result.
     if (part.type === "tool" && part.parentCallID !== undefined) continue
     const metadata = isOwn ? part.metadata : undefined
     const options = metadata && { providerOptions: metadata as SharedV4ProviderOptions }
@@ -212,7 +212,7 @@ function convertResults(calls: readonly ToolPart[], model: ModelInfo): LanguageM
     const { text, files } = resultOf(part, model)
     let output: LanguageModelV4ToolResultOutput = { type: "text", value: text }
     if (files.length > 0 && filesInResults) {
-      // Anthropic refuses empty texts.
+      // Omits empty texts, because Anthropic refuses them.
       const words = text.trim() === "" ? [] : [{ type: "text" as const, text }]
       output = { type: "content", value: [...words, ...files] }
     } else if (files.length > 0) {

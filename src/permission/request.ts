@@ -27,7 +27,7 @@ export interface Scope {
   worktree: string
   /** Returns the policy. Called for each request, so that new grants apply. */
   policy(): Policy
-  /** Directories of the session, which it can read without asking. */
+  /** Directories that belong to the session. The session can read them without asking. */
   own: readonly string[]
   /**
    * The user's config directories and the data directory of the engine. Changing them requires permission, unless a

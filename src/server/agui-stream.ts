@@ -40,7 +40,7 @@ export interface InterruptAnswer extends RequestAnswer {
   after: number
 }
 
-/** The request of an AG-UI client: to send a new text of the user, or to answer interrupts. */
+/** A parsed request of an AG-UI client, which sends a new text of the user or answers interrupts. */
 export type AguiTurn =
   | { kind: "send"; id: string; text: string }
   | { kind: "answer"; answers: InterruptAnswer[] }

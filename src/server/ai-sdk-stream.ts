@@ -45,7 +45,7 @@ export const ChatRequest = z.looseObject({
     .min(1),
 })
 
-/** The request in the last message of a chat: to send a text, or to answer permission requests. */
+/** The parsed last message of a chat, which sends a text of the user or answers permission requests. */
 export type ChatTurn =
   | { kind: "send"; id: string; text: string; files: { mime: string; url: string; filename?: string }[] }
   | {

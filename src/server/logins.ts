@@ -27,7 +27,7 @@ export const cookieSeconds = 30 * 24 * 60 * 60
 /** Maximum number of unused tickets. The oldest ticket is removed first. */
 const maxTickets = 100
 
-/** Creates the logins of a server. `now` returns the time in milliseconds. */
+/** Creates the store of tickets and the signer of cookies for a server. `now` returns the time in milliseconds. */
 export function createLogins<Token extends Signer>(
   tokens: readonly Token[],
   now: () => number = Date.now,

@@ -65,7 +65,10 @@ export interface ToolContext {
    * Sends requests of MCP servers to the model. Request the permission `mcp_sampling` first. Absent without a model.
    */
   sample?: Sample
-  /** Switches plan mode on and off. Absent without a session, in a subagent's session, or if plan mode is disabled. */
+  /**
+   * The plan of the session, for plan mode. Absent without a session, in a subagent's session, or if plan mode is
+   * disabled.
+   */
   plan?: PlanCapability
   /** Returns the instructions that apply to a file. Absent without a session, or if no instructions are loaded. */
   instructions?: InstructionCapability
@@ -81,7 +84,7 @@ export interface ToolContext {
 
 /** A tool's request for permission. */
 export interface AskRequest {
-  /** Permission type: `read`, `edit`, `bash`, the id of a tool… */
+  /** Name of the permission, such as `read`, `edit`, `bash` or the id of a tool. */
   permission: string
   /**
    * Everything that the call would do. If the rules deny one of the patterns, the request is denied. Otherwise, if one
@@ -91,11 +94,12 @@ export interface AskRequest {
   /** Patterns that are allowed in the future if the user replies "always". */
   always?: string[]
   /**
-   * Files and directories that the call touches, absolute or relative to the directory. The engine resolves them and
-   * asks for `external_directory` if they are outside the worktree. For `read` and `edit`, the patterns are the paths.
+   * Files and directories that the call reads or changes, as absolute paths or relative to `directory`. The engine
+   * resolves them and asks for `external_directory` if they are outside the worktree. For `read` and `edit`, the
+   * patterns are the paths.
    */
   paths?: string[]
-  /** Details that the user needs to decide: `diff`, `command`, `filePath`… */
+  /** Details that help the user decide, such as `diff`, `command` or `filePath`. */
   metadata?: Record<string, unknown>
 }
 
@@ -195,7 +199,8 @@ export interface SubagentProgress {
 }
 
 /**
- * Result of a subagent. `limit` means that a budget of time, steps or tokens ran out and `text` is a partial result.
+ * Result of a subagent. `limit` means that a limit of time, steps or tokens was reached. `text` is then a partial
+ * result.
  */
 export interface SubagentResult {
   sessionID: string
@@ -256,7 +261,7 @@ export interface SampleMessage {
   text: string
 }
 
-/** The model's answer. `cut`: the answer reached the token limit. */
+/** The model's answer. `cut` is true if the answer reached the token limit. */
 export interface SampleResult {
   text: string
   /** Id of the model that answered. */
@@ -301,8 +306,9 @@ export interface CatalogueEntry {
 }
 
 /**
- * Calls other tools as the model would. Each call is checked, permitted, scheduled and recorded separately. Results
- * have the order of the calls and include failures. The called tools cannot call other tools.
+ * Calls other tools, in the same way as the model. Each call is checked, needs permission, and is scheduled and
+ * recorded separately. The results are in the order of the calls, and include failures. The called tools cannot call
+ * other tools.
  */
 export type CallTools = (
   calls: readonly { tool: string; input: Record<string, unknown> }[],

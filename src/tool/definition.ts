@@ -4,8 +4,8 @@ import type { Attachment } from "../schema/tool-state.ts"
 import type { ToolContext } from "./context.ts"
 
 /**
- * The most that a tool can do. The scheduler, the sandbox and plan mode use it. If a third-party tool declares its
- * access, the declaration does not relax any restriction.
+ * The strongest effect that a tool can have. The scheduler, the sandbox and plan mode depend on it. If a third-party
+ * tool declares its access, the declaration does not relax any restriction.
  */
 export type Access = "read" | "write" | "execute" | "network" | "meta"
 
@@ -22,7 +22,7 @@ export interface InitContext {
   agent?: InitAgent
 }
 
-/** An agent, as a tool sees it when it is prepared. */
+/** The properties of an agent that a tool can read while it is prepared for the agent. */
 export interface InitAgent {
   name: string
   mode: "primary" | "subagent" | "all"
@@ -41,8 +41,9 @@ export interface Definition<P extends z.ZodType = z.ZodType> {
   /** Replaces the JSON Schema of `parameters` in requests, for tools that have their own JSON Schema. */
   jsonSchema?: Readonly<Record<string, unknown>>
   /**
-   * Runs the tool with the parsed arguments. Error messages tell the model what to do next. The definition that `init`
-   * of a defined tool returns also validates the arguments and truncates the output, for calls outside an engine.
+   * Runs the tool with the parsed arguments. Error messages tell the model what to do next. If the definition comes
+   * from `init` of a tool that `define` created, this function also validates the arguments and truncates the output,
+   * for calls outside an engine.
    */
   execute(args: z.output<P>, ctx: ToolContext): Promise<ToolResult>
   /** Returns a message that replaces the default message about invalid arguments. */
@@ -99,8 +100,8 @@ export interface Info<P extends z.ZodType = z.ZodType> {
 }
 
 /**
- * Key of the author's function on an `execute` that also validates and truncates. The key is the same in every copy of
- * this module.
+ * Key of the property that contains the author's function, on an `execute` function that also validates and truncates.
+ * The key is the same in every copy of this module.
  */
 export const authored = Symbol.for("tackle.tool.execute")
 

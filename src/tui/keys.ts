@@ -14,15 +14,18 @@ import { nearNames } from "../util/similarity.ts"
 
 /** Actions of the interactive terminal that the editor library does not define. */
 const ownActions = {
-  interrupt: { defaultKeys: "escape", description: "Interrupt the run; twice: rewind" },
-  queue: { defaultKeys: ["tab", "alt+enter"], description: "Send after the run, instead of into it" },
+  interrupt: { defaultKeys: "escape", description: "Interrupt the run; press twice to rewind" },
+  queue: {
+    defaultKeys: ["tab", "alt+enter"],
+    description: "Send the input after the run instead of during it",
+  },
   takeBack: { defaultKeys: "alt+up", description: "Edit the last waiting input" },
   searchHistory: { defaultKeys: "ctrl+r", description: "Search earlier inputs" },
   externalEditor: { defaultKeys: "ctrl+g", description: "Edit the input in $EDITOR" },
-  pasteImage: { defaultKeys: "ctrl+v", description: "Attach the image of the clipboard" },
+  pasteImage: { defaultKeys: "ctrl+v", description: "Attach the image from the clipboard" },
   cycleAgent: { defaultKeys: "shift+tab", description: "Change to the next agent" },
-  expand: { defaultKeys: "ctrl+o", description: "Show all output of calls, or fold it again" },
-  clear: { defaultKeys: "ctrl+c", description: "Clear the input; interrupt; twice: exit" },
+  expand: { defaultKeys: "ctrl+o", description: "Show or hide the full output of calls" },
+  clear: { defaultKeys: "ctrl+c", description: "Clear the input, or interrupt the run; press twice to exit" },
   exit: { defaultKeys: "ctrl+d", description: "Exit, if the input is empty" },
 } as const satisfies Record<string, { defaultKeys: KeyId | KeyId[]; description: string }>
 

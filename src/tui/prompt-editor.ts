@@ -22,7 +22,7 @@ export interface PromptEditorOptions {
   history: InputHistory
   completions: CompletionSources
   env: Readonly<Record<string, string | undefined>>
-  /** Called with Enter, or with the key of `queue`. */
+  /** Called when the user presses Enter (delivery `steer`) or the key of the action `queue` (delivery `queue`). */
   onSend(input: WrittenInput, delivery: Extract<Delivery, "steer" | "queue">): void
   /** Returns true if inputs can be queued, because a run is active. */
   canQueue(): boolean

@@ -82,7 +82,9 @@ test("checks the dependencies of a package against the trusted content, before a
   await write("two/package.json", '{ "name": "two", "main": "i.cjs" }')
   await write("two/i.cjs", 'console.error("TWO RAN")')
   const trusted = await machine.run(["trust", "--yes"])
-  expect(trusted.stdout).toContain("with 2 packages that it depends on, as currently installed")
+  expect(trusted.stdout).toContain(
+    "with 2 packages that it depends on, in the versions that are installed now",
+  )
   expect((await machine.run(["tool", "list"])).stderr).toContain("TWO RAN")
 
   await write("one/README.md", "no code")

@@ -97,7 +97,9 @@ function spacedJson(value: unknown): string {
 function describeDependencies({ covered, beyond }: NonNullable<ShownItem["dependencies"]> = noDependencies) {
   const number = (count: number) => (count === 1 ? "1 package" : `${count} packages`)
   return [
-    ...(covered === 0 ? [] : [`  with ${number(covered)} that it depends on, as currently installed`]),
+    ...(covered === 0
+      ? []
+      : [` with ${number(covered)} that it depends on, in the versions that are installed now`]),
     ...(beyond.length === 0
       ? []
       : [` not covered by trust, because they are too large: ${beyond.map(wholeName).join(", ")}`]),

@@ -53,7 +53,7 @@ export async function recheckTrust(
 
 /**
  * Trusts a file of the project that this command has written for the user, if it was trusted before or is new. Returns
- * whether the file is trusted now. Its items that were not trusted before stay untrusted.
+ * whether the file is trusted now. If the file existed before and was not trusted, it stays untrusted.
  */
 export async function keepTrust(workspace: Workspace, file: string): Promise<boolean> {
   const { trust, worktree, items } = workspace
