@@ -12,8 +12,8 @@ export interface AgentAccess {
 }
 
 /**
- * Creates the access of agents to subagents and skills. `policy` returns the policy of an agent in the worktree,
- * without a session.
+ * Creates the functions that determine which subagents and skills an agent may use. `policy` returns the policy of an
+ * agent in the worktree, without a session.
  */
 export function createAgentAccess(
   agents: Agents,

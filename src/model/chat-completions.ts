@@ -33,8 +33,8 @@ interface ChatServerOptions {
 }
 
 /**
- * Opens a model of a server with a Chat Completions API without config, retries, or policies. Asks the server to report
- * usage in streams.
+ * Opens a model on a server with a Chat Completions API. Uses no config, retries or tool policies. Requests that the
+ * server reports usage in streams.
  */
 export async function openChatModel(options: ChatServerOptions): Promise<LanguageModel> {
   const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible")

@@ -30,12 +30,12 @@ export interface AppOptions {
   keys: Keys
   history: InputHistory
   env: Readonly<Record<string, string | undefined>>
-  /** Returns the built-in themes and those of the user. */
+  /** Returns the built-in themes and the user's themes. */
   listThemes(): Promise<ThemeEntry[]>
   /** Session to continue. Undefined starts a new session with the first prompt. */
   session: SessionApi | undefined
   defaults: SessionDefaults
-  /** Lines above an empty conversation. */
+  /** Lines to show above an empty conversation. */
   welcome: readonly string[]
   /** Facts for the status line, such as the git branch. */
   facts: readonly string[]
@@ -72,7 +72,7 @@ export function createApp(options: AppOptions): App {
   let leaveBy = 0
   let startedAt = 0
   let ticking: ReturnType<typeof setInterval> | undefined
-  /** Permission requests of the user's own shell commands, which belong to no session. */
+  /** Permission requests for shell commands that the user typed. They do not belong to a session. */
   let ownRequests: readonly PermissionRequest[] = []
 
   const cards: Cards = createCards({
@@ -136,7 +136,7 @@ export function createApp(options: AppOptions): App {
 
   function handleKey(data: string): { consume: boolean } | undefined {
     if (tui.hasOverlay()) return undefined
-    // A picker that was closed gives the keyboard to what had it before.
+    // A picker that closes returns the keyboard to the component that had it before.
     focus()
     if (keys.matches(data, "clear")) return consume(cancel)
     notice = undefined

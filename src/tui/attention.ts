@@ -2,7 +2,7 @@ import type { Terminal, TUI } from "@earendil-works/pi-tui"
 import type { SessionState } from "../view/session-state.ts"
 import { oneLine, visible } from "../view/visible.ts"
 
-/** Keeps the terminal's title and progress up to date, and notifies a user who is elsewhere. */
+/** Keeps the terminal's title and progress up to date, and notifies the user if another window has the focus. */
 export interface Attention {
   /** Compares a state with the last one. A new request or the end of a run notifies the user. */
   update(state: SessionState | undefined): void
@@ -60,13 +60,13 @@ function reasonOf(state: SessionState, before: SessionState): string | undefined
   return undefined
 }
 
-/** Sends OSC 9 and OSC 777, of which each terminal knows at most one, and a bell. */
+/** Sends OSC 9, OSC 777 and a bell. Each terminal supports at most one of the two sequences. */
 function notify(terminal: Terminal, text: string): void {
   const plain = oneLine(text, 80).replaceAll(";", ",")
   terminal.write(`\u001b]9;${plain}\u0007\u001b]777;notify;Tackle;${plain}\u0007\u0007`)
 }
 
-/** Shows in the tab or the task bar that a run is active (OSC 9;4). Written once: no timer repeats it. */
+/** Shows in the tab or the task bar that a run is active (OSC 9;4). Writes the sequence only once. */
 function showProgress(terminal: Terminal, isActive: boolean): void {
   terminal.write(isActive ? "\u001b]9;4;3;0\u0007" : "\u001b]9;4;0;0\u0007")
 }

@@ -17,7 +17,7 @@ export interface Cards {
   close(): void
 }
 
-/** The requests that wait for the user. Paths in the worktree are shown relative to it. */
+/** The requests that wait for the user. Paths inside the worktree are displayed relative to it. */
 export interface WaitingRequests extends Pick<SessionState, "requests" | "questions"> {
   worktree: string
 }
@@ -32,7 +32,7 @@ export interface CardsOptions {
   onFocusChange(): void
   /** Receives input that does not belong to a card. */
   onEarlyKey(data: string): void
-  /** Reports an answer that could not be delivered. */
+  /** Called if an answer could not be delivered. */
   onProblem(message: string): void
   requestRender(): void
 }

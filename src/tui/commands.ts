@@ -118,7 +118,7 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
       ({ name, description }) => `${shell.theme.bold(`/${name}`.padEnd(14))}${description}`,
     )
     const more = [
-      "Your own commands, skills and prompts of MCP servers also begin with /.",
+      "Your own commands, your skills and the prompts of MCP servers also begin with /.",
       "@ completes the path of a file. ! runs a shell command. ? shows the keys.",
     ]
     shell.showPanel("Commands", [...names, "", ...more].join("\n"))
@@ -130,7 +130,7 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
     { name: "new", description: "Start a new session", run: () => shell.open(undefined) },
     {
       name: "sessions",
-      description: "Open another session; searches their texts",
+      description: "Open another session; search sessions by their texts",
       run: () => pickSession(shell),
     },
     {
@@ -171,15 +171,19 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
     { name: "compact", description: "Replace old messages with a summary for the model", run: compact },
     {
       name: "queue",
-      description: "Edit, withdraw or continue the waiting inputs",
+      description: "Edit, withdraw or deliver the pending inputs",
       run: () => pickInput(shell, opened()),
     },
     {
       name: "permissions",
-      description: "List and revoke what you allowed with always",
+      description: 'List and revoke the permissions that you granted with "always"',
       run: () => pickGrant(shell),
     },
-    { name: "tools", description: "List the tools, and why one is not offered", run: showTools },
+    {
+      name: "tools",
+      description: "List the tools, with the reason if a tool is not offered",
+      run: showTools,
+    },
     { name: "mcp", description: "List the MCP servers", run: showServers },
     { name: "export", description: "Write the session to a file", run: exportSession },
     { name: "exit", description: "Leave; the session is stored", run: shell.leave },

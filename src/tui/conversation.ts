@@ -18,8 +18,8 @@ export interface Conversation extends Component {
 }
 
 /**
- * Maximum number of messages that are shown. When it is exceeded, the older half disappears from the interface, but
- * stays in the terminal's scrollback.
+ * Maximum number of messages that are shown. When a session exceeds it, the interface stops showing the older half,
+ * which stays in the terminal's scrollback.
  */
 const maxMessages = 400
 
@@ -28,7 +28,10 @@ export function createConversation(theme: Theme): Conversation {
   let state: SessionState | undefined
   let expanded = false
   let firstShown: string | undefined
-  /** Lines of messages and parts. A changed message or part is a different object. */
+  /**
+   * Lines of messages and parts. The cache needs no invalidation, because a message or part that changes becomes a
+   * different object.
+   */
   let cache = new WeakMap<object, { width: number; lines: string[] }>()
 
   function cached(key: object, width: number, format: () => string[]): string[] {
@@ -85,7 +88,7 @@ export function createConversation(theme: Theme): Conversation {
     const lines = parts
       .filter((part) => part.type !== "tool" || part.parentCallID === undefined)
       .flatMap((part) => {
-        // The card of a task shows calls of its subagent, which belong to another session.
+        // The card of a `task` call is not cached, because it shows calls of the subagent's session.
         if (part.type === "tool" && part.tool === "task") return renderCall(part, width, options)
         return cached(part, width, () => renderPart(part, width, options))
       })

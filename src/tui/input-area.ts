@@ -20,16 +20,16 @@ export interface InputAreaOptions {
   env: Readonly<Record<string, string | undefined>>
   /** Returns the open session, and creates it before the first prompt. */
   ensureSession(): Promise<SessionApi>
-  /** Called when the requests of the user's own shell commands change. */
+  /** Called when the permission requests for the user's shell commands change. */
   onRequests(requests: readonly PermissionRequest[]): void
 }
 
-/** The editor, with what belongs to it: waiting inputs, commands and the texts that they show. */
+/** The editor, with the pending inputs, the commands, and the texts that the commands show. */
 export interface InputArea {
   readonly editor: PromptEditor
   readonly panel: Component
   renderQueue(width: number): string[]
-  /** Handles a key before the editor. Returns whether it did. */
+  /** Handles a key before the editor receives it. Returns true if it handled the key. */
   handleKey(data: string): boolean
   /** Sends an input, or runs the command in it. Returns it to the editor if this fails. Never rejects. */
   submit(input: WrittenInput, delivery: Delivery): Promise<void>
@@ -37,7 +37,7 @@ export interface InputArea {
   clear(): boolean
 }
 
-/** Time in milliseconds in which Escape must be pressed again to rewind. */
+/** Time in milliseconds within which the user must press Escape again to rewind. */
 const rewindMs = 800
 
 /** Creates the input area. */
@@ -53,7 +53,7 @@ export function createInputArea(options: InputAreaOptions): InputArea {
   const panel = createPanel({ theme, rows: () => Math.max(4, Math.floor(tui.terminal.rows / 2)) })
   const waiting = createWaitingInputs()
   const runner = createShellRunner({ api, onRequests, show: showPanel })
-  /** Input that was in the editor before the user took a waiting input back. */
+  /** The input that was in the editor before the user started to edit a pending input. */
   let draft: WrittenInput | undefined
   let escapedAt = Number.NEGATIVE_INFINITY
   const editor = createPromptEditor({
@@ -75,7 +75,10 @@ export function createInputArea(options: InputAreaOptions): InputArea {
     work?.catch((error: unknown) => notify(errorMessage(error)))
   }
 
-  /** Returns the commands for completion: those of the interface, of the project, and prompts of MCP servers. */
+  /**
+   * Returns the commands for completion: the commands of the interface and of the project, and the prompts of MCP
+   * servers.
+   */
   async function allCommands() {
     const own = await api.commands()
     const names = new Set(commands.map(({ name }) => name))
@@ -89,7 +92,7 @@ export function createInputArea(options: InputAreaOptions): InputArea {
       (all) => all.map(({ server, name, description }) => ({ name: `${server}:${name}`, description })),
       () => [],
     )
-    // A server may take long to start. Until then, the list is shown without its prompts.
+    // A server may take a long time to start. Until it has started, the list does not contain its prompts.
     return Promise.race([listed, new Promise<[]>((resolve) => setTimeout(() => resolve([]), promptsMs))])
   }
 
@@ -144,7 +147,7 @@ export function createInputArea(options: InputAreaOptions): InputArea {
     if (text !== undefined) replaceInput({ text, files: [] })
   }
 
-  /** Puts an input into the editor. A text that was there moves to the history. */
+  /** Puts an input into the editor. Moves the text that was in the editor to the history. */
   function replaceInput(input: WrittenInput): void {
     const before = editor.text()
     if (before.trim() !== "" && before !== input.text) history.add(before)
@@ -162,10 +165,10 @@ export function createInputArea(options: InputAreaOptions): InputArea {
     const taken = await waiting.take(session, input)
     if (taken) {
       editor.setInput(taken)
-      notify("Enter or Tab sends the changed input. Esc leaves it as it was.")
+      notify("Enter or Tab sends the changed input. Esc keeps the input unchanged.")
     } else {
       restoreDraft()
-      notify("This input was already delivered.")
+      notify("This input has already been delivered.")
     }
   }
 
@@ -190,7 +193,10 @@ export function createInputArea(options: InputAreaOptions): InputArea {
     await commands.find(({ name }) => name === "agent")?.run(next ?? "")
   }
 
-  /** Escape ends the innermost activity. Pressed twice in an idle session, it opens the list of earlier prompts. */
+  /**
+   * Handles Escape, which ends the innermost activity. Pressing it twice in an idle session opens the list of earlier
+   * prompts.
+   */
   function pressEscape(): boolean {
     const { session, state } = shell
     const isTwice = Date.now() - escapedAt < rewindMs

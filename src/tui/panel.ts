@@ -2,7 +2,7 @@ import { type Component, matchesKey } from "@earendil-works/pi-tui"
 import { clip, createScrolledText, headLine, wrap } from "./card.ts"
 import type { Theme } from "./theme.ts"
 
-/** A text above the editor, such as the output of a command, until the user closes it. */
+/** Shows a text above the editor, such as the output of a command, until the user closes it. */
 export interface Panel extends Component {
   readonly isOpen: boolean
   /** Shows a text, which may contain styles. Scrolls to its beginning. */

@@ -362,7 +362,7 @@ export interface SessionUndoFlags extends FormatFlags {
 /** Maximum number of sessions to read in search of one with changes. */
 const maxSearched = 50
 
-/** Returns the newest other session of the project that can be undone or redone. */
+/** Returns the newest other session of the project in which a turn can be undone or redone. */
 async function otherSession(
   tackle: Tackle,
   { way, than }: { way: "undo" | "redo"; than: string },

@@ -51,7 +51,10 @@ export function canAskHere(environment: Readonly<Record<string, string | undefin
   return atTerminal() && clients.includes(clientOf(environment) ?? "cli")
 }
 
-/** Returns whether the client in `TACKLE_CLIENT` can ask the user. Decides which tools are listed. */
+/**
+ * Returns whether the client in `TACKLE_CLIENT` can ask the user. The result determines whether tools that ask the user
+ * are listed.
+ */
 export function clientCanAsk(environment: Readonly<Record<string, string | undefined>>): boolean {
   const client = clientOf(environment)
   return client === undefined ? atTerminal() : clients.includes(client)

@@ -17,7 +17,7 @@ export function projectRoutes(context: ServerContext) {
     route({
       method: "get",
       path: "/tool",
-      summary: "List the tools, and why a tool is not offered",
+      summary: "List the tools, with the reason if a tool is not offered",
       scope: "read",
       request: {
         query: inProject.extend({
