@@ -3,13 +3,14 @@ import "@hono/zod-openapi"
 import type { Context } from "hono"
 import * as z from "zod"
 import type { Tackle } from "../engine/tackle.ts"
-import type { TackleEvent } from "../event/events.ts"
+import type { EventOf, TackleEvent } from "../event/events.ts"
 import type { PermissionReply, PermissionRequest } from "../schema/permission.ts"
 import type { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
 import type { SessionHandle } from "../session/handle.ts"
 import type { SessionEvent } from "../session/session-events.ts"
 import { within } from "../util/abort.ts"
 import { type Channel, createChannel } from "../util/channel.ts"
+import { currentTime } from "../util/clock.ts"
 import { type ServerContext, sessionOf } from "./context.ts"
 import { notFound } from "./errors.ts"
 
@@ -137,6 +138,45 @@ export async function* itemsOf<T>(
     }
     if (mapper.ended) return
   }
+}
+
+/**
+ * Yields the events of a session, and ends with the end of its last run when the session is idle. The run may have ended
+ * before the events began, or in another process, so that its end is not one of the events.
+ */
+export async function* untilIdle(
+  events: Channel<SessionEvent>,
+  session: SessionHandle,
+): AsyncGenerator<SessionEvent, undefined> {
+  const leave = new AbortController()
+  let end: EventOf<"run.completed"> | undefined
+  /** Number of the last change when the session was idle. */
+  let target = Number.POSITIVE_INFINITY
+  async function addEnd(): Promise<void> {
+    const completed = await session.wait({ signal: leave.signal })
+    target = await session.sequence()
+    end = completed ?? endElsewhere(session.id)
+    events.push(end)
+  }
+  // The wait ends with the events, and rejects if the engine closes, which also ends the events.
+  void addEnd().catch(() => {})
+  let last = 0
+  try {
+    for await (const event of events) {
+      last = event.seq ?? last
+      if (event !== end) yield event
+      if (end && last >= target) return yield end
+    }
+  } finally {
+    leave.abort()
+  }
+}
+
+/** Returns the end of a run of another process, which does not report it. */
+function endElsewhere(sessionID: string): EventOf<"run.completed"> {
+  const usage = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0, cost: 0 }
+  const result = { status: "completed" as const, exitCode: 0, text: "", usage, refused: [], durationMs: 0 }
+  return { type: "run.completed", time: currentTime(), sessionID, ...result }
 }
 
 function waitingRequests(tackle: Tackle, sessionID: string): WaitingRequests {

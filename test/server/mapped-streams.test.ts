@@ -160,3 +160,37 @@ test("files of other protocols must be data URLs, as in the API", async () => {
     })
   expect(model.requests).toHaveLength(0)
 })
+
+test("chat: a resumed stream whose run ended while it was opened contains the answer and ends", async () => {
+  const store = createMemoryStore()
+  const reached = Promise.withResolvers<void>()
+  const answer = Promise.withResolvers<void>()
+  let onRead: (() => Promise<unknown>) | undefined
+  const slow = {
+    ...store,
+    async messages(...given: Parameters<typeof store.messages>) {
+      const waited = onRead
+      onRead = undefined
+      await waited?.()
+      return store.messages(...given)
+    },
+  }
+  const script: Script = async () => {
+    reached.resolve()
+    await answer.promise
+    return { text: "It is done." }
+  }
+  const { request, session } = await setUp(script, { store: slow })
+  const path = await session()
+  await request("POST", `${path}/input`, { body: { text: "first" } })
+  await reached.promise
+  onRead = () => {
+    answer.resolve()
+    return request("POST", `${path}/wait`)
+  }
+  const { status, body } = await request("GET", `${path}/chat/c/stream`)
+  expect(status).toBe(200)
+  expect(body).toContain("It is done.")
+  expect(body).toContain('"type":"finish"')
+  expect(body.match(/"type":"finish"/g)).toHaveLength(1)
+})

@@ -2,7 +2,7 @@ import * as z from "zod"
 import { ChatRequest, type ChatTurn, createUiStream, readTurn, type UiChunk } from "../ai-sdk-stream.ts"
 import type { ServerContext } from "../context.ts"
 import { ServerError } from "../errors.ts"
-import { itemsOf, type MappedSession, mappedStream, respondWithItems } from "../mapped-stream.ts"
+import { itemsOf, type MappedSession, mappedStream, respondWithItems, untilIdle } from "../mapped-stream.ts"
 import { assertDataUrls } from "../schemas.ts"
 import { body, createRouter, route, sessionParams } from "./route.ts"
 
@@ -65,7 +65,7 @@ export function chatRoutes(context: ServerContext) {
           const messages = await handle.messages()
           const since = messages.findLast(({ message }) => message.role === "user")?.message.id
           const stream = createUiStream({ sessionID: handle.id, since, open: waiting.permissions })
-          return itemsOf(stream, follow(0), { after: 0, present })
+          return itemsOf(stream, untilIdle(follow(0), handle), { after: 0, present })
         },
       }),
   )
