@@ -1,6 +1,12 @@
 import { createApp } from "../src/server/app.ts"
 import { createEngines } from "../src/server/engines.ts"
-import { type Document, operationsOf, type ShownSchema, typeText } from "../src/server/reference-page.ts"
+import {
+  type Document,
+  type Operation,
+  operationsOf,
+  type ShownSchema,
+  typeText,
+} from "../src/server/reference-page.ts"
 import { openApiDocument } from "../src/server/routes/documentation-routes.ts"
 import { createAuthenticator } from "../src/server/tokens.ts"
 import { createMemoryStore } from "../src/store/memory.ts"
@@ -41,15 +47,20 @@ export function apiDocument(): Document {
 /** Returns `docs/api.md`. */
 export function apiPage(document = apiDocument()): string {
   const { schemas } = document.components
-  const routes = operationsOf(document).map(({ method, path, operation }) => {
+  const operations = operationsOf(document)
+  const everywhere = operations
+    .filter(({ operation }) => operation.security)
+    .map(({ operation }) => errorsOf(operation))
+    .reduce((common, codes) => common.filter((code) => codes.includes(code)))
+  const routes = operations.map(({ method, path, operation }) => {
     const { summary, description, parameters = [], requestBody, responses } = operation
     const body = requestBody?.content["application/json"]?.schema
-    const queries = parameters.filter((each) => each.in === "query")
+    const queries = parameters.filter((each) => each.in !== "path")
     const fields = queries.map((each) =>
       field(each.name, each.required === true, typeText(each.schema), each.description),
     )
     const answers = Object.entries(responses).flatMap(([status, { description: text, content = {} }]) => {
-      if (status === "default") return []
+      if (!status.startsWith("2")) return []
       const [type] = Object.values(content)
       return [`Answer ${status}: ${type ? `\`${typeText(type.schema)}\`` : text}`]
     })
@@ -59,6 +70,7 @@ export function apiPage(document = apiDocument()): string {
       table(fields),
       body ? `Body: \`${typeText(body)}\`` : "",
       answers.join("\n\n"),
+      errorsText(errorsOf(operation).filter((code) => !everywhere.includes(code))),
     ]
   })
   const types = Object.entries(schemas)
@@ -68,7 +80,8 @@ export function apiPage(document = apiDocument()): string {
     "# HTTP API",
     "All routes of [`tackle serve`](server.md). `node scripts/api-docs.ts` generates this page from the OpenAPI document,\nwhich a running server returns at `/openapi.json`.",
     "## Routes",
-    "The tables contain the parameters of the query.",
+    "The tables contain the parameters of the query and the headers. Errors are listed with their status and code. A route\nthat needs a token can also answer with these:",
+    errorsText(everywhere),
     ...routes.flat(),
     "## Types",
     "A name with `?` may be absent.",
@@ -77,6 +90,19 @@ export function apiPage(document = apiDocument()): string {
     .filter((block) => block !== "")
     .join("\n\n")
     .concat("\n")
+}
+
+/** Returns the errors of an operation, such as "404 `session.unknown`". */
+function errorsOf({ responses }: Operation): string[] {
+  return Object.entries(responses).flatMap(([status, { description }]) =>
+    [...description.matchAll(/`[^`]+`/g)].flatMap(([code]) =>
+      /^[45]/.test(status) ? `${status} ${code}` : [],
+    ),
+  )
+}
+
+function errorsText(errors: readonly string[]): string {
+  return errors.length === 0 ? "" : `Errors: ${errors.join(", ")}`
 }
 
 function describe(schema: ShownSchema): string[] {

@@ -182,7 +182,8 @@ export function createAgents(options: AgentOptions): Agents {
   function named(name: string): Agent {
     const agent = all.get(name)
     if (agent) return agent
-    throw new UsageError(`Unknown agent "${name}". Available: ${[...all.keys()].join(", ")}.`)
+    const known = [...all.keys()].join(", ")
+    throw new UsageError(`Unknown agent "${name}". Available: ${known}.`, undefined, "agent.unknown")
   }
 
   const subagents = () =>

@@ -24,6 +24,8 @@ export interface RefusedFile {
 /** Thrown if some files cannot be restored. No file has been changed. */
 export class UndoRefusedError extends TackleError {
   readonly refused: readonly RefusedFile[]
+  /** The message without advice: the problem and the files. */
+  readonly summary: string
 
   /** `total` is the number of files of the turn, including refused files. */
   constructor(direction: Direction, refused: readonly RefusedFile[], total: number) {
@@ -32,14 +34,10 @@ export class UndoRefusedError extends TackleError {
       total > refused.length
         ? "Check these files first, or restore only the other files (--others)."
         : adviceAlone(direction, refused)
-    super(
-      `Cannot ${direction} the turn. No file was changed. These files prevent it:\n${lines.join("\n")}\n${advice}`,
-      {
-        code: "session.undo",
-        recoverable: false,
-      },
-    )
+    const summary = `Cannot ${direction} the turn. No file was changed. These files prevent it:\n${lines.join("\n")}`
+    super(`${summary}\n${advice}`, { code: "session.undo", recoverable: false })
     this.refused = refused
+    this.summary = summary
   }
 }
 

@@ -28,7 +28,6 @@ export function createApp(
     errorResponse(
       c,
       new ServerError(`${c.req.method} ${c.req.path} does not exist. GET /docs lists all routes.`, {
-        status: 404,
         code: "route.unknown",
       }),
       onProblem,

@@ -5,7 +5,7 @@ import { isAnyHeld } from "../session/lease.ts"
 import type { Store } from "../store/store.ts"
 import type { Engines } from "./engines.ts"
 import { notFound } from "./errors.ts"
-import type { SessionView } from "./schemas.ts"
+import type { SessionView } from "./schemas/session-schemas.ts"
 
 /** Services that all routes share. */
 export interface ServerContext {

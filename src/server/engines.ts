@@ -80,7 +80,7 @@ export function createEngines(options: EnginesOptions): Engines {
   function outside(subject: string): ServerError {
     return new ServerError(
       `${subject} is outside the directories of this server: ${roots.join(", ")}. Start the server with --root to serve it.`,
-      { status: 403, code: "directory.forbidden" },
+      { code: "directory.forbidden" },
     )
   }
 
@@ -217,13 +217,12 @@ export function createEngines(options: EnginesOptions): Engines {
 }
 
 function invalid(message: string): ServerError {
-  return new ServerError(message, { status: 400, code: "directory.invalid" })
+  return new ServerError(message, { code: "directory.invalid" })
 }
 
 /** Returns the error for a request that would exceed a limit of the server. `reason` names the limit. */
 export function tooMany(reason: string): ServerError {
   return new ServerError(`${reason} Send the request again later.`, {
-    status: 503,
     code: "server.busy",
     headers: { "retry-after": "5" },
   })
@@ -234,7 +233,6 @@ export function stopping(): ServerError {
   return new ServerError(
     "The server is stopping and does not accept new work. Send the request again later.",
     {
-      status: 503,
       code: "server.stopping",
       headers: { "retry-after": "5" },
     },

@@ -1,37 +1,113 @@
 import type { Context } from "hono"
 import { HTTPException } from "hono/http-exception"
+import { UndoRefusedError } from "../files/undo.ts"
+import { SessionExistsError } from "../session/archive.ts"
 import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
 
+/** The codes that a route can answer with, by status. */
+const codes = {
+  400: [
+    "request.invalid",
+    "json.invalid",
+    "directory.invalid",
+    "input.id",
+    "input.empty",
+    "agent.unknown",
+    "session.archive",
+    "call.failed",
+    "usage",
+    "model.not-found",
+    "model.no-key",
+    "model.package",
+  ],
+  401: ["token.invalid", "ticket.invalid"],
+  403: [
+    "scope.insufficient",
+    "directory.forbidden",
+    "host.forbidden",
+    "origin.forbidden",
+    "permission.denied",
+  ],
+  404: [
+    "session.unknown",
+    "message.unknown",
+    "input.unknown",
+    "request.unknown",
+    "tool.unknown",
+    "grant.unknown",
+    "route.unknown",
+  ],
+  405: ["method.unsupported"],
+  409: [
+    "session.busy",
+    "session.held",
+    "session.exists",
+    "session.undo",
+    "session.nothing-to-undo",
+    "session.compaction",
+    "input.conflict",
+    "input.ended",
+    "request.answered",
+    "aborted",
+  ],
+  413: ["body.too-large"],
+  415: ["content-type.unsupported"],
+  429: ["token.busy"],
+  503: ["server.busy", "server.stopping", "engine.closed"],
+} as const
+
+/** A code of the API's errors. */
+export type ErrorCode = (typeof codes)[keyof typeof codes][number]
+
+const statuses = new Map<string, number>(
+  Object.entries(codes).flatMap(([status, each]) => each.map((code) => [code, Number(status)] as const)),
+)
+
+/** Returns the HTTP status of a code. Codes that the API does not define have the status 500. */
+export function statusOf(code: string): number {
+  const known = statuses.get(code)
+  if (known !== undefined) return known
+  return code.startsWith("provider.") || code.startsWith("mcp.") ? 502 : 500
+}
+
 /** Properties of a {@link ServerError}. */
-export interface ServerErrorOptions {
-  status: number
-  code: string
+interface ServerErrorOptions {
+  code: ErrorCode
   details?: unknown
   headers?: Readonly<Record<string, string>>
 }
 
-/** An error response of the API, with its HTTP status. */
+/** An error response of the API. Its code determines the HTTP status. */
 export class ServerError extends TackleError {
-  readonly status: number
   readonly details: unknown
   readonly headers: Readonly<Record<string, string>>
-  constructor(message: string, { status, code, details, headers = {} }: ServerErrorOptions) {
+  constructor(message: string, { code, details, headers = {} }: ServerErrorOptions) {
     super(message, { code, recoverable: false })
-    this.status = status
     this.details = details
     this.headers = headers
   }
 }
 
 /** Returns the error for a resource that does not exist. */
-export function notFound(kind: "session" | "request" | "input" | "tool" | "grant", id: string): ServerError {
-  const text = `The ${kind} ${JSON.stringify(id)} does not exist.`
-  return new ServerError(text, { status: 404, code: `${kind}.unknown` })
+export function notFound(
+  kind: "session" | "message" | "request" | "input" | "tool" | "grant",
+  id: string,
+): ServerError {
+  return new ServerError(`The ${kind} ${JSON.stringify(id)} does not exist.`, { code: `${kind}.unknown` })
 }
 
 /** The body of every error. */
 export interface ErrorBody {
   error: { code: string; message: string; details?: unknown }
+}
+
+/** An error as the client receives it. */
+interface Shown {
+  status: number
+  code: string
+  message: string
+  details?: unknown
+  headers?: Readonly<Record<string, string>>
 }
 
 /**
@@ -42,12 +118,11 @@ export function errorResponse(c: Context, error: unknown, onProblem: (error: unk
   const { status, code, message, details, headers } = describe(error)
   if (status === 500) onProblem(error)
   for (const [name, value] of Object.entries(headers ?? {})) c.header(name, value)
-  const body: ErrorBody = { error: { code, message, ...(details !== undefined && { details }) } }
+  const body: ErrorBody = { error: { code, message, details } }
   return c.json(body, status as 500)
 }
 
-function describe(error: unknown): ServerErrorOptions & { message: string } {
-  if (error instanceof ServerError) return error
+function describe(error: unknown): Shown {
   if (error instanceof HTTPException) return fromHono(error)
   // Deeply nested values can be parsed but not serialized.
   if (error instanceof RangeError && /call stack/.test(error.message))
@@ -56,12 +131,32 @@ function describe(error: unknown): ServerErrorOptions & { message: string } {
     return { status: 500, code: "internal", message: "An internal error occurred. See the server's log." }
   }
   const { code } = error
-  return { status: statusOf(error), code, message: errorMessage(error) }
+  const status = statusOf(code)
+  const message = errorMessage(error)
+  if (error instanceof ServerError)
+    return { status, code, message, details: error.details, headers: error.headers }
+  if (error instanceof UndoRefusedError) return { status, code, ...undoRefused(error) }
+  if (error instanceof SessionExistsError)
+    return {
+      status,
+      code,
+      message: `Session ${error.id} already exists. Send {"copy": true} to import it with new ids, or delete the existing session first.`,
+    }
+  // `instanceof` does not work across bundles, but the classes of this process are from one bundle.
+  return { status: status === 500 && error instanceof UsageError ? 400 : status, code, message }
+}
+
+/** Returns the message and details for clients. The message of the error itself names flags of the command line. */
+function undoRefused({ summary, refused }: UndoRefusedError): Pick<Shown, "message" | "details"> {
+  return {
+    message: `${summary}\nCheck these files first. {"others": true} restores only the other files, if any. {"skip": true} changes no file and continues with the next turn.`,
+    details: { files: refused },
+  }
 }
 
 /** Errors that Hono itself throws: invalid JSON and an unsupported content type. */
-function fromHono({ status, message }: HTTPException): ServerErrorOptions & { message: string } {
-  if (status === 415) return unsupportedType()
+function fromHono({ status, message }: HTTPException): Shown {
+  if (status === 415) return describe(unsupportedType())
   if (/malformed json/i.test(message))
     return { status: 400, code: "json.invalid", message: "The body is not valid JSON." }
   return { status, code: "request.invalid", message: message || "The request is not valid." }
@@ -70,28 +165,6 @@ function fromHono({ status, message }: HTTPException): ServerErrorOptions & { me
 /** Returns the error for a body that is not sent as JSON. */
 export function unsupportedType(): ServerError {
   return new ServerError("Send the body as JSON with the header `content-type: application/json`.", {
-    status: 415,
     code: "content-type.unsupported",
   })
-}
-
-const statuses: Readonly<Record<string, number>> = {
-  "session.busy": 409,
-  "session.held": 409,
-  "session.undo": 409,
-  "session.compaction": 409,
-  "input.conflict": 409,
-  "input.ended": 409,
-  aborted: 409,
-  "engine.closed": 503,
-}
-
-function statusOf(error: TackleError): number {
-  const { code } = error
-  const known = statuses[code]
-  if (known !== undefined) return known
-  if (code.endsWith(".unknown")) return 404
-  // `instanceof` does not work across bundles, but the classes of this process are from one bundle.
-  if (error instanceof UsageError || code === "usage") return 400
-  return code.startsWith("provider.") || code.startsWith("mcp.") ? 502 : 500
 }

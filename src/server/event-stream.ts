@@ -4,6 +4,8 @@ import { within } from "../util/abort.ts"
 export interface EventStreamResponse {
   /** Interval in milliseconds between comments that keep the connection alive. */
   heartbeatMs: number
+  /** False if the stream cannot be continued, so that its messages have no `id`. Default: true. */
+  hasIds?: boolean
   /** Called once, when the stream ends or the client disconnects. */
   onEnd(): void
 }
@@ -20,13 +22,14 @@ const heartbeat = encoder.encode(": heartbeat\n\n")
 /** Cache of encoded events. All streams of a session share the event objects, so each event is encoded only once. */
 const encoded = new WeakMap<object, Uint8Array>()
 
-function encode(event: StreamedEvent): Uint8Array {
-  const known = encoded.get(event)
-  if (known) return known
+function encode(event: StreamedEvent, hasIds: boolean): Uint8Array {
   const id = event.seq === undefined ? "" : `id: ${event.seq}\n`
-  const bytes = encoder.encode(`${id}data: ${JSON.stringify(event)}\n\n`)
-  encoded.set(event, bytes)
-  return bytes
+  let bytes = encoded.get(event)
+  if (!bytes) {
+    bytes = encoder.encode(`${id}data: ${JSON.stringify(event)}\n\n`)
+    encoded.set(event, bytes)
+  }
+  return hasIds ? bytes : bytes.subarray(id.length)
 }
 
 /** The events of a session. `drain` returns all events that have arrived but have not been read. */
@@ -43,7 +46,7 @@ const writeBytes = 64 * 1024
  */
 export function eventStream(
   events: StreamedEvents,
-  { heartbeatMs, onEnd }: EventStreamResponse,
+  { heartbeatMs, hasIds = true, onEnd }: EventStreamResponse,
 ): ReadableStream<Uint8Array> {
   let next: Promise<IteratorResult<StreamedEvent>> | undefined
   /** Events that were read but not sent. */
@@ -63,7 +66,7 @@ export function eventStream(
     let size = 0
     for (const event of read) {
       if (size >= writeBytes) break
-      const chunk = encode(event)
+      const chunk = encode(event, hasIds)
       chunks.push(chunk)
       size += chunk.length
     }

@@ -64,7 +64,7 @@ export function requires(scope: Scope): MiddlewareHandler<ServerEnvironment> {
     if (!includes(present, scope))
       throw new ServerError(
         `This request needs a token with the scope "${scope}". The token has the scope "${present}".`,
-        { status: 403, code: "scope.insufficient", details: { required: scope, scope: present } },
+        { code: "scope.insufficient", details: { required: scope, scope: present } },
       )
     await next()
   }
@@ -87,7 +87,7 @@ function assertHost(header: string, hosts: ReadonlySet<string>, isWide: boolean)
   if (hosts.has(name) || (isWide && isIP(name.replace(/^\[|\]$/g, "")) !== 0)) return
   throw new ServerError(
     `Requests for the host ${JSON.stringify(name)} are not served. Use 127.0.0.1 or localhost, or name the origin of your proxy with --cors.`,
-    { status: 403, code: "host.forbidden" },
+    { code: "host.forbidden" },
   )
 }
 
@@ -100,7 +100,6 @@ function assertOrigin(origin: string | undefined, host: string, origins: readonl
   if (origin === undefined || isOwnOrigin({ origin, host })) return false
   if (origins.includes(origin)) return true
   throw new ServerError(`Requests from pages of ${origin} are not served. Allow the origin with --cors.`, {
-    status: 403,
     code: "origin.forbidden",
   })
 }
@@ -112,7 +111,6 @@ function assertOrigin(origin: string | undefined, host: string, origins: readonl
 function assertMethod(method: string): void {
   if (["GET", "POST", "PATCH", "DELETE"].includes(method)) return
   throw new ServerError(`The method ${method} is not supported. Use GET, POST, PATCH or DELETE.`, {
-    status: 405,
     code: "method.unsupported",
     headers: { allow: "GET, POST, PATCH, DELETE" },
   })
@@ -141,11 +139,10 @@ async function assertToken(
   if (!token)
     throw new ServerError(
       'The token is missing or wrong. Send the header "Authorization: Bearer <token>" with a token of the token file.',
-      { status: 401, code: "token.invalid", headers: { "www-authenticate": "Bearer" } },
+      { code: "token.invalid", headers: { "www-authenticate": "Bearer" } },
     )
   if (token.open >= maxRequests)
     throw new ServerError(`The token has ${maxRequests} open requests. Close some of them, then try again.`, {
-      status: 429,
       code: "token.busy",
       headers: { "retry-after": "1" },
     })
@@ -181,7 +178,6 @@ function assertOwnPage({ headers, method }: IncomingMessage): void {
   throw new ServerError(
     "The login cookie is accepted only in requests from this server's own pages. Send a token instead.",
     {
-      status: 403,
       code: "origin.forbidden",
     },
   )
@@ -195,7 +191,7 @@ function isOwnOrigin({ origin, host = "" }: IncomingMessage["headers"]): boolean
 async function readBody(c: Context<ServerEnvironment>, maxBytes: number): Promise<void> {
   const { headers } = c.env.incoming
   const length = Number(headers["content-length"] ?? 0)
-  if (length === 0 && headers["transfer-encoding"] === undefined) return
+  if (length === 0 && headers["transfer-encoding"] === undefined) return setBody(c, "{}")
   if (length > maxBytes) throw tooLarge(maxBytes)
   if (!/^application\/json(\s*;|$)/i.test(headers["content-type"] ?? "")) throw unsupportedType()
   const chunks: Uint8Array[] = []
@@ -206,13 +202,17 @@ async function readBody(c: Context<ServerEnvironment>, maxBytes: number): Promis
     if (size > maxBytes) throw tooLarge(maxBytes)
     chunks.push(chunk)
   }
+  setBody(c, Buffer.concat(chunks).toString("utf8") || "{}")
+}
+
+/** Sets the body that routes read. An empty body has no fields. */
+function setBody(c: Context, text: string): void {
   // Hono also accepts promises here, although its types do not.
-  c.req.bodyCache.text = Promise.resolve(Buffer.concat(chunks).toString("utf8")) as never
+  c.req.bodyCache.text = Promise.resolve(text) as never
 }
 
 function tooLarge(maxBytes: number): ServerError {
   return new ServerError(`The body is larger than ${maxBytes} bytes.`, {
-    status: 413,
     code: "body.too-large",
     // The rest of the body is not read, so the connection cannot be used again.
     headers: { connection: "close" },

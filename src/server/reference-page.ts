@@ -12,6 +12,8 @@ export interface ShownSchema {
   oneOf?: readonly ShownSchema[]
   anyOf?: readonly ShownSchema[]
   description?: string
+  /** Type of the messages of a stream. */
+  contentSchema?: ShownSchema
 }
 
 /** The properties of an operation that the reference shows. */
@@ -54,6 +56,7 @@ export function operationsOf({ paths }: Document): { method: string; path: strin
 /** Returns the type of a schema as text, such as `Session[]` or `"once" | "reject"`. */
 export function typeText(schema: ShownSchema | undefined): string {
   if (schema === undefined) return "any"
+  if (schema.contentSchema) return `stream of ${typeText(schema.contentSchema)}`
   const { $ref, const: constant, enum: values, oneOf, anyOf, type, items } = schema
   if ($ref !== undefined) return $ref.slice($ref.lastIndexOf("/") + 1)
   if (constant !== undefined) return JSON.stringify(constant)

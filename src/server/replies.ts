@@ -4,7 +4,7 @@ import type { PermissionReply, PermissionRequest } from "../schema/permission.ts
 import type { QuestionRequest } from "../schema/question.ts"
 import type { Engines } from "./engines.ts"
 import { notFound, ServerError } from "./errors.ts"
-import type { Reply } from "./schemas.ts"
+import type { Reply } from "./schemas/request-schemas.ts"
 
 /** A permission request or question that waits for the user. */
 export type WaitingRequest =
@@ -55,7 +55,6 @@ export function createReplies(
     const first = answered.get(id)
     if (!first) return
     throw new ServerError(`The request ${id} has already been answered. The reply was not applied.`, {
-      status: 409,
       code: "request.answered",
       details: { first },
     })
@@ -123,7 +122,7 @@ async function apply(tackle: Tackle, id: string, reply: Reply): Promise<void> {
       isQuestion
         ? `The request ${id} is a question. Send {"answers": [[…]]} or {"dismissed": true}.`
         : `The request ${id} is a permission request. Send {"reply": "once" | "session" | "project" | "reject"}.`,
-      { status: 400, code: "request.invalid" },
+      { code: "request.invalid" },
     )
   if ("answers" in reply) tackle.questions.reply(id, reply.answers)
   else if ("dismissed" in reply) tackle.questions.reject(id)

@@ -29,8 +29,20 @@ export type Archive = z.infer<typeof Archive>
  * unknown. Nothing has been stored.
  */
 export class ArchiveError extends UsageError {
-  constructor(message: string) {
-    super(message, undefined, "session.archive")
+  constructor(message: string, code = "session.archive") {
+    super(message, undefined, code)
+  }
+}
+
+/** Thrown when an archive contains a session that already exists. */
+export class SessionExistsError extends ArchiveError {
+  readonly id: string
+  constructor(id: string) {
+    super(
+      `Session ${id} already exists. Import a copy (--copy), or delete the existing session first.`,
+      "session.exists",
+    )
+    this.id = id
   }
 }
 

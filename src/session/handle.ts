@@ -17,7 +17,7 @@ import type { UndoResult } from "./undo.ts"
 export class SessionBusyError extends TackleError {
   constructor(id: string) {
     super(
-      `Session ${id} is still working on a prompt. Wait for the run.completed event of that prompt, or abort the run first.`,
+      `Session ${id} is still working on a prompt. Wait for the run.completed event of that prompt, or stop the run first.`,
       {
         code: "session.busy",
         recoverable: false,

@@ -3,7 +3,14 @@ import type { Session } from "../schema/session.ts"
 import type { Change, Store } from "../store/store.ts"
 import { currentTime } from "../util/clock.ts"
 import { newId } from "../util/id.ts"
-import { Archive, ArchiveError, archiveHead, checkArchive, type SessionRecord } from "./archive.ts"
+import {
+  Archive,
+  ArchiveError,
+  archiveHead,
+  checkArchive,
+  SessionExistsError,
+  type SessionRecord,
+} from "./archive.ts"
 import { descendants } from "./lineage.ts"
 
 /** Returns the complete archive of a session. Returns undefined if the session does not exist. */
@@ -38,11 +45,7 @@ export async function importSession(
   delete main.session.parentID
   const records = [main, ...archive.children.map(placed)]
   for (const { session } of records) {
-    if (await store.session(session.id)) {
-      throw new ArchiveError(
-        `Session ${session.id} already exists. Import a copy (--copy), or delete the existing session first.`,
-      )
-    }
+    if (await store.session(session.id)) throw new SessionExistsError(session.id)
   }
   await store.commit(records.flatMap(changesOf))
   return main.session
@@ -110,7 +113,7 @@ function changesOf({ session, messages, todos }: SessionRecord): Change[] {
  */
 function upTo(messages: readonly MessageWithParts[], at: string, id: string): MessageWithParts[] {
   const index = messages.findIndex(({ message }) => message.id === at)
-  if (index < 0) throw new ArchiveError(`Session ${id} has no message ${at}.`)
+  if (index < 0) throw new ArchiveError(`Session ${id} has no message ${at}.`, "message.unknown")
   const next = messages.findIndex(({ message }, place) => place > index && message.role === "user")
   return messages.slice(0, next < 0 ? undefined : next)
 }

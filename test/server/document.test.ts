@@ -5,7 +5,7 @@ import type { z } from "zod"
 import { apiDocument, apiPage } from "../../scripts/api-page.ts"
 import type { TackleEvent } from "../../src/event/events.ts"
 import { operationsOf } from "../../src/server/reference-page.ts"
-import type { EventSchema } from "../../src/server/schemas.ts"
+import type { EventSchema } from "../../src/server/schemas/event-schemas.ts"
 import { isRecord } from "../../src/util/json.ts"
 import { setUp } from "./start-server.ts"
 

@@ -55,7 +55,7 @@ test("answers a number from the future with a reset, and an invalid number with 
   expect((await get(`${path}/event?after=-1`)).status).toBe(400)
 })
 
-test("sends the events of all sessions", async () => {
+test("sends the events of all sessions, without numbers to continue with", async () => {
   const { server, post, session } = await setUp(() => ({ text: "Hello." }))
   const [first, second] = [await session(), await session()]
   const ended = new Set<string>()
@@ -64,6 +64,7 @@ test("sends the events of all sessions", async () => {
       await post(`${first}/input`, { text: "Hi" })
       await post(`${second}/input`, { text: "Hi" })
     } else if (event.data.type === "run.completed") ended.add(event.data.sessionID)
+    else expect(event.id).toBeUndefined()
     if (ended.size === 2) break
   }
   expect([...ended].map((id) => `/session/${id}`).sort()).toEqual([first, second].sort())

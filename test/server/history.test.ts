@@ -28,10 +28,24 @@ test("shows the changed files, and undoes and redoes the turn", async () => {
   expect(undone).toMatchObject({ status: 200, body: { files: [{}, {}], refused: [] } })
   expect(await readFile(project.path("old.txt"), "utf8")).toBe("old\n")
   expect((await get(`${path}/diff`)).body.items).toEqual([])
-  expect((await post(`${path}/undo`)).body.error.code).toBe("usage")
+  expect(await post(`${path}/undo`)).toMatchObject({
+    status: 409,
+    body: { error: { code: "session.nothing-to-undo" } },
+  })
   expect((await post(`${path}/redo`)).status).toBe(200)
   await writeFile(project.path("old.txt"), "by the user\n")
-  expect(await post(`${path}/undo`)).toMatchObject({ status: 409, body: { error: { code: "session.undo" } } })
+  const refused = await post(`${path}/undo`)
+  expect(refused).toMatchObject({
+    status: 409,
+    body: {
+      error: {
+        code: "session.undo",
+        message: expect.stringContaining('{"others": true}'),
+        details: { files: [{ path: project.path("old.txt"), why: "changed" }] },
+      },
+    },
+  })
+  expect(refused.body.error.message).not.toContain("--")
   expect((await post(`${path}/undo`, { others: true })).body.refused).toMatchObject([{ why: "changed" }])
 })
 
@@ -48,7 +62,10 @@ test("forks a session, also at a message", async () => {
   expect((await get(`/session/${whole.body.id}/message`)).body.items).toHaveLength(4)
   const part = await post(`${path}/fork`, { at: first.message.id })
   expect((await get(`/session/${part.body.id}/message`)).body.items).toHaveLength(2)
-  expect((await post(`${path}/fork`, { at: "msg_unknown" })).status).toBe(400)
+  expect(await post(`${path}/fork`, { at: "msg_unknown" })).toMatchObject({
+    status: 404,
+    body: { error: { code: "message.unknown" } },
+  })
 })
 
 test("exports and imports a session", async () => {
@@ -58,7 +75,10 @@ test("exports and imports a session", async () => {
   await post(`${path}/wait`)
   const { body: archive } = await get(`${path}/export`)
   expect(archive.format).toBe("tackle.session")
-  expect((await post("/session/import", { directory, archive })).body.error.code).toBe("session.archive")
+  expect(await post("/session/import", { directory, archive })).toMatchObject({
+    status: 409,
+    body: { error: { code: "session.exists", message: expect.stringContaining('{"copy": true}') } },
+  })
   const copy = await post("/session/import", { directory, archive, copy: true })
   expect(copy).toMatchObject({ status: 201, body: { title: "Hi" } })
   expect((await get(`/session/${copy.body.id}/message`)).body.items).toHaveLength(2)

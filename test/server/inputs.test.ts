@@ -80,6 +80,16 @@ test("interrupts a run and keeps or returns the queue", async () => {
   expect((await post(`${path}/wait`)).body.run).toMatchObject({ status: "interrupted" })
 })
 
+test("interrupts without a body", async () => {
+  const { request, session } = await setUp()
+  const path = await session()
+  for (const headers of [undefined, { "content-type": "application/json" }])
+    expect(await request("POST", `${path}/interrupt`, { headers })).toMatchObject({
+      status: 200,
+      body: { withdrawn: [] },
+    })
+})
+
 test("answers wait with the status after the timeout", async () => {
   const { post, path, open } = await busy()
   expect((await post(`${path}/wait?timeout=0.05`)).body).toEqual({ status: "running" })

@@ -76,6 +76,14 @@ test("keeps a request open after a reply that does not fit", async () => {
   )
 })
 
+test("names the valid replies when a reply is not one of them", async () => {
+  const { post, waiting } = await asked()
+  for (const invalid of [{}, { reply: "allow" }]) {
+    const { status, body } = await post(`/request/${waiting.id}/reply`, invalid)
+    expect([status, body.error.message]).toEqual([400, expect.stringContaining('"once" | "session"')])
+  }
+})
+
 test("does not take an input for a reply", async () => {
   const { get, post, path, waiting } = await asked()
   await post(`${path}/input`, { text: "yes", delivery: "steer" })

@@ -147,6 +147,34 @@ test("deletes a session whose directory no longer exists", async () => {
   expect((await request("DELETE", `/session/${body.id}`)).status).toBe(204)
 })
 
+test("refuses a change without fields, and stores nothing", async () => {
+  const { get, post, request, session } = await setUp([{ text: "Hello.", delayMs: 60_000 }])
+  const path = await session()
+  await post(`${path}/input`, { text: "First" })
+  const input = await post(`${path}/input`, { text: "Second", delivery: "queue" })
+  const { seq } = (await get(path)).body
+  for (const changed of [path, `${path}/input/${input.body.id}`])
+    expect(await request("PATCH", changed, { body: {} })).toMatchObject({
+      status: 400,
+      body: { error: { message: expect.stringContaining("at least one field") } },
+    })
+  expect((await get(path)).body.seq).toBe(seq)
+})
+
+test("names the parameter of the query that is not valid", async () => {
+  const { get, session } = await setUp()
+  const path = await session()
+  for (const [query, problem] of [
+    ["before=zzz", "before: expected the id of a message"],
+    ["limit=x", "limit: expected a whole number from 1 to 1000"],
+    ["limit=", "limit: expected a whole number from 1 to 1000"],
+  ])
+    expect(await get(`${path}/message?${query}`)).toMatchObject({
+      status: 400,
+      body: { error: { code: "request.invalid", message: `The query is not valid: ${problem}.` } },
+    })
+})
+
 test("answers unknown routes, sessions and inputs with 404", async () => {
   const { get, post, request, session } = await setUp()
   const path = await session()

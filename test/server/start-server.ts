@@ -1,6 +1,8 @@
-import { onTestFinished } from "vitest"
+import { expect, onTestFinished } from "vitest"
+import { apiDocument } from "../../scripts/api-page.ts"
 import { createTackle } from "../../src/engine/create-tackle.ts"
 import type { TackleOptions } from "../../src/engine/options.ts"
+import { type Document, operationsOf } from "../../src/server/reference-page.ts"
 import { type ServerOptions, startServer } from "../../src/server/server.ts"
 import type { Scope } from "../../src/server/tokens.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
@@ -86,11 +88,10 @@ export async function setUp(
     })
     const text = await response.text()
     const isJson = response.headers.get("content-type")?.startsWith("application/json")
-    return {
-      status: response.status,
-      headers: response.headers,
-      body: isJson && text !== "" ? JSON.parse(text) : text,
-    }
+    const json = isJson && text !== "" ? JSON.parse(text) : text
+    const undocumented = undocumentedError({ method, path, status: response.status, code: json?.error?.code })
+    expect(undocumented).toBeUndefined()
+    return { status: response.status, headers: response.headers, body: json }
   }
 
   return {
@@ -110,6 +111,24 @@ export async function setUp(
       return `/session/${body.id}`
     },
   }
+}
+
+let document: Document | undefined
+
+/** Returns the error of an answer if the OpenAPI document describes the route, but not this error. */
+function undocumentedError(answer: { method: string; path: string; status: number; code?: string }) {
+  const { method, path, status, code } = answer
+  if (code === undefined || status === 500) return undefined
+  document ??= apiDocument()
+  const [pathname = ""] = path.split("?")
+  const operations = operationsOf(document).filter(
+    (each) =>
+      each.method === method && new RegExp(`^${each.path.replace(/\{\w+\}/g, "[^/]+")}$`).test(pathname),
+  )
+  const isKnown = operations.some(({ operation }) =>
+    operation.responses[status]?.description.includes(`\`${code}\``),
+  )
+  return operations.length === 0 || isKnown ? undefined : answer
 }
 
 /** A message of an event stream. */

@@ -23,6 +23,7 @@ export function aguiRoutes(context: ServerContext) {
       description:
         "Responds with a stream of AG-UI 1.0 events. If the last message is from the user, it is sent to the session. Otherwise, `resume` must answer the interrupts of the previous run. Permission requests and questions end the run with the outcome `interrupt`.",
       scope: "run",
+      errors: ["input.id", "input.empty", "input.conflict", "request.unknown", "usage"],
       request: { params: sessionParams, body: body(AguiRequest) },
       responses: mappedStream,
     }),
@@ -32,7 +33,6 @@ export function aguiRoutes(context: ServerContext) {
       const turn = readAguiTurn(request)
       if (!turn)
         throw new ServerError("The request needs a last message from the user, or answers in `resume`.", {
-          status: 400,
           code: "request.invalid",
         })
       return respondWithItems(context, c, { begin: (session) => openRun(session, request, turn) })

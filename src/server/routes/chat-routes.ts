@@ -3,7 +3,7 @@ import { ChatRequest, type ChatTurn, createUiStream, readTurn, type UiChunk } fr
 import type { ServerContext } from "../context.ts"
 import { ServerError } from "../errors.ts"
 import { itemsOf, type MappedSession, mappedStream, respondWithItems, untilIdle } from "../mapped-stream.ts"
-import { assertDataUrls } from "../schemas.ts"
+import { assertDataUrls } from "../schemas/input-schemas.ts"
 import { body, createRouter, route, sessionParams } from "./route.ts"
 
 /** Response headers and last message of the AI SDK's stream protocol. */
@@ -21,6 +21,7 @@ export function chatRoutes(context: ServerContext) {
       description:
         "Responds with a UI message stream of the AI SDK, version 1. If the last message is from the user, it is sent to the session. If it is an assistant message with approvals, they answer the permission requests, and the stream continues the message. The stream ends when the run ends or waits for approvals.",
       scope: "run",
+      errors: ["input.id", "input.empty", "input.conflict", "request.unknown", "usage"],
       request: { params: sessionParams, body: body(ChatRequest) },
       responses: mappedStream,
     }),
@@ -32,7 +33,6 @@ export function chatRoutes(context: ServerContext) {
         throw new ServerError(
           "The last message is neither from the user nor an assistant message with approvals.",
           {
-            status: 400,
             code: "request.invalid",
           },
         )

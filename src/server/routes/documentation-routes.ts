@@ -1,8 +1,9 @@
 import { createRoute, type OpenAPIHono } from "@hono/zod-openapi"
 import type { ServerEnvironment } from "../guard.ts"
 import { type Document, referencePage } from "../reference-page.ts"
-import { namedSchemas, responses, withReferences } from "../schemas.ts"
-import { createRouter, json } from "./route.ts"
+import { namedSchemas, withReferences } from "../schemas/named.ts"
+import { projectResponses } from "../schemas/project-schemas.ts"
+import { createRouter, errorResponses, json, publicErrors } from "./route.ts"
 
 /** Creates the routes that describe the server. They need no token. */
 export function documentationRoutes(app: OpenAPIHono<ServerEnvironment>, version: string) {
@@ -14,7 +15,7 @@ export function documentationRoutes(app: OpenAPIHono<ServerEnvironment>, version
       path: "/health",
       summary: "Check that the server works",
       description: "Needs no token.",
-      responses: { 200: json(responses.health) },
+      responses: { 200: json(projectResponses.health), ...errorResponses(publicErrors) },
     }),
     (c) => c.json({ healthy: true as const, version }, 200),
   )

@@ -5,17 +5,33 @@ import { createChannel } from "../../util/channel.ts"
 import { type ServerContext, sessionOf } from "../context.ts"
 import { notFound, ServerError } from "../errors.ts"
 import { eventStream } from "../event-stream.ts"
-import { createRouter, route, sessionParams } from "./route.ts"
+import { reference } from "../schemas/named.ts"
+import { createRouter, numberIn, route, sessionParams } from "./route.ts"
 
-const sequence = z.coerce.number().int().min(0)
+const sequence = numberIn({ min: 0, max: Number.MAX_SAFE_INTEGER })
 
 /** OpenAPI description of an event stream. */
-const stream = {
+const stream = (id: string) => ({
   200: {
-    description: "Each `data` is a `SessionEvent` or a `Reset` as JSON. `id` is the sequence number.",
-    content: { "text/event-stream": { schema: z.custom<string>().openapi({ type: "string" }) } },
+    description: `Server-sent events. Each \`data\` is a \`SessionEvent\` or a \`Reset\` as JSON. ${id} A comment every 15 seconds shows that the connection works.`,
+    content: {
+      "text/event-stream": {
+        schema: z.custom<string>().openapi({
+          type: "string",
+          contentMediaType: "application/json",
+          contentSchema: { anyOf: [reference("SessionEvent"), reference("Reset")] },
+        } as object),
+      },
+    },
   },
-}
+})
+
+/** How to follow a session. */
+const following = [
+  "Without `after`, the stream contains no stored changes. With `after`, it starts with the changes since this number: each session, message, part, input and to-do list that changed, once and in its present state, in the order of their last changes. The numbers of superseded changes are missing. A part can come before its message, `message.updated` replaces `message.created`, and `time` is the time of sending. Store objects by their id, whether they are created or updated. The client has the state of `GET /session/{id}` when it has received the number in `seq` there, or a greater number.",
+  "Then comes a `part.updated` without a number for each part that is being streamed, with its text so far, and then all events as they happen. Only changes of stored objects have a number. These events have none: `part.delta`, `permission.*`, `question.*`, `session.error`, `context.filling` and `run.completed`. They are not repeated. After a disconnect, read `GET /request?session={id}` for requests that wait, and `POST /session/{id}/wait` for the end of the run.",
+  "To reconnect, send the last `id` as the header `Last-Event-ID`, which takes precedence over `after`. The stream ends after a `reset`.",
+].join("\n\n")
 
 /** Creates the routes of event streams. */
 export function eventRoutes(context: ServerContext) {
@@ -27,18 +43,23 @@ export function eventRoutes(context: ServerContext) {
       method: "get",
       path: "/session/{id}/event",
       summary: "Follow a session",
-      description:
-        "Sends the changes after the number `after`, then each part that is being streamed, with its text so far, then all events as they happen. Without `after`, sends no stored changes. To reconnect, send the header `Last-Event-ID`, which takes precedence over `after`. The stream ends after a `reset`.",
+      description: following,
       scope: "read",
       request: {
         params: sessionParams,
+        headers: z.object({
+          "last-event-id": z.string().optional().openapi({
+            description: "The last `id` that the client received. Takes precedence over `after`",
+            pattern: "^[0-9]+$",
+          }),
+        }),
         query: z.strictObject({
           after: sequence.optional().openapi({
             description: "Number of the last event that the client knows, or `seq` of the session",
           }),
         }),
       },
-      responses: stream,
+      responses: stream("`id` is the number of the change, if it has one."),
     }),
     async (c) => {
       const { id } = c.req.valid("param")
@@ -70,7 +91,7 @@ export function eventRoutes(context: ServerContext) {
       description:
         "Sends the events of all sessions of this server as they happen. The stream cannot be continued after a disconnect.",
       scope: "read",
-      responses: stream,
+      responses: stream("The messages have no `id`."),
     }),
     (c) => {
       const channel = createChannel<TackleEvent | { type: "reset"; reason: "behind" }>(end)
@@ -88,7 +109,7 @@ export function eventRoutes(context: ServerContext) {
         ending.signal.removeEventListener("abort", end)
         channel.end()
       }
-      return respond(c, eventStream(channel, { heartbeatMs, onEnd: ending.release }))
+      return respond(c, eventStream(channel, { heartbeatMs, hasIds: false, onEnd: ending.release }))
     },
   )
 
@@ -107,7 +128,6 @@ function lastEventID(c: Context): number | undefined {
   const parsed = sequence.safeParse(/^\d+$/.test(text) ? text : "-")
   if (parsed.success) return parsed.data
   throw new ServerError("The header Last-Event-ID is not a sequence number.", {
-    status: 400,
     code: "request.invalid",
   })
 }

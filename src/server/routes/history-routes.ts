@@ -1,8 +1,9 @@
 import * as z from "zod"
 import { type ServerContext, sessionOf, viewOf, withSession } from "../context.ts"
 import { notFound } from "../errors.ts"
-import { bodies, page, responses } from "../schemas.ts"
-import { body, createRouter, json, route, sessionParams } from "./route.ts"
+import { page } from "../schemas/named.ts"
+import { sessionBodies, sessionResponses } from "../schemas/session-schemas.ts"
+import { body, createRouter, directoryErrors, json, route, sessionParams } from "./route.ts"
 
 /**
  * Creates the routes that fork, undo, compact, export and import sessions, and the routes that read to-do lists,
@@ -18,11 +19,12 @@ export function historyRoutes(context: ServerContext) {
       path: "/session/{id}/fork",
       summary: "Create a session with a copy of the history",
       scope: "run",
+      errors: ["message.unknown"],
       request: {
         params: sessionParams,
-        body: { content: { "application/json": { schema: bodies.fork } } },
+        body: { content: { "application/json": { schema: sessionBodies.fork } } },
       },
-      responses: { 201: json(responses.session) },
+      responses: { 201: json(sessionResponses.session) },
     }),
     async (c) => {
       context.assertStartsWork()
@@ -43,13 +45,18 @@ export function historyRoutes(context: ServerContext) {
         method: "post",
         path: `/session/{id}/${direction}`,
         summary:
-          direction === "undo" ? "Restore the files that the last turn changed" : "Reverse the last undo",
+          direction === "undo"
+            ? "Restore the files of the last turn that changed files and is not undone"
+            : "Reverse the last undo",
+        description:
+          "Restores all files or none. If a file cannot be restored, for example because it was changed after the turn, answers with the code `session.undo` and the files in `details.files`. Then `others` or `skip` can be used.",
         scope: "run",
+        errors: ["session.busy", "session.held", "session.undo", "session.nothing-to-undo"],
         request: {
           params: sessionParams,
-          body: { content: { "application/json": { schema: bodies.undo } } },
+          body: { content: { "application/json": { schema: sessionBodies.undo } } },
         },
-        responses: { 200: json(responses.undo) },
+        responses: { 200: json(sessionResponses.undo) },
       }),
       async (c) => {
         context.assertStartsWork()
@@ -66,8 +73,9 @@ export function historyRoutes(context: ServerContext) {
       path: "/session/{id}/compact",
       summary: "Replace old messages in the model's history with a summary",
       scope: "run",
+      errors: ["session.busy", "session.held", "session.compaction"],
       request: { params: sessionParams },
-      responses: { 200: json(responses.compaction) },
+      responses: { 200: json(sessionResponses.compaction) },
     }),
     async (c) => {
       context.assertStartsWork()
@@ -94,7 +102,7 @@ export function historyRoutes(context: ServerContext) {
             .openapi({ description: "Omit texts, file names and paths" }),
         }),
       },
-      responses: { 200: json(responses.archive) },
+      responses: { 200: json(sessionResponses.archive) },
     }),
     async (c) => {
       const { id } = c.req.valid("param")
@@ -111,8 +119,9 @@ export function historyRoutes(context: ServerContext) {
       path: "/session/import",
       summary: "Store an exported session",
       scope: "run",
-      request: { body: body(bodies.importSession) },
-      responses: { 201: json(responses.session) },
+      errors: [...directoryErrors, "session.archive", "session.exists"],
+      request: { body: body(sessionBodies.import) },
+      responses: { 201: json(sessionResponses.session) },
     }),
     async (c) => {
       context.assertStartsWork()
@@ -131,7 +140,7 @@ export function historyRoutes(context: ServerContext) {
       summary: "Read the to-do list",
       scope: "read",
       request: { params: sessionParams },
-      responses: { 200: json(page(responses.todo)) },
+      responses: { 200: json(page(sessionResponses.todo)) },
     }),
     async (c) => {
       const { id } = await sessionOf(context, c.req.valid("param").id)
@@ -147,7 +156,7 @@ export function historyRoutes(context: ServerContext) {
       description: "Does not include turns that were undone.",
       scope: "read",
       request: { params: sessionParams },
-      responses: { 200: json(page(responses.diff)) },
+      responses: { 200: json(page(sessionResponses.diff)) },
     }),
     async (c) => {
       const { id } = c.req.valid("param")
@@ -163,7 +172,7 @@ export function historyRoutes(context: ServerContext) {
       summary: "List the sessions of the session's subagents",
       scope: "read",
       request: { params: sessionParams },
-      responses: { 200: json(page(responses.session)) },
+      responses: { 200: json(page(sessionResponses.session)) },
     }),
     async (c) => {
       const { id } = await sessionOf(context, c.req.valid("param").id)

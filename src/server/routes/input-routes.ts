@@ -4,8 +4,11 @@ import type { Input, PromptFile } from "../../schema/input.ts"
 import { isProcessRunning } from "../../util/process-table.ts"
 import { type ServerContext, sessionOf, statusOf, withSession } from "../context.ts"
 import { notFound, ServerError } from "../errors.ts"
-import { bodies, type InputParts, page, responses, Status } from "../schemas.ts"
-import { body, createRouter, json, route, sessionParams } from "./route.ts"
+import { eventResponses } from "../schemas/event-schemas.ts"
+import { type InputParts, inputBodies, inputResponses } from "../schemas/input-schemas.ts"
+import { page } from "../schemas/named.ts"
+import { Status } from "../schemas/session-schemas.ts"
+import { body, createRouter, json, numberIn, route, sessionParams } from "./route.ts"
 
 const inputParams = sessionParams.extend({
   inputID: z.string().openapi({ description: "Id of the input" }),
@@ -24,8 +27,9 @@ export function inputRoutes(context: ServerContext) {
       description:
         "Stores the input and starts a run if the session is idle. An input never answers a permission request or a question.",
       scope: "run",
-      request: { params: sessionParams, body: body(bodies.sendInput) },
-      responses: { 202: json(responses.receipt, "Stored") },
+      errors: ["input.id", "input.empty", "input.conflict"],
+      request: { params: sessionParams, body: body(inputBodies.send) },
+      responses: { 202: json(inputResponses.receipt, "Stored") },
     }),
     async (c) => {
       context.assertStartsWork(c.req.valid("param").id)
@@ -46,7 +50,7 @@ export function inputRoutes(context: ServerContext) {
       summary: "List the pending inputs in the order of their delivery",
       scope: "read",
       request: { params: sessionParams },
-      responses: { 200: json(page(responses.input)) },
+      responses: { 200: json(page(inputResponses.input)) },
     }),
     async (c) => {
       const { id } = await sessionOf(context, c.req.valid("param").id)
@@ -60,8 +64,9 @@ export function inputRoutes(context: ServerContext) {
       path: "/session/{id}/input/{inputID}",
       summary: "Read an input in any state",
       scope: "read",
+      errors: ["input.unknown"],
       request: { params: inputParams },
-      responses: { 200: json(responses.input) },
+      responses: { 200: json(inputResponses.input) },
     }),
     async (c) => {
       const { id, inputID } = c.req.valid("param")
@@ -82,8 +87,9 @@ export function inputRoutes(context: ServerContext) {
       path: "/session/{id}/input/{inputID}",
       summary: "Edit, move or hold a pending input",
       scope: "run",
-      request: { params: inputParams, body: body(bodies.updateInput) },
-      responses: { 200: json(responses.input) },
+      errors: ["input.unknown", "input.empty", "input.ended"],
+      request: { params: inputParams, body: body(inputBodies.update) },
+      responses: { 200: json(inputResponses.input) },
     }),
     async (c) => {
       const { id, inputID } = c.req.valid("param")
@@ -102,8 +108,9 @@ export function inputRoutes(context: ServerContext) {
       path: "/session/{id}/input/{inputID}",
       summary: "Withdraw a pending input",
       scope: "run",
+      errors: ["input.unknown", "input.ended"],
       request: { params: inputParams },
-      responses: { 200: json(responses.input) },
+      responses: { 200: json(inputResponses.input) },
     }),
     async (c) => {
       const { id, inputID } = c.req.valid("param")
@@ -134,12 +141,13 @@ export function inputRoutes(context: ServerContext) {
       summary: "Stop the run",
       description: "Also pauses the queue until the next input. Responds when the run has ended.",
       scope: "run",
+      errors: ["session.held"],
       request: {
         params: sessionParams,
-        body: { content: { "application/json": { schema: bodies.interrupt } } },
+        body: { content: { "application/json": { schema: inputBodies.interrupt } } },
       },
       responses: {
-        200: json(z.object({ withdrawn: z.array(responses.input) })),
+        200: json(z.object({ withdrawn: z.array(inputResponses.input) })),
       },
     }),
     async (c) => {
@@ -160,7 +168,7 @@ export function inputRoutes(context: ServerContext) {
     if (!holder || holder.pid === process.pid || !isProcessRunning(holder)) return
     throw new ServerError(
       `Session ${id} is in use by process ${holder.pid}, which this server cannot interrupt. End that run there. The queue is paused.`,
-      { status: 409, code: "session.held" },
+      { code: "session.held" },
     )
   }
 
@@ -175,15 +183,12 @@ export function inputRoutes(context: ServerContext) {
       request: {
         params: sessionParams,
         query: z.strictObject({
-          timeout: z.coerce
-            .number()
-            .min(0)
-            .max(86_400)
+          timeout: numberIn({ min: 0, max: 86_400, integer: false })
             .optional()
             .openapi({ description: "Maximum time in seconds. Default: no limit" }),
         }),
       },
-      responses: { 200: json(z.object({ status: Status, run: responses.end.optional() })) },
+      responses: { 200: json(z.object({ status: Status, run: eventResponses.end.optional() })) },
     }),
     async (c) => {
       const { id } = c.req.valid("param")

@@ -5,7 +5,7 @@ import { ServerError } from "../errors.ts"
 import { cookieName, type ServerEnvironment } from "../guard.ts"
 import { cookieSeconds, ticketSeconds } from "../logins.ts"
 import type { Authenticator } from "../tokens.ts"
-import { body, createRouter, json, route } from "./route.ts"
+import { body, bodyErrors, createRouter, errorResponses, json, publicErrors, route } from "./route.ts"
 
 const Ticket = z.strictObject({ ticket: z.string() }).openapi("Login")
 
@@ -33,13 +33,15 @@ export function loginRoutes(authenticator: Authenticator) {
       description:
         "Does not need a token. The cookie is accepted only in requests from this server's own pages.",
       request: { body: body(Ticket) },
-      responses: { 204: { description: "The response sets the cookie" } },
+      responses: {
+        204: { description: "The response sets the cookie" },
+        ...errorResponses(["ticket.invalid", "request.invalid", ...bodyErrors, ...publicErrors]),
+      },
     }),
     async (c) => {
       const cookie = await authenticator.login(c.req.valid("json").ticket)
       if (cookie === undefined)
         throw new ServerError("The ticket is unknown, used or expired. Create another one.", {
-          status: 401,
           code: "ticket.invalid",
         })
       setCookie(c, cookie, cookieSeconds)
@@ -53,7 +55,7 @@ export function loginRoutes(authenticator: Authenticator) {
       path: "/logout",
       summary: "Remove the cookie",
       description: "Needs no token.",
-      responses: { 204: { description: "The response removes the cookie" } },
+      responses: { 204: { description: "The response removes the cookie" }, ...errorResponses(publicErrors) },
     }),
     (c) => {
       setCookie(c, "", 0)

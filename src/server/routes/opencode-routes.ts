@@ -9,8 +9,8 @@ import { type ServerContext, sessionOf, statusOf, withSession } from "../context
 import { notFound, ServerError } from "../errors.ts"
 import { eventStream } from "../event-stream.ts"
 import { createOpenCodeEvents, type OpenCodeEvent, toOpenCodeEntry, toOpenCodeSession } from "../opencode.ts"
-import { assertDataUrls } from "../schemas.ts"
-import { body, createRouter, json, route } from "./route.ts"
+import { assertDataUrls } from "../schemas/input-schemas.ts"
+import { body, createRouter, json, limit, numberIn, route } from "./route.ts"
 
 const anything = z.record(z.string(), z.unknown())
 const session = z.object({ sessionID: z.string() })
@@ -55,7 +55,7 @@ export function openCodeRoutes(context: ServerContext) {
         request: {
           query: place.extend({
             search: z.string().optional(),
-            limit: z.coerce.number().int().min(1).max(1_000).default(100),
+            limit: limit,
           }),
         },
       }),
@@ -150,7 +150,7 @@ export function openCodeRoutes(context: ServerContext) {
       request: {
         params: session,
         query: z.looseObject({
-          limit: z.coerce.number().int().min(1).optional(),
+          limit: numberIn({ min: 1, max: 100_000 }).optional(),
           before: z.string().optional(),
         }),
       },
@@ -362,7 +362,6 @@ function turnsSince(messages: readonly MessageWithParts[], messageID: string): n
   const at = messages.findIndex(({ message }) => message.id === messageID)
   if (at < 0)
     throw new ServerError(`The message ${JSON.stringify(messageID)} does not exist.`, {
-      status: 404,
       code: "message.unknown",
     })
   const start = messages.slice(0, at + 1).findLastIndex(({ message }) => message.role === "user")
@@ -384,7 +383,6 @@ function decoded(header: string): string {
     return decodeURIComponent(header)
   } catch {
     throw new ServerError("The header x-opencode-directory is not valid percent-encoding.", {
-      status: 400,
       code: "directory.invalid",
     })
   }

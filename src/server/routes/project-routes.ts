@@ -3,8 +3,9 @@ import type { Tackle } from "../../engine/tackle.ts"
 import { modelName } from "../../model/model.ts"
 import type { ServerContext } from "../context.ts"
 import { notFound, ServerError } from "../errors.ts"
-import { bodies, page, responses } from "../schemas.ts"
-import { body, createRouter, directory, json, route } from "./route.ts"
+import { page } from "../schemas/named.ts"
+import { projectResponses, ToolCallBody } from "../schemas/project-schemas.ts"
+import { body, createRouter, directory, directoryErrors, json, numberIn, route } from "./route.ts"
 
 const inProject = z.strictObject({ directory })
 
@@ -19,13 +20,14 @@ export function projectRoutes(context: ServerContext) {
       path: "/tool",
       summary: "List the tools, with the reason if a tool is not offered",
       scope: "read",
+      errors: [...directoryErrors, "agent.unknown"],
       request: {
         query: inProject.extend({
           agent: z.string().optional(),
           model: z.string().optional().openapi({ description: "As `provider/model`" }),
         }),
       },
-      responses: { 200: json(page(responses.tool)) },
+      responses: { 200: json(page(projectResponses.tool)) },
     }),
     async (c) => {
       const { directory = engines.defaultDirectory, ...scope } = c.req.valid("query")
@@ -43,11 +45,12 @@ export function projectRoutes(context: ServerContext) {
       description:
         "The call passes through the same checks as a call by the model, and may wait for a reply to a permission request.",
       scope: "run",
+      errors: [...directoryErrors, "tool.unknown", "agent.unknown"],
       request: {
         params: z.object({ id: z.string().openapi({ description: "Id of the tool" }) }),
-        body: body(bodies.callTool),
+        body: body(ToolCallBody),
       },
-      responses: { 200: json(responses.call) },
+      responses: { 200: json(projectResponses.call) },
     }),
     async (c) => {
       context.assertStartsWork()
@@ -68,8 +71,9 @@ export function projectRoutes(context: ServerContext) {
       path: "/agent",
       summary: "List the agents",
       scope: "read",
+      errors: directoryErrors,
       request: { query: inProject },
-      responses: { 200: json(page(responses.agent)) },
+      responses: { 200: json(page(projectResponses.agent)) },
     }),
     async (c) => {
       const { directory = engines.defaultDirectory } = c.req.valid("query")
@@ -98,8 +102,9 @@ export function projectRoutes(context: ServerContext) {
         path,
         summary,
         scope: "read",
+        errors: directoryErrors,
         request: { query: inProject },
-        responses: { 200: json(page(responses.command)) },
+        responses: { 200: json(page(projectResponses.command)) },
       }),
       async (c) => {
         const { directory = engines.defaultDirectory } = c.req.valid("query")
@@ -120,8 +125,9 @@ export function projectRoutes(context: ServerContext) {
       path: "/model",
       summary: "List the configured models",
       scope: "read",
+      errors: directoryErrors,
       request: { query: inProject },
-      responses: { 200: json(page(responses.model)) },
+      responses: { 200: json(page(projectResponses.model)) },
     }),
     async (c) => {
       const { directory = engines.defaultDirectory } = c.req.valid("query")
@@ -145,8 +151,9 @@ export function projectRoutes(context: ServerContext) {
       path: "/mcp",
       summary: "List the MCP servers of the project. Starts servers that are not running",
       scope: "run",
+      errors: directoryErrors,
       request: { query: inProject },
-      responses: { 200: json(page(responses.mcpServer)) },
+      responses: { 200: json(page(projectResponses.mcpServer)) },
     }),
     async (c) => {
       const { directory = engines.defaultDirectory } = c.req.valid("query")
@@ -162,8 +169,9 @@ export function projectRoutes(context: ServerContext) {
       summary:
         "List the prompts of MCP servers, which are called as `/server:prompt`. Starts servers that are not running",
       scope: "run",
+      errors: directoryErrors,
       request: { query: inProject },
-      responses: { 200: json(page(responses.mcpPrompt)) },
+      responses: { 200: json(page(projectResponses.mcpPrompt)) },
     }),
     async (c) => {
       const { directory = engines.defaultDirectory } = c.req.valid("query")
@@ -180,6 +188,7 @@ export function projectRoutes(context: ServerContext) {
       description:
         "Runs the `read` tool. The project's permission rules apply, and the response may wait for a reply to a permission request.",
       scope: "read",
+      errors: [...directoryErrors, "permission.denied", "call.failed"],
       request: {
         query: inProject.extend({
           path: z.string().min(1).openapi({ description: "Absolute path, or path relative to `directory`" }),
@@ -187,7 +196,7 @@ export function projectRoutes(context: ServerContext) {
           limit: z.string().optional().openapi({ description: "Number of lines" }),
         }),
       },
-      responses: { 200: json(responses.output) },
+      responses: { 200: json(projectResponses.output) },
     }),
     async (c) => {
       const { directory = engines.defaultDirectory, path, ...range } = c.req.valid("query")
@@ -204,6 +213,7 @@ export function projectRoutes(context: ServerContext) {
       description:
         "Runs the `glob` tool with `pattern`, or the `grep` tool with `text`. The project's permission rules apply, as for `GET /file`.",
       scope: "read",
+      errors: [...directoryErrors, "permission.denied", "call.failed"],
       request: {
         query: inProject
           .extend({
@@ -224,7 +234,7 @@ export function projectRoutes(context: ServerContext) {
             error: "give either `pattern` or `text`",
           }),
       },
-      responses: { 200: json(responses.output) },
+      responses: { 200: json(projectResponses.output) },
     }),
     async (c) => {
       const { directory = engines.defaultDirectory, pattern, text, ...scope } = c.req.valid("query")
@@ -244,10 +254,11 @@ export function projectRoutes(context: ServerContext) {
       description:
         "Returns paths relative to the directory, best first, without files that ignore files exclude or that the rules deny to read.",
       scope: "read",
+      errors: directoryErrors,
       request: {
         query: inProject.extend({
           query: z.string().openapi({ description: "Letters in the order in which the path contains them" }),
-          limit: z.coerce.number().int().min(1).max(100).default(20),
+          limit: numberIn({ min: 1, max: 100 }).default(20),
         }),
       },
       responses: { 200: json(page(z.string())) },
@@ -269,7 +280,6 @@ export function projectRoutes(context: ServerContext) {
     }
     const isRefused = state.metadata?.kind === "refused"
     throw new ServerError(state.error, {
-      status: isRefused ? 403 : 400,
       code: isRefused ? "permission.denied" : "call.failed",
     })
   }

@@ -3,8 +3,9 @@ import type { ServerContext } from "../context.ts"
 import { sessionOf } from "../context.ts"
 import { notFound } from "../errors.ts"
 import { createReplies } from "../replies.ts"
-import { bodies, page, Reply, responses } from "../schemas.ts"
-import { body, createRouter, directory, json, route } from "./route.ts"
+import { page } from "../schemas/named.ts"
+import { Reply, ReplyBody, requestResponses } from "../schemas/request-schemas.ts"
+import { body, createRouter, directory, directoryErrors, json, route } from "./route.ts"
 
 /** Creates the routes of permission requests, questions and grants. */
 export function requestRoutes(context: ServerContext) {
@@ -18,6 +19,7 @@ export function requestRoutes(context: ServerContext) {
       path: "/request",
       summary: "List the permission requests and questions that wait for the user, oldest first",
       scope: "read",
+      errors: ["session.unknown", "directory.forbidden"],
       request: {
         query: z.strictObject({
           session: z
@@ -26,7 +28,7 @@ export function requestRoutes(context: ServerContext) {
             .openapi({ description: "Only requests of this session and its subagents" }),
         }),
       },
-      responses: { 200: json(page(responses.request)) },
+      responses: { 200: json(page(requestResponses.request)) },
     }),
     async (c) => {
       const { session } = c.req.valid("query")
@@ -43,9 +45,10 @@ export function requestRoutes(context: ServerContext) {
       description:
         "Only the first reply is applied. A later reply gets status 409, with the first reply in `details.first`.",
       scope: "reply",
+      errors: ["request.unknown", "request.answered", "usage"],
       request: {
         params: z.object({ id: z.string().openapi({ description: "Id of the request" }) }),
-        body: body(bodies.reply),
+        body: body(ReplyBody),
       },
       responses: { 200: json(z.object({ id: z.string(), first: Reply })) },
     }),
@@ -63,8 +66,9 @@ export function requestRoutes(context: ServerContext) {
       path: "/grant",
       summary: "List the grants of a project and its sessions",
       scope: "read",
+      errors: directoryErrors,
       request: { query: z.strictObject({ directory }) },
-      responses: { 200: json(page(responses.grant)) },
+      responses: { 200: json(page(requestResponses.grant)) },
     }),
     async (c) => {
       const { directory = engines.defaultDirectory } = c.req.valid("query")
@@ -78,6 +82,7 @@ export function requestRoutes(context: ServerContext) {
       path: "/grant/{id}",
       summary: "Revoke a grant",
       scope: "reply",
+      errors: [...directoryErrors, "grant.unknown"],
       request: {
         params: z.object({ id: z.string().openapi({ description: "Id of the grant" }) }),
         query: z.strictObject({ directory }),

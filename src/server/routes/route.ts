@@ -1,8 +1,8 @@
 import { createRoute, OpenAPIHono, type RouteConfig } from "@hono/zod-openapi"
 import * as z from "zod"
-import { ServerError } from "../errors.ts"
+import { type ErrorCode, ServerError, statusOf } from "../errors.ts"
 import { requires, type ServerEnvironment } from "../guard.ts"
-import { responses } from "../schemas.ts"
+import { projectResponses } from "../schemas/project-schemas.ts"
 import type { Scope } from "../tokens.ts"
 
 /** Creates a router that rejects invalid requests with an error in the API's format. */
@@ -14,9 +14,9 @@ export function createRouter(): OpenAPIHono<ServerEnvironment> {
       const text = issues
         .map(({ path, message }) => (path === "" ? message : `${path}: ${message}`))
         .join("; ")
-      const place = { json: "body", query: "query", param: "path" }[String(result.target)] ?? "request"
+      const names: Record<string, string> = { json: "body", query: "query", param: "path", header: "header" }
+      const place = names[String(result.target)] ?? "request"
       throw new ServerError(`The ${place} is not valid: ${text}.`, {
-        status: 400,
         code: "request.invalid",
         details: { issues },
       })
@@ -24,24 +24,60 @@ export function createRouter(): OpenAPIHono<ServerEnvironment> {
   })
 }
 
-/**
- * Describes a route that needs a token of the given scope. Adds the scope and the common errors to the documentation.
- */
-export function route<const R extends Omit<RouteConfig, "security" | "middleware"> & { scope: Scope }>({
-  scope,
-  ...config
-}: R) {
+interface ScopedRoute extends Omit<RouteConfig, "security" | "middleware"> {
+  scope: Scope
+  /** Codes of the errors of this route, in addition to those that follow from its path, body and scope. */
+  errors?: readonly ErrorCode[]
+}
+
+/** Describes a route that needs a token of the given scope. Adds the scope and the errors to the documentation. */
+export function route<const R extends ScopedRoute>({ scope, errors = [], ...config }: R) {
   const scoped = {
     ...config,
     description: [config.description, `Scope: \`${scope}\`.`].filter(Boolean).join(" "),
-    responses: {
-      ...config.responses,
-      default: { description: "Error", content: { "application/json": { schema: responses.error } } },
-    },
+    responses: { ...config.responses, ...errorResponses([...commonErrors(config), ...errors]) },
     security: [{ bearer: [] }],
     middleware: requires(scope),
   }
-  return createRoute(scoped as typeof scoped & Omit<R, "scope">)
+  return createRoute(scoped as unknown as typeof config & Pick<typeof scoped, "security" | "middleware">)
+}
+
+/** The errors of a route with a body. */
+export const bodyErrors = [
+  "json.invalid",
+  "body.too-large",
+  "content-type.unsupported",
+] as const satisfies ErrorCode[]
+
+/** The errors of a route that needs no token. */
+export const publicErrors = ["host.forbidden", "origin.forbidden"] as const satisfies ErrorCode[]
+
+/** The errors of a route with the directory of a project. */
+export const directoryErrors = ["directory.invalid", "directory.forbidden"] as const satisfies ErrorCode[]
+
+/** Describes the errors of a route by their status, with their codes. */
+export function errorResponses(codes: readonly ErrorCode[]) {
+  const byStatus = Map.groupBy(new Set(codes), statusOf)
+  const content = { "application/json": { schema: projectResponses.error } }
+  const described = [...byStatus].map(
+    ([status, each]) =>
+      [status, { description: each.map((code) => `\`${code}\``).join(", "), content }] as const,
+  )
+  return { ...Object.fromEntries(described), default: { description: "Other errors", content } }
+}
+
+/** Returns the errors that every route with such a path and such a request has. */
+function commonErrors({
+  path,
+  method,
+  request = {},
+}: Pick<RouteConfig, "path" | "method" | "request">): ErrorCode[] {
+  const codes: ErrorCode[] = ["token.invalid", "token.busy", "scope.insufficient", ...publicErrors]
+  if (request.query || request.body || request.headers) codes.push("request.invalid")
+  if (request.body) codes.push(...bodyErrors)
+  if (path.startsWith("/session/{id}")) codes.push("session.unknown", ...directoryErrors)
+  if (method !== "get" || path !== "/session") codes.push("server.busy", "server.stopping")
+  return codes
 }
 
 /** Describes a JSON body or response. */
@@ -61,13 +97,20 @@ export const sessionParams = z.object({ id: z.string().openapi({ description: "I
 const maxLimit = 1_000
 
 /** Query parameter with the number of items of one page. */
-export const limit = z.coerce
-  .number()
-  .int()
-  .min(1)
-  .max(maxLimit)
+export const limit = numberIn({ min: 1, max: maxLimit })
   .default(100)
-  .openapi({ description: `Maximum number of items, from 1 to ${maxLimit}` })
+  .openapi({ description: `Maximum number of items, from 1 to ${maxLimit}. Default: 100`, default: 100 })
+
+/** Describes a number in a query. Without `integer: false`, only whole numbers are valid. */
+export function numberIn({ min, max, integer = true }: { min: number; max: number; integer?: boolean }) {
+  const form = integer ? /^\d{1,16}$/ : /^\d{1,16}(\.\d{1,16})?$/
+  const isValid = (text: string) => form.test(text) && Number(text) >= min && Number(text) <= max
+  return z
+    .string()
+    .refine(isValid, { error: `expected a ${integer ? "whole " : ""}number from ${min} to ${max}` })
+    .transform(Number)
+    .openapi({ type: integer ? "integer" : "number", minimum: min, maximum: max })
+}
 
 /** Query parameter with the directory of a project. */
 export const directory = z

@@ -5,8 +5,11 @@ import { matchOf } from "../../store/search.ts"
 import type { Store } from "../../store/store.ts"
 import { type ServerContext, sessionOf, viewOf, withSession } from "../context.ts"
 import { notFound, ServerError } from "../errors.ts"
-import { bodies, page, responses } from "../schemas.ts"
-import { body, createRouter, json, limit, route, sessionParams } from "./route.ts"
+import { page } from "../schemas/named.ts"
+import { sessionBodies, sessionResponses } from "../schemas/session-schemas.ts"
+import { body, createRouter, directoryErrors, json, limit, route, sessionParams } from "./route.ts"
+
+const modelErrors = ["model.not-found", "model.no-key", "model.package"] as const
 
 /** Creates the routes of sessions and their messages. */
 export function sessionRoutes(context: ServerContext) {
@@ -19,8 +22,9 @@ export function sessionRoutes(context: ServerContext) {
       path: "/session",
       summary: "Create a session",
       scope: "run",
-      request: { body: body(bodies.createSession) },
-      responses: { 201: json(responses.session) },
+      errors: [...directoryErrors, "agent.unknown", "usage", ...modelErrors],
+      request: { body: body(sessionBodies.create) },
+      responses: { 201: json(sessionResponses.session) },
     }),
     async (c) => {
       context.assertStartsWork()
@@ -39,6 +43,7 @@ export function sessionRoutes(context: ServerContext) {
       summary: "List sessions, newest first",
       description: "Does not list the sessions of subagents.",
       scope: "read",
+      errors: directoryErrors,
       request: {
         query: z.strictObject({
           search: z.string().optional().openapi({
@@ -53,7 +58,7 @@ export function sessionRoutes(context: ServerContext) {
           cursor: z.string().optional().openapi({ description: "`next` of the previous page" }),
         }),
       },
-      responses: { 200: json(page(responses.session)) },
+      responses: { 200: json(page(sessionResponses.session)) },
     }),
     async (c) => {
       const { search, directory, limit, cursor } = c.req.valid("query")
@@ -81,7 +86,7 @@ export function sessionRoutes(context: ServerContext) {
       summary: "Read a session",
       scope: "read",
       request: { params: sessionParams },
-      responses: { 200: json(responses.session) },
+      responses: { 200: json(sessionResponses.session) },
     }),
     async (c) => c.json(await viewOf(context, await sessionOf(context, c.req.valid("param").id)), 200),
   )
@@ -92,8 +97,9 @@ export function sessionRoutes(context: ServerContext) {
       path: "/session/{id}",
       summary: "Change the title, or the agent and model of later prompts",
       scope: "run",
-      request: { params: sessionParams, body: body(bodies.updateSession) },
-      responses: { 200: json(responses.session) },
+      errors: ["session.busy", "session.held", "agent.unknown", "usage", ...modelErrors],
+      request: { params: sessionParams, body: body(sessionBodies.update) },
+      responses: { 200: json(sessionResponses.session) },
     }),
     async (c) => {
       const change = c.req.valid("json")
@@ -108,6 +114,7 @@ export function sessionRoutes(context: ServerContext) {
       path: "/session/{id}",
       summary: "Delete a session with all its data",
       scope: "admin",
+      errors: ["session.held"],
       request: { params: sessionParams },
       responses: { 204: { description: "Deleted" } },
     }),
@@ -133,13 +140,16 @@ export function sessionRoutes(context: ServerContext) {
         params: sessionParams,
         query: z.strictObject({
           limit,
-          before: z.string().optional().openapi({
-            description:
-              "Lists only messages before the message with this id. Pass `next` of the previous page",
-          }),
+          before: z
+            .string()
+            .regex(/^msg_\w+$/, { error: "expected the id of a message" })
+            .optional()
+            .openapi({
+              description: "Id of a message. Lists only messages before it. Pass `next` of the previous page",
+            }),
         }),
       },
-      responses: { 200: json(page(responses.message)) },
+      responses: { 200: json(page(sessionResponses.message)) },
     }),
     async (c) => {
       const { limit, before } = c.req.valid("query")
@@ -165,7 +175,6 @@ function isAfter({ id, time }: Session, cursor: string): boolean {
   const [, updated, last = ""] = /^(\d+)\.(\w+)$/.exec(cursor) ?? []
   if (updated === undefined)
     throw new ServerError("The cursor is not valid. Pass `next` of the previous page.", {
-      status: 400,
       code: "request.invalid",
     })
   return time.updated < Number(updated) || (time.updated === Number(updated) && id < last)

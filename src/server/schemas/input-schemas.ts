@@ -1,0 +1,107 @@
+import * as z from "zod"
+import { Delivery, Input } from "../../schema/input.ts"
+import { ServerError } from "../errors.ts"
+import { described, isChange, name, noChange } from "./named.ts"
+
+/** An input with the descriptions of its fields. */
+export const InputView = described(Input, {
+  id: "Chosen by the sender, or created. Unique in its session",
+  seq: "Number of the change with which the input was stored",
+  state: "`promoted`: delivered to the model as the message `messageID`",
+  position: "Order of the delivery: lower numbers come first. Numbers of other inputs may be missing",
+  held: "Not delivered until a client sets it to false: a user edits the input, or it could not start",
+  paused:
+    "Not delivered until the next input or `POST /session/{id}/resume`, because the run was interrupted",
+  problem: "Reason why the engine holds the input",
+  files: "Absent after the delivery. The message contains them",
+  command: "The command that the text calls",
+  digest: "Hash of the content with which the input was sent first. A change of the input does not change it",
+  claimedBy:
+    "Process that is delivering the input. From this change on, the input cannot be changed or withdrawn. A second change with the state `promoted` follows",
+  messageID: "The message of the user. Set if the state is `promoted`",
+})
+
+const Receipt = z.object({
+  id: z.string(),
+  seq: z.number().describe("Number of the change with which the input was stored"),
+  state: z.enum(["pending", "promoted", "withdrawn"]),
+})
+
+const TextInputPart = z.strictObject({ type: z.literal("text"), text: z.string() })
+const inputFile = {
+  mime: z.string(),
+  url: z
+    .string()
+    .regex(/^data:[^,]*;base64,[A-Za-z0-9+/]*={0,2}$/, {
+      error: "expected a base64 data URL; to send a file of the project, mention it as @path in the text",
+    })
+    .openapi({
+      description: "Base64 data URL. To send a file of the project, mention it in the text as `@path`",
+    }),
+  filename: z.string().optional(),
+}
+/** Throws `ServerError` if a file in a request of another protocol is not a base64 data URL. */
+export function assertDataUrls(files: readonly { url: string }[]): void {
+  const refused = files.map(({ url }) => inputFile.url.safeParse(url)).find(({ success }) => !success)
+  if (!refused?.error) return
+  throw new ServerError(`A file is not valid: ${refused.error.issues[0]?.message}.`, {
+    code: "request.invalid",
+  })
+}
+
+const FileInputPart = z.strictObject({ type: z.literal("file"), ...inputFile })
+
+/** Text and files of a user, as parts of an input. */
+export const InputParts = z.array(z.discriminatedUnion("type", [TextInputPart, FileInputPart])).min(1)
+export type InputParts = z.infer<typeof InputParts>
+
+/** Schemas of the input queue. */
+export const inputResponses = {
+  input: name("Input", InputView),
+  receipt: name("Receipt", Receipt),
+}
+
+/** Bodies of requests that change the input queue. Unknown fields are errors. */
+export const inputBodies = {
+  send: z
+    .strictObject({
+      id: z.string().optional().openapi({
+        pattern: "^[A-Za-z0-9_.:-]{1,200}$",
+        description:
+          "Chosen by the client, unique in the session. Sending the same content again returns the stored input. Other content gets status 409",
+      }),
+      text: z.string().optional(),
+      parts: InputParts.optional().openapi({ description: "Texts and files, instead of `text`" }),
+      delivery: Delivery.optional().openapi({
+        description:
+          "`steer` (default): before the next step of a run. `queue`: after the run. `now`: interrupts the run",
+      }),
+    })
+    .refine((body) => (body.text === undefined) !== (body.parts === undefined), {
+      error: "give either `text` or `parts`",
+    })
+    .openapi("NewInput"),
+  update: z
+    .strictObject({
+      text: z.string().optional(),
+      files: z
+        .array(z.strictObject(inputFile))
+        .optional()
+        .openapi({ description: "Replaces the files of the input" }),
+      delivery: Delivery.optional(),
+      position: z.int().min(0).optional().openapi({
+        description: "New position among the pending inputs, from 0. A number that is too high means the end",
+      }),
+      held: z.boolean().optional().openapi({
+        description:
+          "True holds the input: it is not delivered until `held` is set to false, which starts a run if the session is idle",
+      }),
+    })
+    .refine(isChange, noChange)
+    .openapi("InputChange"),
+  interrupt: z
+    .strictObject({
+      clear: z.boolean().optional().openapi({ description: "Withdraw the pending inputs and return them" }),
+    })
+    .openapi("Interrupt"),
+}

@@ -1,0 +1,123 @@
+import * as z from "zod"
+import { Message } from "../../schema/message.ts"
+import { Part } from "../../schema/part.ts"
+import { Session, SessionMatch } from "../../schema/session.ts"
+import { Todo } from "../../schema/todo.ts"
+import { Archive } from "../../session/archive.ts"
+import { described, isChange, name, noChange } from "./named.ts"
+
+/**
+ * State of a session: `idle` without work, `running` during a run or while an input is pending, and `waiting` while a
+ * request waits for the user.
+ */
+export const Status = z.enum(["idle", "running", "waiting"])
+
+const MessageView = z.object({ message: Message, parts: z.array(Part) })
+
+const MatchView = described(SessionMatch, {
+  excerpt: "About 160 characters in one line",
+  marks: "Start and end of each word that matches, as `[start, end]` in UTF-16 code units of `excerpt`",
+  messageID: "The message of the text. Absent if the text is the title",
+})
+
+const SessionView = Session.extend({
+  seq: z
+    .number()
+    .describe(
+      "Number of the last change. To follow the session from this state, request the events after this number",
+    ),
+  status: Status,
+  match: MatchView.optional().describe("Set by a search: an excerpt of the first text that matches"),
+})
+/** A stored session with its sequence number and status. */
+export type SessionView = z.infer<typeof SessionView>
+
+const RestoredFile = z.object({ path: z.string(), kind: z.enum(["restored", "removed"]) })
+
+const UndoResult = z.object({
+  messageID: z.string().describe("The message that started the turn"),
+  prompt: z.string(),
+  files: z.array(RestoredFile),
+  refused: z
+    .array(
+      z.object({
+        path: z.string(),
+        why: z.enum(["changed", "mixed", "too-large", "unstored", "not-kept", "unreadable", "skipped"]),
+      }),
+    )
+    .describe("Files that were not changed"),
+  unseen: z.array(z.string()).describe("Messages about changes of the turn that could not be tracked"),
+})
+
+const CompactionResult = z.object({
+  before: z.number().describe("Size of the history that the model receives, in characters"),
+  after: z.number(),
+  pruned: z.number(),
+  summarized: z.boolean(),
+  spent: z.array(z.looseObject({})),
+})
+
+const FileDiff = z.object({
+  path: z.string(),
+  kind: z.enum(["added", "changed", "deleted"]),
+  diff: z.string().optional().describe("Unified diff. Absent if a content is binary or no longer available"),
+})
+
+/** Schemas of sessions and their history. */
+export const sessionResponses = {
+  session: name("Session", SessionView),
+  message: name("MessageWithParts", MessageView),
+  undo: name("UndoResult", UndoResult),
+  compaction: name("CompactionResult", CompactionResult),
+  archive: name("Archive", Archive),
+  diff: name("FileDiff", FileDiff),
+  todo: name("Todo", Todo),
+}
+
+/** Bodies of requests that create or change sessions. Unknown fields are errors. */
+export const sessionBodies = {
+  create: z
+    .strictObject({
+      directory: z.string().openapi({ description: "Absolute path of the project's directory" }),
+      agent: z.string().optional(),
+      model: z.string().optional().openapi({ description: "As `provider/model`" }),
+      title: z.string().max(1_000).optional(),
+    })
+    .openapi("NewSession"),
+  update: z
+    .strictObject({
+      title: z.string().max(1_000).optional().openapi({
+        description: "If it is empty, the next prompt sets it",
+      }),
+      agent: z.string().optional(),
+      model: z.string().optional().openapi({ description: "As `provider/model`" }),
+    })
+    .refine(isChange, noChange)
+    .openapi("SessionChange"),
+  fork: z
+    .strictObject({
+      at: z.string().optional().openapi({
+        description:
+          "Copy the history only up to the end of the turn that contains this message: the message of the user and its whole answer",
+      }),
+    })
+    .openapi("Fork"),
+  undo: z
+    .strictObject({
+      others: z.boolean().optional().openapi({
+        description: "Leave the files unchanged that cannot be restored, and restore the others",
+      }),
+      skip: z
+        .boolean()
+        .optional()
+        .openapi({ description: "Leave all files of the turn unchanged, but count it as undone" }),
+    })
+    .openapi("Undo"),
+  import: z
+    .strictObject({
+      directory: z.string().openapi({ description: "Absolute path of the project's directory" }),
+      archive: z.unknown().openapi({ type: "object", description: "An `Archive`" }),
+      copy: z.boolean().optional().openapi({ description: "Use new ids" }),
+    })
+    .openapi("Import"),
+}
