@@ -53,7 +53,7 @@ export const onlyInSessions: UnavailableTools = Object.fromEntries(
   ]),
 )
 
-/** Reasons shown in a list of all tools for tools that are offered only under certain conditions. */
+/** The reasons that a list of all tools shows for tools that are offered only under certain conditions. */
 export const onlyForManyTools: UnavailableTools = {
   tool_search: "it is offered only if the definitions of other tools exceed the limit (tool_search.maxBytes)",
 }

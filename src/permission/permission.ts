@@ -207,7 +207,8 @@ async function askPlugins(
 }
 
 /**
- * Returns the checks that need the user's answer and are not allowed yet. `all` includes checks that the rules allow.
+ * Returns the checks that need the user's answer and are not allowed yet. If `all` is true, also returns checks that
+ * the rules allow.
  */
 function openChecks({ details }: DetailedVerdict, allowed: ReadonlySet<string>, all = false): Check[] {
   const asking = details.filter(({ judgement }) => all || judgement.action === "ask")

@@ -177,5 +177,8 @@ export function shownOutput(state: ToolStateCompleted | ToolStateError): string 
   return `(This command failed: ${state.error})`
 }
 
-/** Matches the last line of `bash` output for a successful command. A prompt includes this line only for failures. */
+/**
+ * Matches the last line of the `bash` output of a successful command. The line is removed from the prompt, which shows
+ * it only for a failed command.
+ */
 const succeeded = /\n\[exit code 0 · [^\]\n]*\]$/

@@ -65,7 +65,7 @@ export function createSearchIndex(
     return statements
   }
 
-  /** Indexes the changes of one session. Call it within a transaction. Returns the number of changed rows. */
+  /** Indexes the changes of one session. Call it within a transaction. Returns the number of rows that have changed. */
   function fill(sessionID: string): number {
     const { progress, setProgress, title, parts, removed, remove, put, words } = open()
     const seq = reader.sequence(sessionID)

@@ -36,7 +36,10 @@ export function isTool(value: unknown): value is Info {
   return "id" in value && typeof value.id === "string" && "init" in value && typeof value.init === "function"
 }
 
-/** Returns true for a definition without `execute`, which is invalid, and for the definition of a defined tool. */
+/**
+ * Returns true if the definition must be used unchanged: it has no `execute` and is therefore invalid, or it comes from
+ * a tool that `define` created.
+ */
 function isComplete(definition: { execute?: unknown } | undefined): boolean {
   return typeof definition?.execute !== "function" || authored in definition.execute
 }

@@ -16,7 +16,7 @@ export interface ModuleGraph {
    * another installed package. Packages are not checked.
    */
   pinned?: PinnedFiles
-  /** Converts a TypeScript module to CommonJS. Without it, Node strips the types. */
+  /** Converts a TypeScript module to CommonJS. If undefined, Node strips the types instead. */
   transform?: (source: string, path: string) => string
   /**
    * Receives each file that is imported by path, before the file is read, and each candidate path that does not exist.

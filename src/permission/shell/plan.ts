@@ -18,8 +18,8 @@ const maxParseMs = 2_000
 const tooSlow = "it takes too long to analyze"
 
 /**
- * Maximum number of cached plans, and maximum length of their texts in characters. Up to eight concurrent calls are
- * common.
+ * Maximum number of cached plans, and maximum length of their texts in characters. The cache holds the plans of several
+ * concurrent calls; up to eight are common.
  */
 const maxKept = 16
 const maxKeptLength = 4_096

@@ -11,7 +11,7 @@ export interface Walked {
   commands: PlannedCommand[]
   files: PlannedFile[]
   texts: FoundText[]
-  /** The inputs that redirections open, until they are assigned to commands. Files are empty texts. */
+  /** The inputs that redirections open, until they are assigned to commands. A file is represented by an empty text. */
   inputs: string[]
   /** Whether `exec` redirects the input of later commands. */
   redirectsInput?: true

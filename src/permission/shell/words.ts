@@ -8,7 +8,10 @@ export interface Word {
   span: string
   /** Whether a part of the word is known only at run time. A `$HOME`, `$PWD` or `~` at the start is known. */
   dynamic: boolean
-  /** Whether the word may expand to several words, no word, or an option, because an unknown part is not quoted. */
+  /**
+   * Whether the word may expand to several words, to no word, or to an option, because one of its unknown parts is not
+   * quoted.
+   */
   splits: boolean
   /** Whether the word contains an unquoted `*`, `?` or `[`, which the shell replaces with file names. */
   glob: boolean

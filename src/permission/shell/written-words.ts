@@ -259,7 +259,10 @@ function argumentsOf({ stopsAtOperand }: Program, words: readonly Word[]): reado
   return words.filter((word) => word !== script)
 }
 
-/** Returns the words, as uncertain, except words that an option excludes, such as `dist` in `--ignore-pattern dist`. */
+/**
+ * Returns the words and marks them as uncertain. Omits words that an option excludes, such as `dist` in
+ * `--ignore-pattern dist`.
+ */
 function uncertainWords(words: readonly Word[]): WrittenWord[] {
   return words.flatMap((word, index) => {
     const isExcluded = excluding.test(word.text) || excluding.test(words[index - 1]?.text ?? "")

@@ -242,8 +242,8 @@ export function createLocator(
 type Index = (keys: readonly string[]) => number[]
 
 /**
- * Creates an index of the lines. A line ending on both sides of each key lets a text search find whole lines in linear
- * time.
+ * Creates an index of the lines. Joins the keys into one text with a line ending on both sides of each key, so that a
+ * text search finds whole lines in linear time.
  */
 function createIndex(lines: readonly Line[], key: LineKey): Index {
   const text = `\n${lines.map((line) => `${key(line.text)}\n`).join("")}`

@@ -137,7 +137,8 @@ function findLines(file: SearchedFile, old: readonly Line[]): number[] {
 }
 
 /**
- * Joins the keys of lines. A line ending on both sides of each key lets a text search find whole lines in linear time.
+ * Joins the keys of lines into one text with a line ending on both sides of each key, so that a text search finds whole
+ * lines in linear time.
  */
 function joinKeys(lines: readonly Line[]): string {
   return `\n${lines.map((line) => `${normalized(line)}\n`).join("")}`

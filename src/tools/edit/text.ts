@@ -217,7 +217,8 @@ export interface Compared {
 }
 
 /**
- * Maximum product of the lengths, to bound time and memory. Above it, only the common prefix and suffix are compared.
+ * Maximum product of the lengths, which limits time and memory. For longer sequences, only the common prefix and suffix
+ * are compared.
  */
 const maxComparisons = 1_000_000
 
