@@ -47,7 +47,10 @@ export async function followSession(options: FollowOptions): Promise<FollowedSes
     throw error
   })
 
-  /** Loads the session, and opens the stream of its later events. */
+  /**
+   * Loads the session, and opens the stream of its later events. Events wait until the caller has stored the state and
+   * calls `applyWaiting`.
+   */
   async function open() {
     isScheduled = true
     // The number is read before the data: later changes are repeated as events, even if the data contains them.
@@ -55,7 +58,6 @@ export async function followSession(options: FollowOptions): Promise<FollowedSes
     // Requests and the end of a run have no number, so the stream begins before they are read.
     const events = session.events({ after, signal: leave.signal })
     const state = await load(options, pageSize)
-    queueMicrotask(applyWaiting)
     return { events, state }
   }
 
@@ -105,6 +107,7 @@ export async function followSession(options: FollowOptions): Promise<FollowedSes
     try {
       while (await readEvents()) {
         ;({ events, state } = await open())
+        applyWaiting()
         show()
       }
     } catch (error) {
@@ -130,6 +133,7 @@ export async function followSession(options: FollowOptions): Promise<FollowedSes
     clearInterval(statusTimer)
   }
 
+  applyWaiting()
   watchStatus()
   void follow()
 

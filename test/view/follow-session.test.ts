@@ -112,3 +112,20 @@ test("shows a request that is made while the session is loaded", async () => {
   await until(({ lastRun }) => lastRun !== undefined)
   followed.close()
 })
+
+test("applies events that arrive while the session is loaded", async () => {
+  await using engine = await startEngine(() => ({ text: "Yes." }))
+  const session = await engine.tackle.sessions.create()
+  const child = await engine.tackle.sessions.create({ parentID: session.id })
+  const { tackle } = engine
+  const early: TackleApi = {
+    ...tackle,
+    subscribe(listener) {
+      listener({ type: "session.created", sessionID: child.id, time: 0, session: child.info() })
+      return tackle.subscribe(listener)
+    },
+  }
+  const { followed, until } = await follow(early, session)
+  await until(({ subagents }) => subagents.has(child.id))
+  followed.close()
+})
