@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from "node:child_process"
-import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
@@ -23,6 +23,10 @@ export interface Terminal {
   /** Returns the lines that the terminal wrapped because they were too long. */
   broken(): Promise<string[]>
   cursorIsVisible(): Promise<boolean>
+  /** Changes the size of the window. */
+  resize(columns: number, rows: number): Promise<void>
+  /** Sends a signal to the program in the foreground. Default: SIGTERM. */
+  terminate(signal?: NodeJS.Signals): Promise<void>
   /** Closes the window as a user would. */
   close(): Promise<void>
 }
@@ -95,6 +99,14 @@ export async function openTerminal(
     },
     cursorIsVisible: async () =>
       (await tmux("display-message", "-p", "-t", "t", "#{cursor_flag}")).trim() === "1",
+    async resize(columns, rows) {
+      await tmux("resize-window", "-t", "t", "-x", String(columns), "-y", String(rows))
+    },
+    async terminate(signal = "SIGTERM") {
+      const shell = Number((await tmux("display-message", "-p", "-t", "t", "#{pane_pid}")).trim())
+      const children = await readFile(`/proc/${shell}/task/${shell}/children`, "utf8")
+      process.kill(Number(children.trim().split(" ")[0]), signal)
+    },
     close: async () => void (await tmux("kill-server")),
   }
   await terminal.sees(/\$$/)

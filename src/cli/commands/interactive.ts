@@ -5,13 +5,13 @@ import { type Command, Option } from "commander"
 import type { SessionApi, TackleApi } from "../../client/api.ts"
 import { openTerminal } from "../../tui/open.ts"
 import { displayPath } from "../../view/display-path.ts"
-import { interruptible } from "../process/exit.ts"
+import { exitCode, interruptible } from "../process/exit.ts"
 import { printHint, printLine } from "../process/stdout.ts"
+import { setUpModel } from "../run/first-start.ts"
 import { followByLines, showRecent } from "../run/follow-by-lines.ts"
 import { createView } from "../run/foreground.ts"
 import { openClient, type RemoteFlags } from "../run/remote.ts"
 import { namedSession } from "../run/run-on-server.ts"
-import { defaultModel } from "../run/task.ts"
 import { openTackle } from "../workspace/engine.ts"
 import type { RuleFlags } from "../workspace/rules.ts"
 import { directoryOf, openWorkspace, type WorkspaceFlags } from "../workspace/workspace.ts"
@@ -55,9 +55,12 @@ async function openInteractive(message: readonly string[], flags: InteractiveFla
       ? openPlain({ ...opened, prompt, signal })
       : openTerminal({ ...opened, prompt, signal, env: process.env, fullscreen: flags.fullscreen })
   const id = await interruptible(async (signal) => {
+    signal.addEventListener("abort", () => {
+      process.exitCode = exitCode.interrupted
+    })
     if (flags.attach !== undefined) return open(await openRemote(flags.attach, flags), signal)
     const workspace = await openWorkspace(flags)
-    const model = flags.model ?? (await defaultModel(workspace))
+    const model = flags.model ?? workspace.config.config.model ?? (await setUpModel(workspace))
     const tackle = await openTackle(workspace, flags, { model, approvals: true, questions: true })
     try {
       const isStored = flags.session !== undefined || flags.continue

@@ -21,7 +21,7 @@ export async function chooseModel(workspace: Workspace): Promise<string> {
   for (const server of servers) {
     if (declined.includes(server.baseURL) || server.models.length === 0) continue
     const model = await offer(server)
-    if (model !== undefined) return remember(workspace, server, model)
+    if (model !== undefined) return useServer(workspace, server, model)
     declined.push(server.baseURL)
     write(remembered, { declined })
   }
@@ -44,26 +44,45 @@ async function offer(server: LocalServer): Promise<string | undefined> {
   return choice === "" ? undefined : choice
 }
 
-/** Saves the model in a new config file of the user. If the file exists, shows the user what to add instead. */
-function remember(workspace: Workspace, server: LocalServer, model: string): string {
+/** Saves a model of a local server in the user's config, and uses it in this process. Returns it as `provider/model`. */
+export async function useServer(workspace: Workspace, server: LocalServer, model: string): Promise<string> {
   const id = server.name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-")
-  const config = {
-    model: `${id}/${model}`,
-    provider: { [id]: { options: { baseURL: server.baseURL }, models: { [model]: {} } } },
-  }
+  const provider = { [id]: { options: { baseURL: server.baseURL }, models: { [model]: {} } } }
+  await saveModel(workspace, { model: `${id}/${model}`, provider })
+  Object.assign(workspace.config.config, { provider: { ...workspace.config.config.provider, ...provider } })
+  return `${id}/${model}`
+}
+
+/**
+ * Saves a model, and its provider if given, in the user's config. Adds the model to an existing file. If that is not
+ * possible, shows the user what to add.
+ */
+export async function saveModel(
+  workspace: Workspace,
+  config: { model: string; provider?: Record<string, unknown> },
+): Promise<void> {
   const home = workspace.environment.XDG_CONFIG_HOME || join(workspace.home, ".config")
   const path = join(home, "tackle", "tackle.json")
+  const isSaved = existsSync(path)
+    ? config.provider === undefined && (await addModel(path, config.model))
+    : true
+  if (!existsSync(path)) write(path, config)
   const text = JSON.stringify(config, null, 2)
-  if (existsSync(path)) {
-    process.stderr.write(`To keep this choice, add these lines to ${path}:\n${text}\n`)
-  } else {
-    write(path, config)
-    process.stderr.write(`Saved in ${path}.\n`)
+  process.stderr.write(
+    isSaved ? `Saved in ${path}.\n` : `To keep this choice, add these lines to ${path}:\n${text}\n`,
+  )
+}
+
+/** Adds a model to a config file without one. Returns false if the file cannot be changed. */
+async function addModel(path: string, model: string): Promise<boolean> {
+  const { insertProperty } = await import("../../config/add-server.ts")
+  try {
+    const text = readFileSync(path, "utf8")
+    writeFileSync(path, await insertProperty(text, [], { key: "model", value: model }))
+    return true
+  } catch {
+    return false
   }
-  Object.assign(workspace.config.config, {
-    provider: { ...workspace.config.config.provider, ...config.provider },
-  })
-  return config.model
 }
 
 function readDeclined(path: string): string[] {

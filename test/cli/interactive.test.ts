@@ -1,0 +1,146 @@
+import { readFile } from "node:fs/promises"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { join } from "node:path"
+import { setTimeout as delay } from "node:timers/promises"
+import { describe, expect, onTestFinished, test } from "vitest"
+import type { Script } from "../../src/testing/model-server.ts"
+import { quietMs } from "../../src/tui/card.ts"
+import { createMachine, until } from "./run-tackle.ts"
+import { hasTmux, openTerminal } from "./terminal.ts"
+
+/** Writes a file if the user asks for work, and otherwise repeats the text. */
+const script: Script = ({ body: { messages } }) => {
+  const last = messages.at(-1)
+  const text = typeof last?.content === "string" ? last.content : JSON.stringify(last?.content)
+  if (last?.role !== "user") return { text: "It is **done**." }
+  if (text.includes("work"))
+    return { calls: [{ name: "write", arguments: { filePath: "made.txt", content: "one\ntwo\n" } }] }
+  if (text.includes("hang")) return { fault: "hang" }
+  if (text.includes("long"))
+    return { text: Array.from({ length: 40 }, (_, line) => `line ${line}\n\n`).join("") }
+  return { text: `I heard: ${text}` }
+}
+
+describe.skipIf(!hasTmux)("the interactive terminal (needs tmux)", () => {
+  test("answers a prompt, shows a request with its diff, and continues the session later", async () => {
+    const machine = await createMachine({ script })
+    const terminal = await openTerminal(machine)
+    await terminal.tackle()
+    await terminal.sees("test/m")
+    await terminal.press("hello there", "Enter")
+    await terminal.sees("I heard: hello there")
+    await terminal.press("do some work", "Enter")
+    expect(await terminal.sees("yes, once")).toMatch(/1 \+ one\n +2 \+ two/)
+    await delay(quietMs * 1.5)
+    await terminal.press("y")
+    await terminal.sees("It is done.")
+    expect(await machine.project.read("made.txt")).toBe("one\ntwo\n")
+    await terminal.press("C-c", "C-c")
+    const screen = await terminal.sees("[exit 0]")
+    const [, id = ""] = /tackle -s (ses_\w+)/.exec(screen) ?? []
+    await terminal.tackle("-s", id)
+    expect(await terminal.sees("It is done.")).toContain("› hello there")
+    await terminal.press("C-d")
+    await terminal.sees("[exit 0]")
+    expect(await terminal.broken()).toEqual([])
+  })
+
+  test("refuses a request with Escape, and interrupts a run with Escape", async () => {
+    const machine = await createMachine({ script })
+    const terminal = await openTerminal(machine)
+    await terminal.tackle("do some work")
+    await terminal.sees("yes, once")
+    await delay(quietMs * 1.5)
+    await terminal.press("Escape")
+    await terminal.sees("⊘ write")
+    await expect(machine.project.read("made.txt")).rejects.toThrow("ENOENT")
+    await terminal.press("please hang", "Enter")
+    await terminal.sees("working")
+    await terminal.press("Escape")
+    await terminal.sees("Interrupted")
+  })
+
+  test("restores the terminal after SIGTERM", async () => {
+    const machine = await createMachine({ script })
+    const terminal = await openTerminal(machine)
+    await terminal.tackle("hello there")
+    await terminal.sees("I heard: hello there")
+    await terminal.press("pkill -TERM -P $$ is typed into the editor")
+    await terminal.sees("is typed into the editor")
+    await terminal.terminate()
+    await terminal.sees("[exit 130]")
+    expect(await terminal.cursorIsVisible()).toBe(true)
+    await terminal.type("echo still $((40 + 2))")
+    await terminal.sees("still 42")
+  })
+
+  test("redraws without duplicates after the terminal was resized", async () => {
+    const machine = await createMachine({ script })
+    const terminal = await openTerminal(machine)
+    await terminal.tackle("a long text")
+    await terminal.sees("line 39")
+    await terminal.resize(40, 12)
+    await terminal.resize(80, 24)
+    await until("the lines are complete", async () => /line 38\s+line 39/.test(await terminal.screen()))
+    await terminal.press("hello again", "Enter")
+    const screen = await terminal.sees("I heard: hello again")
+    expect(screen.match(/^I heard: hello again/gm)).toHaveLength(1)
+  })
+
+  test("appends lines with --plain", async () => {
+    const machine = await createMachine({ script })
+    const terminal = await openTerminal(machine)
+    await terminal.tackle("--plain")
+    await terminal.sees("Type a prompt")
+    await terminal.type("hello there")
+    await terminal.sees("I heard: hello there")
+    await terminal.type("second prompt")
+    await terminal.sees("I heard: second prompt")
+    await terminal.press("C-d")
+    await terminal.sees("Continue this session")
+    await terminal.sees("[exit 0]")
+  })
+
+  test("asks for a model at the first start, and saves the key and the choice", async () => {
+    const requests: string[] = []
+    const provider = createServer((request, response) => {
+      requests.push(`${request.url} ${request.headers["x-api-key"]}`)
+      const isValid = request.headers["x-api-key"] === "right-key"
+      response.writeHead(isValid ? 200 : 401, { "content-type": "application/json" })
+      response.end(isValid ? JSON.stringify({ data: [{ id: "claude-b" }, { id: "claude-a" }] }) : "{}")
+    })
+    await new Promise<void>((listening) => provider.listen(0, "127.0.0.1", listening))
+    onTestFinished(() => void provider.close())
+    const { port } = provider.address() as AddressInfo
+    const machine = await createMachine({ config: null })
+    const terminal = await openTerminal(machine, { ANTHROPIC_BASE_URL: `http://127.0.0.1:${port}/v1` })
+    await terminal.tackle()
+    await terminal.sees("Which model should Tackle use?")
+    await terminal.press("Down", "Enter")
+    await terminal.sees("API key of Anthropic")
+    await terminal.press("wrong-key", "Enter")
+    await terminal.sees("Anthropic does not accept the key.")
+    await terminal.press("right-key", "Enter")
+    await terminal.sees("claude-a")
+    await terminal.press("claude-b", "Enter")
+    await terminal.sees("anthropic/claude-b")
+    await terminal.press("C-d")
+    await terminal.sees("[exit 0]")
+    const config = await readFile(join(machine.home, "config/tackle/tackle.json"), "utf8")
+    expect(JSON.parse(config)).toEqual({ model: "anthropic/claude-b" })
+    expect(JSON.parse(await readFile(join(machine.data, "auth.json"), "utf8"))).toEqual({
+      anthropic: { type: "api", key: "right-key" },
+    })
+    expect(requests).toEqual(["/v1/models?limit=1000 wrong-key", "/v1/models?limit=1000 right-key"])
+  })
+
+  test("reports a misspelled command instead of sending it as a prompt", async () => {
+    const machine = await createMachine({ script })
+    const terminal = await openTerminal(machine)
+    await terminal.tackle("sesion")
+    await terminal.sees("unknown command")
+    await terminal.sees("[exit 2]")
+    expect(machine.server.requests).toHaveLength(0)
+  })
+})
