@@ -119,9 +119,12 @@ test("OpenCode's client lists, renames, forks and deletes sessions", async () =>
   expect(fork?.id).not.toBe(sessionID)
   const { data: listed } = await client.session.list()
   expect(listed?.map(({ id }) => id).sort()).toEqual([sessionID, fork?.id].sort())
-  expect((await client.experimental.session.list({ search: "RENAMED (f" })).data).toMatchObject([
+  expect((await client.experimental.session.list({ search: "RENAMED (fo" })).data).toMatchObject([
     { id: fork?.id },
   ])
+  const { data: withText } = await client.session.list({ search: "is don" })
+  expect(withText?.map(({ id }) => id).sort()).toEqual([sessionID, fork?.id].sort())
+  expect((await client.session.list({ search: "nothing like it" })).data).toEqual([])
   await client.session.delete({ sessionID })
   await expect(client.session.get({ sessionID })).rejects.toThrow()
 })

@@ -62,9 +62,11 @@ export function openCodeRoutes(context: ServerContext) {
       async (c) => {
         const { search = "", limit } = c.req.valid("query")
         const directory = engines.resolve(directoryOf(context, c))
-        const all = await store.sessions({ parentID: null, limit: Number.MAX_SAFE_INTEGER })
-        const found = all.filter(
-          (each) => each.directory === directory && each.title.toLowerCase().includes(search.toLowerCase()),
+        const filter = { parentID: null, limit: Number.MAX_SAFE_INTEGER }
+        const own = (await store.sessions(filter)).filter((each) => each.directory === directory)
+        const withText = new Set((await store.search(search, filter)).map((hit) => hit.session.id))
+        const found = own.filter(
+          ({ id, title }) => withText.has(id) || title.toLowerCase().includes(search.toLowerCase()),
         )
         return c.json(found.slice(0, limit).map(shown), 200)
       },
