@@ -151,3 +151,40 @@ test("ends the streams of a deleted session", async () => {
   }
   await expect(readEvents(`${server.url}${path}/event`).next()).rejects.toThrow("404")
 })
+
+test("answers other requests while 200 clients never read", async () => {
+  const { server, get, post, session } = await setUp(
+    () => ({ text: "word ".repeat(20_000), pieceSize: 10_000 }),
+    { maxWaiting: 5 },
+  )
+  const path = await session()
+  const { port, hostname } = new URL(server.url)
+  const opened = Array.from({ length: 200 }, async () => {
+    const socket = connect(Number(port), hostname)
+    const headers = `Host: ${hostname}:${port}\r\nAuthorization: Bearer ${tokens.read}`
+    socket.write(`GET ${path}/event?after=0 HTTP/1.1\r\n${headers}\r\n\r\n`)
+    await new Promise((resolve) => socket.once("readable", resolve))
+    return socket
+  })
+  const clients = await Promise.all(opened)
+  for (let count = 0; count < 10; count += 1) await post(`${path}/input`, { text: "Hi", delivery: "queue" })
+  expect((await post(`${path}/wait`)).body.run.status).toBe("completed")
+  expect((await get(path)).body.status).toBe("idle")
+  for (const client of clients) client.destroy()
+})
+
+test("ends all open streams when the server closes", async () => {
+  const { server, post, session } = await setUp([{ fault: "hang" }])
+  const path = await session()
+  await post(`${path}/input`, { text: "Hi" })
+  const paths = ["/event", `${path}/event`, "/opencode/event", `${path}/chat/c/stream`]
+  const opened = await Promise.all(
+    paths.map((each) =>
+      fetch(`${server.url}${each}`, { headers: { authorization: `Bearer ${tokens.read}` } }),
+    ),
+  )
+  expect(opened.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+  const texts = opened.map((response) => response.text())
+  await server.close()
+  expect(await Promise.all(texts)).toHaveLength(4)
+})

@@ -1,6 +1,11 @@
+import { connect } from "node:net"
+import { Hono } from "hono"
 import { expect, test } from "vitest"
+import type { ServerContext } from "../../src/server/context.ts"
+import { respondWithItems } from "../../src/server/mapped-stream.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 import type { Script } from "../../src/testing/model-server.ts"
+import { aSession } from "../suites/records.ts"
 import { setUp, tokens } from "./start-server.ts"
 
 const asks: Script = ({ body: { messages } }) =>
@@ -193,4 +198,80 @@ test("chat: a resumed stream whose run ended while it was opened contains the an
   expect(body).toContain("It is done.")
   expect(body).toContain('"type":"finish"')
   expect(body.match(/"type":"finish"/g)).toHaveLength(1)
+})
+
+test("sends comments while nothing happens", async () => {
+  const { server, request, session } = await withRequests({ heartbeatMs: 20 })
+  const path = await session()
+  await request("POST", `${path}/input`, { body: { text: "first" } })
+  await expect.poll(async () => (await request("GET", path)).body.status).toBe("waiting")
+  const leave = new AbortController()
+  const response = await fetch(`${server.url}${path}/chat`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${tokens.run}`, "content-type": "application/json" },
+    body: JSON.stringify(chat("two", "second")),
+    signal: leave.signal,
+  })
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+  expect((await reader?.read())?.value).toBe(": heartbeat\n\n")
+  leave.abort()
+})
+
+test("sends an error to a client that does not read, and ends its stream", async () => {
+  const steps = 8
+  const script: Script = (_, index) => ({
+    text: "word ".repeat(200_000),
+    pieceSize: 100_000,
+    ...(index < steps && {
+      calls: [
+        {
+          name: "todowrite",
+          arguments: { todos: [{ content: `Step ${index}`, status: "pending", priority: "low" }] },
+        },
+      ],
+    }),
+  })
+  const { server, request, session } = await setUp(script, {
+    maxWaiting: 5,
+    engine: { permission: { "*": "allow" } },
+  })
+  const path = await session()
+  const { port, hostname } = new URL(server.url)
+  const socket = connect(Number(port), hostname)
+  const body = JSON.stringify(chat("one", "hello"))
+  const headers = `Host: ${hostname}:${port}\r\nAuthorization: Bearer ${tokens.run}\r\nContent-Type: application/json`
+  socket.write(`POST ${path}/chat HTTP/1.1\r\n${headers}\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+  await new Promise((resolve) => socket.once("readable", resolve))
+  expect((await request("POST", `${path}/wait`)).body.run.status).toBe("completed")
+  let text = ""
+  socket.setEncoding("utf8").on("data", (chunk: string) => {
+    text += chunk
+  })
+  await expect.poll(() => text.includes("0\r\n\r\n"), { timeout: 10_000 }).toBe(true)
+  socket.destroy()
+  expect(text).toContain("The client read too slowly.")
+})
+
+test("releases the engine and the stream when a mapper throws", async () => {
+  const store = createMemoryStore()
+  await store.commit([{ kind: "session", session: aSession("ses_1") }])
+  const released: string[] = []
+  const tackle = { sessions: { get: async () => ({ id: "ses_1" }) } }
+  const context = {
+    store,
+    engines: { assertServed() {}, hold: async () => ({ tackle, release: () => released.push("engine") }) },
+    streamSignal: () => ({ signal: new AbortController().signal, release: () => released.push("stream") }),
+    heartbeatMs: 1_000,
+    maxWaiting: 5,
+  } as unknown as ServerContext
+  async function* items() {
+    yield { type: "start" }
+    throw new Error("The mapper does not know this event.")
+  }
+  const app = new Hono().get("/session/:id", (c) =>
+    respondWithItems(context, c, { begin: async () => items() }),
+  )
+  const response = await app.request("/session/ses_1")
+  await expect(response.text()).rejects.toThrow("does not know")
+  expect(released).toEqual(["stream", "engine"])
 })
