@@ -232,7 +232,7 @@ test("sends an error to a client that does not read, and ends its stream", async
     }),
   })
   const { server, request, session } = await setUp(script, {
-    maxWaiting: 5,
+    maxWaiting: 20,
     engine: { permission: { "*": "allow" } },
   })
   const path = await session()
@@ -262,7 +262,7 @@ test("releases the engine and the stream when a mapper throws", async () => {
     engines: { assertServed() {}, hold: async () => ({ tackle, release: () => released.push("engine") }) },
     streamSignal: () => ({ signal: new AbortController().signal, release: () => released.push("stream") }),
     heartbeatMs: 1_000,
-    maxWaiting: 5,
+    maxWaiting: 20,
   } as unknown as ServerContext
   async function* items() {
     yield { type: "start" }
