@@ -12,9 +12,10 @@ import { type Conversation, createConversation } from "./conversation.ts"
 import type { InputHistory } from "./history.ts"
 import { createInputArea, type InputArea } from "./input-area.ts"
 import type { Keys } from "./keys.ts"
+import type { WrittenInput } from "./prompt-editor.ts"
 import type { Screen } from "./screen.ts"
 import { renderStatus } from "./status-line.ts"
-import { changeTheme, type Theme, type ThemeEntry } from "./theme.ts"
+import { builtInTheme, changeTheme, colorDepth, type Theme, type ThemeEntry } from "./theme.ts"
 
 /** The agent and model for a session that has not been created yet. */
 export interface SessionDefaults {
@@ -39,9 +40,14 @@ export interface AppOptions {
   welcome: readonly string[]
   /** Facts for the status line, such as the git branch. */
   facts: readonly string[]
-  /** Called when the user leaves. */
-  onLeave(): void
+  /** Text for the editor. */
+  draft?: WrittenInput
+  /** Called when the user leaves, or asks for the other kind of screen. */
+  onLeave(reason: LeaveReason): void
 }
+
+/** Reason why the interface must close. `screen` means that it opens again on the other kind of screen. */
+export type LeaveReason = "leave" | "screen"
 
 /** The terminal interface of one engine. */
 export interface App {
@@ -52,6 +58,10 @@ export interface App {
   send(text: string): Promise<void>
   /** Shows a line above the editor until the next key. */
   notify(text: string): void
+  /** Changes to the built-in theme for a background. */
+  setBackground(background: "dark" | "light"): void
+  /** Returns the input in the editor. */
+  draft(): WrittenInput
   close(): void
 }
 
@@ -96,13 +106,9 @@ export function createApp(options: AppOptions): App {
         return state
       },
       listThemes: options.listThemes,
-      setTheme(next) {
-        changeTheme(theme, next)
-        conversation.invalidate()
-        tui.invalidate()
-        tui.requestRender(true)
-      },
-      leave: options.onLeave,
+      setTheme,
+      toggleFullscreen: () => options.onLeave("screen"),
+      leave: () => options.onLeave("leave"),
     },
     history: options.history,
     env: options.env,
@@ -126,8 +132,16 @@ export function createApp(options: AppOptions): App {
     ],
   })
   focus()
+  if (options.draft) input.editor.setInput(options.draft)
   const attention = createAttention(tui)
   const stopListening = tui.addInputListener(handleKey)
+
+  function setTheme(next: Theme): void {
+    changeTheme(theme, next)
+    conversation.invalidate()
+    tui.invalidate()
+    tui.requestRender(true)
+  }
 
   function focus(): void {
     // A picker keeps the keyboard until the user closes it.
@@ -142,7 +156,7 @@ export function createApp(options: AppOptions): App {
     notice = undefined
     if (keys.matches(data, "expand")) return consume(toggleDetails)
     if (cards.active) return undefined
-    if (keys.matches(data, "exit") && input.editor.isEmpty) return consume(options.onLeave)
+    if (keys.matches(data, "exit") && input.editor.isEmpty) return consume(() => options.onLeave("leave"))
     return input.handleKey(data) ? consume(() => {}) : undefined
   }
 
@@ -159,7 +173,7 @@ export function createApp(options: AppOptions): App {
   function cancel(): void {
     const now = Date.now()
     if (now < leaveBy) {
-      options.onLeave()
+      options.onLeave("leave")
       return
     }
     leaveBy = now + leaveMs
@@ -277,6 +291,8 @@ export function createApp(options: AppOptions): App {
     open,
     send: (text) => input.submit({ text, files: [] }, "steer"),
     notify,
+    setBackground: (background) => setTheme(builtInTheme(background, colorDepth(options.env))),
+    draft: () => input.editor.take(),
     close() {
       stopListening()
       followed?.close()

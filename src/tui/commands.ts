@@ -186,15 +186,13 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
     },
     { name: "mcp", description: "List the MCP servers", run: showServers },
     { name: "export", description: "Write the session to a file", run: exportSession },
-    { name: "exit", description: "Leave; the session is stored", run: shell.leave },
-  ]
-  const { toggleFullscreen } = shell
-  if (toggleFullscreen)
-    commands.push({
+    {
       name: "fullscreen",
       description: "Change between the scrollback and the alternate screen",
-      run: toggleFullscreen,
-    })
+      run: shell.toggleFullscreen,
+    },
+    { name: "exit", description: "Leave; the session is stored", run: shell.leave },
+  ]
   return commands
 }
 

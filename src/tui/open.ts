@@ -4,11 +4,12 @@ import type { SessionApi, TackleApi } from "../client/api.ts"
 import { userDirectory } from "../config/location.ts"
 import { defaultDataDirectory } from "../engine/data-directory.ts"
 import { homeDirectory } from "../util/paths.ts"
-import { createApp, type SessionDefaults } from "./app.ts"
+import { type App, type AppOptions, createApp, type LeaveReason, type SessionDefaults } from "./app.ts"
 import { openHistory } from "./history.ts"
 import { loadKeys } from "./keys.ts"
-import { createScreen } from "./screen.ts"
-import { builtInTheme, colorDepth, listThemes } from "./theme.ts"
+import type { WrittenInput } from "./prompt-editor.ts"
+import { createScreen, type Screen } from "./screen.ts"
+import { builtInTheme, colorDepth, listThemes, type Theme } from "./theme.ts"
 
 /** Options of {@link openTerminal}. */
 export interface TerminalOptions {
@@ -35,41 +36,89 @@ export interface TerminalOptions {
  * leaves or the signal fires. Restores the terminal in each of these cases, and also if the interface fails.
  */
 export async function openTerminal(options: TerminalOptions): Promise<string | undefined> {
-  const { api, session, prompt, signal, env, defaults = {}, welcome = [], facts = [] } = options
-  const screen = createScreen(options.terminal ?? new ProcessTerminal(), {
-    fullscreen: options.fullscreen ?? false,
-  })
-  const { promise: left, resolve: leave } = Promise.withResolvers<void>()
+  const { session, prompt, env, fullscreen = false } = options
   const depth = colorDepth(env)
-  const theme = builtInTheme("dark", depth)
   const files = userFiles(env)
   const [{ keys, problems }, history] = await Promise.all([
     loadKeys(files.keybindings),
     openHistory(files.history),
   ])
-  const app = createApp({
-    ...{ api, screen, theme, keys, history, env, session, defaults, welcome, facts },
+  const shared = {
+    ...{ theme: builtInTheme("dark", depth), keys, history },
     listThemes: () => listThemes(files.themes, depth),
+  }
+  let shown: Shown = { session, prompt, fullscreen, notice: problems.join("\n") }
+  for (;;) {
+    const left = await showOnce(options, shared, shown)
+    if (left.reason === "leave") return left.session?.id
+    // The other kind of screen needs another renderer. The session and the text in the editor stay.
+    shown = { ...left, fullscreen: !shown.fullscreen }
+  }
+}
+
+/** Content of the interface at its start. */
+interface Shown extends Pick<TerminalOptions, "session" | "prompt"> {
+  draft?: WrittenInput
+  drawn?: ReturnType<Screen["stop"]>
+  fullscreen: boolean
+  notice?: string
+}
+
+/** Why the interface closed, and what it showed then. */
+interface Left {
+  reason: LeaveReason
+  session: SessionApi | undefined
+  draft: WrittenInput
+  drawn: ReturnType<Screen["stop"]>
+}
+
+/** Shows the interface until the user leaves or changes the kind of screen. */
+async function showOnce(
+  { api, signal, env, terminal, defaults = {}, welcome = [], facts = [] }: TerminalOptions,
+  shared: Pick<AppOptions, "theme" | "keys" | "history" | "listThemes">,
+  { session, prompt, draft, drawn, fullscreen, notice = "" }: Shown,
+): Promise<Left> {
+  const screen = createScreen(terminal ?? new ProcessTerminal(), { fullscreen, drawn })
+  const { promise: left, resolve: leave } = Promise.withResolvers<LeaveReason>()
+  const app = createApp({
+    ...{ api, screen, env, session, defaults, welcome, facts, draft, ...shared },
     onLeave: leave,
   })
-  if (problems.length > 0) app.notify(problems.join("\n"))
-  signal.addEventListener("abort", () => leave(), { once: true })
+  if (notice !== "") app.notify(notice)
+  const onAbort = () => leave("leave")
+  signal.addEventListener("abort", onAbort, { once: true })
   const restore = () => screen.stop()
   // Runs before Node prints the error of a crash.
   process.on("uncaughtExceptionMonitor", restore)
   process.on("exit", restore)
   screen.start()
+  void useBackground(screen, shared.theme, app)
   try {
     if (session) await app.open(session)
     if (prompt !== undefined) await app.send(prompt)
-    if (!signal.aborted) await left
-    return app.session?.id
+    const reason = signal.aborted ? "leave" : await left
+    return {
+      ...{ reason, session: app.session, draft: app.draft() },
+      drawn: screen.stop({ keep: reason === "screen" }),
+    }
   } finally {
     app.close()
     screen.stop()
+    signal.removeEventListener("abort", onAbort)
     process.off("exit", restore)
     process.off("uncaughtExceptionMonitor", restore)
   }
+}
+
+/** Time in milliseconds to wait for the terminal's background color. */
+const queryMs = 1_000
+
+/** Changes to the light theme if the terminal reports a light background. */
+async function useBackground({ tui }: Screen, theme: Theme, app: App): Promise<void> {
+  const name = theme.name
+  const scheme = await tui.queryTerminalColorScheme({ timeoutMs: queryMs }).catch(() => undefined)
+  // The user may have chosen a theme in the meantime.
+  if (scheme && theme.name === name && theme.background !== scheme) app.setBackground(scheme)
 }
 
 /** Returns the paths of the user's own files for the interface, on this machine. */

@@ -6,6 +6,7 @@ import {
   type TUI,
   TuiAltScreen,
   TuiMainScreen,
+  type TuiMainScreenRenderState,
   VStack,
 } from "@earendil-works/pi-tui"
 
@@ -20,8 +21,11 @@ export interface Screen {
   readonly tui: TUI
   show(content: ScreenContent): void
   start(): void
-  /** Restores the terminal. Can be called more than once. */
-  stop(): void
+  /**
+   * Restores the terminal. Can be called more than once. With `keep`, another screen takes over. Returns what that
+   * screen needs when it changes back to this kind of screen.
+   */
+  stop(options?: { keep?: boolean }): TuiMainScreenRenderState | undefined
 }
 
 /** Sequences that make the terminal report when its window gets or loses the focus. */
@@ -29,9 +33,13 @@ const focusReports = { on: "\u001b[?1004h", off: "\u001b[?1004l" }
 
 /**
  * Creates a screen. By default, the conversation is part of the terminal's own scrollback. With `fullscreen`, the
- * interface uses the alternate screen and scrolls by itself.
+ * interface uses the alternate screen and scrolls by itself. `drawn` is the state of an earlier screen without
+ * `fullscreen`, so that its lines are not drawn again.
  */
-export function createScreen(terminal: Terminal, { fullscreen }: { fullscreen: boolean }): Screen {
+export function createScreen(
+  terminal: Terminal,
+  { fullscreen, drawn }: { fullscreen: boolean; drawn?: TuiMainScreenRenderState | undefined },
+): Screen {
   const tui = fullscreen ? new TuiAltScreen(terminal) : new TuiMainScreen(terminal)
   let isStarted = false
 
@@ -55,14 +63,17 @@ export function createScreen(terminal: Terminal, { fullscreen }: { fullscreen: b
     },
     start() {
       isStarted = true
+      if (drawn && tui instanceof TuiMainScreen) tui.restoreRenderState(drawn)
       tui.start()
       terminal.write(focusReports.on)
     },
-    stop() {
-      if (!isStarted) return
+    stop({ keep = false } = {}) {
+      if (!isStarted) return undefined
       isStarted = false
+      const state = tui instanceof TuiMainScreen ? tui.captureRenderState() : drawn
       terminal.write(focusReports.off)
-      tui.stop()
+      tui.stop({ preserveScreen: keep })
+      return state
     },
   }
 }

@@ -26,6 +26,6 @@ export interface Shell {
   listThemes(): Promise<ThemeEntry[]>
   setTheme(theme: Theme): void
   /** Changes between the scrollback of the terminal and the alternate screen. */
-  toggleFullscreen?(): void
+  toggleFullscreen(): void
   leave(): void
 }
