@@ -78,7 +78,7 @@ function pathOf(root: string, hash: string): string {
   return join(root, hash.slice(0, 2), hash)
 }
 
-/** Returns true if the file exists with the full size. Updates the time of its last use. */
+/** Returns true if the file exists and is complete. Also updates the time of the file's last use. */
 async function touch(path: string, size: number): Promise<boolean> {
   const found = await unlessMissing(stat(path))
   if (found?.size !== size) return false

@@ -187,7 +187,10 @@ function isOwnOrigin({ origin, host = "" }: IncomingMessage["headers"]): boolean
   return origin === `http://${host.toLowerCase()}`
 }
 
-/** Reads the body, which must be JSON. The limit also applies if the request has no `Content-Length`. */
+/**
+ * Reads the body, which must be JSON, and throws `ServerError` if it is larger than `maxBytes`, even if the request has
+ * no `Content-Length`.
+ */
 async function readBody(c: Context<ServerEnvironment>, maxBytes: number): Promise<void> {
   const { headers } = c.env.incoming
   const length = Number(headers["content-length"] ?? 0)

@@ -79,7 +79,7 @@ export interface Dialect {
   openings: readonly Opening[]
   /** Returns an opening that contains the tool's name. */
   toolOpenings?: (tool: SyntheticTool) => Opening
-  /** Describes the format to the model. An example from `write` follows. */
+  /** Describes the format to the model. The prompt contains this text, followed by an example from `write`. */
   instructions: string
   /** Returns a call in this format. `input` is a JSON object. */
   write(tool: string, input: Record<string, unknown>): string

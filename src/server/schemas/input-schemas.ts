@@ -9,7 +9,7 @@ export const InputView = described(Input, {
   seq: "Number of the change with which the input was stored",
   state: "`promoted`: delivered to the model as the message `messageID`",
   position: "Order of the delivery: lower numbers come first. Numbers of other inputs may be missing",
-  held: "Not delivered until a client sets it to false: a user edits the input, or it could not start",
+  held: "True while the input is held, because a user is editing it or its run could not start. It is not delivered until a client sets this to false",
   paused:
     "Not delivered until the next input or `POST /session/{id}/resume`, because the run was interrupted",
   problem: "Reason why the engine holds the input",
