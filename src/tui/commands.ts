@@ -205,6 +205,7 @@ export function showKeys({ keys, theme, showPanel }: Pick<Shell, "keys" | "theme
   const lines = keys
     .list()
     .filter(({ name, keys: own }) => own.length > 0 && !name.startsWith("altScreen."))
+    .sort((a, b) => Number(a.name.includes(".")) - Number(b.name.includes(".")))
     .map(
       ({ name, keys: own, description }) =>
         `${theme.bold(own.join(" ").padEnd(22))} ${description} ${theme.dim(name)}`,

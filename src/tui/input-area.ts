@@ -200,13 +200,16 @@ export function createInputArea(options: InputAreaOptions): InputArea {
   function pressEscape(): boolean {
     const { session, state } = shell
     const isTwice = Date.now() - escapedAt < rewindMs
-    escapedAt = Date.now()
+    escapedAt = Number.NEGATIVE_INFINITY
     if (panel.isOpen && !runner.isRunning) panel.hide()
     else if (runner.isRunning) runner.stop()
     else if (session && waiting.editing !== undefined) attempt(release(session))
     else if (session && isTwice) attempt(pickRewind(shell, session))
-    else if (session && state?.isRunning) attempt(session.interrupt())
-    else if (session && editor.isEmpty) notify("Esc again rewinds to an earlier prompt.")
+    else if (session) {
+      escapedAt = Date.now()
+      if (state?.isRunning) attempt(session.interrupt())
+      else if (editor.isEmpty) notify("Esc again rewinds to an earlier prompt.")
+    }
     return true
   }
 
