@@ -225,6 +225,8 @@ export function createInputArea(options: InputAreaOptions): InputArea {
     renderQueue: (width) =>
       renderQueue(shell.state?.inputs ?? [], { width, theme, keys, editing: waiting.editing }),
     handleKey(data) {
+      // Two quick presses arrive as one input.
+      if (data === "\u001b\u001b") return pressEscape() && pressEscape()
       if (keys.matches(data, "interrupt") && !editor.isCompleting) return pressEscape()
       escapedAt = Number.NEGATIVE_INFINITY
       if (panel.isOpen && scrollKeys.some((key) => matchesKey(data, key))) panel.handleInput?.(data)

@@ -1,0 +1,282 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, test } from "vitest"
+import type { ModelRequestBody, Script } from "../../src/testing/model-server.ts"
+import type { Reply } from "../../src/testing/reply.ts"
+import { createMachine, type Machine, until } from "./run-tackle.ts"
+import { hasTmux, openTerminal, type Terminal } from "./terminal.ts"
+
+/** Returns the text of the user's last message. */
+function lastText({ messages }: ModelRequestBody): string {
+  const { content } = messages.findLast(({ role }) => role === "user") ?? {}
+  return typeof content === "string" ? content : JSON.stringify(content)
+}
+
+/** A model that follows the script of the word that the user's text contains, and otherwise answers `heard <text>`. */
+function scripts(known: Record<string, Reply[]>): Script {
+  return ({ body }) => {
+    const text = lastText(body)
+    const asked = body.messages.findLastIndex(({ role }) => role === "user")
+    const step = body.messages.slice(asked).filter(({ role }) => role === "assistant").length
+    const script = Object.entries(known).find(([word]) => text.includes(word))?.[1]
+    return script?.[step] ?? { text: `heard ${text.slice(-200)}` }
+  }
+}
+
+const bash = (command: string): Reply => ({
+  calls: [{ name: "bash", arguments: { command, description: "Do it" } }],
+})
+/** Takes longer than a test needs it to. */
+const slow: Reply[] = [{ text: "word ".repeat(400), pieceSize: 5, pieceDelayMs: 25 }]
+
+async function open(
+  options: {
+    script: Script
+    files?: Record<string, string>
+  },
+  ...flags: string[]
+): Promise<{ machine: Machine; terminal: Terminal; send(text: string): Promise<void> }> {
+  const machine = await createMachine({ ...options, config: { sandbox: "off" } })
+  const terminal = await openTerminal(machine)
+  await terminal.tackle(...flags.flatMap((flag) => [flag, machine.project.directory]))
+  await terminal.sees("test/m")
+  return { machine, terminal, send: (text) => terminal.type(text) }
+}
+
+/** Returns the ids of the processes that were started with `--dir` and the directory. */
+function interfacesIn(directory: string): number[] {
+  const isInterface = (id: string) => {
+    try {
+      return readFileSync(`/proc/${id}/cmdline`, "utf8").includes(`--dir\0${directory}`)
+    } catch {
+      return false
+    }
+  }
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && isInterface(name))
+    .map(Number)
+}
+
+/** Matches a permission card that accepts keys, for the command. */
+const card = (command: string) => new RegExp(`${command}[\\s\\S]*Press a letter or digit`)
+
+describe.skipIf(!hasTmux)("input in the interactive terminal (needs tmux)", () => {
+  test("answers each kind of card", async () => {
+    const commands = ["touch once", "touch reason", "touch narrow", "touch narrow other"]
+    const { machine, terminal, send } = await open({
+      script: scripts({
+        work: [
+          ...commands.map(bash),
+          {
+            calls: [
+              {
+                name: "question",
+                arguments: {
+                  questions: [{ question: "Which color?", options: [{ label: "red" }, { label: "green" }] }],
+                },
+              },
+            ],
+          },
+        ],
+      }),
+    })
+    const has = (name: string) => existsSync(join(machine.project.directory, name))
+    await send("work")
+    await terminal.sees(card("touch once"))
+    await terminal.press("y")
+    await terminal.sees(card("touch reason"))
+    expect(has("once")).toBe(true)
+    await terminal.press("e")
+    await terminal.sees("What should it do instead?")
+    await terminal.type("stop touching")
+    await terminal.sees(card("touch narrow"))
+    await terminal.press("p")
+    await terminal.sees("> touch *")
+    await terminal.press("BSpace")
+    await terminal.type("narrow")
+    await terminal.sees("2 of 2")
+    await terminal.press("Enter")
+    // The grant covers only the narrower pattern, so this command asks.
+    await terminal.sees(card("touch narrow other"))
+    await terminal.press("n")
+    await terminal.sees(/Which color[\s\S]*Press a digit/)
+    await terminal.press("2")
+    await terminal.sees("heard")
+    const results = JSON.stringify(machine.server.requests.at(-1)?.body)
+    expect(results).toContain("stop touching")
+    expect(results).toContain("→ green")
+    expect(["once", "reason", "narrow", "other"].map(has)).toEqual([true, false, true, false])
+  })
+
+  test("does not answer a card with keys that the user is typing", async () => {
+    const { machine, terminal, send } = await open({ script: scripts({ work: [bash("touch made")] }) })
+    await send("work")
+    // The card appears while the user types without a pause.
+    for (const letter of "yes yes 1 ") await terminal.press(letter === " " ? "Space" : letter)
+    await terminal.sees(card("touch made"))
+    await terminal.sees(" yes yes 1")
+    expect(existsSync(join(machine.project.directory, "made"))).toBe(false)
+    await terminal.press("n")
+    await terminal.sees("heard work")
+    await terminal.sees(" yes yes 1")
+  })
+
+  test("steers, queues, and edits a queued input without sending it twice", async () => {
+    const { machine, terminal, send } = await open({ script: scripts({ slow }) })
+    await send("slow task")
+    await terminal.sees("working")
+    await terminal.press("first later", "Tab")
+    await terminal.press("second later", "Tab")
+    await terminal.sees("queued: second later")
+    await terminal.press("a draft", "M-Up")
+    await terminal.sees("editing: second later")
+    await terminal.press("Escape")
+    await terminal.sees("queued: second later")
+    await terminal.sees(" a draft")
+    await terminal.press("M-Up")
+    await terminal.sees("editing: second later")
+    await terminal.press(" changed", "Tab")
+    await terminal.sees("queued: second later changed")
+    await terminal.press("C-u")
+    await terminal.press("go another way", "Enter")
+    await terminal.sees("next: go another way")
+    await terminal.press("Escape")
+    await terminal.sees("The queue is paused")
+    await terminal.press("continue", "Enter")
+    await terminal.sees("heard second later changed")
+    const sent = machine.server.requests.map(({ body }) => lastText(body))
+    expect(sent.filter((text) => text.includes("second later"))).toEqual(["second later changed"])
+    expect(sent.filter((text) => text.includes("first later"))).toHaveLength(1)
+  })
+
+  test("interrupts with Escape and keeps the text in the editor", async () => {
+    const { terminal, send } = await open({ script: scripts({ slow }) })
+    await send("slow task")
+    await terminal.sees("word word")
+    await terminal.press("half a thought", "Escape")
+    await terminal.sees("Interrupted.")
+    await terminal.sees(" half a thought")
+  })
+
+  test("undoes, redoes, and rewinds the conversation with its files", async () => {
+    const edit = (from: string, to: string): Reply[] => [
+      { calls: [{ name: "read", arguments: { filePath: "notes.txt" } }] },
+      { calls: [{ name: "edit", arguments: { filePath: "notes.txt", oldString: from, newString: to } }] },
+    ]
+    const { machine, terminal, send } = await open({
+      files: { "notes.txt": "one\n" },
+      script: scripts({ alpha: edit("one", "two"), beta: edit("two", "three") }),
+    })
+    const notes = () => readFileSync(join(machine.project.directory, "notes.txt"), "utf8").trim()
+    for (const [text, result] of [
+      ["alpha", "two"],
+      ["beta", "three"],
+    ] as const) {
+      await send(text)
+      await terminal.sees(card("notes.txt"))
+      await terminal.press("y")
+      await terminal.sees(`heard ${text}`)
+      expect(notes()).toBe(result)
+    }
+    await send("/undo")
+    await terminal.sees("Undid the last turn")
+    expect(notes()).toBe("two")
+    await send("/redo")
+    await terminal.sees("Redid the turn")
+    expect(notes()).toBe("three")
+    await terminal.press("C-u", "Escape", "Escape", "Escape")
+    await terminal.sees(/Rewind to before[\s\S]*❯ beta[\s\S]*alpha/)
+    await terminal.press("Down", "Enter")
+    await terminal.sees(/❯ conversation and files\s+the files of 2 turns/)
+    await terminal.press("Enter")
+    await terminal.sees("Rewound. Restored 2 files.")
+    expect(notes()).toBe("one")
+    await terminal.sees(/─\n alpha\s*\n─/)
+    await terminal.press(" again", "Enter")
+    await terminal.sees(card("notes.txt"))
+    await terminal.press("Escape")
+    await terminal.sees("heard alpha again")
+    // The earlier conversation is not part of the rewound session.
+    expect(JSON.stringify(machine.server.requests.at(-1)?.body.messages)).not.toContain("beta")
+  })
+
+  test("forks from a message, changes the model, and finds a session by its text", async () => {
+    const { machine, terminal, send } = await open({ script: scripts({}) })
+    await send("the first needle")
+    await terminal.sees("heard the first needle")
+    await send("the second")
+    await terminal.sees("heard the second")
+    await send("/fork")
+    await terminal.sees("Fork after the turn of")
+    await terminal.press("first", "Enter")
+    await terminal.sees("This is a copy.")
+    await send("the third")
+    await terminal.sees("heard the third")
+    expect(JSON.stringify(machine.server.requests.at(-1)?.body.messages)).not.toContain("the second")
+    await send("/model test/other")
+    await terminal.sees("test/other does not exist")
+    await terminal.press("C-u")
+    await send("/model")
+    await terminal.sees("❯ test/m ✓")
+    await terminal.press("offline", "Enter")
+    await terminal.sees("The model is now tackle/offline.")
+    await send("/new")
+    await send("/sessions")
+    await terminal.sees(/Sessions.*1 of 2/)
+    await terminal.press("second")
+    await terminal.sees(/❯ the first needle .*\n\s+.*the second/)
+    await terminal.press("Enter")
+    await terminal.sees(/heard the second[\s\S]*\n─/)
+  })
+
+  test("sends the whole of a long paste", async () => {
+    const { machine, terminal } = await open({ script: scripts({}) })
+    const text = Array.from({ length: 500 }, (_, line) => `line ${line}`).join("\n")
+    await terminal.paste(text)
+    await terminal.sees("[paste #1 +500 lines]")
+    await terminal.press("Enter")
+    await terminal.sees("heard")
+    expect(lastText(machine.server.requests.at(-1)?.body ?? { messages: [] })).toBe(text)
+  })
+
+  test("continues after kill -9 with the waiting inputs and the history", async () => {
+    const { machine, terminal, send } = await open({ script: scripts({ slow }) }, "--dir")
+    await send("slow task")
+    await terminal.sees("word word")
+    await terminal.press("for later", "Tab")
+    await terminal.sees("queued: for later")
+    for (const pid of interfacesIn(machine.project.directory)) process.kill(pid, "SIGKILL")
+    await terminal.sees("Killed")
+    // The killed process could not restore the terminal.
+    await terminal.press("stty sane", "C-j")
+    await terminal.tackle("-c")
+    await terminal.sees("queued: for later")
+    await terminal.press("continue", "Enter")
+    await terminal.sees("heard for later")
+    await terminal.press("Up", "Up")
+    await terminal.sees(/─\n for later\s*\n─/)
+  })
+
+  test("runs a shell command of the user through the rules", async () => {
+    const { machine, terminal, send } = await open({ script: [] })
+    await send("!echo $((6 * 7))")
+    await terminal.sees(/! echo[\s\S]* 42\n/)
+    await send("!touch made")
+    await terminal.sees(card("touch made"))
+    await terminal.press("y")
+    await until("made", () => existsSync(join(machine.project.directory, "made")))
+    await send("!touch other")
+    await terminal.sees(card("touch other"))
+    await terminal.press("n")
+    await terminal.sees(/refused/)
+    expect(existsSync(join(machine.project.directory, "other"))).toBe(false)
+    expect(machine.server.requests).toEqual([])
+  })
+
+  test("names the command that an unknown one resembles, and keeps the text", async () => {
+    const { terminal, send } = await open({ script: [] })
+    await send("/undoo")
+    await terminal.sees("Unknown command /undoo. Did you mean /undo?")
+    await terminal.sees(" /undoo")
+  })
+})
