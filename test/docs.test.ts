@@ -178,6 +178,7 @@ function flagsOf(help: string): string[] {
 const payloads: Record<EventType, z.ZodRawShape> = {
   "session.created": { session: Session },
   "session.updated": { session: Session },
+  "session.deleted": { session: Session },
   "session.error": {
     error: z.strictObject({ name: z.string(), message: z.string(), status: z.number().optional() }),
   },
@@ -203,6 +204,7 @@ const payloads: Record<EventType, z.ZodRawShape> = {
     status: z.enum(["completed", "failed", "limit", "interrupted"]),
     exitCode: z.number(),
     text: z.string(),
+    messageIDs: z.array(z.string()),
     usage: z.record(z.string(), z.number()),
     refused: z.array(z.record(z.string(), z.unknown())),
     durationMs: z.number(),

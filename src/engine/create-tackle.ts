@@ -375,6 +375,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
       worktree,
       holder: engine.holder,
       kept: [data.outputs, data.plans],
+      publish: (event) => bus.publish(event),
       endJobs: (sessionIDs) => jobs.killOf(sessionIDs),
       defaultAgent,
       checkModel: async (agent, model) => modelChoice.check(agents.named(agent), model),

@@ -1,5 +1,6 @@
 import { rm } from "node:fs/promises"
 import { join } from "node:path"
+import type { EventInput } from "../event/events.ts"
 import type { ContentStore } from "../files/content-store.ts"
 import { parseModelName } from "../model/model.ts"
 import type { Session } from "../schema/session.ts"
@@ -21,6 +22,7 @@ export interface SessionsOptions {
   holder: LeaseHolder
   /** Directories with one subdirectory per session. Deleting a session also deletes its subdirectories. */
   kept: readonly string[]
+  publish(event: EventInput): void
   /** Ends the jobs of the sessions and waits until they have ended. */
   endJobs(sessionIDs: readonly string[]): Promise<void>
   defaultAgent: string
@@ -42,8 +44,8 @@ export interface SessionsOptions {
 export function createSessions(options: SessionsOptions): Sessions {
   const { store, directory, worktree, opened } = options
 
-  async function withSubagents(id: string): Promise<string[]> {
-    return [id, ...(await descendants(store, id)).map((child) => child.id)]
+  async function withSubagents(session: Session): Promise<Session[]> {
+    return [session, ...(await descendants(store, session.id))]
   }
 
   /** Returns true if the session `id` is `root` or below it. */
@@ -59,8 +61,10 @@ export function createSessions(options: SessionsOptions): Sessions {
    * another engine uses one of the sessions, throws `SessionHeldError` and deletes nothing.
    */
   async function remove(id: string): Promise<boolean> {
-    if (!(await store.session(id))) return false
-    const family = await withSubagents(id)
+    const session = await store.session(id)
+    if (!session) return false
+    const all = await withSubagents(session)
+    const family = all.map((each) => each.id)
     const handles = opened.all(family)
     await Promise.all(handles.map((handle) => handle.abort()))
     return withLeases({ store, sessionIDs: family, holder: options.holder }, async () => {
@@ -69,9 +73,11 @@ export function createSessions(options: SessionsOptions): Sessions {
       const deleted = await store.deleteSession(id)
       // An id with path separators would refer to a directory outside `root`.
       const names = family.filter((each) => /^\w+$/.test(each))
-      for (const root of deleted ? options.kept : [])
+      if (!deleted) return false
+      for (const each of all) options.publish({ type: "session.deleted", sessionID: each.id, session: each })
+      for (const root of options.kept)
         for (const name of names) await rm(join(root, name), { recursive: true, force: true })
-      return deleted
+      return true
     })
   }
 
@@ -157,7 +163,11 @@ export function createSessions(options: SessionsOptions): Sessions {
       const all = await store.sessions({ parentID: null, limit: Number.MAX_SAFE_INTEGER, ...place })
       const result: PruneResult = { deleted: [], held: [] }
       for (const session of chooseOld(all, choice)) {
-        const held = await isAnyHeld(store, await withSubagents(session.id))
+        const family = await withSubagents(session)
+        const held = await isAnyHeld(
+          store,
+          family.map(({ id }) => id),
+        )
         const goes = !held && (dryRun || (await removeUnlessHeld(session.id)))
         result[goes ? "deleted" : "held"].push(session)
       }

@@ -37,6 +37,8 @@ export type RunStatus = "completed" | "failed" | "limit" | "interrupted"
 interface Payloads {
   "session.created": { session: Session }
   "session.updated": { session: Session }
+  /** Sent by the engine that deletes the session. It is the last event of the session. */
+  "session.deleted": { session: Session }
   "session.error": { error: { name: string; message: string; status?: number } }
   "message.created": { message: Message }
   "message.updated": { message: Message }
@@ -72,6 +74,8 @@ interface Payloads {
     status: RunStatus
     exitCode: number
     text: string
+    /** Ids of the messages with the role `user` that the run added, oldest first. Empty if the run could not start. */
+    messageIDs: string[]
     usage: Usage
     refused: Refusal[]
     /** Duration in ms, excluding the time spent waiting for the user. */

@@ -171,6 +171,7 @@ function toPluginEvents(event: TackleEvent): PluginEvent[] {
   switch (event.type) {
     case "session.created":
     case "session.updated":
+    case "session.deleted":
       return [converted(event.type, { info: event.session })]
     case "session.error":
       return [converted(event.type, { error: { name: event.error.name, data: event.error } })]

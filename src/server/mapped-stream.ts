@@ -175,8 +175,8 @@ export async function* untilIdle(
 /** Returns the end of a run of another process, which does not report it. */
 function endElsewhere(sessionID: string): EventOf<"run.completed"> {
   const usage = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0, cost: 0 }
-  const result = { status: "completed" as const, exitCode: 0, text: "", usage, refused: [], durationMs: 0 }
-  return { type: "run.completed", time: currentTime(), sessionID, ...result }
+  const result = { status: "completed" as const, exitCode: 0, text: "", messageIDs: [], usage }
+  return { type: "run.completed", time: currentTime(), sessionID, ...result, refused: [], durationMs: 0 }
 }
 
 function waitingRequests(tackle: Tackle, sessionID: string): WaitingRequests {

@@ -95,6 +95,7 @@ export function createOpenCodeEvents(version: string): (event: TackleEvent) => O
     switch (event.type) {
       case "session.created":
       case "session.updated":
+      case "session.deleted":
         return [converted(event.type, { sessionID, info: toOpenCodeSession(event.session, version) })]
       case "session.error":
         return [converted(event.type, { sessionID, error: toOpenCodeError(event.error) })]

@@ -1,6 +1,6 @@
 import type { Bus } from "../event/bus.ts"
 import type { EventInput, Refusal, RunStatus } from "../event/events.ts"
-import type { MessageWithParts } from "../schema/message.ts"
+import type { MessageWithParts, UserMessage } from "../schema/message.ts"
 import { StoreError } from "../store/store.ts"
 import { AbortedError, TimeoutError } from "../util/abort.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
@@ -12,12 +12,18 @@ export type Ending = Extract<EventInput, { type: "run.completed" }>
 
 /**
  * Publishes the error, if any, of a run that had steps, and returns the run's last event. `spent` is the usage of
- * summaries and MCP servers. `answer` is the structured answer, if one was required.
+ * summaries and MCP servers. `first` is the first message of the run. `answer` is the structured answer, if one was
+ * required.
  */
 export function conclude(
   { bus, sessionID, workMs }: EndingContext,
   result: LoopResult,
-  { past, spent, answer }: { past: readonly MessageWithParts[]; spent: Spent[]; answer: string | undefined },
+  {
+    past,
+    first,
+    spent,
+    answer,
+  }: { past: readonly MessageWithParts[]; first: UserMessage; spent: Spent[]; answer: string | undefined },
 ): Ending {
   const { status, error, turn, messages } = result
   if (error && status !== "interrupted") {
@@ -34,6 +40,7 @@ export function conclude(
     status,
     exitCode: exitCodeOf(result),
     text: answer ?? lastText(past, messages.at(-1)?.id),
+    messageIDs: past.flatMap(({ message: { role, id } }) => (role === "user" && id >= first.id ? [id] : [])),
     usage: sumUsage([...messages, ...spent]),
     refused: turn.refused,
     durationMs: workMs(),
@@ -56,6 +63,7 @@ export function concludeBroken({ bus, sessionID, workMs }: EndingContext, error:
     status,
     exitCode: error instanceof UsageError ? 2 : exitCodes[status],
     text: "",
+    messageIDs: [],
     usage: sumUsage([]),
     refused: [],
     durationMs: workMs(),

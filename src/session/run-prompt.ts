@@ -95,6 +95,7 @@ async function answer(
   const result = await runLoop(active, user)
   const end = conclude({ bus, sessionID: run.session.id, workMs }, result, {
     past: history,
+    first,
     spent: run.spending.besides(),
     answer: demand?.answer,
   })

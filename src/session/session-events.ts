@@ -68,7 +68,8 @@ export function eventOf(change: SequencedChange["change"], created = false): Eve
  * state. They are followed by a `part.updated` without a number for each part that is being streamed, with its text so
  * far, and then by all events as they happen, including changes by other engines. Events with a sequence number are in
  * the order of their numbers, without a gap. The text so far is sent again after each change by another engine. The text
- * that another engine streams arrives when its part is complete.
+ * that another engine streams arrives when its part is complete. If this engine deletes the session, the last event is
+ * `session.deleted`.
  */
 export function followSession(
   { store, bus, parts }: { store: Store; bus: Bus; parts: StreamingParts },
@@ -90,6 +91,11 @@ export function followSession(
   const channel = createChannel<SessionEvent>(stop)
   const unsubscribe = bus.subscribe((event) => {
     if (event.sessionID !== sessionID) return
+    if (event.type === "session.deleted") {
+      channel.push(event)
+      end()
+      return
+    }
     live.push(event)
     if (!reading) takeLive()
   })

@@ -69,6 +69,8 @@ export function applyEvent(state: SessionState, event: TackleEvent): SessionStat
     case "session.created":
     case "session.updated":
       return { ...state, session: event.session }
+    case "session.deleted":
+      return { ...state, isRunning: false }
     case "session.error":
       return { ...state, error: event.error }
     case "message.created":

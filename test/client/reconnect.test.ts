@@ -171,7 +171,7 @@ describe("an event stream", () => {
     const { client, session, remote } = connected
     const events = remote.events()
     await client.sessions.delete(session.id)
-    for await (const event of events) expect(event.type).toBe("session.updated")
+    for await (const event of events) expect(event.type).toBe("session.deleted")
     expect((await events.next()).done).toBe(true)
   })
 

@@ -143,12 +143,15 @@ test("continues the run when a client leaves in the middle of the stream", async
   expect(problems).toEqual([])
 })
 
-test("ends the streams of a deleted session", async () => {
+test("ends the streams of a deleted session with its last event", async () => {
   const { server, request, session } = await setUp()
   const path = await session()
+  const events: unknown[] = []
   for await (const event of readEvents(`${server.url}${path}/event`)) {
     if (event === "retry: 1000") expect((await request("DELETE", path)).status).toBe(204)
+    else events.push(event)
   }
+  expect(events).toMatchObject([{ data: { type: "session.deleted", session: { id: path.slice(9) } } }])
   await expect(readEvents(`${server.url}${path}/event`).next()).rejects.toThrow("404")
 })
 

@@ -369,6 +369,37 @@ export function testTackle(name: string, open: (script: Script, wanted?: Wanted)
         expect([...types]).toContain(type)
     })
 
+    test("name the messages of each run's inputs at its end", async () => {
+      const gate = createGate()
+      await using opened = await open(script, gate.options)
+      const session = await opened.tackle.sessions.create()
+      const events = session.events()
+      await session.send("work")
+      await gate.reached
+      await session.send("steers")
+      await session.send("next run", { delivery: "queue" })
+      gate.open()
+      const promoted: string[] = []
+      const runs: string[][] = []
+      for await (const event of events) {
+        if (event.type === "input.updated" && event.input.messageID) promoted.push(event.input.messageID)
+        if (event.type === "run.completed") runs.push(event.messageIDs)
+        if (runs.length === 2) break
+      }
+      expect(runs).toEqual([promoted.slice(0, 2), promoted.slice(2)])
+    })
+
+    test("end with the deletion of the session", async () => {
+      await using opened = await open(script)
+      const { sessions } = opened.tackle
+      const session = await sessions.create({ title: "Old" })
+      const events = session.events()
+      await sessions.delete(session.id)
+      const received: SessionEvent[] = []
+      for await (const event of events) received.push(event)
+      expect(received).toMatchObject([{ type: "session.deleted", session: { title: "Old" } }])
+    })
+
     test("begin with the text so far for a reader that joins while the model streams", async () => {
       const text = "The first half of the text is sent before the reader joins."
       const call = { name: "wait", arguments: { note: "half of the arguments" } }

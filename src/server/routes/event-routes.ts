@@ -29,8 +29,8 @@ const stream = (id: string) => ({
 /** How to follow a session. */
 const following = [
   "Without `after`, the stream contains no stored changes. With `after`, it starts with the changes since this number: each session, message, part, input and to-do list that changed, once and in its present state, in the order of their last changes. The numbers of superseded changes are missing. A part can come before its message, `message.updated` replaces `message.created`, and `time` is the time of sending. Store objects by their id, whether they are created or updated. The client has the state of `GET /session/{id}` when it has received the number in `seq` there, or a greater number.",
-  "Then comes a `part.updated` without a number for each part that is being streamed, with its text so far, and then all events as they happen. Only changes of stored objects have a number. These events have none: `part.delta`, `permission.*`, `question.*`, `session.error`, `context.filling` and `run.completed`. They are not repeated. After a disconnect, read `GET /request?session={id}` for requests that wait, and `POST /session/{id}/wait` for the end of the run.",
-  "To reconnect, send the last `id` as the header `Last-Event-ID`, which takes precedence over `after`. The stream ends after a `reset`.",
+  "Then comes a `part.updated` without a number for each part that is being streamed, with its text so far, and then all events as they happen. Only changes of stored objects have a number. These events have none: `part.delta`, `permission.*`, `question.*`, `session.error`, `session.deleted`, `context.filling` and `run.completed`. They are not repeated. After a disconnect, read `GET /request?session={id}` for requests that wait, and `POST /session/{id}/wait` for the end of the run.",
+  "To reconnect, send the last `id` as the header `Last-Event-ID`, which takes precedence over `after`. The stream ends after a `reset` or `session.deleted`.",
 ].join("\n\n")
 
 /** Creates the routes of event streams. */

@@ -43,6 +43,11 @@ const RunCompleted = z.object({
   status: z.enum(["completed", "failed", "limit", "interrupted"]),
   exitCode: z.number(),
   text: z.string().describe("The model's last text"),
+  messageIDs: z
+    .array(z.string())
+    .describe(
+      "Messages with the role `user` that the run added, oldest first. An input of the run has one of them as its `messageID`. Empty if the run could not start",
+    ),
   usage: Usage,
   refused: z.array(Refusal).describe("Calls that did not run because they were refused"),
   durationMs: z.number().describe("Excludes the time spent waiting for the user"),
@@ -52,6 +57,7 @@ const RunCompleted = z.object({
 export const EventSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("session.created"), ...sequenced, session: Session }),
   z.object({ type: z.literal("session.updated"), ...sequenced, session: Session }),
+  z.object({ type: z.literal("session.deleted"), ...sequenced, session: Session }),
   z.object({
     type: z.literal("session.error"),
     ...sequenced,
