@@ -46,7 +46,6 @@ interface CommandEntry {
 const commands: Readonly<Record<string, CommandEntry>> = {
   interactive: {
     description: "open the interactive terminal",
-    hidden: true,
     load: async () => (await import("./commands/interactive.ts")).defineInteractive,
   },
   run: {
@@ -135,7 +134,7 @@ const helpWidth = 80
  */
 async function createProgram(args: readonly string[], { all = false } = {}): Promise<Command> {
   const program = new Command("tackle")
-    .description('A tool-calling engine for coding agents. Example: tackle run "list the files"')
+    .description('An engine for coding agents. "tackle" alone opens the interactive terminal.')
     .usage("[-h | --help] [-V | --version] <command>")
     .version(process.env.TACKLE_VERSION ?? "development", "-V, --version", "print the version")
     .helpOption("-h, --help", "print help")
@@ -150,7 +149,8 @@ async function createProgram(args: readonly string[], { all = false } = {}): Pro
     })
     .configureHelp({
       minWidthToWrap: 20,
-      visibleCommands: (command) => command.commands.filter((inner) => inner.name() !== "help"),
+      visibleCommands: (command) =>
+        command.commands.filter((inner) => !["help", "interactive"].includes(inner.name())),
       // The usage names the two options of the program, so that its help fits on a screen of 24 rows.
       visibleOptions(command) {
         return command.parent ? Help.prototype.visibleOptions.call(this, command) : []
@@ -158,8 +158,8 @@ async function createProgram(args: readonly string[], { all = false } = {}): Pro
     })
 
   const used = args.find((word) => Object.hasOwn(commands, word))
-  for (const [name, { description, hidden = false, load }] of Object.entries(commands)) {
-    const command = program.command(name, { hidden }).description(description)
+  for (const [name, { description, load }] of Object.entries(commands)) {
+    const command = program.command(name).description(description)
     if (all || name === used) (await load())(command)
   }
   const wantsHelp = args.some((word) => ["help", "--help", "-h"].includes(word))
