@@ -15,7 +15,7 @@ import type { Keys } from "./keys.ts"
 import type { WrittenInput } from "./prompt-editor.ts"
 import type { Screen } from "./screen.ts"
 import { renderStatus } from "./status-line.ts"
-import { builtInTheme, changeTheme, colorDepth, type Theme, type ThemeEntry } from "./theme.ts"
+import { builtInTheme, changeTheme, colorDepth, type Theme, type Themes } from "./theme.ts"
 
 /** The agent and model for a session that has not been created yet. */
 export interface SessionDefaults {
@@ -31,8 +31,7 @@ export interface AppOptions {
   keys: Keys
   history: InputHistory
   env: Readonly<Record<string, string | undefined>>
-  /** Returns the built-in themes and the user's themes. */
-  listThemes(): Promise<ThemeEntry[]>
+  themes: Themes
   /** Session to continue. Undefined starts a new session with the first prompt. */
   session: SessionApi | undefined
   defaults: SessionDefaults
@@ -105,7 +104,7 @@ export function createApp(options: AppOptions): App {
       get state() {
         return state
       },
-      listThemes: options.listThemes,
+      themes: options.themes,
       setTheme,
       toggleFullscreen: () => options.onLeave("screen"),
       leave: () => options.onLeave("leave"),

@@ -7,6 +7,7 @@ import { UsageError } from "../util/errors.ts"
 import { nearNames } from "../util/similarity.ts"
 import { oneLine } from "../view/visible.ts"
 import {
+  automatic,
   pickAgent,
   pickFork,
   pickGrant,
@@ -55,14 +56,23 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
   }
 
   async function setTheme(given: string): Promise<void> {
-    const entries = await shell.listThemes()
-    const chosen = given === "" ? await pickTheme(shell, entries) : entries.find(({ name }) => name === given)
-    if (!chosen && given !== "")
-      throw new UsageError(
-        `The theme "${given}" does not exist. Known: ${entries.map(({ name }) => name).join(", ")}.`,
-      )
-    if (chosen && "problem" in chosen) throw new UsageError(chosen.problem)
-    if (chosen) shell.setTheme(chosen.theme)
+    const { themes } = shell
+    const entries = await themes.list()
+    const name = given || (await pickTheme(shell, entries))
+    if (name === undefined) return
+    if (name === automatic) {
+      await themes.choose(undefined)
+      shell.notify("The colors follow the terminal's background from the next start on.")
+      return
+    }
+    const chosen = entries.find((entry) => entry.name === name)
+    if (!chosen) {
+      const known = [...entries.map((entry) => entry.name), automatic].join(", ")
+      throw new UsageError(`The theme "${name}" does not exist. Known: ${known}.`)
+    }
+    if ("problem" in chosen) throw new UsageError(chosen.problem)
+    shell.setTheme(chosen.theme)
+    await themes.choose(name)
   }
 
   async function undo(direction: "undo" | "redo"): Promise<void> {
@@ -149,7 +159,7 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
     },
     {
       ...{ name: "theme", description: "Change the colors" },
-      complete: async () => (await shell.listThemes()).map(({ name }) => modelItem(name)),
+      complete: async () => (await shell.themes.list()).map(({ name }) => modelItem(name)),
       run: setTheme,
     },
     {

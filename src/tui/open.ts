@@ -9,7 +9,7 @@ import { openHistory } from "./history.ts"
 import { loadKeys } from "./keys.ts"
 import type { WrittenInput } from "./prompt-editor.ts"
 import { createScreen, type Screen } from "./screen.ts"
-import { builtInTheme, colorDepth, listThemes, type Theme } from "./theme.ts"
+import { builtInTheme, colorDepth, openThemes } from "./theme.ts"
 
 /** Options of {@link openTerminal}. */
 export interface TerminalOptions {
@@ -43,10 +43,11 @@ export async function openTerminal(options: TerminalOptions): Promise<string | u
     loadKeys(files.keybindings),
     openHistory(files.history),
   ])
-  const shared = {
-    ...{ theme: builtInTheme("dark", depth), keys, history },
-    listThemes: () => listThemes(files.themes, depth),
-  }
+  const themes = openThemes({ directory: files.themes, choice: files.theme }, depth)
+  const chosen = await themes.chosen()
+  if (chosen && "problem" in chosen) problems.push(chosen.problem)
+  const own = chosen && "theme" in chosen ? chosen.theme : undefined
+  const shared = { theme: own ?? builtInTheme("dark", depth), themes, keys, history }
   let shown: Shown = { session, prompt, fullscreen, notice: problems.join("\n") }
   for (;;) {
     const left = await showOnce(options, shared, shown)
@@ -75,7 +76,7 @@ interface Left {
 /** Shows the interface until the user leaves or changes the kind of screen. */
 async function showOnce(
   { api, signal, env, terminal, defaults = {}, welcome = [], facts = [] }: TerminalOptions,
-  shared: Pick<AppOptions, "theme" | "keys" | "history" | "listThemes">,
+  shared: Pick<AppOptions, "theme" | "keys" | "history" | "themes">,
   { session, prompt, draft, drawn, fullscreen, notice = "" }: Shown,
 ): Promise<Left> {
   const screen = createScreen(terminal ?? new ProcessTerminal(), { fullscreen, drawn })
@@ -92,7 +93,7 @@ async function showOnce(
   process.on("uncaughtExceptionMonitor", restore)
   process.on("exit", restore)
   screen.start()
-  void useBackground(screen, shared.theme, app)
+  void useBackground(screen, shared, app)
   try {
     if (session) await app.open(session)
     if (prompt !== undefined) await app.send(prompt)
@@ -113,12 +114,15 @@ async function showOnce(
 /** Time in milliseconds to wait for the terminal's background color. */
 const queryMs = 1_000
 
-/** Changes to the light theme if the terminal reports a light background. */
-async function useBackground({ tui }: Screen, theme: Theme, app: App): Promise<void> {
-  const name = theme.name
+/** Changes to the light theme if the terminal reports a light background, unless the user has chosen a theme. */
+async function useBackground(
+  { tui }: Screen,
+  { theme, themes }: Pick<AppOptions, "theme" | "themes">,
+  app: App,
+): Promise<void> {
   const scheme = await tui.queryTerminalColorScheme({ timeoutMs: queryMs }).catch(() => undefined)
-  // The user may have chosen a theme in the meantime.
-  if (scheme && theme.name === name && theme.background !== scheme) app.setBackground(scheme)
+  if (scheme === undefined || scheme === theme.background) return
+  if ((await themes.chosen()) === undefined) app.setBackground(scheme)
 }
 
 /** Returns the paths of the user's own files for the interface, on this machine. */
@@ -128,6 +132,7 @@ function userFiles(environment: TerminalOptions["env"]) {
   return {
     keybindings: join(config, "keybindings.json"),
     themes: join(config, "themes"),
+    theme: join(defaultDataDirectory(environment), "theme"),
     history: join(defaultDataDirectory(environment), "history.jsonl"),
   }
 }

@@ -50,18 +50,22 @@ export async function pickAgent({ tui, theme, api, state, defaults }: Shell): Pr
   return pick(tui, { title: "Agent", theme, items })
 }
 
-/** Lets the user choose a theme. A theme whose file cannot be used is listed with the reason. */
+/** Name of the choice that follows the background of the terminal. */
+export const automatic = "automatic"
+
+/** Lets the user choose a theme by its name, or {@link automatic}. Shows why a theme cannot be used. */
 export function pickTheme(
   { tui, theme }: Shell,
   entries: readonly ThemeEntry[],
-): Promise<ThemeEntry | undefined> {
+): Promise<string | undefined> {
   const items = entries.map((entry) => ({
-    value: entry,
+    value: entry.name,
     label: entry.name,
     detail: "problem" in entry ? entry.problem : entry.theme.background,
     isCurrent: entry.name === theme.name,
   }))
-  return pick(tui, { title: "Theme", theme, items })
+  const follow = { value: automatic, label: automatic, detail: "follows the terminal's background" }
+  return pick(tui, { title: "Theme", theme, items: [...items, follow] })
 }
 
 /** Lets the user choose a message, and opens a copy of the session up to the end of its turn. */

@@ -2,7 +2,7 @@ import type { TUI } from "@earendil-works/pi-tui"
 import type { SessionApi, TackleApi } from "../client/api.ts"
 import type { SessionState } from "../view/session-state.ts"
 import type { Keys } from "./keys.ts"
-import type { Theme, ThemeEntry } from "./theme.ts"
+import type { Theme, Themes } from "./theme.ts"
 
 /** The parts of the interface that commands use. */
 export interface Shell {
@@ -23,7 +23,7 @@ export interface Shell {
   setText(text: string): void
   /** Puts a waiting input into the editor. */
   takeBack(inputID: string): Promise<void>
-  listThemes(): Promise<ThemeEntry[]>
+  readonly themes: Themes
   setTheme(theme: Theme): void
   /** Changes between the scrollback of the terminal and the alternate screen. */
   toggleFullscreen(): void

@@ -1,5 +1,5 @@
-import { readdir, readFile } from "node:fs/promises"
-import { basename, join } from "node:path"
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises"
+import { basename, dirname, join } from "node:path"
 import type { EditorTheme, MarkdownTheme, SelectListTheme } from "@earendil-works/pi-tui"
 import * as z from "zod"
 import { errorMessage, systemCode, UsageError } from "../util/errors.ts"
@@ -140,6 +140,36 @@ export async function listThemes(directory: string, depth: ColorDepth): Promise<
   const names = new Set(own.map(({ name }) => name))
   const standard = (["dark", "light"] as const).map((name) => ({ name, theme: builtInTheme(name, depth) }))
   return [...standard.filter(({ name }) => !names.has(name)), ...own]
+}
+
+/** The themes that the user can choose, and the choice. */
+export interface Themes {
+  list(): Promise<ThemeEntry[]>
+  /** Returns the theme that was chosen earlier. Undefined means that the theme follows the terminal's background. */
+  chosen(): Promise<ThemeEntry | undefined>
+  /** Stores the name of a theme for later starts. Undefined follows the terminal's background. */
+  choose(name: string | undefined): Promise<void>
+}
+
+/** Opens the themes of a directory. `choice` is the file with the name of the chosen theme. */
+export function openThemes(paths: { directory: string; choice: string }, depth: ColorDepth): Themes {
+  const list = () => listThemes(paths.directory, depth)
+  return {
+    list,
+    async chosen() {
+      const name = await readFile(paths.choice, "utf8").catch((error: unknown) => {
+        if (systemCode(error) === undefined) throw error
+        return ""
+      })
+      if (name.trim() === "") return undefined
+      const found = (await list()).find((entry) => entry.name === name.trim())
+      return found ?? { name: name.trim(), problem: `The theme "${name.trim()}" does not exist any more.` }
+    },
+    async choose(name) {
+      await mkdir(dirname(paths.choice), { recursive: true })
+      await writeFile(paths.choice, name === undefined ? "" : `${name}\n`)
+    },
+  }
 }
 
 async function themeFiles(directory: string): Promise<string[]> {

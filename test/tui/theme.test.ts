@@ -9,6 +9,7 @@ import {
   editorTheme,
   listThemes,
   markdownTheme,
+  openThemes,
   type Theme,
 } from "../../src/tui/theme.ts"
 
@@ -47,6 +48,18 @@ test.each([
   const directory = await directoryWith({ "mine.json": text })
   const entries = await listThemes(directory, "full")
   expect(entries[2]).toMatchObject({ name: "mine", problem: expect.stringMatching(reason) })
+})
+
+test("remembers the chosen theme", async () => {
+  const directory = await directoryWith({ "mine.json": '{ "background": "dark", "colors": {} }' })
+  const themes = openThemes({ directory, choice: join(directory, "data", "theme") }, "256")
+  expect(await themes.chosen()).toBeUndefined()
+  await themes.choose("mine")
+  expect(await themes.chosen()).toMatchObject({ name: "mine", theme: { background: "dark" } })
+  await rm(join(directory, "mine.json"))
+  expect(await themes.chosen()).toMatchObject({ problem: expect.stringContaining("mine") })
+  await themes.choose(undefined)
+  expect(await themes.chosen()).toBeUndefined()
 })
 
 test("has only the built-in themes without a directory", async () => {
