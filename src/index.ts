@@ -60,15 +60,18 @@ export type { ModelStats, ToolStats, UsageStats } from "./session/stats.ts"
 export type { UndoResult } from "./session/undo.ts"
 export type {
   Change,
+  CommitOptions,
   CurrentInputs,
+  Lease,
   LeaseHolder,
+  LeaseResult,
   MessagePage,
   SearchHit,
   SequencedChange,
   SessionFilter,
   Store,
 } from "./store/store.ts"
-export { StoreError, StoreRemovedError } from "./store/store.ts"
+export { LeaseLostError, StoreError, StoreRemovedError } from "./store/store.ts"
 export type { AskRequest, MetadataUpdate, ToolContext } from "./tool/context.ts"
 export { Tool } from "./tool/index.ts"
 export type { ToolResult } from "./tool/tool.ts"

@@ -36,6 +36,7 @@ const fences: Record<string, readonly string[]> = {
   "@ai-sdk/": ["model/", "synthetic/"],
   ai: ["call/ai-tools.ts"],
   "node:sqlite": ["store/"],
+  pg: ["store/"],
   "web-tree-sitter": ["permission/shell/parse.ts"],
   "vscode-jsonrpc/": ["lsp/connection.ts"],
   "@modelcontextprotocol/": ["mcp/"],

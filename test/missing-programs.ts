@@ -1,10 +1,16 @@
 import { spawnSync } from "node:child_process"
+import { join } from "node:path"
+import { postgresPrograms } from "./postgres-server.ts"
+
+/** Debian installs the programs of PostgreSQL outside of the search path. */
+const initdb = postgresPrograms === undefined ? "initdb" : join(postgresPrograms, "initdb")
 
 /** Programs that some tests need, how to find them, and the package of Debian that contains them. */
 const programs = [
   { name: "bubblewrap", command: ["bwrap", "--version"], tests: "the sandbox", package: "bubblewrap" },
   { name: "socat", command: ["socat", "-V"], tests: "the network of the sandbox", package: "socat" },
   { name: "tmux", command: ["tmux", "-V"], tests: "the terminal", package: "tmux" },
+  { name: "PostgreSQL", command: [initdb, "--version"], tests: "PostgreSQL", package: "postgresql" },
   { name: "Python 3", command: ["python3", "--version"], tests: "tools in Python", package: "python3" },
 ] as const
 

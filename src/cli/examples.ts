@@ -17,6 +17,10 @@ export const examples: Readonly<Record<string, readonly string[]>> = {
   "queue release": ["tackle queue release inp_0mwq03q1x000f3l0t9c1aa"],
   "queue withdraw": ["tackle queue withdraw --all"],
   "queue resume": ["tackle queue resume"],
+  "db migrate": ["tackle db migrate --database postgres://tackle@db.example.com/tackle"],
+  "db import": [
+    "tackle db import --from ~/.local/share/tackle --database postgres://tackle@db.example.com/tackle",
+  ],
   "agent list": ["tackle agent list --all"],
   "agent show": ["tackle agent show build"],
   "agent create": ['tackle agent create review --description "Reviews changes" --tools read,grep'],

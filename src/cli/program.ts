@@ -84,6 +84,10 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     description: "show tokens, cost and calls of this project's sessions",
     load: async () => (await import("./commands/stats.ts")).defineStats,
   },
+  db: {
+    description: "prepare a PostgreSQL database for sessions",
+    load: async () => (await import("./commands/db.ts")).defineDb,
+  },
   config: {
     description: "show the configuration",
     load: async () => (await import("./commands/config.ts")).defineConfig,

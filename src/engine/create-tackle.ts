@@ -1,3 +1,4 @@
+import { hostname } from "node:os"
 import { dirname } from "node:path"
 import { holdProcess } from "../call/escaped-errors.ts"
 import { createQuestions } from "../call/questions.ts"
@@ -48,6 +49,7 @@ import { createListeners, refuseUnheard } from "./listeners.ts"
 import { locationOf } from "./location.ts"
 import { createMcpAnswers, openMcp } from "./mcp.ts"
 import { createModelChoice, openModels } from "./models.ts"
+import { openDatabase } from "./open-database.ts"
 import { openPlugins } from "./open-plugins.ts"
 import { createOpenSessions } from "./open-sessions.ts"
 import { checkOptions, type TackleOptions } from "./options.ts"
@@ -55,7 +57,7 @@ import { configuredLayers, createPlanFiles, createPolicies } from "./policies.ts
 import { readCommand } from "./prompt-command.ts"
 import { defaultRetentionLimits } from "./retention.ts"
 import { openCommandSandbox } from "./sandbox.ts"
-import { readSecrets, storedSecrets } from "./secrets.ts"
+import { databaseSecrets, readSecrets, storedSecrets } from "./secrets.ts"
 import { createSessions } from "./sessions.ts"
 import { createStandaloneCalls } from "./standalone-calls.ts"
 import type { Tackle } from "./tackle.ts"
@@ -101,7 +103,8 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   const { plugins, options } = loaded
   const { defaultAgent = "build", limits = {} } = options
   mask.add(await readSecrets(options, { environment, credentials, mcpTokens: data.mcpTokens }))
-  const database = given.store ?? (await openSqlite(data.database))
+  if (options.database) mask.add(databaseSecrets(options.database))
+  const database = given.store ?? (await openDatabase({ database: options.database, file: data.database }))
   const store = maskStore(database, mask)
   openStore = { store, close: given.store ? undefined : () => database.close() }
   await settleKilled(store).catch((error: unknown) =>
@@ -264,7 +267,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     ended: ended.signal,
     store,
     bus,
-    holder: { id: newId("eng"), ...identifyProcess() },
+    holder: { id: newId("eng"), host: hostname(), ...identifyProcess() },
     cleared: housekeeping.cleared,
     permission,
     policies,
@@ -477,10 +480,4 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     },
   }
   return tackle
-}
-
-/** Opens SQLite. Its module is loaded only when needed, because not every engine has a database. */
-async function openSqlite(database: string): Promise<Store> {
-  const { openSqliteStore } = await import("../store/sqlite.ts")
-  return openSqliteStore(database)
 }

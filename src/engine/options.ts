@@ -144,8 +144,13 @@ export interface TackleOptions extends AgentOptions {
    * first file that it reads in that directory. Links are resolved.
    */
   instructionsNear?: (file: string) => Promise<FoundInstructions[]>
-  /** The store of sessions. Default: SQLite in the data directory. The engine closes only a store that it opened. */
+  /** The store of sessions. Default: {@link database}. The engine closes only a store that it opened. */
   store?: Store
+  /**
+   * URL of the PostgreSQL database of sessions, as for `openPostgresStore`. Default: SQLite in the data directory. Files
+   * such as earlier file contents stay in the data directory.
+   */
+  database?: string
   /**
    * Directory for sessions and other data. Default: `$TACKLE_DATA_DIR` if it is set, otherwise `$XDG_DATA_HOME/tackle`
    * or `~/.local/share/tackle`.
@@ -229,6 +234,7 @@ const optionNames: Record<keyof TackleOptions, true> = {
   instructions: true,
   instructionsNear: true,
   store: true,
+  database: true,
   dataDirectory: true,
   environment: true,
   limits: true,

@@ -31,6 +31,12 @@ export async function readSecrets(
   return knownSecrets({ environment, providers, secrets, search, settings, stored })
 }
 
+/** Returns the password in the URL of a database, if any. */
+export function databaseSecrets(url: string): Secret[] {
+  const [, password] = /^\w+:\/\/[^/@:]*:([^/@]+)@/.exec(url) ?? []
+  return password === undefined ? [] : [{ name: "database-password", value: decodeURIComponent(password) }]
+}
+
 /** Options that may contain secrets. */
 type SecretOptions = Pick<
   TackleOptions,

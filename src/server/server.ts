@@ -5,6 +5,7 @@ import type { SessionHandle } from "../session/handle.ts"
 import type { Store } from "../store/store.ts"
 import { within } from "../util/abort.ts"
 import { startLocalServer } from "../util/local-server.ts"
+import { isThisProcess } from "../util/process-table.ts"
 import { createApp } from "./app.ts"
 import { type ServerContext, statusOf } from "./context.ts"
 import { createEngines, type Engines, stopping, tooMany } from "./engines.ts"
@@ -177,7 +178,7 @@ async function drain({ engines, store }: ServerContext, graceMs: number): Promis
   const running = new Map<string, SessionHandle>()
   for (const { tackle, sessionID } of engines.sessions()) {
     const holder = await store.holder(sessionID)
-    const handle = holder?.pid === process.pid ? await tackle.sessions.get(sessionID) : undefined
+    const handle = holder && isThisProcess(holder) ? await tackle.sessions.get(sessionID) : undefined
     if (handle) running.set(sessionID, handle)
   }
   engines.subscribe(({ type, sessionID }) => {

@@ -2,6 +2,7 @@ import { createFileTracker, type ListableFileTracker } from "../files/file-track
 import { createPromptBuilder } from "../model/convert.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { Session } from "../schema/session.ts"
+import type { Lease } from "../store/store.ts"
 import type { FoundInstructions, InstructionCapability } from "../tool/context.ts"
 import { continueIdsAfter } from "../util/id.ts"
 import { restoreLedger, settleInterrupted } from "./crash-recovery.ts"
@@ -16,6 +17,8 @@ export interface Conversation {
   readonly engine: SessionEngine
   /** The current session. Code that replaces this object must also store the new object with the recorder. */
   session: Session
+  /** The lease of the current run. A lost lease stays until the next run, so that no late write of its run is stored. */
+  lease?: Lease
   readonly recorder: Recorder
   /** Texts from the user that wait for delivery. */
   readonly inputs: InputQueue
@@ -46,8 +49,14 @@ export interface Conversation {
 export function openConversation(initial: Session, engine: SessionEngine): Conversation {
   const { store, bus, mask, fileCommits, instructionsNear } = engine
   const { id } = initial
-  const recorder = createRecorder({ sessionID: id, store, bus, mask })
-  const inputs = createInputQueue({ store, bus, sessionID: id, holder: engine.holder })
+  const recorder = createRecorder({ sessionID: id, store, bus, mask, lease: () => conversation.lease })
+  const inputs = createInputQueue({
+    store,
+    bus,
+    sessionID: id,
+    holder: engine.holder,
+    lease: () => conversation.lease,
+  })
   const files = createFileTracker(fileCommits)
   const readPage: PageReader = (page) => store.messages(id, page)
   let history: MessageWithParts[] | undefined

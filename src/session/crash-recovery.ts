@@ -5,7 +5,6 @@ import { describeEffect, fail } from "../schema/tool-moves.ts"
 import type { Store } from "../store/store.ts"
 import { currentTime } from "../util/clock.ts"
 import { isRecord } from "../util/json.ts"
-import { isProcessRunning } from "../util/process-table.ts"
 
 /**
  * Closes the calls and messages that were open when an earlier process ended. Marks a pending call as never started.
@@ -24,11 +23,11 @@ export function settleInterrupted(history: readonly MessageWithParts[]): {
 }
 
 /**
- * Closes open calls and messages in the sessions that processes were using when they were killed, including sessions of
+ * Closes open calls and messages in the sessions that engines were using when their processes were killed, including sessions of
  * subagents.
  */
 export async function settleKilled(store: Store): Promise<void> {
-  await store.recover(isProcessRunning, (history) => {
+  await store.recover((history) => {
     const { messages, parts } = settleInterrupted(history)
     return [
       ...messages.map((message) => ({ kind: "message", message }) as const),

@@ -1,7 +1,6 @@
 import type { EventOf } from "../event/events.ts"
 import type { LeaseHolder, Store } from "../store/store.ts"
 import { orAbort, sleep, throwIfAborted } from "../util/abort.ts"
-import { isProcessRunning } from "../util/process-table.ts"
 import { SessionBusyError } from "./handle.ts"
 import type { InputQueue } from "./inputs.ts"
 
@@ -127,7 +126,7 @@ export function createDelivery({
 
   async function isUsedElsewhere(): Promise<boolean> {
     const present = await store.holder(sessionID)
-    return present !== undefined && present.id !== holder.id && isProcessRunning(present)
+    return present !== undefined && present.id !== holder.id
   }
 
   return {

@@ -1,6 +1,6 @@
 import type { Bus } from "../event/bus.ts"
 import type { Delivery, Input, PromptFile } from "../schema/input.ts"
-import type { CurrentInputs, LeaseHolder, Store } from "../store/store.ts"
+import type { CommitOptions, CurrentInputs, Lease, LeaseHolder, Store } from "../store/store.ts"
 import { currentTime } from "../util/clock.ts"
 import { TackleError, UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
@@ -98,11 +98,14 @@ export function createInputQueue({
   bus,
   sessionID,
   holder,
+  lease = () => undefined,
 }: {
   store: Store
   bus: Bus
   sessionID: string
   holder: LeaseHolder
+  /** Returns the lease of the current run. Claims need it. */
+  lease?: () => Lease | undefined
 }): InputQueue {
   /** Ids of the inputs of the last claim. An input that is still pending is not promoted yet. */
   const claimed = new Set<string>()
@@ -110,8 +113,9 @@ export function createInputQueue({
   async function update(
     named: string | undefined,
     decide: (current: CurrentInputs) => readonly Input[],
+    options?: Pick<CommitOptions, "lease">,
   ): Promise<Input[]> {
-    const stored = await store.updateInputs(sessionID, named, decide)
+    const stored = await store.updateInputs(sessionID, named, decide, options)
     for (const { input, seq } of stored) bus.publish({ ...eventOf({ kind: "input", input }), seq })
     return stored.map(({ input }) => input)
   }
@@ -193,8 +197,10 @@ export function createInputQueue({
     async claim(which) {
       // Most steps have no waiting input, and a read is cheaper than a transaction.
       if (choose(await store.inputs(sessionID), which).length === 0) return []
-      const chosen = await update(undefined, ({ pending }) =>
-        choose(pending, which).map((input) => ({ ...input, claimedBy: holder.id })),
+      const chosen = await update(
+        undefined,
+        ({ pending }) => choose(pending, which).map((input) => ({ ...input, claimedBy: holder.id })),
+        { lease: lease() },
       )
       // Earlier claims are promoted by now.
       claimed.clear()
@@ -207,12 +213,15 @@ export function createInputQueue({
     },
     async release(problem) {
       if (claimed.size === 0) return
-      await update(undefined, ({ pending }) =>
-        pending
-          .filter(({ id }) => claimed.has(id))
-          .map(({ claimedBy: _, ...input }) =>
-            problem === undefined ? input : { ...input, held: true as const, problem },
-          ),
+      await update(
+        undefined,
+        ({ pending }) =>
+          pending
+            .filter(({ id }) => claimed.has(id))
+            .map(({ claimedBy: _, ...input }) =>
+              problem === undefined ? input : { ...input, held: true as const, problem },
+            ),
+        { lease: lease() },
       )
       claimed.clear()
     },

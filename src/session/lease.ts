@@ -1,12 +1,13 @@
-import type { LeaseHolder, Store } from "../store/store.ts"
+import { hostname } from "node:os"
+import type { Lease, LeaseHolder, Store } from "../store/store.ts"
 import { TackleError } from "../util/errors.ts"
-import { isProcessRunning } from "../util/process-table.ts"
 
 /** Thrown when another engine, in this or another process, is using the session. */
 export class SessionHeldError extends TackleError {
   constructor(id: string, holder: LeaseHolder) {
+    const where = holder.host === undefined || holder.host === hostname() ? "" : ` on ${holder.host}`
     super(
-      `Session ${id} is in use by process ${holder.pid}. Wait for the run of that process to end, or stop it. Nothing was changed.`,
+      `Session ${id} is in use by process ${holder.pid}${where}. Wait for the run of that process to end, or stop it. Nothing was changed.`,
       { code: "session.held", recoverable: false },
     )
   }
@@ -14,19 +15,19 @@ export class SessionHeldError extends TackleError {
 
 /**
  * Holds the exclusive right to write a session while `work` runs. Without this right, another engine could mistake the
- * running calls for calls that a crash left open. A lease of a dead process is ignored. If `work` fails, `settle`
- * closes the calls that `work` left open. If `settle` also fails, the lease is kept, and the next start of Tackle
- * closes these calls. Throws {@link SessionHeldError} before `work` starts.
+ * running calls for calls that a crash left open. The lease of a holder that is not alive is ignored. If `work` fails,
+ * `settle` closes the calls that `work` left open. If `settle` also fails, the lease is kept, and the next start of
+ * Tackle closes these calls. Throws {@link SessionHeldError} before `work` starts.
  */
 export async function withLease<T>(
-  { store, sessionID, holder, settle = async () => {} }: Lease & { settle?: () => Promise<void> },
-  work: () => Promise<T>,
+  { store, sessionID, holder, settle = async () => {} }: Use & { settle?: () => Promise<void> },
+  work: (lease: Lease) => Promise<T>,
 ): Promise<T> {
-  const present = await store.lease(sessionID, holder, isProcessRunning)
-  if (present.id !== holder.id) throw new SessionHeldError(sessionID, present)
+  const taken = await store.lease(sessionID, holder)
+  if (!taken.isHeld) throw new SessionHeldError(sessionID, taken.holder)
   let isClosed = true
   try {
-    return await work()
+    return await work(taken.lease)
   } catch (error) {
     isClosed = await settle().then(
       () => true,
@@ -34,12 +35,12 @@ export async function withLease<T>(
     )
     throw error
   } finally {
-    if (isClosed) await store.release(sessionID, holder)
+    if (isClosed) await store.release(taken.lease)
   }
 }
 
-/** The lease of one session for one engine. */
-interface Lease {
+/** The use of one session by one engine. */
+interface Use {
   store: Store
   sessionID: string
   holder: LeaseHolder
@@ -56,11 +57,10 @@ export function withLeases<T>(
   )()
 }
 
-/** Returns true if a running engine, including this one, is using one of the sessions. */
+/** Returns true if a live engine, including this one, is using one of the sessions. */
 export async function isAnyHeld(store: Store, sessionIDs: readonly string[]): Promise<boolean> {
   for (const id of sessionIDs) {
-    const present = await store.holder(id)
-    if (present !== undefined && isProcessRunning(present)) return true
+    if ((await store.holder(id)) !== undefined) return true
   }
   return false
 }

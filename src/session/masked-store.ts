@@ -35,9 +35,12 @@ export function maskStore(store: Store, mask: SecretMask): Store {
         change: maskChange(change, mask),
       })),
     watch: (listener) => store.watch(listener),
-    updateInputs: (sessionID, named, decide) =>
-      store.updateInputs(sessionID, named, (current) =>
-        decide(current).map((input) => maskInput(input, mask)),
+    updateInputs: (sessionID, named, decide, options) =>
+      store.updateInputs(
+        sessionID,
+        named,
+        (current) => decide(current).map((input) => maskInput(input, mask)),
+        options,
       ),
     inputs: (sessionID) => store.inputs(sessionID),
     sessionsWithInputs: () => store.sessionsWithInputs(),
@@ -45,10 +48,10 @@ export function maskStore(store: Store, mask: SecretMask): Store {
     messages: async (sessionID, page) => maskHistory(await store.messages(sessionID, page), mask),
     todos: async (sessionID) => mask.value(await store.todos(sessionID)),
     grants: (scope) => store.grants(scope),
-    lease: (sessionID, holder, lives) => store.lease(sessionID, holder, lives),
-    release: (sessionID, holder) => store.release(sessionID, holder),
-    recover: (lives, settle) =>
-      store.recover(lives, (history) =>
+    lease: (sessionID, holder) => store.lease(sessionID, holder),
+    release: (lease) => store.release(lease),
+    recover: (settle) =>
+      store.recover((history) =>
         settle(maskHistory(history, mask)).map((change) => maskChange(change, mask)),
       ),
     holder: (sessionID) => store.holder(sessionID),

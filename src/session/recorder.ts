@@ -6,7 +6,7 @@ import type { Message } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
-import type { Change, CommitOptions, SequencedChange, Store } from "../store/store.ts"
+import type { Change, CommitOptions, Lease, SequencedChange, Store } from "../store/store.ts"
 import type { SecretMask } from "../tool/secrets.ts"
 import { eventOf, type StreamingParts } from "./session-events.ts"
 
@@ -18,7 +18,7 @@ import { eventOf, type StreamingParts } from "./session-events.ts"
 export interface Recorder extends StreamingParts {
   session(session: Session): Promise<void>
   /** Stores new or changed messages, parts and inputs in one transaction. A `durable` transaction survives a power loss. */
-  write(written: Written & CommitOptions): Promise<void>
+  write(written: Written & Pick<CommitOptions, "durable">): Promise<void>
   /**
    * Stores messages and parts without waiting. They are committed together with the next write, or at the end of the
    * current turn of the event loop. If that transaction fails, the next write also fails.
@@ -49,6 +49,8 @@ interface Entry {
 interface WaitingStep {
   entries: Entry[]
   durable: boolean
+  /** The lease when the step was written. The store rejects the step if it has ended. */
+  lease: Lease | undefined
   /** Resolves when the step is stored and announced. Rejects with the reason if the step cannot be stored. */
   waiter?: { resolve(): void; reject(error: unknown): void }
 }
@@ -59,14 +61,17 @@ export function createRecorder({
   store,
   bus,
   mask,
+  lease = () => undefined,
 }: {
   sessionID: string
   store: Store
   bus: Bus
+  /** Returns the lease of the current run. */
+  lease?: () => Lease | undefined
   /** Masks streamed text. The store and the bus mask everything else. */
   mask?: SecretMask | undefined
 }): Recorder {
-  let waiting: WaitingStep[] = []
+  const waiting: WaitingStep[] = []
   /** Set while steps are committed. Resolves when they are announced. */
   let committing: Promise<void> | undefined
   let noted: Entry[] = []
@@ -94,17 +99,20 @@ export function createRecorder({
     enqueue({ durable: false })
   }
 
-  function commit(entries: readonly Entry[], { durable = false }: CommitOptions = {}): Promise<void> {
+  function commit(
+    entries: readonly Entry[],
+    { durable = false }: Pick<CommitOptions, "durable"> = {},
+  ): Promise<void> {
     note(entries)
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     enqueue({ durable, waiter: { resolve, reject } })
     return promise
   }
 
-  function enqueue(how: Omit<WaitingStep, "entries">): void {
+  function enqueue(how: Omit<WaitingStep, "entries" | "lease">): void {
     clearImmediate(noting)
     noting = undefined
-    waiting.push({ entries: noted, ...how })
+    waiting.push({ entries: noted, lease: lease(), ...how })
     noted = []
     if (committing) return
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -116,8 +124,9 @@ export function createRecorder({
   /** Commits all waiting steps. Never rejects, because the callers of the writes receive the error. */
   async function commitAll(): Promise<void> {
     while (waiting.length > 0) {
-      const steps = waiting
-      waiting = []
+      const [{ lease: present } = {}] = waiting
+      const other = waiting.findIndex((step) => step.lease !== present)
+      const steps = waiting.splice(0, other < 0 ? waiting.length : other)
       let sequences: Sequences
       try {
         sequences = await commitTogether(steps)
@@ -143,7 +152,10 @@ export function createRecorder({
     if (before) throw before.error
     const changes = latest(steps.flatMap(({ entries }) => entries.flatMap(({ change }) => change ?? [])))
     if (changes.length === 0) return new Map()
-    const sequences = await store.commit(changes, { durable: steps.some(({ durable }) => durable) })
+    const sequences = await store.commit(changes, {
+      durable: steps.some(({ durable }) => durable),
+      lease: steps[0]?.lease,
+    })
     return new Map(changes.map((change, index) => [change, sequences[index] ?? 0]))
   }
 

@@ -79,6 +79,8 @@ export function followSession(
   /** Events that happen while the store is being read. */
   const live: TackleEvent[] = []
   let reading = false
+  /** True if the store has changed while it was being read, so that the read may have missed the change. */
+  let again = false
   /** Number of the last event in the stream. */
   let last = after ?? 0
   /** Number of the event before which the store was read. The changes of a deleted session are not in the store. */
@@ -99,8 +101,10 @@ export function followSession(
     live.push(event)
     if (!reading) takeLive()
   })
-  const unwatch = store.watch(() => {
-    if (!reading) void catchUp()
+  const unwatch = store.watch((changed) => {
+    if (changed && !changed.has(sessionID)) return
+    if (reading) again = true
+    else void catchUp()
   })
   signal?.addEventListener("abort", end, { once: true })
 
@@ -158,6 +162,7 @@ export function followSession(
   /** Sends the stored changes after the last event, then the events that happened while the store was being read. */
   async function catchUp({ isFirst = false } = {}): Promise<void> {
     reading = true
+    again = false
     try {
       const changes = await store.changes(sessionID, last)
       // A reader of a long session is not slow. If the first changes counted, it would never get past them.
@@ -177,6 +182,7 @@ export function followSession(
     }
     reading = false
     takeLive()
+    if (again && !reading) void catchUp()
   }
 
   async function begin(): Promise<void> {

@@ -92,7 +92,9 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     { read, options, signal, ifFree = false }: QueuedPrompt,
   ): Promise<EventOf<"run.completed">> {
     const { workMs, end } = watchTime(bus, sessionID)
-    const unwatch = store.watch(() => void stopForUrgent(held))
+    const unwatch = store.watch((changed) => {
+      if (!changed || changed.has(sessionID)) void stopForUrgent(held)
+    })
     const done = () => {
       end()
       unwatch()
@@ -100,7 +102,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     }
     let ending: Ending
     try {
-      ending = await whileHeld(() => runSaid(read, { options, signal, workMs }))
+      ending = await whileHeld(held, () => runSaid(read, { options, signal, workMs }))
     } catch (error) {
       if (error instanceof NothingToRun || (ifFree && error instanceof SessionHeldError)) {
         done()
@@ -218,19 +220,29 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
   /** Runs `work` with exclusive access to the session. */
   async function alone<T>(work: (stopped: AbortSignal) => Promise<T>): Promise<T> {
     engine.assertOpen()
-    const { stopped, release } = lock.acquire()
+    const held = lock.acquire()
     try {
-      return await whileHeld(() => work(stopped))
+      return await whileHeld(held, () => work(held.stopped))
     } finally {
-      release()
+      held.release()
     }
   }
 
-  /** Waits until the sessions of killed runs have been cleaned up, then holds the session's lease while `work` runs. */
-  async function whileHeld<T>(work: () => Promise<T>): Promise<T> {
+  /**
+   * Waits until the sessions of killed runs have been cleaned up, then holds the session's lease while `work` runs. Stops
+   * the work if the lease is lost.
+   */
+  async function whileHeld<T>({ stop }: HeldLock, work: () => Promise<T>): Promise<T> {
     await engine.cleared
-    const { holder } = engine
-    return withLease({ store, sessionID, holder, settle: conversation.settle }, work)
+    try {
+      return await withLease({ store, sessionID, holder, settle: conversation.settle }, (lease) => {
+        conversation.lease = lease
+        lease.lost?.addEventListener("abort", stop, { once: true })
+        return work()
+      })
+    } finally {
+      if (!conversation.lease?.lost?.aborted) conversation.lease = undefined
+    }
   }
 
   return {

@@ -6,10 +6,13 @@ import type { Grant } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
 import { errorMessage } from "../util/errors.ts"
+import { isProcessRunning } from "../util/process-table.ts"
 import { searchByReading } from "./search.ts"
 import {
   type Change,
+  type Lease,
   type LeaseHolder,
+  LeaseLostError,
   numbered,
   type SequencedChange,
   type Store,
@@ -19,15 +22,21 @@ import {
 
 /**
  * Creates a {@link Store} in memory, for tests and embedding. Values are converted to JSON and back, as in a database.
+ * `isAlive` tells whether the holder of a lease is alive. Default: while its process runs.
  */
-export function createMemoryStore(): Store {
+export function createMemoryStore({
+  isAlive = isProcessRunning,
+}: {
+  isAlive?: (holder: LeaseHolder) => boolean
+} = {}): Store {
   const sessions = new Map<string, Session>()
   const messages = new Map<string, Message>()
   const parts = new Map<string, Part>()
   const todos = new Map<string, Todo[]>()
   const grants = new Map<string, Grant>()
   const inputs = new Map<string, Input>()
-  const leases = new Map<string, LeaseHolder>()
+  const leases = new Map<string, { holder: LeaseHolder; epoch: number }>()
+  let epoch = 0
   /** The last change of each object, by session. */
   const logs = new Map<string, { last: number; changes: Map<string, SequencedChange> }>()
   let closed = false
@@ -103,13 +112,19 @@ export function createMemoryStore(): Store {
     for (const session of [...sessions.values()]) if (session.parentID === id) remove(session.id)
   }
 
+  function isCurrent({ sessionID, holder, epoch }: Lease): boolean {
+    const present = leases.get(sessionID)
+    return present?.holder.id === holder.id && present.epoch === epoch
+  }
+
   function assertOpen(): void {
     if (closed) throw new StoreError("The store is closed.")
   }
 
   return {
-    async commit(changes) {
+    async commit(changes, { lease } = {}) {
       assertOpen()
+      if (lease && !isCurrent(lease)) throw new LeaseLostError(lease.sessionID)
       const undo: (() => void)[] = []
       try {
         for (const change of changes) undo.push(apply(change))
@@ -184,17 +199,18 @@ export function createMemoryStore(): Store {
     },
     // Never calls the listener, because no other engine can change this store.
     watch: () => () => {},
-    async updateInputs(sessionID, named, decide) {
+    async updateInputs(sessionID, named, decide, { lease } = {}) {
       assertOpen()
       const chosen = named === undefined ? undefined : inputs.get(inputKey({ sessionID, id: named }))
       const decided = decide({
         pending: pendingInputs(sessionID),
         named: chosen && copy(chosen),
-        holder: leases.get(sessionID),
+        holder: leases.get(sessionID)?.holder,
       })
       let next = logs.get(sessionID)?.last ?? 0
       const changed = decided.map((input) => numbered(input, ++next))
-      const sequences = await this.commit(changed.map((input) => ({ kind: "input", input })))
+      const changes = changed.map((input) => ({ kind: "input", input }) as const)
+      const sequences = await this.commit(changes, { lease })
       return changed.map((input, index) => ({ input, seq: sequences[index] ?? 0 }))
     },
     async inputs(sessionID) {
@@ -206,29 +222,31 @@ export function createMemoryStore(): Store {
       const pending = [...inputs.values()].filter(({ state }) => state === "pending")
       return [...new Set(pending.map(({ sessionID }) => sessionID))]
     },
-    async lease(sessionID, holder, lives) {
+    async lease(sessionID, holder) {
       assertOpen()
       requireKnown(sessions.has(sessionID), `session ${sessionID}`)
-      const present = leases.get(sessionID)
-      if (present && present.id !== holder.id && lives(copy(present))) return copy(present)
-      leases.set(sessionID, copy(holder))
-      return holder
+      const present = leases.get(sessionID)?.holder
+      if (present && present.id !== holder.id && isAlive(copy(present)))
+        return { isHeld: false, holder: copy(present) }
+      epoch += 1
+      leases.set(sessionID, { holder: copy(holder), epoch })
+      return { isHeld: true, lease: { sessionID, holder, epoch } }
     },
-    async release(sessionID, holder) {
+    async release(lease) {
       assertOpen()
-      if (leases.get(sessionID)?.id === holder.id) leases.delete(sessionID)
+      if (isCurrent(lease)) leases.delete(lease.sessionID)
     },
-    async recover(lives, settle) {
-      for (const [sessionID, holder] of [...leases]) {
-        if (lives(copy(holder))) continue
+    async recover(settle) {
+      for (const [sessionID, { holder }] of [...leases]) {
+        if (isAlive(copy(holder))) continue
         await this.commit(settle(await this.messages(sessionID)))
         leases.delete(sessionID)
       }
     },
     async holder(sessionID) {
       assertOpen()
-      const present = leases.get(sessionID)
-      return present && copy(present)
+      const present = leases.get(sessionID)?.holder
+      return present && isAlive(present) ? copy(present) : undefined
     },
     async reclaim() {
       assertOpen()

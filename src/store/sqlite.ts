@@ -1,17 +1,27 @@
 import "../util/require-node.ts"
 import type { DatabaseSync } from "node:sqlite"
 import type { MessageWithParts } from "../schema/message.ts"
+import { isProcessRunning } from "../util/process-table.ts"
 import { searchByReading } from "./search.ts"
 import { createChangeWriter } from "./sqlite-changes.ts"
 import { openConnection, openReadOnlyConnection, type SqliteConnection } from "./sqlite-connection.ts"
 import { createReader } from "./sqlite-reader.ts"
 import { createSearchIndex } from "./sqlite-search.ts"
-import { DamagedRowError, type LeaseHolder, numbered, type Store } from "./store.ts"
+import {
+  DamagedRowError,
+  type Lease,
+  type LeaseHolder,
+  LeaseLostError,
+  numbered,
+  type Store,
+} from "./store.ts"
 
 /** Options for {@link openSqliteStore}. */
 export interface SqliteStoreOptions {
   /** Maximum time in milliseconds that a write waits for another process's lock. Default: 5000. */
   busyTimeoutMs?: number
+  /** Returns true if the holder of a lease is alive. Default: while its process runs. */
+  isAlive?: (holder: LeaseHolder) => boolean
 }
 
 /**
@@ -25,7 +35,7 @@ export interface SqliteStoreOptions {
 export async function openSqliteStore(path: string, options: SqliteStoreOptions = {}): Promise<Store> {
   const connection = openConnection(path, options.busyTimeoutMs ?? 5000)
   try {
-    return connection.run(() => createStore(connection))
+    return connection.run(() => createStore(connection, options.isAlive))
   } catch (error) {
     connection.close()
     throw error
@@ -48,7 +58,10 @@ export async function openReadOnlySqliteStore(path: string): Promise<{ store: St
   }
 }
 
-function createStore(connection: SqliteConnection): Store {
+function createStore(
+  connection: SqliteConnection,
+  isAlive: (holder: LeaseHolder) => boolean = isProcessRunning,
+): Store {
   const { database, run, change, transact, durably, reclaim, close } = connection
   const writer = createChangeWriter(database)
   const reader = createReader(database)
@@ -67,10 +80,14 @@ function createStore(connection: SqliteConnection): Store {
   }
 
   return {
-    async commit(changes, { durable = false } = {}) {
+    async commit(changes, { durable = false, lease } = {}) {
       // This throws if the store is closed.
       if (changes.length === 0) return run(() => [])
-      const write = () => transact(() => writer.apply(changes))
+      const write = () =>
+        transact(() => {
+          if (lease) leases.assertCurrent(lease)
+          return writer.apply(changes)
+        })
       return change(() => (durable ? durably(write) : write()))
     },
     async session(id) {
@@ -99,9 +116,10 @@ function createStore(connection: SqliteConnection): Store {
       return run(() => reader.changes(sessionID, after))
     },
     watch: watcher.watch,
-    async updateInputs(sessionID, named, decide) {
+    async updateInputs(sessionID, named, decide, { lease } = {}) {
       return change(() =>
         transact(() => {
+          if (lease) leases.assertCurrent(lease)
           const decided = decide({
             pending: reader.pendingInputs(sessionID),
             named: named === undefined ? undefined : reader.input(sessionID, named),
@@ -120,34 +138,35 @@ function createStore(connection: SqliteConnection): Store {
     async sessionsWithInputs() {
       return run(() => reader.sessionsWithInputs())
     },
-    async lease(sessionID, holder, lives) {
+    async lease(sessionID, holder) {
       return change(() =>
         transact(() => {
           const present = leases.holder(sessionID)
-          if (present && present.id !== holder.id && lives(present)) return present
-          leases.put(sessionID, holder)
-          return holder
+          if (present && present.id !== holder.id && isAlive(present))
+            return { isHeld: false, holder: present }
+          return { isHeld: true, lease: leases.put(sessionID, holder) }
         }),
       )
     },
-    async release(sessionID, holder) {
-      change(() => leases.remove(sessionID, holder))
+    async release(lease) {
+      change(() => leases.remove(lease))
     },
-    async recover(lives, settle) {
-      for (const { sessionID, holder } of run(leases.all)) {
-        if (lives(holder)) continue
+    async recover(settle) {
+      for (const lease of run(leases.all)) {
+        if (isAlive(lease.holder)) continue
         change(() =>
           transact(() => {
             // Another process may have already recovered the session, or may be using it.
-            if (leases.holder(sessionID)?.id !== holder.id) return
-            writer.apply(settle(readableMessages(sessionID)))
-            leases.remove(sessionID, holder)
+            if (!leases.isCurrent(lease)) return
+            writer.apply(settle(readableMessages(lease.sessionID)))
+            leases.remove(lease)
           }),
         )
       }
     },
     async holder(sessionID) {
-      return run(() => leases.holder(sessionID))
+      const present = run(() => leases.holder(sessionID))
+      return present && isAlive(present) ? present : undefined
     },
     async reclaim() {
       change(index.compact)
@@ -215,10 +234,14 @@ function createWatcher(database: DatabaseSync): { watch: Store["watch"]; end(): 
 /** The table of leases, with prepared statements. */
 interface LeaseTable {
   holder(sessionID: string): LeaseHolder | undefined
-  all(): { sessionID: string; holder: LeaseHolder }[]
-  put(sessionID: string, holder: LeaseHolder): void
-  /** Removes the lease of `holder`. Does nothing if another holder has the lease. */
-  remove(sessionID: string, holder: LeaseHolder): void
+  all(): Lease[]
+  /** Replaces the lease of the session. */
+  put(sessionID: string, holder: LeaseHolder): Lease
+  isCurrent(lease: Lease): boolean
+  /** Throws {@link LeaseLostError} if the lease has ended. */
+  assertCurrent(lease: Lease): void
+  /** Removes the lease. Does nothing if it has ended. */
+  remove(lease: Lease): void
 }
 
 function createLeaseTable(database: DatabaseSync): LeaseTable {
@@ -228,26 +251,41 @@ function createLeaseTable(database: DatabaseSync): LeaseTable {
       "INSERT INTO leases (session_id, data) VALUES (?, ?) ON CONFLICT (session_id) DO UPDATE SET data = excluded.data",
     ),
     all: database.prepare("SELECT session_id, data FROM leases"),
-    remove: database.prepare("DELETE FROM leases WHERE session_id = ? AND data ->> 'id' = ?"),
+    remove: database.prepare(
+      "DELETE FROM leases WHERE session_id = ? AND data ->> 'id' = ? AND coalesce(data ->> 'epoch', 0) = ?",
+    ),
   }
+
+  function current(sessionID: string): Lease | undefined {
+    const row = statements.select.get(sessionID)
+    return row && parseLease(sessionID, row.data)
+  }
+
+  function isCurrent({ sessionID, holder, epoch }: Lease): boolean {
+    const present = current(sessionID)
+    return present?.holder.id === holder.id && present.epoch === epoch
+  }
+
   return {
-    holder(sessionID) {
-      const row = statements.select.get(sessionID)
-      return row && parseHolder(row.data)
-    },
-    all: () =>
-      statements.all
-        .all()
-        .map((row) => ({ sessionID: String(row.session_id), holder: parseHolder(row.data) })),
+    holder: (sessionID) => current(sessionID)?.holder,
+    all: () => statements.all.all().map((row) => parseLease(String(row.session_id), row.data)),
     put(sessionID, holder) {
-      statements.put.run(sessionID, JSON.stringify(holder))
+      const epoch = (current(sessionID)?.epoch ?? 0) + 1
+      statements.put.run(sessionID, JSON.stringify({ ...holder, epoch }))
+      return { sessionID, holder, epoch }
     },
-    remove(sessionID, { id }) {
-      statements.remove.run(sessionID, id)
+    isCurrent,
+    assertCurrent(lease) {
+      if (!isCurrent(lease)) throw new LeaseLostError(lease.sessionID)
+    },
+    remove({ sessionID, holder, epoch }) {
+      statements.remove.run(sessionID, holder.id, epoch)
     },
   }
 }
 
-function parseHolder(data: unknown): LeaseHolder {
-  return JSON.parse(String(data)) as LeaseHolder
+/** Parses a lease. Versions of Tackle without numbers of leases wrote only the holder. */
+function parseLease(sessionID: string, data: unknown): Lease {
+  const { epoch = 0, ...holder } = JSON.parse(String(data)) as LeaseHolder & { epoch?: number }
+  return { sessionID, holder, epoch }
 }

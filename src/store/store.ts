@@ -55,7 +55,7 @@ export interface CurrentInputs {
   pending: Input[]
   /** The input with the requested id, in any state. */
   named: Input | undefined
-  /** Holder of the session's lease, whether or not its process is alive. */
+  /** Holder of the session's lease, whether or not it is alive. */
   holder: LeaseHolder | undefined
 }
 
@@ -86,6 +86,8 @@ export interface CommitOptions {
    * false.
    */
   durable?: boolean
+  /** Rejects the commit with {@link LeaseLostError} if this lease of the session has ended. */
+  lease?: Lease
 }
 
 /** Selects messages of a session. Default: all messages. Messages are always returned in id order. */
@@ -103,9 +105,24 @@ export interface MessagePage {
 /** An engine that uses a session, and the engine's process. */
 export interface LeaseHolder extends ProcessIdentity {
   id: string
+  /** Name of the machine. */
+  host?: string
 }
 
-/** Thrown when the database cannot be opened, read or written. The message names the file and says what to do next. */
+/** The right of one engine to write a session. Lasts until it is released or another engine takes over. */
+export interface Lease {
+  sessionID: string
+  holder: LeaseHolder
+  /** Number of the lease. A later lease of the session has another number or another holder. */
+  epoch: number
+  /** Fires when the lease is lost. Absent in stores whose leases last as long as their process. */
+  lost?: AbortSignal
+}
+
+/** The result of {@link Store.lease}: the new lease, or the holder of the present lease. */
+export type LeaseResult = { isHeld: true; lease: Lease } | { isHeld: false; holder: LeaseHolder }
+
+/** Thrown when the database cannot be opened, read or written. The message names the database and says what to do next. */
 export class StoreError extends TackleError {
   constructor(message: string, cause?: unknown, code = "store") {
     super(message, { code, recoverable: false, cause })
@@ -124,6 +141,21 @@ export class StoreError extends TackleError {
 export class StoreRemovedError extends StoreError {
   constructor(message: string) {
     super(message, undefined, "store.removed")
+  }
+}
+
+/**
+ * Thrown by a write whose lease has ended, because another engine has taken over the session. The write has changed
+ * nothing.
+ */
+export class LeaseLostError extends StoreError {
+  constructor(sessionID: string) {
+    super(
+      `Another process has taken over session ${sessionID}, because this process did not renew its lease in time. ` +
+        "Nothing more was stored here. Follow the session there, or send the prompt again.",
+      undefined,
+      "store.lease",
+    )
   }
 }
 
@@ -156,19 +188,22 @@ export interface Store {
    */
   changes(sessionID: string, after: number): Promise<SequencedChange[]>
   /**
-   * Calls the listener after another engine has changed the store. May also call it without a change. With SQLite, the
-   * delay is at most 200 ms. Returns a function that ends the watch.
+   * Calls the listener after another engine has changed the store. May also call it without a change. `sessionIDs`
+   * contains the changed sessions, or is undefined if any session may have changed. With SQLite, the delay is at most 200
+   * ms. Returns a function that ends the watch.
    */
-  watch(listener: () => void): () => void
+  watch(listener: (sessionIDs?: ReadonlySet<string>) => void): () => void
   /**
    * Passes the current inputs of a session to `decide` and stores the inputs that it returns, in one transaction. If
-   * `decide` throws, nothing is stored. A new input with `seq` 0 receives the number of this change. Returns the stored
-   * inputs with their sequence numbers. Throws {@link StoreError} if the session does not exist.
+   * `decide` throws, nothing is stored. Calls `decide` again if the inputs change meanwhile. A new input with `seq` 0
+   * receives the number of this change. Returns the stored inputs with their sequence numbers. Throws
+   * {@link LeaseLostError} if the lease of the options has ended, and {@link StoreError} if the session does not exist.
    */
   updateInputs(
     sessionID: string,
     named: string | undefined,
     decide: (current: CurrentInputs) => readonly Input[],
+    options?: Pick<CommitOptions, "lease">,
   ): Promise<{ input: Input; seq: number }[]>
   /** Returns the pending inputs of a session in order. */
   inputs(sessionID: string): Promise<Input[]>
@@ -194,21 +229,19 @@ export interface Store {
   /** Returns the project grants of the worktree and the grants of the session, oldest first. */
   grants(scope: { worktree?: string; sessionID?: string }): Promise<Grant[]>
   /**
-   * Leases the session to `holder`, unless it is leased to another holder for which `lives` returns true. Returns the
-   * holder after the call. Atomic across processes. Throws {@link StoreError} if the session does not exist.
+   * Leases the session to `holder`, unless another holder that is alive has the lease. A holder in SQLite or memory is
+   * alive while its process runs. A new lease ends the earlier one, also of the same holder. Atomic across processes.
+   * Throws {@link StoreError} if the session does not exist.
    */
-  lease(sessionID: string, holder: LeaseHolder, lives: (holder: LeaseHolder) => boolean): Promise<LeaseHolder>
-  /** Ends the lease of `holder`. Does nothing if another holder has the lease. */
-  release(sessionID: string, holder: LeaseHolder): Promise<void>
+  lease(sessionID: string, holder: LeaseHolder): Promise<LeaseResult>
+  /** Ends the lease. Does nothing if it has already ended. */
+  release(lease: Lease): Promise<void>
   /**
-   * Recovers each session whose holder is no longer alive: applies the changes from `settle` and ends the lease, in one
-   * transaction. If a session has a damaged row, only ends its lease.
+   * Recovers each session whose holder is no longer alive: applies the changes from `settle` and ends the lease. If this
+   * fails, the lease stays, and the next call tries again. If a session has a damaged row, only ends its lease.
    */
-  recover(
-    lives: (holder: LeaseHolder) => boolean,
-    settle: (history: MessageWithParts[]) => readonly Change[],
-  ): Promise<void>
-  /** Returns the holder of the session's lease, whether or not its process is alive. */
+  recover(settle: (history: MessageWithParts[]) => readonly Change[]): Promise<void>
+  /** Returns the holder of the session's lease, or undefined if the session has no holder that is alive. */
   holder(sessionID: string): Promise<LeaseHolder | undefined>
   /** Returns the space of deleted data to the file system. The duration depends on the amount of data. */
   reclaim(): Promise<void>

@@ -77,6 +77,13 @@ export function identifyProcess(): ProcessIdentity {
   return { pid: process.pid, startTime: readProcess(process.pid)?.startTime, bootID: readBootID() }
 }
 
+/** Returns true if the identity is that of this process, and not of one with the same pid on another machine. */
+export function isThisProcess({ pid, startTime, bootID }: ProcessIdentity): boolean {
+  if (pid !== process.pid) return false
+  const own = identifyProcess()
+  return own.startTime === startTime && own.bootID === bootID
+}
+
 /** Returns true while the identified process runs. Without `/proc`, returns true while any process has its pid. */
 export function isProcessRunning({ pid, startTime, bootID }: ProcessIdentity): boolean {
   if (bootID === undefined || startTime === undefined) return isPidUsed(pid)

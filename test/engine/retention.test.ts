@@ -82,8 +82,8 @@ test("keeps outputs of a session that is in use or runs a command", async () => 
   const ours = identifyProcess()
   for (const id of ["ses_free", "ses_held", "ses_gone", "ses_job"])
     await store.commit([{ kind: "session", session: aSession(id) }])
-  await store.lease("ses_held", { id: "eng_1", ...ours }, () => true)
-  await store.lease("ses_gone", { id: "eng_2", ...ours, startTime: 1, bootID: "another" }, () => true)
+  await store.lease("ses_held", { id: "eng_1", ...ours })
+  await store.lease("ses_gone", { id: "eng_2", ...ours, startTime: 1, bootID: "another" })
   // Like another engine of a living process.
   const book = createProcessJournal(join(data, "processes"), (message) => expect.fail(message))
   const tree = { group: 999_999, mark: "TACKLE_PROCESS=none", startTime: 1, bootID: "another" }
@@ -104,7 +104,7 @@ test("keeps outputs while another session of the family is in use", async () => 
     await store.commit([
       { kind: "session", session: aSession(id, parentID === undefined ? {} : { parentID }) },
     ])
-  await store.lease("ses_left", { id: "eng_1", ...identifyProcess() }, () => true)
+  await store.lease("ses_left", { id: "eng_1", ...identifyProcess() })
   await startOnce(data, { store })
   expect((await readdir(join(data, "truncate"))).sort()).toEqual(Object.keys(family).sort())
 })

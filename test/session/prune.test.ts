@@ -57,7 +57,7 @@ test("deletes old sessions with subagents and files, except those in use, kept o
     aSession("ses_other", { worktree: "/other", time: at(50) }),
   ]
   await store.commit(given.map((session) => ({ kind: "session", session })))
-  await store.lease("ses_held", { id: "eng_other", ...identifyProcess() }, () => true)
+  await store.lease("ses_held", { id: "eng_other", ...identifyProcess() })
   const output = join(tackle.dataDirectory, "truncate/ses_child/tool_a_1.txt")
   await mkdir(dirname(output), { recursive: true })
   await writeFile(output, "text")
@@ -94,7 +94,7 @@ test("deletes a family completely or not at all", async () => {
   ]
   await store.commit(given.map((session) => ({ kind: "session", session })))
   const other = { id: "eng_other", ...identifyProcess() }
-  await store.lease("ses_grandchild", other, () => true)
+  const held = await store.lease("ses_grandchild", other)
 
   await expect(tackle.sessions.delete("ses_parent")).rejects.toThrow("is in use")
   expect(await store.sessions({ limit: 10 })).toHaveLength(4)
@@ -104,7 +104,7 @@ test("deletes a family completely or not at all", async () => {
   expect(result.held.map(({ id }) => id)).toEqual(["ses_parent"])
   expect(result.deleted.map(({ id }) => id)).toEqual(["ses_later"])
 
-  await store.release("ses_grandchild", other)
+  if (held.isHeld) await store.release(held.lease)
   expect(await tackle.sessions.delete("ses_parent")).toBe(true)
   expect(await store.sessions({ limit: 10 })).toEqual([])
 })
@@ -128,9 +128,9 @@ test("reports a session that was taken meanwhile, and deletes the rest", async (
   // Another engine takes the session between the check and the deletion.
   const store: typeof plain = {
     ...plain,
-    lease: async (id, holder, lives) => {
-      if (id === "ses_taken" && holder.id !== other.id) await plain.lease(id, other, () => false)
-      return plain.lease(id, holder, lives)
+    lease: async (id, holder) => {
+      if (id === "ses_taken" && holder.id !== other.id) await plain.lease(id, other)
+      return plain.lease(id, holder)
     },
   }
   await using engine = await startEngine([], { store })

@@ -19,6 +19,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { applicationID, migrations } from "../../src/store/migrations.ts"
 import { openSqliteStore } from "../../src/store/sqlite.ts"
 import { StoreError, StoreRemovedError } from "../../src/store/store.ts"
+import { testLeases } from "../suites/leases.ts"
 import { aMessage, aPart, aSession } from "../suites/records.ts"
 import { testStore } from "../suites/store.ts"
 
@@ -34,6 +35,20 @@ afterEach(() => {
 })
 
 testStore("sqlite", () => openSqliteStore(path))
+
+testLeases("sqlite", async () => {
+  const stopped = new Set<string>()
+  const open = () => openSqliteStore(path, { isAlive: ({ id }) => !stopped.has(id) })
+  const stores = [await open(), await open(), await open()] as const
+  return {
+    stores,
+    stop: async ({ id }) => void stopped.add(id),
+    start: ({ id }) => void stopped.delete(id),
+    async close() {
+      for (const store of stores) await store.close()
+    },
+  }
+})
 
 async function failure(open: Promise<unknown>): Promise<string> {
   const error = await open.then(
@@ -233,21 +248,18 @@ describe("a database that is removed, moved or replaced while it is open", () =>
 
   test.each(ways)("refuses every write: %s", async (_, change, what) => {
     const holder = { id: "eng_1", pid: 1 }
-    const store = await openSqliteStore(path)
+    const store = await openSqliteStore(path, { isAlive: () => false })
     await store.commit([{ kind: "session", session: aSession("ses_1") }])
-    await store.lease("ses_1", holder, () => true)
+    const taken = await store.lease("ses_1", holder)
+    if (!taken.isHeld) throw new Error("the session is leased")
     change()
     const writes = [
       () => store.commit([{ kind: "session", session: aSession("ses_2") }]),
       () => store.commit([{ kind: "session", session: aSession("ses_2") }], { durable: true }),
       () => store.deleteSession("ses_1"),
-      () => store.lease("ses_1", holder, () => true),
-      () => store.release("ses_1", holder),
-      () =>
-        store.recover(
-          () => false,
-          () => [],
-        ),
+      () => store.lease("ses_1", holder),
+      () => store.release(taken.lease),
+      () => store.recover(() => []),
       () => store.reclaim(),
     ]
     for (const write of writes) {

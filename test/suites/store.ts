@@ -421,7 +421,7 @@ export function testStore(name: string, open: () => Promise<Store>): void {
       await store.updateInputs("ses_2", undefined, () => [anInput("inp_1", { sessionID: "ses_2" })])
       expect((await store.inputs("ses_1")).map(({ id }) => id)).toEqual(["inp_2", "inp_1"])
       const holder = { id: "eng_1", pid: 1, started: "1" }
-      await store.lease("ses_1", holder, () => true)
+      await store.lease("ses_1", holder)
       const [done] = await store.updateInputs("ses_1", "inp_2", (current) => {
         expect(current.holder).toEqual(holder)
         expect(current.pending.map(({ id }) => id)).toEqual(["inp_2", "inp_1"])
@@ -578,65 +578,6 @@ export function testStore(name: string, open: () => Promise<Store>): void {
         }),
         { numRuns: 50 },
       )
-    })
-
-    test("leases a session to one holder until it releases it or is gone", async () => {
-      await store.commit([session("ses_1")])
-      const [one, two] = [
-        { id: "eng_1", pid: 1, startTime: 5, bootID: "b" },
-        { id: "eng_2", pid: 2 },
-      ]
-      const living = () => true
-      expect(await store.holder("ses_1")).toBeUndefined()
-      expect(await store.lease("ses_1", one, living)).toEqual(one)
-      expect(await store.lease("ses_1", one, living)).toEqual(one)
-      expect(await store.lease("ses_1", two, living)).toEqual(one)
-      await store.release("ses_1", two)
-      expect(await store.holder("ses_1")).toEqual(one)
-      expect(await store.lease("ses_1", two, (holder) => holder.pid !== 1)).toEqual(two)
-      await store.release("ses_1", two)
-      expect(await store.holder("ses_1")).toBeUndefined()
-    })
-
-    test("settles and releases the sessions of gone holders and keeps other leases", async () => {
-      for (const id of ["ses_1", "ses_2", "ses_3"])
-        await store.commit([
-          session(id),
-          message(`msg_${id}`, id),
-          part(`prt_${id}`, `msg_${id}`, id, "open"),
-        ])
-      const [living, gone] = [
-        { id: "eng_1", pid: 1 },
-        { id: "eng_2", pid: 2 },
-      ]
-      await store.lease("ses_1", living, () => true)
-      await store.lease("ses_2", gone, () => true)
-      const lives = ({ pid }: { pid: number }) => pid === living.pid
-
-      const refused = store.recover(lives, () => [part("prt_x", "msg_nowhere", "ses_2")])
-      await expect(refused).rejects.toThrow(StoreError)
-      expect(await store.holder("ses_2")).toEqual(gone)
-
-      const seen: string[] = []
-      await store.recover(lives, (history) => {
-        seen.push(...history.map(({ message }) => message.id))
-        return [part("prt_ses_2", "msg_ses_2", "ses_2", "settled")]
-      })
-      expect(seen).toEqual(["msg_ses_2"])
-      expect(await texts("ses_2")).toEqual([["msg_ses_2", "settled"]])
-      expect(await texts("ses_1")).toEqual([["msg_ses_1", "open"]])
-      expect(await store.holder("ses_2")).toBeUndefined()
-      expect(await store.holder("ses_1")).toEqual(living)
-    })
-
-    test("ends a lease with its session, and rejects one without a session", async () => {
-      await store.commit([session("ses_1")])
-      await store.lease("ses_1", { id: "eng_1", pid: 1 }, () => true)
-      await store.deleteSession("ses_1")
-      expect(await store.holder("ses_1")).toBeUndefined()
-      const refused = store.lease("ses_1", { id: "eng_1", pid: 1 }, () => true)
-      await expect(refused).rejects.toThrow(StoreError)
-      await store.release("ses_1", { id: "eng_1", pid: 1 })
     })
 
     test("rejects everything except closing after it is closed", async () => {

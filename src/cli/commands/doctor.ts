@@ -113,16 +113,17 @@ async function check(name: string, probe: () => Outcome | Promise<Outcome>): Pro
   }
 }
 
-async function checkData({ dataDirectory }: Workspace): Promise<Outcome> {
+async function checkData({ dataDirectory, environment }: Workspace): Promise<Outcome> {
   mkdirSync(dataDirectory, { recursive: true })
   if (!isWritable(dataDirectory))
     throw new Error(
       `${dataDirectory} cannot be written. Change its permissions, or set TACKLE_DATA_DIR to a writable directory.`,
     )
-  const { database } = dataPaths(dataDirectory)
-  if (!existsSync(database)) return { detail: dataDirectory }
-  const { openSqliteStore } = await import("../../store/sqlite.ts")
-  const store = await openSqliteStore(database)
+  const { database: file } = dataPaths(dataDirectory)
+  const { TACKLE_DATABASE: database } = environment
+  if (!database && !existsSync(file)) return { detail: dataDirectory }
+  const { openDatabase } = await import("../../engine/open-database.ts")
+  const store = await openDatabase({ database, file })
   try {
     const damaged = await damagedRows(store)
     return damaged.length > 0 ? { status: "fail", detail: damaged.join("\n") } : { detail: dataDirectory }

@@ -25,6 +25,11 @@ export function jsonFlag(): Option {
   return new Option("--json", "same as --format json").implies({ format: "json" })
 }
 
+/** Returns the flag `--database`. */
+export function databaseFlag(): Option {
+  return new Option("--database <url>", "PostgreSQL database for sessions (default: $TACKLE_DATABASE)")
+}
+
 /** Returns the flag `--token-file` of a client. */
 export function tokenFileFlag(): Option {
   return new Option(

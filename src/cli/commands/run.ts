@@ -17,7 +17,15 @@ import type { StartedRecording } from "../run/recording.ts"
 import type { RemoteFlags } from "../run/remote.ts"
 import { type RunTask, readPrompt, readTask, recordedTask, type TaskFlags } from "../run/task.ts"
 import { openWorkspace } from "../workspace/workspace.ts"
-import { amount, collect, foregroundFlags, positive, projectFlags, tokenFileFlag } from "./flags.ts"
+import {
+  amount,
+  collect,
+  databaseFlag,
+  foregroundFlags,
+  positive,
+  projectFlags,
+  tokenFileFlag,
+} from "./flags.ts"
 
 /** Defines `tackle run`. */
 export function defineRun(run: Command): void {
@@ -55,6 +63,7 @@ export function defineRun(run: Command): void {
       ]),
     )
     .addOption(tokenFileFlag())
+    .addOption(databaseFlag().conflicts("attach"))
     .action(runPrompt)
 }
 
@@ -74,6 +83,8 @@ export interface RunFlags extends ForegroundFlags, TaskFlags, RemoteFlags {
   replay?: string
   /** URL of a server. */
   attach?: string
+  /** URL of a PostgreSQL database. */
+  database?: string
 }
 
 /** Runs `tackle run`: runs one prompt to completion and sets the exit code. */
@@ -94,7 +105,8 @@ export async function runPrompt(message: readonly string[], flags: RunFlags): Pr
     flags.record === undefined
       ? undefined
       : (await import("../run/recording.ts")).startRecording(flags.record, workspace)
-  const overrides = { model: task.model, ...recording?.options, ...replay?.options }
+  const database = flags.database ?? workspace.environment.TACKLE_DATABASE
+  const overrides = { model: task.model, database, ...recording?.options, ...replay?.options }
   try {
     await inForeground({ flags, rules: task, workspace, overrides }, async (foreground) => {
       const code = await runTask(task, { ...foreground, flags, recording })

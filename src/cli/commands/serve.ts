@@ -10,7 +10,7 @@ import { printJson, printLine } from "../process/stdout.ts"
 import { offline } from "../run/choose-model.ts"
 import { openTackle, reportProblem } from "../workspace/engine.ts"
 import { openWorkspace, type WorkspaceFlags } from "../workspace/workspace.ts"
-import { collect, formatFlag, jsonFlag, locationFlags, port, positive } from "./flags.ts"
+import { collect, databaseFlag, formatFlag, jsonFlag, locationFlags, port, positive } from "./flags.ts"
 
 /** Defines `tackle serve`. */
 export function defineServe(serve: Command): void {
@@ -29,6 +29,7 @@ export function defineServe(serve: Command): void {
       "allow web pages of this origin, such as https://example.com (repeatable)",
       collect,
     )
+    .addOption(databaseFlag())
     .option("--grace <seconds>", "how long running prompts may continue after a signal", positive, 10)
     .addOption(formatFlag())
     .addOption(jsonFlag())
@@ -46,6 +47,8 @@ export interface ServeFlags extends Omit<WorkspaceFlags, "trust"> {
   root?: string[]
   /** Origins of web pages that may use the server. */
   cors?: string[]
+  /** URL of a PostgreSQL database. */
+  database?: string
   /** Time in seconds that running prompts may continue after a signal. */
   grace: number
   format: "text" | "json"
@@ -58,9 +61,10 @@ export async function runServe(flags: ServeFlags): Promise<void> {
   await interruptible(async (signal) => {
     const { startServer } = await import("../../server/server.ts")
     const { readTokenFile } = await import("../../server/tokens.ts")
-    const { openSqliteStore } = await import("../../store/sqlite.ts")
+    const { openDatabase } = await import("../../engine/open-database.ts")
     const { maskStore } = await import("../../session/masked-store.ts")
     const { dataPaths } = await import("../../engine/data-directory.ts")
+    const { databaseSecrets } = await import("../../engine/secrets.ts")
     // An engine removes the keys of its providers from the environment of this process.
     const environment = { ...process.env }
     const workspace = await openWorkspace(flags)
@@ -68,7 +72,9 @@ export async function runServe(flags: ServeFlags): Promise<void> {
     const tokenFile = flags.tokenFile ?? join(workspace.dataDirectory, "server-token")
     const tokens = readTokenFile(tokenFile)
     const secrets = tokens.map(({ token }) => ({ name: "server-token", value: token }))
-    const store = await openSqliteStore(dataPaths(workspace.dataDirectory).database)
+    const database = flags.database ?? environment.TACKLE_DATABASE
+    const store = await openDatabase({ database, file: dataPaths(workspace.dataDirectory).database })
+    if (database !== undefined) workspace.mask.add(databaseSecrets(database))
     try {
       const server = await startServer({
         version: process.env.TACKLE_VERSION ?? "development",
@@ -77,6 +83,7 @@ export async function runServe(flags: ServeFlags): Promise<void> {
         async openEngine(directory) {
           const own = await openWorkspace({ ...flags, dir: directory }, environment)
           own.mask.add(secrets)
+          if (database !== undefined) own.mask.add(databaseSecrets(database))
           const { model = offline } = own.config.config
           return openTackle(own, {}, { model, store, approvals: true, questions: true })
         },

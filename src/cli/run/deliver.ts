@@ -5,7 +5,7 @@ import type { SessionHandle } from "../../session/handle.ts"
 import { createInputQueue, type InputQueue } from "../../session/inputs.ts"
 import type { LeaseHolder } from "../../store/store.ts"
 import { TimeoutError } from "../../util/abort.ts"
-import { identifyProcess, isProcessRunning } from "../../util/process-table.ts"
+import { identifyProcess, isThisProcess } from "../../util/process-table.ts"
 import { exitCode } from "../process/exit.ts"
 import type { Foreground } from "./foreground.ts"
 
@@ -18,7 +18,7 @@ export function openQueue({ store }: Tackle, sessionID: string): InputQueue {
 /** Returns the other process that uses the session, if any. */
 export async function otherProcess({ store }: Tackle, sessionID: string): Promise<LeaseHolder | undefined> {
   const holder = await store.holder(sessionID)
-  return holder && holder.pid !== process.pid && isProcessRunning(holder) ? holder : undefined
+  return holder && !isThisProcess(holder) ? holder : undefined
 }
 
 /** Interval in milliseconds between checks whether another process uses the session. */

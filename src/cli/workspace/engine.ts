@@ -82,7 +82,8 @@ export async function withStore<T>(
 ): Promise<T> {
   const workspace = await open(flags)
   reportProblems(workspace.problems)
-  const store = await readOnlyStore(workspace.dataDirectory)
+  const database = workspace.environment.TACKLE_DATABASE
+  const store = database ? undefined : await readOnlyStore(workspace.dataDirectory)
   const tackle = await createTackle({
     directory: workspace.directory,
     worktree: workspace.worktree,
@@ -91,6 +92,7 @@ export async function withStore<T>(
     mask: workspace.mask,
     limits: limitsOf(workspace),
     store,
+    database,
     onProblem(message, error) {
       // Nothing can be cleaned up in a read-only directory.
       if (store && /^(EROFS|EACCES|EPERM)$/.test(systemCode(error) ?? "")) return
@@ -166,6 +168,7 @@ export async function engineOptions(workspace: Workspace, flags: RuleFlags): Pro
     ),
     limits: limitsOf(workspace),
     onProblem: (message, error) => void reportProblem(workspace, message, error),
+    database: workspace.environment.TACKLE_DATABASE,
     ...pick("model", config.model),
     ...pick("defaultAgent", config.default_agent),
     ...pick("shell", config.shell),

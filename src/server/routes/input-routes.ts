@@ -1,7 +1,7 @@
 import * as z from "zod"
 import type { Tackle } from "../../engine/tackle.ts"
 import type { Input, PromptFile } from "../../schema/input.ts"
-import { isProcessRunning } from "../../util/process-table.ts"
+import { isThisProcess } from "../../util/process-table.ts"
 import { type ServerContext, sessionOf, statusOf, withSession } from "../context.ts"
 import { notFound, ServerError } from "../errors.ts"
 import { eventResponses } from "../schemas/event-schemas.ts"
@@ -165,7 +165,7 @@ export function inputRoutes(context: ServerContext) {
   /** Throws `ServerError` if another process runs the session, because this server cannot interrupt that run. */
   async function assertNotHeld(id: string): Promise<void> {
     const holder = await store.holder(id)
-    if (!holder || holder.pid === process.pid || !isProcessRunning(holder)) return
+    if (!holder || isThisProcess(holder)) return
     throw new ServerError(
       `Session ${id} is in use by process ${holder.pid}, which this server cannot interrupt. End that run there. The queue is paused.`,
       { code: "session.held" },

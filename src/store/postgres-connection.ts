@@ -1,0 +1,317 @@
+import { setTimeout as delay } from "node:timers/promises"
+import type { Client, ClientConfig, Pool, QueryResultRow } from "pg"
+import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
+import { postgresMigrations } from "./postgres-migrations.ts"
+import { StoreError } from "./store.ts"
+
+/** A row of a result. Numbers of type `bigint` are strings. */
+export type Row = QueryResultRow
+
+/** Runs one statement and returns its rows. */
+export type Query = (text: string, values?: readonly unknown[]) => Promise<Row[]>
+
+/** An open database of the newest version. All functions throw {@link StoreError}. */
+export interface PostgresConnection {
+  /** The schema with Tackle's tables, as a quoted identifier. */
+  readonly schema: string
+  /** The channel of notifications about changes. */
+  readonly channel: string
+  /**
+   * Runs a statement. If the connection is lost, waits for the server and runs it again, so it must be idempotent. The
+   * server prepares the statement once per connection.
+   */
+  query: Query
+  /** Runs statements in one transaction, without trying again. */
+  transact<T>(work: (query: Query) => Promise<T>): Promise<T>
+  /** Returns a new connection that is not yet open, for notifications. */
+  createClient(): Client
+  /** Returns true if a backend process of the server belongs to {@link query} or {@link transact}. */
+  isOwnBackend(pid: number): boolean
+  readonly isClosed: boolean
+  close(): Promise<void>
+}
+
+/** Where and how to connect. */
+export interface ConnectionOptions {
+  url: string
+  /** Name of the schema. */
+  schema: string
+  /** Maximum time in milliseconds to wait for a server that does not answer. */
+  retryMs: number
+  /** Maximum number of connections. */
+  connections: number
+}
+
+/** Oldest server version that is supported, as in `server_version_num`. */
+const oldestServer = 150_000
+
+/** Opens a database. Throws {@link StoreError} if it cannot be used, or its tables do not have the newest version. */
+export async function openPostgresConnection(options: ConnectionOptions): Promise<PostgresConnection> {
+  const connection = await connect(options)
+  try {
+    const version = await readVersion(connection.query, options.schema)
+    assertKnownVersion(version, options)
+    if (version < postgresMigrations.length)
+      throw new StoreError(
+        `${version === 0 ? "There are no tables of Tackle" : "The tables of Tackle are too old"} in ${describe(options)}. ` +
+          "Run `tackle db migrate --database URL`, then try again.",
+      )
+    return connection
+  } catch (error) {
+    await connection.close()
+    throw error
+  }
+}
+
+/**
+ * Creates the schema and migrates its tables to the newest version, in one transaction. Returns the versions before and
+ * after. Throws {@link StoreError} and changes nothing if the schema belongs to another program or a newer Tackle.
+ */
+export async function migrateSchema(options: ConnectionOptions): Promise<{ before: number; after: number }> {
+  const connection = await connect(options)
+  const { schema } = connection
+  try {
+    return await connection.transact(async (query) => {
+      // Two processes must not migrate at the same time.
+      await query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [
+        `tackle migrate ${options.schema}`,
+      ])
+      const before = await readVersion(query, options.schema)
+      assertKnownVersion(before, options)
+      if (before === 0) {
+        // Without this check, a role that may not create schemas could not use one that exists.
+        const [existing] = await query("SELECT FROM pg_namespace WHERE nspname = $1", [options.schema])
+        if (!existing) await query(`CREATE SCHEMA ${schema}`)
+        await query(`CREATE TABLE ${schema}.version (version int NOT NULL)`)
+        await query(`INSERT INTO ${schema}.version VALUES (0)`)
+      }
+      for (const migration of postgresMigrations.slice(before)) await query(migration(schema))
+      const after = postgresMigrations.length
+      await query(`UPDATE ${schema}.version SET version = $1`, [after])
+      return { before, after }
+    })
+  } finally {
+    await connection.close()
+  }
+}
+
+/** Returns the version of the tables, or 0 if the schema has no tables. */
+async function readVersion(query: Query, name: string): Promise<number> {
+  const [server] = await query(
+    `SELECT current_setting('server_version_num')::int AS version, current_setting('server_encoding') AS encoding,
+       current_setting('server_version') AS name`,
+  )
+  if (server?.encoding !== "UTF8")
+    throw new StoreError(
+      `The database has the encoding ${server?.encoding}. Create one with UTF8: createdb --encoding UTF8 --template template0 NAME`,
+    )
+  if (Number(server.version) < oldestServer)
+    throw new StoreError(`Tackle needs PostgreSQL 15 or newer. The server has version ${server.name}.`)
+  const tables = await query(
+    `SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE n.nspname = $1 AND c.relkind = 'r'`,
+    [name],
+  )
+  if (tables.length === 0) return 0
+  if (
+    !tables.some(({ relname }) => relname === "version") ||
+    !tables.some(({ relname }) => relname === "leases")
+  )
+    throw new StoreError(
+      `The schema ${quoted(name)} belongs to another program. Use another database for Tackle. Nothing was changed.`,
+    )
+  const [row] = await query(`SELECT version FROM ${quoted(name)}.version`)
+  return Number(row?.version ?? 0)
+}
+
+function assertKnownVersion(version: number, options: ConnectionOptions): void {
+  if (version <= postgresMigrations.length) return
+  throw new StoreError(
+    `${describe(options)} has tables of version ${version}; this version of Tackle supports up to version ` +
+      `${postgresMigrations.length}. Update Tackle, or use another database. Nothing was changed.`,
+  )
+}
+
+async function connect(options: ConnectionOptions): Promise<PostgresConnection> {
+  const pg = await loadDriver()
+  const config: ClientConfig = {
+    connectionString: checkedUrl(options.url),
+    application_name: "tackle",
+    keepAlive: true,
+    connectionTimeoutMillis: 10_000,
+    // A server that has disappeared without closing the connection.
+    query_timeout: 60_000,
+  }
+  const pool = new pg.Pool({ ...config, max: options.connections, allowExitOnIdle: true })
+  // An idle connection has failed. The pool replaces it.
+  pool.on("error", () => {})
+  const backends = new Set<number>()
+  pool.on("connect", (client) => {
+    const { processID } = client as unknown as { processID: number }
+    backends.add(processID)
+    client.once("end", () => backends.delete(processID))
+  })
+  let isClosed = false
+  let ending: Promise<void> | undefined
+
+  const fail = (error: unknown) => postgresError(error, options)
+
+  function assertOpen(): void {
+    if (isClosed) throw new StoreError("The store is closed.")
+  }
+
+  const connection: PostgresConnection = {
+    schema: quoted(options.schema),
+    channel: `${options.schema}_changes`,
+    async query(text, values = []) {
+      const deadline = performance.now() + options.retryMs
+      for (let pause = 20; ; pause = Math.min(pause * 2, 1000)) {
+        assertOpen()
+        try {
+          return await run(pool, text, values)
+        } catch (error) {
+          if (!isTransient(error) || performance.now() + pause > deadline) throw fail(error)
+        }
+        await delay(pause)
+      }
+    },
+    async transact(work) {
+      assertOpen()
+      const client = await pool.connect().catch((error: unknown) => Promise.reject(fail(error)))
+      let isBroken = true
+      try {
+        await client.query("BEGIN")
+        const result = await work(async (text, values = []) => {
+          const { rows } = await client.query(text, values.length > 0 ? [...values] : undefined)
+          return rows
+        })
+        await client.query("COMMIT")
+        isBroken = false
+        return result
+      } catch (error) {
+        throw fail(error)
+      } finally {
+        // Ends the transaction too.
+        client.release(isBroken)
+      }
+    },
+    createClient: () => new pg.Client(config),
+    isOwnBackend: (pid) => backends.has(pid),
+    get isClosed() {
+      return isClosed
+    },
+    close() {
+      isClosed = true
+      ending ??= pool.end()
+      return ending
+    },
+  }
+  try {
+    // Without waiting for the server, so that a wrong address is reported at once.
+    await run(pool, "SELECT 1", [])
+  } catch (error) {
+    await connection.close()
+    throw fail(error)
+  }
+  return connection
+}
+
+/** Names of prepared statements. They belong to a connection, so all stores can share them. */
+const names = new Map<string, string>()
+
+async function run(pool: Pool, text: string, values: readonly unknown[]): Promise<Row[]> {
+  let name = names.get(text)
+  if (name === undefined) {
+    name = `tackle_${names.size}`
+    names.set(text, name)
+  }
+  const { rows } = await pool.query({ name, text, values: [...values] })
+  return rows
+}
+
+async function loadDriver(): Promise<Pick<typeof import("pg"), "Client" | "Pool">> {
+  try {
+    return (await import("pg")).default
+  } catch (error) {
+    if (systemCode(error) !== "ERR_MODULE_NOT_FOUND") throw error
+    throw new StoreError(
+      "PostgreSQL needs the package pg, which is not installed. Install it next to Tackle: npm install pg",
+      error,
+    )
+  }
+}
+
+/** Returns the URL. Throws {@link StoreError} without quoting it, because it may contain a password. */
+function checkedUrl(url: string): string {
+  if (/^postgres(ql)?:\/\//.test(url) && URL.canParse(withHost(url))) return url
+  throw new StoreError(
+    "The URL of the database is not valid. Example: postgres://user@host:5432/tackle (or, on a Unix socket, " +
+      "postgres:///tackle?host=/var/run/postgresql).",
+  )
+}
+
+/** Returns a name as an SQL identifier. Throws {@link StoreError} for a name that PostgreSQL would cut. */
+export function quoted(name: string): string {
+  if (!/^[a-z_][a-z0-9_]{0,39}$/.test(name))
+    throw new StoreError(
+      `The schema name ${JSON.stringify(name)} is not valid. Use up to 40 small letters, digits and "_".`,
+    )
+  return `"${name}"`
+}
+
+/** Names the database without its user and password. */
+function describe({ url, schema }: Pick<ConnectionOptions, "url" | "schema">): string {
+  const { host, pathname, searchParams } = new URL(withHost(url))
+  const where = searchParams.get("host") ?? host
+  return `the database ${pathname.slice(1) || "(default)"} on ${where} (schema ${schema})`
+}
+
+/** Returns a URL with a host. That of a Unix socket may have none, and is then no URL for the parser. */
+function withHost(url: string): string {
+  return url.replace(/^(\w+:\/\/[^@/]*@?)\//, "$1localhost/")
+}
+
+/** Conditions that end when the server is back, or when a concurrent transaction has ended. */
+const transientCodes =
+  /^(08...|57P0[123]|40001|40P01|53300|E(CONN(RESET|REFUSED|ABORTED)|PIPE|TIMEDOUT|NOENT|HOSTUNREACH))$/
+
+/** Returns true for an error after which a statement can succeed if it is run again. */
+export function isTransient(error: unknown): boolean {
+  const code = systemCode(error)
+  if (code !== undefined) return transientCodes.test(code)
+  return error instanceof Error && /connection|timeout/i.test(error.message)
+}
+
+/** Meanings of PostgreSQL's and the system's codes for the user, with the next step. */
+const meanings: [RegExp, string][] = [
+  [
+    /^(ECONN|EHOST|ENET|ETIMEDOUT|ENOENT|EPIPE|08)/,
+    "cannot be reached. Check that the server runs, and the host and port of the URL.",
+  ],
+  [/^(ENOTFOUND|EAI_AGAIN)/, "cannot be reached: its host is unknown. Check the URL."],
+  [/^28/, "rejects the login. Check the user and password of the URL, PGPASSWORD, or ~/.pgpass."],
+  [/^3D000/, "does not exist. Create it: createdb --encoding UTF8 NAME"],
+  [
+    /^42501/,
+    "denies access to its tables. Grant the role the rights that docs/scale.md lists, or migrate with the owner's role.",
+  ],
+  [/^57P03/, "is starting or stopping. Try again in a moment."],
+  [/^53300/, "has no free connection. Raise max_connections, or use a connection pool."],
+  [/^53/, "has no free disk space or memory. Free some, then try again."],
+  [/^25006/, "is read-only, such as a standby. Use the primary server."],
+  [/^(42|3F)/, "has missing or wrong tables. Run `tackle db migrate`, or restore a backup."],
+  [/^23503/, "refused a change: it belongs to a session or message that is not stored."],
+  [/^(XX|58)/, "is damaged or its disk fails. Check the log of the server."],
+]
+
+/** Converts an error to a {@link StoreError}. Keeps Tackle's own errors. */
+export function postgresError(
+  error: unknown,
+  options: Pick<ConnectionOptions, "url" | "schema">,
+): TackleError {
+  if (TackleError.isInstance(error)) return error
+  const code = systemCode(error) ?? (isTransient(error) ? "08006" : "")
+  const meaning = meanings.find(([pattern]) => pattern.test(code))?.[1] ?? "refused a statement."
+  const subject = describe(options)
+  return new StoreError(`T${subject.slice(1)} ${meaning} (${errorMessage(error)})`, error)
+}

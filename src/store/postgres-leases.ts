@@ -1,0 +1,126 @@
+import { hostname } from "node:os"
+import { newId } from "../util/id.ts"
+import { identifyProcess } from "../util/process-table.ts"
+import type { PostgresConnection } from "./postgres-connection.ts"
+import { parse } from "./rows.ts"
+import type { Lease, LeaseHolder, LeaseResult } from "./store.ts"
+
+/**
+ * The leases of a store. A lease expires after its time to live, by the clock of the server, unless this process renews
+ * it. It is renewed in a third of that time, in one statement for all sessions of the process.
+ */
+export interface PostgresLeases {
+  take(sessionID: string, holder: LeaseHolder): Promise<LeaseResult>
+  release(lease: Lease): Promise<void>
+  holder(sessionID: string): Promise<LeaseHolder | undefined>
+  /**
+   * Takes each expired lease and calls `settle`. Then ends the lease, or lets it expire again if `settle` rejects.
+   */
+  takeExpired(settle: (lease: Lease) => Promise<void>): Promise<void>
+  /** Fires the signal of a lease that another holder has replaced. */
+  lost(lease: Lease): void
+  /** Ends the renewal. Leases that are still held expire. */
+  end(): void
+}
+
+/** Creates the leases of a store. `ttlMs` is the time to live in milliseconds. */
+export function createPostgresLeases(
+  { query, schema }: PostgresConnection,
+  { ttlMs }: { ttlMs: number },
+): PostgresLeases {
+  /** Leases that are held here, by number. */
+  const held = new Map<number, AbortController>()
+  const ttl = `${ttlMs} milliseconds`
+  let timer: NodeJS.Timeout | undefined
+  let isRenewing = false
+
+  async function take(sessionID: string, holder: LeaseHolder, replaces?: number): Promise<LeaseResult> {
+    const [row] = await query(`SELECT * FROM ${schema}.take_lease($1, $2, $3, $4, $5)`, [
+      sessionID,
+      holder.id,
+      JSON.stringify(holder),
+      ttl,
+      replaces ?? null,
+    ])
+    if (row?.taken == null)
+      return { isHeld: false, holder: typeof row?.present === "string" ? parse(row.present) : holder }
+    const epoch = Number(row.taken)
+    const controller = new AbortController()
+    held.set(epoch, controller)
+    timer ??= setInterval(() => void renew(), ttlMs / 3).unref()
+    return { isHeld: true, lease: { sessionID, holder, epoch, lost: controller.signal } }
+  }
+
+  /** Renews all leases. If the server cannot be reached, the next call tries again. */
+  async function renew(): Promise<void> {
+    if (isRenewing) return
+    isRenewing = true
+    const epochs = [...held.keys()]
+    try {
+      const rows = await query(
+        `UPDATE ${schema}.leases SET expires_at = clock_timestamp() + $2::interval
+         WHERE epoch = ANY ($1::bigint[]) RETURNING epoch`,
+        [epochs, ttl],
+      )
+      const renewed = new Set(rows.map(({ epoch }) => Number(epoch)))
+      for (const epoch of epochs) if (!renewed.has(epoch)) drop(epoch)?.abort()
+    } catch {
+      // A run whose lease is lost meanwhile ends with its next write.
+    }
+    isRenewing = false
+  }
+
+  function drop(epoch: number): AbortController | undefined {
+    const controller = held.get(epoch)
+    held.delete(epoch)
+    if (held.size === 0) end()
+    return controller
+  }
+
+  async function release({ sessionID, epoch }: Lease): Promise<void> {
+    drop(epoch)
+    await query(`SELECT ${schema}.end_lease($1, $2)`, [sessionID, epoch])
+  }
+
+  function end(): void {
+    clearInterval(timer)
+    timer = undefined
+  }
+
+  return {
+    take,
+    release,
+    async holder(sessionID) {
+      const [row] = await query(
+        `SELECT holder FROM ${schema}.leases WHERE session_id = $1 AND expires_at > clock_timestamp()`,
+        [sessionID],
+      )
+      return row && parse<LeaseHolder>(row.holder)
+    },
+    async takeExpired(settle) {
+      const expired = await query(
+        `SELECT session_id, epoch FROM ${schema}.leases WHERE expires_at <= clock_timestamp()`,
+      )
+      const own = { id: newId("eng"), host: hostname(), ...identifyProcess() }
+      for (const { session_id, epoch } of expired) {
+        // Another process may have taken it over, or deleted the session.
+        const taken = await take(String(session_id), own, Number(epoch)).catch(() => undefined)
+        if (!taken?.isHeld) continue
+        try {
+          await settle(taken.lease)
+        } catch (error) {
+          drop(taken.lease.epoch)
+          await query(`UPDATE ${schema}.leases SET expires_at = clock_timestamp() WHERE epoch = $1`, [
+            taken.lease.epoch,
+          ])
+          throw error
+        }
+        await release(taken.lease)
+      }
+    },
+    lost({ epoch }) {
+      drop(epoch)?.abort()
+    },
+    end,
+  }
+}

@@ -1,0 +1,100 @@
+import type { Client, Notification } from "pg"
+import { isRecord, parseJson } from "../util/json.ts"
+import type { PostgresConnection } from "./postgres-connection.ts"
+import type { Store } from "./store.ts"
+
+/** First and maximum pause in milliseconds between attempts to connect again. */
+const firstPauseMs = 50
+const maxPauseMs = 5_000
+
+/** Interval in milliseconds at which the connection is checked, because its end may go unnoticed. */
+const checkMs = 5_000
+
+/**
+ * Watches for commits of other processes by LISTEN, on one connection for all listeners. After a lost connection, calls
+ * all listeners once it is open again, because notifications may have been missed.
+ */
+export function createPostgresWatcher({ createClient, channel, isOwnBackend }: PostgresConnection): {
+  watch: Store["watch"]
+  end(): Promise<void>
+} {
+  const listeners = new Set<(sessionIDs?: ReadonlySet<string>) => void>()
+  let client: Client | undefined
+  let retry: NodeJS.Timeout | undefined
+  let check: NodeJS.Timeout | undefined
+  let pauseMs = firstPauseMs
+
+  function callAll(sessionIDs?: ReadonlySet<string>): void {
+    for (const listener of [...listeners]) listener(sessionIDs)
+  }
+
+  function onNotification({ processId, payload = "" }: Notification): void {
+    if (isOwnBackend(processId)) return
+    const parsed = parseJson(payload)
+    callAll(parsed.ok && isRecord(parsed.value) ? new Set(Object.keys(parsed.value)) : undefined)
+  }
+
+  async function connect(): Promise<void> {
+    const opening = createClient()
+    client = opening
+    opening.on("notification", onNotification)
+    opening.on("error", () => reconnect(opening))
+    opening.on("end", () => reconnect(opening))
+    try {
+      await opening.connect()
+      // The watch does not keep the process running.
+      const { unref } = opening as Client & { unref(): void }
+      unref.call(opening)
+      await opening.query(`LISTEN "${channel}"`)
+      pauseMs = firstPauseMs
+      check = setInterval(() => void assertAlive(opening), checkMs).unref()
+      // Changes since the last notification, or since the listener was added.
+      callAll()
+    } catch {
+      reconnect(opening)
+    }
+  }
+
+  /** Replaces a connection whose server does not answer. */
+  async function assertAlive(current: Client): Promise<void> {
+    const timer = setTimeout(() => reconnect(current), checkMs).unref()
+    await current.query("SELECT 1").catch(() => reconnect(current))
+    clearTimeout(timer)
+  }
+
+  function reconnect(failed: Client): void {
+    if (client !== failed) return
+    close()
+    if (listeners.size === 0) return
+    // Not all processes at the same moment.
+    retry = setTimeout(() => void connect(), pauseMs * (0.5 + Math.random()))
+    pauseMs = Math.min(pauseMs * 2, maxPauseMs)
+  }
+
+  function close(): Promise<void> {
+    clearInterval(check)
+    clearTimeout(retry)
+    const closing = client
+    client = undefined
+    return closing?.end().catch(() => {}) ?? Promise.resolve()
+  }
+
+  return {
+    watch(listener) {
+      // Creates a new function per watch, so that one listener can watch twice.
+      const entry = (sessionIDs?: ReadonlySet<string>) => listener(sessionIDs)
+      listeners.add(entry)
+      if (!client) {
+        clearTimeout(retry)
+        void connect()
+      }
+      return () => {
+        listeners.delete(entry)
+      }
+    },
+    end() {
+      listeners.clear()
+      return close()
+    },
+  }
+}

@@ -1,0 +1,155 @@
+import "../util/require-node.ts"
+import type { Input } from "../schema/input.ts"
+import type { MessageWithParts } from "../schema/message.ts"
+import { keepAlive } from "../util/keep-alive.ts"
+import { ChangedError, createPostgresWriter } from "./postgres-changes.ts"
+import { migrateSchema, openPostgresConnection, type PostgresConnection } from "./postgres-connection.ts"
+import { createPostgresLeases } from "./postgres-leases.ts"
+import { createPostgresReader } from "./postgres-reader.ts"
+import { createPostgresSearch } from "./postgres-search.ts"
+import { createPostgresWatcher } from "./postgres-watch.ts"
+import { DamagedRowError, numbered, type Store, StoreError } from "./store.ts"
+
+/** Options for {@link openPostgresStore} and {@link migratePostgres}. */
+export interface PostgresStoreOptions {
+  /** Name of the schema with Tackle's tables. Default: `tackle`. */
+  schema?: string
+  /** Maximum number of connections, apart from one for notifications. Default: 10. */
+  connections?: number
+  /** Maximum time in milliseconds that an operation waits for a server that does not answer. Default: 10,000. */
+  retryMs?: number
+  /**
+   * Time in milliseconds after which the lease of a process that has stopped expires. It is renewed in a third of that
+   * time. Default: 3000.
+   */
+  leaseMs?: number
+}
+
+/**
+ * Opens a {@link Store} in PostgreSQL 15 or newer, which any number of machines can share. Needs the package `pg`. The
+ * URL has the form `postgres://user:password@host:port/database`. Throws `StoreError` if the server cannot be used, or
+ * if its tables are missing or too old: call {@link migratePostgres} first.
+ *
+ * Every commit is on the disk of the server when its promise resolves, unless the server has `synchronous_commit = off`.
+ * After a lost connection, an operation waits for the server and runs again. A commit whose answer was lost is then
+ * applied twice, which gives its changes new sequence numbers and leaves the same objects.
+ */
+export async function openPostgresStore(url: string, options: PostgresStoreOptions = {}): Promise<Store> {
+  return createStore(await openPostgresConnection(connectionOptions(url, options)), options)
+}
+
+/**
+ * Creates Tackle's tables, or migrates them to the version of this program. Concurrent calls wait for each other.
+ * Returns the versions before and after. Throws `StoreError` and changes nothing if the tables are newer.
+ */
+export function migratePostgres(
+  url: string,
+  options: PostgresStoreOptions = {},
+): Promise<{ before: number; after: number }> {
+  return migrateSchema(connectionOptions(url, options))
+}
+
+function connectionOptions(
+  url: string,
+  { schema = "tackle", connections = 10, retryMs = 10_000 }: PostgresStoreOptions,
+) {
+  return { url, schema, connections, retryMs }
+}
+
+/** Maximum number of attempts to update inputs that other processes change at the same time. */
+const maxAttempts = 100
+
+function createStore(connection: PostgresConnection, { leaseMs = 3000 }: PostgresStoreOptions): Store {
+  const { query, schema, channel } = connection
+  const reader = createPostgresReader(connection)
+  const leases = createPostgresLeases(connection, { ttlMs: leaseMs })
+  const writer = createPostgresWriter(connection, leases.lost)
+  const watcher = createPostgresWatcher(connection)
+  const search = createPostgresSearch(connection, reader)
+
+  function assertOpen(): void {
+    if (connection.isClosed) throw new StoreError("The store is closed.")
+  }
+
+  /** Wraps a read so that it sees every earlier commit of this store. */
+  function afterCommits<A extends unknown[], T>(read: (...given: A) => Promise<T>) {
+    return async (...given: A): Promise<T> => {
+      assertOpen()
+      await writer.settled()
+      return read(...given)
+    }
+  }
+
+  async function close(): Promise<void> {
+    leases.end()
+    await writer.settled()
+    await watcher.end()
+    await connection.close()
+  }
+
+  /** Returns no messages if one is damaged. The next use of the session reports it. */
+  async function readableMessages(sessionID: string): Promise<MessageWithParts[]> {
+    try {
+      return await reader.messages(sessionID)
+    } catch (error) {
+      if (error instanceof DamagedRowError) return []
+      throw error
+    }
+  }
+
+  return {
+    async commit(changes, { lease } = {}) {
+      assertOpen()
+      if (changes.length === 0) return []
+      return writer.commit(changes, { lease })
+    },
+    session: afterCommits(reader.session),
+    sessions: afterCommits((filter = {}) => reader.sessions(filter)),
+    search: afterCommits(search),
+    deleteSession: afterCommits((id) =>
+      writer.alone(async () => {
+        const [row] = await query(`SELECT ${schema}.delete_session($1, $2) AS deleted`, [id, channel])
+        return row?.deleted === true
+      }),
+    ),
+    messages: afterCommits(reader.messages),
+    todos: afterCommits(reader.todos),
+    grants: afterCommits(reader.grants),
+    sequence: afterCommits(reader.sequence),
+    changes: afterCommits(reader.changes),
+    watch: watcher.watch,
+    async updateInputs(sessionID, named, decide, { lease } = {}) {
+      assertOpen()
+      return writer.alone(async (commit) => {
+        for (let attempt = 1; ; attempt += 1) {
+          const { seq: expected, ...current } = await reader.currentInputs(sessionID, named)
+          let next = expected
+          const inputs: Input[] = decide(current).map((input) => numbered(input, ++next))
+          if (inputs.length === 0) return []
+          try {
+            const changes = inputs.map((input) => ({ kind: "input", input }) as const)
+            const sequences = await commit(changes, { lease, expected })
+            return inputs.map((input, index) => ({ input, seq: sequences[index] ?? 0 }))
+          } catch (error) {
+            if (!(error instanceof ChangedError) || attempt === maxAttempts) throw error
+          }
+        }
+      })
+    },
+    inputs: afterCommits(reader.pendingInputs),
+    sessionsWithInputs: afterCommits(reader.sessionsWithInputs),
+    lease: afterCommits((sessionID, holder) => leases.take(sessionID, holder)),
+    release: afterCommits(leases.release),
+    recover: afterCommits((settle) =>
+      leases.takeExpired(async (lease) => {
+        const changes = settle(await readableMessages(lease.sessionID))
+        if (changes.length > 0) await writer.commit(changes, { lease })
+      }),
+    ),
+    holder: afterCommits(leases.holder),
+    // PostgreSQL reuses the space of deleted rows by itself.
+    reclaim: afterCommits(async () => {}),
+    // Idle connections do not keep the process alive.
+    close: () => keepAlive(close()),
+  }
+}

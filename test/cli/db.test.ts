@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { describePostgres, type PostgresServer, startPostgres } from "../postgres.ts"
+import { createMachine } from "./run-tackle.ts"
+
+describePostgres("tackle db", () => {
+  let postgres: PostgresServer
+
+  beforeAll(async () => {
+    postgres = await startPostgres()
+  })
+  afterAll(() => postgres.stop())
+
+  test("prepares a database, imports sessions, and commands continue them there", async () => {
+    const machine = await createMachine({ script: () => ({ text: "Done." }) })
+    const url = postgres.url()
+    const env = { TACKLE_DATABASE: url }
+    expect((await machine.run(["run", "first"])).code).toBe(0)
+
+    const early = await machine.run(["db", "import", "--database", url])
+    expect(early).toMatchObject({ code: 1, stderr: expect.stringContaining("tackle db migrate") })
+    expect(await machine.run(["db", "migrate", "--database", url])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("Created tables"),
+    })
+    expect((await machine.run(["db", "migrate"], { env })).stdout).toContain("already have version")
+    const copied = await machine.run(["db", "import"], { env })
+    expect(copied).toMatchObject({
+      code: 0,
+      stderr: "",
+      stdout: expect.stringContaining("Copied 1 sessions"),
+    })
+    expect((await machine.run(["db", "import"], { env })).stdout).toContain(
+      "Copied 0 sessions. 1 were already",
+    )
+
+    const run = await machine.run(["run", "--database", url, "-c", "second"])
+    expect(run).toMatchObject({ code: 0, stdout: expect.stringContaining("Done.") })
+    const shown = await machine.run(["session", "show"], { env })
+    expect(shown.stdout).toMatch(/first[\s\S]*second/)
+    // The data directory is unchanged.
+    expect((await machine.run(["session", "show"])).stdout).not.toContain("second")
+    expect((await machine.run(["db", "import"], { env })).stdout).toContain("newer version")
+  })
+
+  test("names what is missing, without showing a password", async () => {
+    const machine = await createMachine()
+    expect(await machine.run(["db", "migrate"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("TACKLE_DATABASE"),
+    })
+    const url = "postgres://me:hidden-password@127.0.0.1:1/tackle"
+    for (const args of [
+      ["db", "migrate"],
+      ["run", "x"],
+      ["session", "list"],
+      ["serve", "--port", "0"],
+    ]) {
+      const { code, stdout, stderr } = await machine.run(args, { env: { TACKLE_DATABASE: url } })
+      expect([args, code]).toEqual([args, 1])
+      expect(stderr).toContain("cannot be reached")
+      expect(stdout + stderr).not.toContain("hidden-password")
+    }
+  })
+})

@@ -1,0 +1,109 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process"
+import { once } from "node:events"
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { setTimeout as delay } from "node:timers/promises"
+
+/** Directory where Debian installs the versions of PostgreSQL. */
+const installed = "/usr/lib/postgresql"
+
+/** Directory with the programs of PostgreSQL 15 or newer, if any. */
+export const postgresPrograms: string | undefined = (existsSync(installed) ? readdirSync(installed) : [])
+  .filter((version) => Number(version) >= 15)
+  .map((version) => join(installed, version, "bin"))
+  .find((directory) => existsSync(join(directory, "initdb")))
+
+/** A server on a Unix socket in a temporary directory. */
+export interface PostgresServer {
+  /** URL of a database, as the superuser `tackle`, who needs no password. */
+  url(database?: string, user?: string): string
+  /** Kills all processes of the server with SIGKILL, and starts it again. */
+  crash(): Promise<void>
+  /** Ends the server without starting it again. */
+  end(): Promise<void>
+  stop(): Promise<void>
+}
+
+/**
+ * Starts a server. It does not sync to the disk. As root, it runs as another user, because PostgreSQL refuses root. The
+ * role `guest` has the password `secret` and no rights.
+ */
+export async function startPostgres(): Promise<PostgresServer> {
+  if (!postgresPrograms) throw new Error("PostgreSQL is not installed. Run: apt-get install postgresql")
+  const programs = postgresPrograms
+  const directory = mkdtempSync(join(tmpdir(), "tackle-postgres-"))
+  const data = join(directory, "data")
+  const identity: { uid?: number; gid?: number } = process.getuid?.() === 0 ? ordinaryUser() : {}
+  if (identity.uid !== undefined) chownSync(directory, identity.uid, identity.gid ?? identity.uid)
+
+  const made = spawnSync(
+    join(programs, "initdb"),
+    ["-D", data, "-U", "tackle", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"],
+    { ...identity, cwd: directory, encoding: "utf8" },
+  )
+  if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`)
+  const access = join(data, "pg_hba.conf")
+  writeFileSync(access, `local all guest scram-sha-256\n${readFileSync(access, "utf8")}`)
+
+  let server: ChildProcess | undefined
+
+  async function start(): Promise<void> {
+    const settings = [
+      "listen_addresses=",
+      "fsync=off",
+      "full_page_writes=off",
+      "shared_buffers=16MB",
+      "max_connections=60",
+    ]
+    for (let attempt = 0; attempt < 500; attempt += 1) {
+      // After a crash, it starts only when the other processes of the old server have ended.
+      if (!server || server.exitCode !== null)
+        server = spawn(
+          join(programs, "postgres"),
+          ["-D", data, "-k", directory, ...settings.flatMap((setting) => ["-c", setting])],
+          { ...identity, cwd: directory, stdio: "ignore" },
+        )
+      const ready = spawnSync(join(programs, "pg_isready"), ["-q", "-h", directory], { cwd: directory })
+      if (ready.status === 0) return
+      await delay(20)
+    }
+    throw new Error("PostgreSQL did not start.")
+  }
+
+  async function end(signal: NodeJS.Signals): Promise<void> {
+    const ending = server
+    server = undefined
+    if (!ending || ending.exitCode !== null) return
+    const exited = once(ending, "exit")
+    ending.kill(signal)
+    await exited
+  }
+
+  await start()
+  return {
+    url: (database = "postgres", user = "tackle") =>
+      `postgres://${user}@/${database}?host=${encodeURIComponent(directory)}`,
+    async crash() {
+      // The other processes of the server notice its end and exit.
+      await end("SIGKILL")
+      await start()
+    },
+    end: () => end("SIGQUIT"),
+    async stop() {
+      await end("SIGQUIT")
+      rmSync(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+function ordinaryUser(): { uid: number; gid: number } {
+  const lines = readFileSync("/etc/passwd", "utf8").split("\n")
+  const line = ["postgres", "nobody"].flatMap((name) =>
+    lines.filter((each) => each.startsWith(`${name}:`)),
+  )[0]
+  const [, , uid, gid] = line?.split(":") ?? []
+  if (uid === undefined || gid === undefined)
+    throw new Error("No user for PostgreSQL was found in /etc/passwd.")
+  return { uid: Number(uid), gid: Number(gid) }
+}

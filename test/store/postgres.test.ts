@@ -1,0 +1,255 @@
+import pg from "pg"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { migratePostgres, openPostgresStore, type PostgresStoreOptions } from "../../src/store/postgres.ts"
+import { postgresMigrations } from "../../src/store/postgres-migrations.ts"
+import { type Store, StoreError } from "../../src/store/store.ts"
+import { describePostgres, type PostgresServer, startPostgres } from "../postgres.ts"
+import { testLeases } from "../suites/leases.ts"
+import { aMessage, aPart, aSession } from "../suites/records.ts"
+import { testStore } from "../suites/store.ts"
+
+describePostgres("PostgreSQL", () => {
+  let server: PostgresServer
+  let count = 0
+
+  beforeAll(async () => {
+    server = await startPostgres()
+  })
+  afterAll(() => server.stop())
+
+  /** Returns the name of a new schema with tables. */
+  async function newSchema(): Promise<string> {
+    count += 1
+    const schema = `test_${count}`
+    await migratePostgres(server.url(), { schema })
+    return schema
+  }
+
+  const open = (schema: string, options: PostgresStoreOptions = {}) =>
+    openPostgresStore(server.url(), { schema, connections: 3, ...options })
+
+  async function execute(sql: string): Promise<Record<string, unknown>[]> {
+    const client = new pg.Client(server.url())
+    await client.connect()
+    try {
+      return (await client.query(sql)).rows
+    } finally {
+      await client.end()
+    }
+  }
+
+  async function failure(work: Promise<unknown>): Promise<string> {
+    const error = await work.then(
+      () => undefined,
+      (reason: unknown) => reason,
+    )
+    if (!(error instanceof StoreError)) throw new Error("expected a StoreError", { cause: error })
+    return error.message
+  }
+
+  testStore("postgres", async () => open(await newSchema()))
+
+  testLeases("postgres", async () => {
+    const schema = await newSchema()
+    // Renewed so rarely that only `stop` lets a lease expire.
+    const stores = [
+      await open(schema, { leaseMs: 600_000 }),
+      await open(schema, { leaseMs: 600_000 }),
+      await open(schema, { leaseMs: 600_000 }),
+    ] as const
+    const client = new pg.Client(server.url())
+    await client.connect()
+    return {
+      stores,
+      async stop({ id }) {
+        await client.query(`UPDATE ${schema}.leases SET expires_at = now() WHERE holder_id = $1`, [id])
+      },
+      start() {},
+      async close() {
+        await client.end()
+        for (const store of stores) await store.close()
+      },
+    }
+  })
+
+  describe("migrations", () => {
+    test("are needed before the store opens, and do nothing the second time", async () => {
+      const schema = "migrated"
+      expect(await failure(open(schema))).toMatch(/no tables of Tackle.*tackle db migrate/)
+      const results = await Promise.all([1, 2, 3].map(() => migratePostgres(server.url(), { schema })))
+      const after = postgresMigrations.length
+      expect(results.map(({ before }) => before).sort()).toEqual([0, after, after])
+      expect(await migratePostgres(server.url(), { schema })).toEqual({ before: after, after })
+      await (await open(schema)).close()
+    })
+
+    test("refuse tables of a newer program, and change nothing", async () => {
+      const schema = await newSchema()
+      await execute(`UPDATE ${schema}.version SET version = 999`)
+      for (const work of [open(schema), migratePostgres(server.url(), { schema })])
+        expect(await failure(work)).toMatch(/version 999.*Update Tackle/)
+      expect(await execute(`SELECT version FROM ${schema}.version`)).toEqual([{ version: 999 }])
+    })
+
+    test("refuse the schema of another program", async () => {
+      await execute("CREATE SCHEMA foreign_program; CREATE TABLE foreign_program.cookies (id int)")
+      expect(await failure(migratePostgres(server.url(), { schema: "foreign_program" }))).toContain(
+        "another program",
+      )
+    })
+  })
+
+  describe("an unusable server is reported with the next step", () => {
+    test("unreachable", async () => {
+      const message = await failure(openPostgresStore("postgres://me:hidden@127.0.0.1:1/tackle"))
+      expect(message).toMatch(/tackle on 127\.0\.0\.1:1.*cannot be reached.*Check that the server runs/)
+      expect(message).not.toContain("hidden")
+    })
+
+    test("wrong password, missing database, missing rights", async () => {
+      await execute("CREATE ROLE guest LOGIN PASSWORD 'secret'")
+      const schema = await newSchema()
+      const guest = (password: string) => server.url("postgres", `guest:${password}`)
+      expect(await failure(openPostgresStore(guest("wrong"), { schema }))).toMatch(
+        /rejects the login.*PGPASSWORD/,
+      )
+      expect(await failure(openPostgresStore(guest("secret"), { schema }))).toMatch(
+        /denies access.*docs\/scale\.md/,
+      )
+      expect(await failure(openPostgresStore(server.url("nowhere")))).toMatch(/does not exist.*createdb/)
+    })
+
+    test("an invalid URL or schema", async () => {
+      expect(await failure(openPostgresStore("mysql://me:hidden@host/db"))).not.toContain("hidden")
+      expect(await failure(openPostgresStore(server.url(), { schema: 'a"b' }))).toContain("schema name")
+    })
+
+    test("a closed store", async () => {
+      const store = await open(await newSchema())
+      await store.close()
+      expect(await failure(store.commit([{ kind: "session", session: aSession("ses_1") }]))).toContain(
+        "closed",
+      )
+    })
+  })
+
+  describe("several processes", () => {
+    const begin = (store: Store, id = "ses_1") =>
+      store.commit([
+        { kind: "session", session: aSession(id) },
+        { kind: "message", message: aMessage("msg_1", id) },
+      ])
+
+    test("number the changes of one session without gaps", async () => {
+      const schema = await newSchema()
+      const stores = await Promise.all([1, 2, 3].map(() => open(schema)))
+      const [first] = stores
+      if (!first) return
+      await begin(first)
+      const writes = stores.flatMap((store, by) =>
+        Array.from({ length: 30 }, (_, index) =>
+          store.commit([{ kind: "part", part: aPart(`prt_${by}_${index}`, "msg_1", "ses_1") }]),
+        ),
+      )
+      const sequences = (await Promise.all(writes)).flat().sort((a, b) => a - b)
+      expect(sequences).toEqual(Array.from({ length: 90 }, (_, index) => index + 3))
+      expect((await first.messages("ses_1"))[0]?.parts).toHaveLength(90)
+      for (const store of stores) await store.close()
+    })
+
+    test("update the inputs of one session one after the other", async () => {
+      const schema = await newSchema()
+      const stores = await Promise.all([1, 2, 3].map(() => open(schema)))
+      const [first] = stores
+      if (!first) return
+      await begin(first)
+      const admit = (store: Store, id: string) =>
+        store.updateInputs("ses_1", undefined, ({ pending }) => [
+          {
+            ...{ id, sessionID: "ses_1", seq: 0, position: pending.length + 1, time: { created: 1 } },
+            ...{ text: id, digest: id, delivery: "queue", state: "pending" },
+          },
+        ])
+      await Promise.all(
+        stores.flatMap((store, by) =>
+          Array.from({ length: 8 }, (_, index) => admit(store, `inp_${by}_${index}`)),
+        ),
+      )
+      const positions = (await first.inputs("ses_1")).map(({ position }) => position)
+      expect(positions).toEqual(Array.from({ length: 24 }, (_, index) => index + 1))
+      for (const store of stores) await store.close()
+    })
+
+    test("see each other's changes, also those during a lost connection, and not their own", async () => {
+      const schema = await newSchema()
+      const [one, two] = [await open(schema), await open(schema)]
+      await begin(one)
+      const seen: (string[] | undefined)[] = []
+      const end = two.watch((changed) => seen.push(changed && [...changed]))
+      // The first call follows LISTEN.
+      await expect.poll(() => seen.length).toBe(1)
+      await begin(two, "ses_2")
+      await begin(one, "ses_3")
+      await expect.poll(() => seen).toEqual([undefined, ["ses_3"]])
+      await server.crash()
+      await begin(one, "ses_4")
+      await expect.poll(() => seen.slice(2)).toContain(undefined)
+      await begin(one, "ses_5")
+      await expect.poll(() => seen.at(-1)).toEqual(["ses_5"])
+      end()
+      expect((await two.sessions()).map(({ id }) => id)).toContain("ses_4")
+      for (const store of [one, two]) await store.close()
+    })
+
+    test("continue after a crash of the server, without losing or repeating a number", async () => {
+      const store = await open(await newSchema())
+      await begin(store)
+      const crash = server.crash()
+      const sequences: number[] = []
+      for (let index = 0; index < 40; index += 1)
+        sequences.push(
+          ...(await store.commit([{ kind: "part", part: aPart(`prt_${index}`, "msg_1", "ses_1") }])),
+        )
+      await crash
+      expect(new Set(sequences).size).toBe(40)
+      expect((await store.messages("ses_1"))[0]?.parts).toHaveLength(40)
+      await store.close()
+    })
+
+    test("share one notification per transaction", async () => {
+      const store = await open(await newSchema())
+      const client = new pg.Client(server.url())
+      await client.connect()
+      const payloads: (string | undefined)[] = []
+      client.on("notification", ({ payload }) => payloads.push(payload))
+      await client.query(`LISTEN test_${count}_changes`)
+      await begin(store)
+      const all = ["a", "b", "c"].map((id) =>
+        store.commit([{ kind: "part", part: aPart(id, "msg_1", "ses_1") }]),
+      )
+      await Promise.all(all)
+      await client.query("SELECT 1")
+      expect(payloads.map((payload) => JSON.parse(payload ?? ""))).toEqual([{ ses_1: "2" }, { ses_1: "5" }])
+      await client.end()
+      await store.close()
+    })
+  })
+
+  test("renews leases, and fires the signal of a lost one", async () => {
+    const schema = await newSchema()
+    const [one, two] = [await open(schema, { leaseMs: 300 }), await open(schema, { leaseMs: 300 })]
+    await one.commit([{ kind: "session", session: aSession("ses_1") }])
+    const taken = await one.lease("ses_1", { id: "eng_1", pid: 1 })
+    if (!taken.isHeld) throw new Error("the session is leased")
+    const [first] = await execute(`SELECT expires_at FROM ${schema}.leases`)
+    await expect
+      .poll(async () => (await execute(`SELECT expires_at FROM ${schema}.leases`))[0])
+      .not.toEqual(first)
+    expect(await two.lease("ses_1", { id: "eng_2", pid: 2 })).toMatchObject({ isHeld: false })
+    // As if the process had been stopped for longer than its lease.
+    await execute(`UPDATE ${schema}.leases SET epoch = 0, expires_at = now()`)
+    await expect.poll(() => taken.lease.lost?.aborted).toBe(true)
+    expect(await two.lease("ses_1", { id: "eng_2", pid: 2 })).toMatchObject({ isHeld: true })
+    for (const store of [one, two]) await store.close()
+  })
+})
