@@ -33,7 +33,8 @@ export function createAttention(tui: TUI): Attention {
       last = state
       const title = state?.session.title ?? ""
       if (title !== (before?.session.title ?? "")) terminal.setTitle(titleOf(title))
-      if (state?.isRunning !== before?.isRunning) showProgress(terminal, state?.isRunning === true)
+      const isRunning = state?.isRunning === true
+      if (isRunning !== (before?.isRunning === true)) showProgress(terminal, isRunning)
       if (hasFocus || !state || state.session.id !== before?.session.id) return
       const reason = reasonOf(state, before)
       if (reason !== undefined) notify(terminal, reason)

@@ -88,6 +88,23 @@ describe.skipIf(!hasTmux)("the interactive terminal (needs tmux)", () => {
     expect(screen.match(/^I heard: hello again/gm)).toHaveLength(1)
   })
 
+  test("switches to the alternate screen and back without drawing the conversation twice", async () => {
+    const machine = await createMachine({ script })
+    const terminal = await openTerminal(machine)
+    await terminal.tackle("hello there")
+    await terminal.sees("I heard: hello there")
+    await terminal.press("/fullscreen", "Enter")
+    await until("the alternate screen is active", terminal.isAlternate)
+    await terminal.press("hello again", "Enter")
+    await terminal.sees("I heard: hello again")
+    await terminal.press("/fullscreen", "Enter")
+    await until("the scrollback is active", async () => !(await terminal.isAlternate()))
+    const screen = await terminal.sees("I heard: hello again")
+    expect(screen.match(/^I heard: hello there/gm)).toHaveLength(1)
+    await terminal.press("C-d")
+    await terminal.sees("[exit 0]")
+  })
+
   test("appends lines with --plain", async () => {
     const machine = await createMachine({ script })
     const terminal = await openTerminal(machine)

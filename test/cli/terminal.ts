@@ -23,6 +23,8 @@ export interface Terminal {
   /** Returns the lines that the terminal wrapped because they were too long. */
   broken(): Promise<string[]>
   cursorIsVisible(): Promise<boolean>
+  /** Returns true while the program uses the alternate screen. */
+  isAlternate(): Promise<boolean>
   /** Changes the size of the window. */
   resize(columns: number, rows: number): Promise<void>
   /** Sends a signal to the program in the foreground. Default: SIGTERM. */
@@ -99,6 +101,8 @@ export async function openTerminal(
     },
     cursorIsVisible: async () =>
       (await tmux("display-message", "-p", "-t", "t", "#{cursor_flag}")).trim() === "1",
+    isAlternate: async () =>
+      (await tmux("display-message", "-p", "-t", "t", "#{alternate_on}")).trim() === "1",
     async resize(columns, rows) {
       await tmux("resize-window", "-t", "t", "-x", String(columns), "-y", String(rows))
     },
