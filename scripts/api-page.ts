@@ -1,6 +1,7 @@
 import { createApp } from "../src/server/app.ts"
 import { createEngines } from "../src/server/engines.ts"
 import {
+  alternativeFields,
   type Document,
   type Operation,
   operationsOf,
@@ -107,7 +108,16 @@ function errorsText(errors: readonly string[]): string {
 
 function describe(schema: ShownSchema): string[] {
   const alternatives = schema.oneOf ?? schema.anyOf
-  if (alternatives) return ["One of:", alternatives.map((each) => `- \`${typeText(each)}\``).join("\n")]
+  if (alternatives) {
+    const fields = alternativeFields(schema).map(
+      ({ name, description }) => `| \`${name}\` | ${description} |`,
+    )
+    return [
+      "One of:",
+      alternatives.map((each) => `- \`${typeText(each)}\``).join("\n"),
+      fields.length === 0 ? "" : ["| name | |", "|---|---|", ...fields].join("\n"),
+    ]
+  }
   return schema.properties ? [fieldsOf(schema)] : [`\`${typeText(schema)}\``]
 }
 

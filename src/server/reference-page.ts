@@ -6,7 +6,8 @@ export interface ShownSchema {
   type?: string | readonly string[]
   const?: unknown
   enum?: readonly unknown[]
-  items?: ShownSchema
+  items?: ShownSchema | false
+  prefixItems?: readonly ShownSchema[]
   properties?: Readonly<Record<string, ShownSchema>>
   required?: readonly string[]
   oneOf?: readonly ShownSchema[]
@@ -53,17 +54,28 @@ export function operationsOf({ paths }: Document): { method: string; path: strin
   )
 }
 
+/** Returns the descriptions of the fields of a schema's alternatives, each once, such as `reply: Allows this call`. */
+export function alternativeFields({ oneOf, anyOf }: ShownSchema): { name: string; description: string }[] {
+  const fields = (oneOf ?? anyOf ?? []).flatMap(({ properties = {} }) => Object.entries(properties))
+  const described = fields.flatMap(([name, { description }]) => (description ? [{ name, description }] : []))
+  return [...new Map(described.map((field) => [JSON.stringify(field), field])).values()]
+}
+
 /** Returns the type of a schema as text, such as `Session[]` or `"once" | "reject"`. */
 export function typeText(schema: ShownSchema | undefined): string {
   if (schema === undefined) return "any"
   if (schema.contentSchema) return `stream of ${typeText(schema.contentSchema)}`
-  const { $ref, const: constant, enum: values, oneOf, anyOf, type, items } = schema
+  const { $ref, const: constant, enum: values, oneOf, anyOf, type, items, prefixItems } = schema
   if ($ref !== undefined) return $ref.slice($ref.lastIndexOf("/") + 1)
   if (constant !== undefined) return JSON.stringify(constant)
   if (values) return values.map((value) => JSON.stringify(value)).join(" | ")
   const alternatives = oneOf ?? anyOf
   if (alternatives) return alternatives.map(typeText).join(" | ")
-  if (type === "array") return `${/ \| /.test(typeText(items)) ? `(${typeText(items)})` : typeText(items)}[]`
+  if (prefixItems) return `[${prefixItems.map(typeText).join(", ")}]`
+  if (type === "array") {
+    const item = typeText(items || undefined)
+    return / \| /.test(item) ? `(${item})[]` : `${item}[]`
+  }
   if (type === "object" && schema.properties) {
     const fields = Object.entries(schema.properties).map(
       ([name, inner]) => `${name}${schema.required?.includes(name) ? "" : "?"}: ${typeText(inner)}`,
@@ -120,11 +132,15 @@ function operationHtml({ summary, description, parameters = [], requestBody, res
   })
   const table = (lines: readonly string[]) =>
     lines.length > 0 ? `<table><tbody>${lines.join("")}</tbody></table>` : ""
-  return `<p>${markup([summary, description].filter(Boolean).join(". "))}</p>${table(rows)}<h3>Responses</h3>${table(answers)}`
+  const text = markup([summary, description].filter(Boolean).join(". ")).replaceAll("\n\n", "</p><p>")
+  return `<p>${text}</p>${table(rows)}<h3>Responses</h3>${table(answers)}`
 }
 
 function schemaHtml(schema: ShownSchema): string {
-  if (!schema.properties) return `<p><code>${escapeHtml(typeText(schema))}</code></p>`
+  if (!schema.properties) {
+    const fields = alternativeFields(schema).map(({ name, description }) => row(name, "", "", description))
+    return `<p><code>${escapeHtml(typeText(schema))}</code></p><table><tbody>${fields.join("")}</tbody></table>`
+  }
   const rows = Object.entries(schema.properties).map(([name, inner]) =>
     row(`${name}${schema.required?.includes(name) ? "" : "?"}`, "", typeText(inner), inner.description),
   )

@@ -4,7 +4,7 @@ import { expect, expectTypeOf, test } from "vitest"
 import type { z } from "zod"
 import { apiDocument, apiPage } from "../../scripts/api-page.ts"
 import type { TackleEvent } from "../../src/event/events.ts"
-import { operationsOf } from "../../src/server/reference-page.ts"
+import { operationsOf, typeText } from "../../src/server/reference-page.ts"
 import type { EventSchema } from "../../src/server/schemas/event-schemas.ts"
 import { isRecord } from "../../src/util/json.ts"
 import { setUp } from "./start-server.ts"
@@ -31,6 +31,20 @@ test("gives every operation a name, a summary, and responses whose references re
       reference.replace("#/components/schemas/", ""),
     ])
   expect(JSON.stringify(document)).not.toContain("x-named")
+})
+
+test("describes the messages, the header and the number of an event stream", () => {
+  const { operation } =
+    operationsOf(apiDocument()).find(({ path }) => path === "/session/{id}/event") ?? expect.fail()
+  expect(typeText(operation.responses[200]?.content?.["text/event-stream"]?.schema)).toBe(
+    "stream of SessionEvent | Reset",
+  )
+  const parameters = operation.parameters?.map(({ name, in: place, schema }) => [name, place, schema?.type])
+  expect(parameters).toEqual([
+    ["id", "path", "string"],
+    ["after", "query", "integer"],
+    ["last-event-id", "header", "string"],
+  ])
 })
 
 test("protects all operations with a token, except those without data", () => {

@@ -40,8 +40,10 @@ const sequenced = {
 const RunCompleted = z.object({
   type: z.literal("run.completed"),
   ...sequenced,
-  status: z.enum(["completed", "failed", "limit", "interrupted"]),
-  exitCode: z.number(),
+  status: z
+    .enum(["completed", "failed", "limit", "interrupted"])
+    .describe("`limit`: the limit of steps, tokens, cost or time. Refused calls do not fail a run"),
+  exitCode: z.number().describe("Exit code of `tackle run`"),
   text: z.string().describe("The model's last text"),
   messageIDs: z
     .array(z.string())

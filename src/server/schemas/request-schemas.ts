@@ -57,7 +57,14 @@ name("QuestionRequest", QuestionRequest)
 /** Schemas of requests and grants. */
 export const requestResponses = {
   request: name("Request", WaitingRequest),
-  grant: name("Grant", Grant),
+  grant: name(
+    "Grant",
+    described(Grant.unwrap(), {
+      sessionID: "Set if the scope is `session`",
+      worktree: "Project in which the grant applies",
+      pattern: "May contain `*` and `?`",
+    }),
+  ),
 }
 
 /** The body of a reply. */

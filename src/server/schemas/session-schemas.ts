@@ -20,7 +20,17 @@ const MatchView = described(SessionMatch, {
   messageID: "The message of the text. Absent if the text is the title",
 })
 
-const SessionView = Session.extend({
+const SessionView = described(Session, {
+  directory: "Absolute path of the session's working directory",
+  worktree: "Absolute path of the root of the git worktree, or of the directory without git",
+  agent: "Agent of the next prompt",
+  model: "Model of the next prompt. Absent if the agent or the config chooses it",
+  parentID: "Session whose `task` call started this session",
+  replayed: "True for the replay of a recorded run",
+  undone: "Messages of the turns that were undone since the last prompt, in the order of the undo operations",
+  lent: "Values to restore after a command with its own agent or model. Set only while it runs",
+  time: "In milliseconds since the epoch",
+}).extend({
   seq: z
     .number()
     .describe(
@@ -51,10 +61,10 @@ const UndoResult = z.object({
 
 const CompactionResult = z.object({
   before: z.number().describe("Size of the history that the model receives, in characters"),
-  after: z.number(),
-  pruned: z.number(),
-  summarized: z.boolean(),
-  spent: z.array(z.looseObject({})),
+  after: z.number().describe("Size of the history after the compaction, in characters"),
+  pruned: z.number().describe("Number of outputs that were replaced with references to files"),
+  summarized: z.boolean().describe("True if a summary replaces messages"),
+  spent: z.array(z.looseObject({})).describe("Tokens and cost of the summaries"),
 })
 
 const FileDiff = z.object({
