@@ -1,6 +1,6 @@
 /**
- * Builds what is published: `dist/cli`, the command as a bundle with lazy chunks, and `dist/lib`, the library as plain
- * modules with types. Runs in a few seconds. `npm ci` runs it. The old build stays in use until the new build is
+ * Builds what is published: `dist/cli`, the command as a bundle with lazy chunks, `dist/lib`, the library as plain modules with
+ * types, and `dist/web`, the web page. Runs in a few seconds. `npm ci` runs it. The old build stays in use until the new build is
  * complete, so that commands also work during a build and after a failed build.
  */
 import { execFileSync } from "node:child_process"
@@ -18,6 +18,7 @@ import {
 import { createRequire } from "node:module"
 import { basename, dirname, join, relative, resolve } from "node:path"
 import { bundleCommand } from "./bundle-command.ts"
+import { bundleWeb } from "./bundle-web.ts"
 
 const root = resolve(import.meta.dirname, "..")
 const source = join(root, "src")
@@ -29,6 +30,7 @@ try {
   const fresh = join(workshop, "new")
   await buildCommand(join(fresh, "cli"))
   buildLibrary(join(fresh, "lib"))
+  await bundleWeb({ source: join(root, "web"), directory: join(fresh, "web") })
   if (existsSync(output)) renameSync(output, join(workshop, "old"))
   renameSync(fresh, output)
 } finally {

@@ -7,7 +7,13 @@ const root = resolve(import.meta.dirname, "..")
 /** Builds the command if a source is newer, so that tests never run an old build. */
 export default function buildOnce(): void {
   const built = statSync(join(root, "dist/cli/main.cjs"), { throwIfNoEntry: false })?.mtimeMs ?? 0
-  if (newest("src") <= built && newest("scripts") <= built && newest("package.json") <= built) return
+  if (
+    newest("src") <= built &&
+    newest("web") <= built &&
+    newest("scripts") <= built &&
+    newest("package.json") <= built
+  )
+    return
   execFileSync(process.execPath, [join(root, "scripts/build.ts")], { stdio: "inherit" })
 }
 

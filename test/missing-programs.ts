@@ -11,6 +11,7 @@ const programs = [
   { name: "socat", command: ["socat", "-V"], tests: "the network of the sandbox", package: "socat" },
   { name: "tmux", command: ["tmux", "-V"], tests: "the terminal", package: "tmux" },
   { name: "PostgreSQL", command: [initdb, "--version"], tests: "PostgreSQL", package: "postgresql" },
+  { name: "Chromium", command: ["chromium", "--version"], tests: "the web page", package: "chromium" },
   { name: "Python 3", command: ["python3", "--version"], tests: "tools in Python", package: "python3" },
 ] as const
 

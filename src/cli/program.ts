@@ -108,6 +108,10 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     description: "serve sessions over HTTP",
     load: async () => (await import("./commands/serve.ts")).defineServe,
   },
+  web: {
+    description: "open the sessions of this directory in a browser",
+    load: async () => (await import("./commands/web.ts")).defineWeb,
+  },
   gateway: {
     description: "add tool calling to a Chat Completions API",
     load: async () => (await import("./commands/gateway.ts")).defineGateway,

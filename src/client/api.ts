@@ -120,7 +120,7 @@ export interface TackleApi {
   /** Revokes grants of this worktree. Rejects if an id is unknown. */
   revoke(ids: readonly string[]): Promise<void>
   commands(): Awaitable<Pick<Command, "name" | "description">[]>
-  models(): Awaitable<Pick<ModelInfo, "ref" | "name">[]>
+  models(): Awaitable<Pick<ModelInfo, "ref" | "name" | "limit">[]>
   /** Lists every tool. A tool that the agent and model are not offered includes the reason. */
   tools(scope?: { agent?: string; model?: string; signal?: AbortSignal }): Promise<ToolListing[]>
   /** Lists every MCP server in use. Starts servers that are not running. */

@@ -1,5 +1,6 @@
 import type { Agent } from "../agent/agent.ts"
 import type { TackleEvent } from "../event/events.ts"
+import type { ModelInfo } from "../model/model.ts"
 import type { Grant, PermissionReply, PermissionRequest } from "../schema/permission.ts"
 import type { QuestionRequest } from "../schema/question.ts"
 import type { TackleApi } from "./api.ts"
@@ -12,8 +13,8 @@ import { createSessions, type Page, type SessionsClient } from "./sessions.ts"
 export interface ClientOptions {
   /** URL of the server, such as `http://127.0.0.1:8486`. */
   url: string
-  /** A token from the server's token file. */
-  token: string
+  /** A token from the server's token file. Omit it in a page of the server that is logged in with a cookie. */
+  token?: string
   /**
    * Absolute path of the project's directory on the server's machine. Required to create and import sessions and to
    * call tools. If undefined, agents, commands, models, tools and grants are those of the server's first root, and
@@ -133,7 +134,7 @@ export function createClient(options: ClientOptions): TackleClient {
     },
     commands: () => ofProject("/command"),
     async models() {
-      const models = await ofProject<{ id: string; name: string }>("/model")
+      const models = await ofProject<{ id: string } & Pick<ModelInfo, "name" | "limit">>("/model")
       return models.map(({ id, ...model }) => {
         const slash = id.indexOf("/")
         return { ref: { providerID: id.slice(0, slash), modelID: id.slice(slash + 1) }, ...model }

@@ -10,6 +10,7 @@ import { historyRoutes } from "./routes/history-routes.ts"
 import { inputRoutes } from "./routes/input-routes.ts"
 import { loginRoutes } from "./routes/login-routes.ts"
 import { openCodeRoutes } from "./routes/opencode-routes.ts"
+import { pageRoutes } from "./routes/page-routes.ts"
 import { projectRoutes } from "./routes/project-routes.ts"
 import { requestRoutes } from "./routes/request-routes.ts"
 import { createRouter } from "./routes/route.ts"
@@ -43,6 +44,7 @@ export function createApp(
   app.route("/", aguiRoutes(context))
   app.route("/opencode", openCodeRoutes(context))
   app.route("/", loginRoutes(guardOptions.authenticator))
+  app.route("/", pageRoutes(context.pageDirectory))
   app.route("/", documentationRoutes(app, context.version))
   return app
 }

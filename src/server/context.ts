@@ -10,6 +10,8 @@ import type { SessionView } from "./schemas/session-schemas.ts"
 /** Services that all routes share. */
 export interface ServerContext {
   version: string
+  /** Directory with the files of the web page. Undefined if it is not served. */
+  pageDirectory?: string
   /** Store of all sessions. */
   store: Store
   engines: Engines

@@ -29,6 +29,8 @@ export interface HeldEngine {
 
 /** The engines of a server, one per directory. */
 export interface Engines {
+  /** Directories that contain all projects. */
+  readonly roots: readonly string[]
   /** The first root. Used for requests that do not name a directory. */
   readonly defaultDirectory: string
   /**
@@ -181,6 +183,7 @@ export function createEngines(options: EnginesOptions): Engines {
   }
 
   return {
+    roots,
     defaultDirectory: roots[0] ?? "/",
     resolve,
     assertServed,

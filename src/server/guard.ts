@@ -26,7 +26,11 @@ export interface GuardOptions {
 }
 
 /** Paths that do not need a token, because they return no user data or check a ticket instead. */
-const publicPaths: readonly string[] = ["/health", "/openapi.json", "/docs", "/login", "/logout"]
+const publicPaths: readonly string[] = ["/", "/health", "/openapi.json", "/docs", "/login", "/logout"]
+
+function isPublic(path: string): boolean {
+  return publicPaths.includes(path) || path.startsWith("/assets/")
+}
 
 const responseHeaders: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
@@ -51,7 +55,7 @@ export function guard(options: GuardOptions): MiddlewareHandler<ServerEnvironmen
     if (isCors) allowOrigin(c, headers.origin ?? "")
     if (c.req.method === "OPTIONS" && isCors) return c.body(null, 204)
     assertMethod(c.env.incoming.method ?? "")
-    if (!publicPaths.includes(c.req.path)) await assertToken(c, options)
+    if (!isPublic(c.req.path)) await assertToken(c, options)
     await readBody(c, options.maxBodyBytes)
     await next()
   }

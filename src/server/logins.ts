@@ -7,8 +7,8 @@ interface Signer {
 
 /** Logs web pages in. A page receives a ticket in its URL and exchanges it for a cookie. */
 export interface Logins<Token> {
-  /** Creates a ticket for one login with the scope of a token. */
-  ticketFor(token: Token): string
+  /** Creates a ticket for one login with the scope of a token. It is valid for `seconds`, by default {@link ticketSeconds}. */
+  ticketFor(token: Token, seconds?: number): string
   /**
    * Returns the value of the cookie for a ticket. Returns undefined for an unknown, used or expired ticket. The cookie
    * expires after `cookieSeconds`, or when the token is removed. It stays valid if the server restarts.
@@ -35,9 +35,9 @@ export function createLogins<Token extends Signer>(
   const tickets = new Map<string, { token: Token; end: number }>()
 
   return {
-    ticketFor(token) {
+    ticketFor(token, seconds = ticketSeconds) {
       const ticket = randomBytes(32).toString("base64url")
-      tickets.set(ticket, { token, end: now() + ticketSeconds * 1000 })
+      tickets.set(ticket, { token, end: now() + seconds * 1000 })
       for (const oldest of tickets.keys()) {
         if (tickets.size <= maxTickets) break
         tickets.delete(oldest)

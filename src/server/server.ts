@@ -30,6 +30,8 @@ export interface ServerOptions {
   port: number
   /** Path of a Unix socket to listen on, instead of host and port. */
   socket?: string
+  /** Directory with the built web page, which the server shows at `/`. Default: no page. */
+  pageDirectory?: string
   /** Origins of web pages that may use the server. Default: none. */
   origins?: readonly string[]
   /** Interval in milliseconds between comments that keep event streams alive. Default: 15,000. */
@@ -58,6 +60,11 @@ export interface Server {
   /** Base URL for clients. For a Unix socket, `http://localhost`. */
   url: string
   /**
+   * Returns an address that opens the web page and logs it in. It works once, within 10 minutes. The page gets
+   * the widest scope of the tokens.
+   */
+  pageAddress(): string
+  /**
    * Stops accepting work, waits up to `graceMs` for running prompts, interrupts prompts that are still running, and
    * closes all engines and connections. Inputs that were not delivered stay in the store. Idempotent.
    */
@@ -83,6 +90,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   const running = watchRunning(engines)
   const context: ServerContext = {
     version: options.version,
+    pageDirectory: options.pageDirectory,
     store,
     engines,
     assertStartsWork(sessionID) {
@@ -95,10 +103,11 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     heartbeatMs: options.heartbeatMs ?? 15_000,
     maxWaiting: options.maxWaiting ?? 10_000,
   }
+  const authenticator = createAuthenticator(options.tokens)
   const guardOptions = {
     host: socket === undefined ? host : "localhost",
     origins: options.origins ?? [],
-    authenticator: createAuthenticator(options.tokens),
+    authenticator,
     maxBodyBytes: options.maxBodyBytes ?? 20_000_000,
     maxRequests: options.maxRequests ?? 500,
   }
@@ -138,6 +147,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   let closed: Promise<void> | undefined
   return {
     url: origin,
+    pageAddress: () => `${origin}/#ticket=${authenticator.ticketForUser(600)}`,
     close: (graceMs = 0) => {
       closed ??= close(graceMs)
       return closed

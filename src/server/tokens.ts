@@ -29,6 +29,8 @@ export interface Authenticator {
   authenticateCookie(cookie: string): Promise<Token | undefined>
   /** Creates a ticket for one login: see `Logins`. */
   ticketFor(token: Token): string
+  /** Creates a ticket with the widest scope of the tokens. It is valid for `seconds`. */
+  ticketForUser(seconds: number): string
   /** Exchanges a ticket for the value of a cookie. Delays failures like `authenticate`. */
   login(ticket: string): Promise<string | undefined>
 }
@@ -72,6 +74,11 @@ export function createAuthenticator(tokens: readonly { scope: Scope; token: stri
     },
     authenticateCookie: (cookie) => orDelay(logins.find(cookie)),
     ticketFor: logins.ticketFor,
+    ticketForUser(seconds) {
+      const [widest] = known.toSorted((a, b) => scopes.indexOf(b.scope) - scopes.indexOf(a.scope))
+      if (!widest) throw new UsageError("The server has no token.")
+      return logins.ticketFor(widest, seconds)
+    },
     login: (ticket) => orDelay(logins.exchange(ticket)),
   }
 }

@@ -1,7 +1,7 @@
 import { once } from "node:events"
 import { existsSync, realpathSync, statSync } from "node:fs"
 import { join, resolve } from "node:path"
-import type { Command } from "commander"
+import { type Command, Option } from "commander"
 import { UsageError } from "../../util/errors.ts"
 import { isLoopback } from "../../util/local-server.ts"
 import { interruptible } from "../process/exit.ts"
@@ -15,15 +15,11 @@ import { collect, databaseFlag, formatFlag, jsonFlag, locationFlags, port, posit
 /** Defines `tackle serve`. */
 export function defineServe(serve: Command): void {
   locationFlags(serve)
-    .option("--port <n>", "port to listen on; 0 selects a free port", port, 8486)
+    .addOption(portFlag())
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option("--socket <path>", "listen on a Unix socket instead of a port")
     .option("--token-file <path>", "file with tokens (default: server-token in the data directory)")
-    .option(
-      "--root <dir>",
-      "serve projects inside this directory (repeatable; default: the current directory)",
-      collect,
-    )
+    .addOption(rootFlag())
     .option(
       "--cors <origin>",
       "allow web pages of this origin, such as https://example.com (repeatable)",
@@ -33,7 +29,20 @@ export function defineServe(serve: Command): void {
     .option("--grace <seconds>", "how long running prompts may continue after a signal", positive, 10)
     .addOption(formatFlag())
     .addOption(jsonFlag())
-    .action(runServe)
+    .action((flags: ServeFlags) => runServe(flags))
+}
+
+/** Returns the flag `--port` of a server for sessions. */
+export function portFlag(): Option {
+  return new Option("--port <n>", "port to listen on; 0 selects a free port").argParser(port).default(8486)
+}
+
+/** Returns the flag `--root` of a server for sessions. */
+export function rootFlag(): Option {
+  return new Option(
+    "--root <dir>",
+    "serve projects inside this directory (repeatable; default: the current directory)",
+  ).argParser(collect)
 }
 
 /** Flags of `tackle serve`. */
@@ -54,8 +63,11 @@ export interface ServeFlags extends Omit<WorkspaceFlags, "trust"> {
   format: "text" | "json"
 }
 
-/** Runs `tackle serve`, which serves until SIGINT or SIGTERM. A second signal ends it immediately. */
-export async function runServe(flags: ServeFlags): Promise<void> {
+/**
+ * Runs `tackle serve`, which serves until SIGINT or SIGTERM. A second signal ends it immediately. `onReady` receives the
+ * address that opens the web page.
+ */
+export async function runServe(flags: ServeFlags, onReady?: (address: string) => void): Promise<void> {
   const { host, socket, cors: origins = [], format } = flags
   for (const origin of origins) checkOrigin(origin)
   await interruptible(async (signal) => {
@@ -92,18 +104,22 @@ export async function runServe(flags: ServeFlags): Promise<void> {
         host,
         port: flags.port,
         socket,
+        pageDirectory,
         origins,
         onProblem: (message, error) => void reportProblem(workspace, message, error),
       })
       const url = socket === undefined ? server.url : `unix:${socket}`
       if (format === "json") printJson({ url, tokenFile: realpathSync(tokenFile) })
       else printLine(`${url} serves ${roots.join(", ")}. The token is in ${tokenFile}. Press Ctrl-C to stop.`)
+      if (format === "text" && socket === undefined && !onReady)
+        printLine(`Open the web page within 10 minutes: ${server.pageAddress()}`)
       if (format === "text" && workspace.config.config.model === undefined)
         printLine(`No model is configured here: sessions without a model use ${offline}, which needs no key.`)
       if (socket === undefined && !isLoopback(host))
         warn(
           "other machines can connect, and connections are not encrypted. Put a proxy with TLS in front of the server.",
         )
+      onReady?.(server.pageAddress())
       if (!signal.aborted) await once(signal, "abort")
       await server.close(flags.grace * 1000)
     } finally {
@@ -111,6 +127,9 @@ export async function runServe(flags: ServeFlags): Promise<void> {
     }
   })
 }
+
+/** The command is one directory, `dist/cli`, beside the page. */
+const pageDirectory = join(import.meta.dirname, "../web")
 
 function rootOf(given: string): string {
   const path = resolve(given)

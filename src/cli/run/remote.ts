@@ -25,8 +25,8 @@ export function openClient(url: string, { tokenFile }: RemoteFlags, directory: s
   return createClient({ url, token: tokenOf(tokenFile), directory, onProblem: () => {} })
 }
 
-/** Returns the token with the widest scope. */
-function tokenOf(tokenFile: string | undefined): string {
+/** Returns the token with the widest scope. Throws `UsageError` if the token file is missing or invalid. */
+export function tokenOf(tokenFile: string | undefined): string {
   const given = process.env.TACKLE_SERVER_TOKEN
   if (tokenFile === undefined && given) return given
   const path = tokenFile ?? join(defaultDataDirectory(process.env), "server-token")

@@ -17,6 +17,17 @@ export function projectRoutes(context: ServerContext) {
   routes.openapi(
     route({
       method: "get",
+      path: "/root",
+      summary: "List the directories whose projects are served",
+      scope: "read",
+      responses: { 200: json(page(z.object({ directory: z.string() }))) },
+    }),
+    (c) => c.json({ items: engines.roots.map((directory) => ({ directory })) }, 200),
+  )
+
+  routes.openapi(
+    route({
+      method: "get",
       path: "/tool",
       summary: "List the tools, with the reason if a tool is not offered",
       scope: "read",

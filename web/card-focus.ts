@@ -1,0 +1,17 @@
+/** Returns true if the user is writing, so that nothing may take the focus. */
+export function isWriting(): boolean {
+  const active = document.activeElement
+  return (
+    (active instanceof HTMLTextAreaElement || active instanceof HTMLInputElement) &&
+    active.value.trim() !== ""
+  )
+}
+
+/** Moves the focus from an answered card to the message box, unless another card takes it. */
+export function leaveCard(inside: Element | null): void {
+  const own = inside?.closest(".card")
+  const others = [...document.querySelectorAll(".card")].filter((card) => card !== own)
+  // On a phone, the focus would open the keyboard.
+  if (others.length === 0 && matchMedia("(pointer: fine)").matches)
+    document.getElementById("message-box")?.focus({ preventScroll: true })
+}

@@ -1,0 +1,114 @@
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks"
+import type { SessionState } from "../src/view/session-state.ts"
+import { hasOlder, loadOlder } from "./current-session.ts"
+import { Icon } from "./icons.tsx"
+import { Message } from "./message.tsx"
+import { RequestCards } from "./requests.tsx"
+
+/** Distance in pixels from an edge that counts as being there. */
+const near = 120
+
+/**
+ * The messages of the session. Stays at the end while the reader is there, and loads older messages when the reader
+ * comes near the beginning. The style sheet makes the browser skip messages that are not visible.
+ */
+export function Conversation({ state }: { state: SessionState }) {
+  const scroller = useRef<HTMLDivElement>(null)
+  const content = useRef<HTMLDivElement>(null)
+  const isAtEnd = useRef(true)
+  const [isAway, setAway] = useState(false)
+  const { messages, session } = state
+
+  function toEnd() {
+    const element = scroller.current
+    if (!element) return
+    // A request is read from its beginning.
+    const card = element.querySelector<HTMLElement>(".card")
+    element.scrollTop = card ? card.offsetTop - 12 : element.scrollHeight
+  }
+
+  function onScroll() {
+    const element = scroller.current
+    if (!element) return
+    const distance = element.scrollHeight - element.scrollTop - element.clientHeight
+    isAtEnd.current = distance < near
+    setAway(distance > 4 * near)
+    if (element.scrollTop < 4 * near) void loadOlder()
+  }
+
+  useLayoutEffect(() => {
+    isAtEnd.current = true
+    toEnd()
+  }, [session.id])
+
+  // The height also changes without new messages, such as when a card opens.
+  useEffect(() => {
+    const observer = new ResizeObserver(() => {
+      if (isAtEnd.current) toEnd()
+    })
+    if (content.current) observer.observe(content.current)
+    if (scroller.current) observer.observe(scroller.current)
+    return () => observer.disconnect()
+  }, [])
+
+  // Browsers without scroll anchoring move the text when older messages arrive.
+  const first = messages[0]?.message.id
+  const before = useRef({ first, height: 0 })
+  useLayoutEffect(() => {
+    const element = scroller.current
+    if (!element) return
+    const grown = element.scrollHeight - before.current.height
+    if (before.current.first !== first && !isAtEnd.current && !CSS.supports("overflow-anchor", "auto"))
+      element.scrollTop += grown
+    before.current = { first, height: element.scrollHeight }
+  })
+
+  return (
+    <div class="conversation">
+      <div
+        class="scroller"
+        ref={scroller}
+        onScroll={onScroll}
+        tabIndex={0}
+        role="region"
+        aria-label="Conversation"
+      >
+        <div class="column" ref={content}>
+          {hasOlder.value && (
+            <button type="button" class="older" onClick={() => loadOlder()}>
+              Load older messages
+            </button>
+          )}
+          {messages.map((item) => (
+            <Message key={item.message.id} item={item} worktree={session.worktree} />
+          ))}
+          <RunEnd state={state} />
+          <RequestCards state={state} />
+        </div>
+      </div>
+      {isAway && (
+        <button type="button" class="to-end" onClick={toEnd}>
+          <Icon name="down" /> Latest
+        </button>
+      )}
+    </div>
+  )
+}
+
+const ends = {
+  failed: "The run failed. Send a message to try again.",
+  limit: "The run reached a limit. Send a message to continue.",
+  interrupted: "Stopped. Send a message to continue.",
+} as const
+
+function RunEnd({ state: { lastRun, error, isRunning } }: { state: SessionState }) {
+  if (isRunning) return null
+  if (error)
+    return (
+      <p class="problem" role="alert">
+        <Icon name="error" /> {error.message}
+      </p>
+    )
+  if (!lastRun || lastRun.status === "completed") return null
+  return <p class="run-end">{ends[lastRun.status]}</p>
+}

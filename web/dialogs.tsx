@@ -1,0 +1,194 @@
+import type { ComponentChildren } from "preact"
+import { useEffect, useRef, useState } from "preact/hooks"
+import type { PatchPart } from "../src/schema/part.ts"
+import type { UndoResult } from "../src/session/undo.ts"
+import { displayPath } from "../src/view/display-path.ts"
+import { state, title } from "./current-session.ts"
+import { errorText } from "./errors.ts"
+import { notify } from "./notices.tsx"
+import { changeHistory, deleteSession, dialog, renameSession } from "./session-actions.ts"
+import { ShortcutList } from "./shortcuts.tsx"
+
+/** The open dialog, if there is one. */
+export function Dialogs() {
+  switch (dialog.value) {
+    case "undo":
+    case "redo":
+      return <HistoryDialog direction={dialog.value} />
+    case "rename":
+      return <RenameDialog />
+    case "delete":
+      return <DeleteDialog />
+    case "shortcuts":
+      return (
+        <Modal label="Keyboard shortcuts">
+          <ShortcutList />
+          <div class="actions">
+            <button type="button" onClick={close}>
+              Close
+            </button>
+          </div>
+        </Modal>
+      )
+    default:
+      return null
+  }
+}
+
+function close(): void {
+  dialog.value = undefined
+}
+
+function Modal({ label, children }: { label: string; children: ComponentChildren }) {
+  const element = useRef<HTMLDialogElement>(null)
+  useEffect(() => {
+    const before = document.activeElement
+    element.current?.showModal()
+    return () => {
+      if (before instanceof HTMLElement) before.focus()
+    }
+  }, [])
+  return (
+    <dialog ref={element} aria-label={label} onClose={close}>
+      <h2>{label}</h2>
+      {children}
+    </dialog>
+  )
+}
+
+/** Asks before an undo or redo, with the list of files. */
+function HistoryDialog({ direction }: { direction: "undo" | "redo" }) {
+  const [problem, setProblem] = useState<string>()
+  const [isBusy, setBusy] = useState(false)
+  const patch = nextPatch(direction)
+  const worktree = state.value?.session.worktree ?? ""
+
+  async function run(others: boolean) {
+    setBusy(true)
+    try {
+      report(await changeHistory(direction, { others }), direction)
+      close()
+    } catch (error) {
+      setProblem(errorText(error))
+    }
+    setBusy(false)
+  }
+
+  return (
+    <Modal label={direction === "undo" ? "Undo the last turn" : "Redo the undone turn"}>
+      {patch ? (
+        <>
+          <p>
+            {direction === "undo"
+              ? "These files get their content from before the turn:"
+              : "These files change again:"}
+          </p>
+          <ul class="files">
+            {patch.files.map(({ path, before, after }) => (
+              <li key={path}>
+                <code>{displayPath(path, worktree)}</code>
+                <span class="muted small">
+                  {changeOf(direction, before !== undefined, after !== undefined)}
+                </span>
+              </li>
+            ))}
+          </ul>
+          {patch.unseen && patch.unseen.length > 0 && (
+            <p class="muted small">Other changes of these commands stay: {patch.unseen.join("; ")}</p>
+          )}
+        </>
+      ) : (
+        <p>No loaded turn can be {direction === "undo" ? "undone" : "redone"}.</p>
+      )}
+      <p class="muted small">The conversation stays as it is.</p>
+      {problem !== undefined && (
+        <p class="problem" role="alert">
+          {problem}
+        </p>
+      )}
+      <div class="actions">
+        <button type="button" class="primary" disabled={isBusy} onClick={() => run(problem !== undefined)}>
+          {problem === undefined ? (direction === "undo" ? "Undo" : "Redo") : "Restore the other files"}
+        </button>
+        <button type="button" onClick={close}>
+          Cancel
+        </button>
+      </div>
+    </Modal>
+  )
+}
+
+/** Returns the changes that the next undo or redo concerns, if their message is loaded. */
+function nextPatch(direction: "undo" | "redo"): PatchPart | undefined {
+  const patches = (state.value?.messages ?? []).flatMap(({ parts }) => parts.filter(isPatch))
+  if (direction === "undo") return patches.findLast(({ undone }) => !undone)
+  const last = state.value?.session.undone?.at(-1)
+  return patches.find(({ messageID }) => messageID === last)
+}
+
+function isPatch(part: { type: string }): part is PatchPart {
+  return part.type === "patch"
+}
+
+function changeOf(direction: "undo" | "redo", existed: boolean, exists: boolean): string {
+  const [from, to] = direction === "undo" ? [exists, existed] : [existed, exists]
+  if (from && !to) return "removed"
+  return from ? "changed" : "created"
+}
+
+function report({ files, refused, unseen }: UndoResult, direction: "undo" | "redo"): void {
+  const count = `${files.length} ${files.length === 1 ? "file" : "files"}`
+  const left = refused.length > 0 ? ` ${refused.length} stay as they are.` : ""
+  notify(`${direction === "undo" ? "Undone" : "Redone"}: ${count}.${left} ${unseen.join(" ")}`.trim())
+}
+
+function RenameDialog() {
+  const [text, setText] = useState(state.value?.session.title ?? "")
+  async function submit(event: Event) {
+    event.preventDefault()
+    await renameSession(text.trim())
+    close()
+  }
+  return (
+    <Modal label="Rename the session">
+      <form onSubmit={submit}>
+        <input
+          aria-label="Title"
+          value={text}
+          onInput={({ currentTarget }) => setText(currentTarget.value)}
+        />
+        <div class="actions">
+          <button type="submit" class="primary" disabled={text.trim() === ""}>
+            Rename
+          </button>
+          <button type="button" onClick={close}>
+            Cancel
+          </button>
+        </div>
+      </form>
+    </Modal>
+  )
+}
+
+function DeleteDialog() {
+  return (
+    <Modal label="Delete the session">
+      <p>“{title}” and its messages are deleted. The files of the project stay. This cannot be undone.</p>
+      <div class="actions">
+        <button
+          type="button"
+          class="danger"
+          onClick={async () => {
+            await deleteSession()
+            close()
+          }}
+        >
+          Delete
+        </button>
+        <button type="button" onClick={close}>
+          Cancel
+        </button>
+      </div>
+    </Modal>
+  )
+}

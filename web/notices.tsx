@@ -1,0 +1,65 @@
+import { signal } from "@preact/signals"
+import { errorText } from "./errors.ts"
+import { Icon } from "./icons.tsx"
+
+interface Notice {
+  id: number
+  text: string
+  kind: "info" | "error"
+}
+
+const notices = signal<readonly Notice[]>([])
+const announced = signal("")
+let lastID = 0
+
+/** Time in milliseconds after which information disappears. Errors stay until the user closes them. */
+const shownMs = 6_000
+
+/** Shows a message to the user, and reads it to users of a screen reader. */
+export function notify(text: string, kind: Notice["kind"] = "info"): void {
+  lastID += 1
+  const notice = { id: lastID, text, kind }
+  notices.value = [...notices.value.slice(-2), notice]
+  if (kind === "info") setTimeout(() => close(notice.id), shownMs)
+}
+
+/** Runs an operation. Shows its error to the user. Resolves with undefined after an error. */
+export async function attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work()
+  } catch (error) {
+    notify(errorText(error), "error")
+    return undefined
+  }
+}
+
+/** Reads a message to users of a screen reader, without showing it. */
+export function announce(text: string): void {
+  announced.value = text
+}
+
+function close(id: number): void {
+  notices.value = notices.value.filter((notice) => notice.id !== id)
+}
+
+/** The messages, and the live region for screen readers. */
+export function Notices() {
+  return (
+    <>
+      <div class="visually-hidden" role="status" aria-live="polite">
+        {announced}
+      </div>
+      <section class="notices" aria-label="Messages" aria-live="polite">
+        {notices.value.map(({ id, text, kind }) => (
+          <div key={id} class={`notice ${kind}`}>
+            <Icon name={kind === "error" ? "warning" : "check"} />
+            <span>{text}</span>
+            <button type="button" class="quiet" aria-label="Close this message" onClick={() => close(id)}>
+              <Icon name="close" />
+            </button>
+          </div>
+        ))}
+      </section>
+    </>
+  )
+}

@@ -1,0 +1,63 @@
+import { signal } from "@preact/signals"
+import type { UndoResult } from "../src/session/undo.ts"
+import { api } from "./connection.ts"
+import { currentSession, openSession, state } from "./current-session.ts"
+import { attempt, notify } from "./notices.tsx"
+import { removeSession } from "./session-list-data.ts"
+
+/** A dialog over the page. */
+export type Dialog = "undo" | "redo" | "rename" | "delete" | "shortcuts"
+
+/** The open dialog. */
+export const dialog = signal<Dialog | undefined>(undefined)
+
+/** True while the list of sessions covers a narrow page. */
+export const isDrawerOpen = signal(false)
+
+/** Stops the run. The queue is paused. */
+export async function stopRun(): Promise<void> {
+  if (state.value?.isRunning) await attempt(() => currentSession().interrupt())
+}
+
+/** Continues the open session in a copy. `at` ends the copy after the turn of this message. */
+export async function forkAt(at?: string): Promise<void> {
+  const fork = await attempt(() => api.sessions.fork(currentSession().id, { at }))
+  if (!fork) return
+  openSession(fork.id)
+  notify("This is a copy of the session. The files are shared with the original.")
+}
+
+/** Replaces old messages in the model's history with a summary. */
+export async function compactSession(): Promise<void> {
+  notify("Summarizing older messages…")
+  const result = await attempt(() => currentSession().compact())
+  if (result)
+    notify(
+      result.before > result.after
+        ? `Summarized: ${result.before} tokens are now ${result.after}.`
+        : "The history is already short. Nothing was summarized.",
+    )
+}
+
+/** Undoes or redoes a turn. `others` restores the files that can be restored. Throws `ClientError`. */
+export async function changeHistory(
+  direction: "undo" | "redo",
+  choice: { others?: boolean } = {},
+): Promise<UndoResult> {
+  return currentSession()[direction](choice)
+}
+
+/** Changes the title of the open session. */
+export async function renameSession(title: string): Promise<void> {
+  await attempt(() => currentSession().update({ title }))
+}
+
+/** Deletes the open session. */
+export async function deleteSession(): Promise<void> {
+  const { id } = currentSession()
+  const deleted = await attempt(() => api.sessions.delete(id))
+  if (deleted === undefined) return
+  openSession(undefined)
+  removeSession(id)
+  notify("The session was deleted.")
+}

@@ -1,0 +1,92 @@
+import { useEffect, useState } from "preact/hooks"
+import { MessageBox } from "./composer.tsx"
+import { clientOf, readRoots } from "./connection.ts"
+import { openSession } from "./current-session.ts"
+import { Icon, Logo } from "./icons.tsx"
+import { attempt } from "./notices.tsx"
+import { AgentAndModel } from "./project-choices.tsx"
+import { knownDirectories } from "./session-list-data.ts"
+
+/** The page without an open session: starts a new one. */
+export function StartPage() {
+  const [roots, setRoots] = useState<string[]>([])
+  const [chosen, setChosen] = useState<string>()
+  const [choice, setChoice] = useState<{ agent?: string; model?: string }>({})
+  const [text, setText] = useState("")
+  const [isBusy, setBusy] = useState(false)
+  const directory = chosen ?? knownDirectories.value[0] ?? roots[0] ?? ""
+  const suggestions = [...new Set([...knownDirectories.value, ...roots])]
+
+  useEffect(() => {
+    void attempt(async () => setRoots(await readRoots()))
+  }, [])
+
+  async function start() {
+    const content = text.trim()
+    if (content === "" || isBusy) return
+    setBusy(true)
+    const session = await attempt(async () => {
+      const created = await clientOf(directory).sessions.create(choice)
+      await created.send(content)
+      return created
+    })
+    setBusy(false)
+    if (session) openSession(session.id)
+  }
+
+  return (
+    <div class="start">
+      <div class="start-box">
+        <Logo />
+        <h2>What should the agent do?</h2>
+        <form
+          class="composer"
+          aria-label="New session"
+          onSubmit={(event) => {
+            event.preventDefault()
+            void start()
+          }}
+        >
+          <MessageBox value={text} placeholder="Describe a task…" onInput={setText} onSend={start} />
+          <div class="composer-row">
+            <AgentAndModel
+              directory={directory}
+              agent={choice.agent}
+              model={choice.model}
+              onChange={(change) => setChoice({ ...choice, ...change })}
+            />
+            <span class="spacer" />
+            <button
+              type="submit"
+              class="primary send"
+              aria-label="Start the session"
+              disabled={isBusy || text.trim() === "" || directory === ""}
+            >
+              <Icon name="send" />
+            </button>
+          </div>
+        </form>
+        <label class="directory">
+          <span class="muted small">Directory</span>
+          <input
+            list="directories"
+            value={directory}
+            spellcheck={false}
+            onChange={({ currentTarget }) => {
+              setChosen(currentTarget.value.trim())
+              setChoice({})
+            }}
+          />
+        </label>
+        <datalist id="directories">
+          {suggestions.map((path) => (
+            <option key={path} value={path} />
+          ))}
+        </datalist>
+        <p class="muted small">
+          Press <kbd>?</kbd> for the keyboard shortcuts.
+        </p>
+      </div>
+    </div>
+  )
+}
