@@ -88,6 +88,18 @@ describe("the packed package", () => {
     }
   })
 
+  test("names the package that PostgreSQL needs, if it is not installed", async () => {
+    const url = "postgres://127.0.0.1:1/tackle"
+    const script = `const { openPostgresStore } = await import("tackle/store/postgres")
+      await openPostgresStore("${url}").catch((error) => console.log(error.code, error.message))`
+    const library = await run(process.execPath, ["--input-type=module", "-e", script], { cwd: project })
+    expect(library.stdout).toMatch(/^store PostgreSQL needs the package pg.*npm install pg/)
+    const machine = await createMachine({ config: null })
+    const command: [string, ...string[]] = [join(installed, "bin/tackle")]
+    const migrated = await machine.run(["db", "migrate", "--database", url], { command })
+    expect(migrated).toMatchObject({ code: 1, stderr: expect.stringContaining("npm install pg") })
+  })
+
   // Two runs of the compiler: slow on a busy machine.
   const slow = { timeout: 120_000 }
 

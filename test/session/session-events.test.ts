@@ -6,8 +6,10 @@ import type { Message } from "../../src/schema/message.ts"
 import type { Part } from "../../src/schema/part.ts"
 import { followSession, type SessionEvent } from "../../src/session/session-events.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
+import type { Store } from "../../src/store/store.ts"
 import { startModelServer } from "../../src/testing/model-server.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
+import { aSession } from "../suites/records.ts"
 import { startEngine } from "./engine.ts"
 import { tool } from "./run.ts"
 
@@ -223,4 +225,42 @@ test("an event whose session was deleted meanwhile is sent, although the store h
   bus.publish({ type: "todo.updated", sessionID: "ses_1", todos: [], seq: 9 })
   expect((await events.next()).value).toMatchObject({ type: "todo.updated", seq: 9 })
   await events.return?.()
+})
+
+test("reads again if the store changes while it is being read", async () => {
+  const memory = createMemoryStore()
+  const { promise: reading, resolve: startReading } = Promise.withResolvers<void>()
+  const { promise: go, resolve: finishReading } = Promise.withResolvers<void>()
+  const listeners: (() => void)[] = []
+  let reads = 0
+  const store: Store = {
+    ...memory,
+    async changes(id, after) {
+      const changes = await memory.changes(id, after)
+      reads += 1
+      // The first read has its result, but returns only after the next change.
+      if (reads === 1) {
+        startReading()
+        await go
+      }
+      return changes
+    },
+    watch(listener) {
+      listeners.push(listener)
+      return () => {}
+    },
+  }
+  await memory.commit([{ kind: "session", session: aSession("ses_1") }])
+  const parts = { streaming: () => [], announced: async () => {} }
+  const stream = followSession({ store, bus: createBus(() => {}), parts }, "ses_1", { after: 0 })
+  await reading
+  await memory.commit([{ kind: "session", session: aSession("ses_1", { title: "changed elsewhere" }) }])
+  for (const listener of listeners) listener()
+  finishReading()
+  const titles: string[] = []
+  for await (const event of stream) {
+    if (event.type === "session.updated") titles.push(event.session.title)
+    if (titles.length === 2) break
+  }
+  expect(titles).toEqual(["ses_1", "changed elsewhere"])
 })
