@@ -1,6 +1,8 @@
+import { readFileSync, realpathSync } from "node:fs"
+import { join } from "node:path"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { describePostgres, type PostgresServer, startPostgres } from "../postgres.ts"
-import { createMachine } from "./run-tackle.ts"
+import { createMachine, until } from "./run-tackle.ts"
 
 describePostgres("tackle db", () => {
   let postgres: PostgresServer
@@ -40,6 +42,43 @@ describePostgres("tackle db", () => {
     // The data directory is unchanged.
     expect((await machine.run(["session", "show"])).stdout).not.toContain("second")
     expect((await machine.run(["db", "import"], { env })).stdout).toContain("newer version")
+  })
+
+  test("shares sessions between two servers", async () => {
+    const machine = await createMachine({ script: () => ({ text: "Done." }) })
+    const url = postgres.url()
+    await machine.run(["db", "migrate", "--database", url])
+    const serve = async (data: string) => {
+      const started = machine.start(["serve", "--port", "0", "--json", "--database", url], {
+        env: { TACKLE_DATA_DIR: join(machine.home, data) },
+      })
+      await until("the server prints its address", () => started.stdout.includes("\n"))
+      const { url: address, tokenFile } = JSON.parse(started.stdout)
+      const authorization = `Bearer ${readFileSync(tokenFile, "utf8").trim()}`
+      const headers = { authorization, "content-type": "application/json" }
+      const post = async (path: string, body: unknown) => {
+        const response = await fetch(`${address}${path}`, {
+          method: "POST",
+          headers,
+          body: JSON.stringify(body),
+        })
+        // biome-ignore lint/suspicious/noExplicitAny: the shape of an answer is what a test asserts.
+        return (await response.json()) as any
+      }
+      return { post, stop: () => started.child.kill("SIGTERM"), started }
+    }
+    const [one, two] = [await serve("one"), await serve("two")]
+    const { id } = await one.post("/session", { directory: realpathSync(machine.project.directory) })
+    await one.post(`/session/${id}/input`, { text: "first" })
+    expect((await one.post(`/session/${id}/wait`, {})).run.text).toBe("Done.")
+    await two.post(`/session/${id}/input`, { text: "second" })
+    expect((await two.post(`/session/${id}/wait`, {})).run.text).toBe("Done.")
+    for (const { stop, started } of [one, two]) {
+      stop()
+      expect(await started.ended).toMatchObject({ code: 0, stderr: "" })
+    }
+    const shown = await machine.run(["session", "show", id], { env: { TACKLE_DATABASE: url } })
+    expect(shown.stdout).toMatch(/first[\s\S]*second/)
   })
 
   test("names what is missing, without showing a password", async () => {
