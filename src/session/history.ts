@@ -83,8 +83,11 @@ function lastSummary(history: readonly MessageWithParts[]): { summary?: MessageW
   const summary = history[place]
   if (!summary) return { start: 0 }
   const from = compactionOf(summary)?.from
-  const kept = history.findIndex(({ message }) => message.id === from)
-  return { summary, start: from === undefined || kept < 0 ? place : kept }
+  // While pages are loaded, the message `from` of an older summary may not be in the list.
+  const start = history.findIndex(
+    ({ message }, index) => index === place || (from !== undefined && message.id >= from),
+  )
+  return { summary, start }
 }
 
 /** Returns the compaction part of a message. Returns undefined if the message is not a summary. */

@@ -80,15 +80,30 @@ async function opened(pages: AsyncIterable<MessageWithParts[]> | Iterable<Messag
   return { messages: history.map(({ message }) => message.id), files }
 }
 
+/** Expects the same state from the needed pages as from the whole history. Returns the expected messages. */
+async function expectSame(entries: readonly Entry[]): Promise<string[]> {
+  const store = createMemoryStore()
+  await store.commit([{ kind: "session", session: aSession(sessionID) }, ...changesOf(entries)])
+  const expected = await opened([await store.messages(sessionID)])
+  const needed = await opened(neededPages((page) => store.messages(sessionID, page)))
+  expect(needed).toEqual(expected)
+  return expected.messages
+}
+
 test("derives the same history and known files from the needed pages as from all pages", async () => {
+  const sessions = fc.array(entry, { maxLength: 400, size: "max" })
   await fc.assert(
-    fc.asyncProperty(fc.array(entry, { maxLength: 400, size: "max" }), async (entries) => {
-      const store = createMemoryStore()
-      await store.commit([{ kind: "session", session: aSession(sessionID) }, ...changesOf(entries)])
-      const all = await store.messages(sessionID)
-      const needed = await opened(neededPages((page) => store.messages(sessionID, page)))
-      expect(needed).toEqual(await opened([all]))
-    }),
-    { numRuns: 60, endOnFailure: true },
+    fc.asyncProperty(sessions, async (entries) => void (await expectSame(entries))),
+    { numRuns: Number(process.env.TACKLE_TEST_HISTORIES ?? 60), endOnFailure: true },
   )
+})
+
+test("keeps the messages before an older summary if the newest summary keeps them", async () => {
+  const reads = (count: number) => Array.from({ length: count }, (): Entry => ({ reads: 0 }))
+  // The older summary starts at message 80. The pages that are read start at message 101, and the first ends at 200.
+  const older: Entry = { keeps: 100, knows: true }
+  const newest: Entry = { keeps: 150, knows: true }
+  const messages = await expectSame([...reads(180), older, ...reads(119), newest])
+  expect(messages).toHaveLength(151)
+  expect(messages[0]).toBe(messageAt(150))
 })
