@@ -11,3 +11,11 @@ export function withDelta(
   if (part.type !== "tool" || part.state.status !== "pending") return part
   return { ...part, state: { ...part.state, raw: part.state.raw + delta } }
 }
+
+/** Returns true for a text, reasoning or call that the model has begun and not completed. */
+export function isStreaming(part: Part): boolean {
+  if (part.type === "tool") return part.state.status === "pending"
+  if (part.type !== "text" && part.type !== "reasoning") return false
+  // Texts of the user have no time.
+  return part.time !== undefined && part.time.end === undefined
+}

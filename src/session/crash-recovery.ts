@@ -1,15 +1,17 @@
+import { isStreaming } from "../event/part-delta.ts"
 import type { FileStamp, FileTracker } from "../files/file-tracker.ts"
 import type { AssistantMessage, Message, MessageWithParts } from "../schema/message.ts"
-import type { Part, ToolPart } from "../schema/part.ts"
+import type { Part, ReasoningPart, TextPart, ToolPart } from "../schema/part.ts"
 import { describeEffect, fail } from "../schema/tool-moves.ts"
 import type { Store } from "../store/store.ts"
 import { currentTime } from "../util/clock.ts"
 import { isRecord } from "../util/json.ts"
 
 /**
- * Closes the calls and messages that were open when an earlier process ended. Marks a pending call as never started.
- * Assumes that a running call had no effect only if it was stored as harmless. Marks an unfinished answer as
- * interrupted. Modifies the history and returns the changed messages and parts.
+ * Closes the calls, texts and messages that were open when an earlier process ended. Marks a pending call as never
+ * started. Assumes that a running call had no effect only if it was stored as harmless. Ends an open text with its
+ * stored state, which replaces the streamed text in the clients. Marks an unfinished answer as interrupted. Modifies the
+ * history and returns the changed messages and parts.
  */
 export function settleInterrupted(history: readonly MessageWithParts[]): {
   messages: AssistantMessage[]
@@ -23,8 +25,8 @@ export function settleInterrupted(history: readonly MessageWithParts[]): {
 }
 
 /**
- * Closes open calls and messages in the sessions that engines were using when their processes were killed, including sessions of
- * subagents.
+ * Closes open calls, texts and messages in the sessions that engines were using when their processes were killed,
+ * including sessions of subagents.
  */
 export async function settleKilled(store: Store): Promise<void> {
   await store.recover((history) => {
@@ -54,8 +56,11 @@ export function restoreLedger(history: readonly MessageWithParts[], ledger: File
   }
 }
 
-function isOpen(part: Part): part is ToolPart {
-  return part.type === "tool" && (part.state.status === "pending" || part.state.status === "running")
+/** A part that a process was streaming or executing. */
+type OpenPart = TextPart | ReasoningPart | ToolPart
+
+function isOpen(part: Part): part is OpenPart {
+  return isStreaming(part) || (part.type === "tool" && part.state.status === "running")
 }
 
 function isUnfinished(message: Message): message is AssistantMessage {
@@ -68,7 +73,12 @@ function interrupt(message: AssistantMessage, at: number): AssistantMessage {
   return message
 }
 
-function settle(part: ToolPart, at: number): ToolPart {
+function settle(part: OpenPart, at: number): OpenPart {
+  if (part.type !== "tool") {
+    const start = part.time?.start ?? at
+    part.time = { start, end: Math.max(start, at) }
+    return part
+  }
   const { state } = part
   if (state.status === "pending") {
     part.state = fail(

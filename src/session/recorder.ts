@@ -1,6 +1,6 @@
 import type { Bus } from "../event/bus.ts"
 import type { EventInput, TackleEvent } from "../event/events.ts"
-import { withDelta } from "../event/part-delta.ts"
+import { isStreaming, withDelta } from "../event/part-delta.ts"
 import type { Input } from "../schema/input.ts"
 import type { Message } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
@@ -202,13 +202,6 @@ export function createRecorder({
     streaming: () => [...streaming.values()],
     announced: async () => committing,
   }
-}
-
-function isStreaming(part: Part): boolean {
-  if (part.type === "tool") return part.state.status === "pending"
-  if (part.type !== "text" && part.type !== "reasoning") return false
-  // Texts of the user have no time.
-  return part.time !== undefined && part.time.end === undefined
 }
 
 /** Removes the states of a part that a later change in the same transaction replaces. */

@@ -1,3 +1,4 @@
+import { withDelta } from "../../src/event/part-delta.ts"
 import type { Message } from "../../src/schema/message.ts"
 import type { Part } from "../../src/schema/part.ts"
 import type { SessionEvent } from "../../src/session/session-events.ts"
@@ -20,6 +21,8 @@ export function createView() {
         messages.set(event.message.id, event.message)
       if (event.type === "part.updated") parts.set(event.part.id, event.part)
       if (event.type === "part.removed") parts.delete(event.partID)
+      const growing = event.type === "part.delta" ? parts.get(event.partID) : undefined
+      if (event.type === "part.delta" && growing) parts.set(growing.id, withDelta(growing, event))
     },
     /** The messages as the store returns them. */
     get messages() {

@@ -69,12 +69,13 @@ function optionsFor(directory: string, url: string) {
   }
 }
 
-test("marks an unfinished answer as interrupted", async () => {
+test("marks an unfinished answer as interrupted, and announces the stored state of its texts", async () => {
   const store = createMemoryStore()
   await using first = await startEngine([], { store })
   const { id } = await first.tackle.sessions.create()
   const model = { providerID: "test", modelID: "m" }
   const shared = { sessionID: id, agent: "build", model }
+  const part = { sessionID: id, messageID: "msg_2" }
   await store.commit([
     { kind: "message", message: { ...shared, id: "msg_1", role: "user", time: { created: 1 } } },
     {
@@ -90,7 +91,14 @@ test("marks an unfinished answer as interrupted", async () => {
         tokens: { input: 0, output: 0, reasoning: 0, cache: { read: 0, write: 0 } },
       },
     },
+    {
+      kind: "part",
+      part: { ...part, id: "prt_1", type: "reasoning", text: "Done.", time: { start: 3, end: 4 } },
+    },
+    { kind: "part", part: { ...part, id: "prt_2", type: "reasoning", text: "", time: { start: 5 } } },
+    { kind: "part", part: { ...part, id: "prt_3", type: "text", text: "", time: { start: 6 } } },
   ])
+  const before = await store.sequence(id)
   await using second = await startEngine([{ text: "Hello." }], { store, directory: first.project.directory })
   const session = await second.tackle.sessions.get(id)
   if (!session) throw new Error("the session was not kept")
@@ -100,6 +108,13 @@ test("marks an unfinished answer as interrupted", async () => {
     error: { name: "aborted" },
     time: { completed: expect.any(Number) },
   })
+  const announced = (await store.changes(id, before)).flatMap(({ change }) =>
+    change.kind === "part" && change.part.messageID === "msg_2" ? [change.part] : [],
+  )
+  expect(announced).toMatchObject([
+    { id: "prt_2", text: "", time: { start: 5, end: expect.any(Number) } },
+    { id: "prt_3", text: "", time: { start: 6, end: expect.any(Number) } },
+  ])
 })
 
 test("requires a new read only for files that changed", async () => {
