@@ -156,7 +156,9 @@ export function createApp(options: AppOptions): App {
     if (keys.matches(data, "expand")) return consume(toggleDetails)
     if (cards.active) return undefined
     if (keys.matches(data, "exit") && input.editor.isEmpty) return consume(() => options.onLeave("leave"))
-    return input.handleKey(data) ? consume(() => {}) : undefined
+    if (input.handleKey(data)) return consume(() => {})
+    const direction = keys.matches(data, "scrollUp") ? -1 : keys.matches(data, "scrollDown") ? 1 : 0
+    return direction !== 0 && screen.scrollPage(direction) ? consume(() => {}) : undefined
   }
 
   function consume(action: () => void): { consume: true } {

@@ -25,6 +25,8 @@ const ownActions = {
   pasteImage: { defaultKeys: "ctrl+v", description: "Attach the image from the clipboard" },
   cycleAgent: { defaultKeys: "shift+tab", description: "Change to the next agent" },
   expand: { defaultKeys: "ctrl+o", description: "Show or hide the full output of calls" },
+  scrollUp: { defaultKeys: "pageUp", description: "Scroll up, in the full screen" },
+  scrollDown: { defaultKeys: "pageDown", description: "Scroll down, in the full screen" },
   clear: { defaultKeys: "ctrl+c", description: "Clear the input, or interrupt the run; press twice to exit" },
   exit: { defaultKeys: "ctrl+d", description: "Exit, if the input is empty" },
 } as const satisfies Record<string, { defaultKeys: KeyId | KeyId[]; description: string }>
@@ -38,6 +40,14 @@ declare module "@earendil-works/pi-tui" {
 
 const definitions: KeybindingDefinitions = {
   ...TUI_KEYBINDINGS,
+  // The library would scroll before a card or the editor receives these keys.
+  "tui.altScreen.pageUp": { defaultKeys: [], description: "Scroll the full screen up, also behind a card" },
+  "tui.altScreen.pageDown": {
+    defaultKeys: [],
+    description: "Scroll the full screen down, also behind a card",
+  },
+  "tui.altScreen.top": { defaultKeys: "ctrl+home", description: "Scroll the full screen to its top" },
+  "tui.altScreen.bottom": { defaultKeys: "ctrl+end", description: "Scroll the full screen to its end" },
   ...Object.fromEntries(Object.entries(ownActions).map(([name, action]) => [`app.${name}`, action])),
 }
 

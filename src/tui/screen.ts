@@ -20,6 +20,8 @@ export interface ScreenContent {
 export interface Screen {
   readonly tui: TUI
   show(content: ScreenContent): void
+  /** Scrolls the full screen by a page, up for -1. Returns false if the terminal scrolls. */
+  scrollPage(direction: -1 | 1): boolean
   start(): void
   /**
    * Restores the terminal. Can be called more than once. With `keep`, another screen takes over. Returns what that
@@ -42,14 +44,21 @@ export function createScreen(
 ): Screen {
   const tui = fullscreen ? new TuiAltScreen(terminal) : new TuiMainScreen(terminal)
   let isStarted = false
+  let scroll: ScrollView | undefined
 
   return {
     tui,
+    scrollPage(direction) {
+      if (!scroll) return false
+      scroll.scrollBy(direction * Math.max(1, scroll.viewportHeight - 2))
+      tui.requestRender()
+      return true
+    },
     show({ main, bottom }) {
       const below = new Container()
       for (const component of bottom) below.addChild(component)
       if (tui instanceof TuiAltScreen) {
-        const scroll = new ScrollView(main, { follow: "end", primary: true, overscroll: "chain" })
+        scroll = new ScrollView(main, { follow: "end", primary: true, overscroll: "chain" })
         tui.setLayoutRoot(
           new VStack([
             { component: scroll, basis: 0, grow: 1, minSize: 1 },

@@ -25,7 +25,7 @@ test("has keys without a file", async () => {
 test("reports no conflict among its own keys", async () => {
   const { keys } = await loadKeys("/does/not/exist")
   const all = keys.list().filter(({ name }) => !/^(?:select|altScreen)\./.test(name))
-  const shared = ["Tab", "Ctrl+C", "Ctrl+D"]
+  const shared = ["Tab", "Ctrl+C", "Ctrl+D", "PgUp", "PgDn"]
   const seen = all.flatMap((action) => action.keys).filter((key) => !shared.includes(key))
   expect(seen.toSorted()).toEqual([...new Set(seen)].toSorted())
 })

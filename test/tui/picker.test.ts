@@ -1,0 +1,122 @@
+import type { Component, TUI } from "@earendil-works/pi-tui"
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
+import { createPicker, type PickerItem, type PickerOptions, pick } from "../../src/tui/picker.ts"
+import { keys, rendered, theme } from "./components.ts"
+
+const fruits: PickerItem<string>[] = [
+  { value: "a", label: "apple", detail: "red and green" },
+  { value: "b", label: "banana", detail: "yellow", isCurrent: true },
+  { value: "c", label: "cherry" },
+]
+
+function open(more: Partial<PickerOptions<string>> = {}) {
+  const calls: string[] = []
+  const picker = createPicker<string>({
+    ...{ title: "Fruit", theme, items: fruits, rows: () => 12, requestRender() {} },
+    onChoose: (value) => calls.push(`chose ${value}`),
+    onCancel: () => calls.push("cancelled"),
+    ...more,
+  })
+  const press = (...inputs: string[]) => {
+    for (const data of inputs) picker.handleInput?.(data)
+  }
+  return { picker, calls, press }
+}
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }))
+afterEach(() => void vi.useRealTimers())
+
+describe("the picker", () => {
+  test.each([80, 40, 20])("shows its entries and marks the current one at %i columns", (width) => {
+    const text = rendered(open().picker, width)
+    expect(text).toMatch(/ {2}apple[\s\S]*❯ banana ✓[\s\S]* {2}cherry/)
+  })
+
+  test("filters by typed letters and chooses with Enter", () => {
+    const { picker, calls, press } = open()
+    press(..."chy")
+    expect(rendered(picker)).toContain("❯ cherry")
+    expect(rendered(picker)).not.toContain("apple")
+    press(keys.enter)
+    expect(calls).toEqual(["chose c"])
+  })
+
+  test("chooses nothing if nothing is found, and closes with Escape", () => {
+    const { picker, calls, press } = open()
+    press(..."zzz", keys.enter)
+    expect(rendered(picker)).toContain("Nothing found.")
+    expect(calls).toEqual([])
+    press(keys.escape)
+    expect(calls).toEqual(["cancelled"])
+  })
+
+  test("moves with the arrows, around both ends", () => {
+    const { calls, press } = open()
+    press(keys.down, keys.down, keys.enter, keys.up, keys.enter)
+    expect(calls).toEqual(["chose a", "chose c"])
+  })
+
+  test("searches after a pause, shows excerpts, and ignores an earlier result that arrives late", async () => {
+    const results = new Map<string, PromiseWithResolvers<PickerItem<string>[]>>()
+    const { picker, press } = open({
+      search(query) {
+        results.set(query, Promise.withResolvers())
+        return results.get(query)?.promise ?? Promise.resolve([])
+      },
+    })
+    press(..."ab")
+    expect([...results.keys()]).toEqual([])
+    vi.advanceTimersByTime(1_000)
+    press("c")
+    vi.advanceTimersByTime(1_000)
+    expect([...results.keys()]).toEqual(["ab", "abc"])
+    results.get("abc")?.resolve([{ value: "x", label: "found", excerpt: "the text around abc" }])
+    results.get("ab")?.resolve([{ value: "y", label: "old" }])
+    await vi.waitFor(() => expect(rendered(picker)).toMatch(/❯ found\n {4}the text around abc/))
+    expect(rendered(picker)).not.toContain("old")
+  })
+
+  test("says why a search failed", async () => {
+    const { picker, press } = open({ search: () => Promise.reject(new Error("no answer")) })
+    press("x")
+    vi.advanceTimersByTime(1_000)
+    await vi.waitFor(() => expect(rendered(picker)).toContain("no answer"))
+  })
+
+  test("has a second action for the entry with the focus", () => {
+    const { picker, calls, press } = open({
+      action: { key: "ctrl+x", label: "Ctrl+X removes", run: (value) => calls.push(`removed ${value}`) },
+    })
+    press(keys.down, "\u0018")
+    expect(calls).toEqual(["removed c"])
+    picker.setItems(fruits.slice(0, 2))
+    press(keys.enter)
+    expect(calls).toEqual(["removed c", "chose b"])
+    expect(rendered(picker)).toContain("Ctrl+X removes")
+  })
+
+  test("stays within its height with many entries, and shows the one with the focus", () => {
+    const items = Array.from({ length: 200 }, (_, index) => ({ value: `${index}`, label: `entry ${index}` }))
+    const { picker, press } = open({ items })
+    for (let page = 0; page < 15; page++) press(keys.pageDown)
+    expect(rendered(picker)).toContain("❯ entry 150")
+    expect(rendered(picker).split("\n").length).toBeLessThanOrEqual(12)
+  })
+
+  test("is an overlay until the user chooses", async () => {
+    const hide = vi.fn()
+    let overlay: Component | undefined
+    const tui = {
+      terminal: { rows: 24, columns: 80 },
+      requestRender() {},
+      showOverlay(component: Component) {
+        overlay = component
+        return { hide }
+      },
+    } as unknown as TUI
+    const chosen = pick(tui, { title: "Fruit", theme, items: fruits })
+    overlay?.handleInput?.(keys.enter)
+    expect(await chosen).toBe("b")
+    expect(hide).toHaveBeenCalledOnce()
+  })
+})
