@@ -1,6 +1,6 @@
 /**
- * Records a demo in a terminal and writes it as an animated SVG: `node scripts/demo-svg.ts`. Needs tmux and a built
- * command. The demo works on a copy of `examples/shop` with the built-in model, so it needs no API key.
+ * Records demos in a terminal and writes them as animated SVG: `node scripts/demo-svg.ts [name]`. Needs tmux and a built
+ * command. Each demo works on a copy of `examples/shop` with the built-in model, so it needs no API key.
  */
 import { execFileSync } from "node:child_process"
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -16,7 +16,61 @@ interface Frame {
 }
 
 const root = resolve(import.meta.dirname, "..")
-const target = join(root, "docs/demo.svg")
+const prompt = "replace (1 + discount) with (1 - discount) in src/cart.js, then run npm test"
+
+/** The user of a recorded terminal. */
+interface User {
+  /** Types a line. */
+  type(text: string): Promise<void>
+  press(key: string): void
+  /** Waits until a text is on the screen. */
+  appears(text: string): Promise<void>
+}
+
+/** A recording: its file in `docs/`, a description, and what the user does. */
+interface Demo {
+  file: string
+  label: string
+  play(user: User): Promise<void>
+}
+
+const demos: Demo[] = [
+  {
+    file: "demo.svg",
+    label: "A terminal: Tackle edits a file after a question, runs the tests, and undoes the edit",
+    async play({ type, press, appears }) {
+      await type(`tackle run --allow 'bash:npm test' '${prompt}'`)
+      await appears("Allow this?")
+      await delay(2_500)
+      press("y")
+      await appears("done ·")
+      await delay(2_500)
+      await type("tackle session undo")
+      await appears("restored")
+    },
+  },
+  {
+    file: "terminal.svg",
+    label:
+      "The interactive terminal: Tackle asks for an edit and for a command, and the user undoes the edit",
+    async play({ type, press, appears }) {
+      await type("tackle --model tackle/offline")
+      await appears("tackle/offline")
+      await delay(1_000)
+      await type(prompt)
+      await appears("? edit")
+      await delay(3_000)
+      press("y")
+      await appears("? bash")
+      await delay(3_000)
+      press("s")
+      await appears("I am tackle/offline")
+      await delay(3_000)
+      await type("/undo")
+      await appears("Undid the last turn")
+    },
+  },
+]
 const size = { columns: 92, rows: 30 }
 /** Time in ms for which the last screen stays. */
 const lastMs = 5_000
@@ -30,16 +84,20 @@ const home = mkdtempSync(join(tmpdir(), "tackle-demo-svg-"))
 const project = join(home, "shop")
 const socket = join(home, "tmux")
 try {
-  cpSync(join(root, "examples/shop"), project, { recursive: true })
-  writeFileSync(target, render(await record()))
+  const [only] = process.argv.slice(2)
+  for (const demo of demos.filter(({ file }) => only === undefined || file.startsWith(only))) {
+    rmSync(project, { recursive: true, force: true })
+    cpSync(join(root, "examples/shop"), project, { recursive: true })
+    writeFileSync(join(root, "docs", demo.file), render(await record(demo), demo.label))
+    tmux("kill-server")
+  }
 } finally {
-  tmux("kill-server")
   rmSync(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })
 }
 
-async function record(): Promise<Frame[]> {
+async function record(demo: Demo): Promise<Frame[]> {
   const data = join(home, "data")
-  mkdirSync(data)
+  mkdirSync(data, { recursive: true })
   const environment = [
     `HOME=${home}`,
     `TACKLE_DATA_DIR=${data}`,
@@ -56,15 +114,12 @@ async function record(): Promise<Frame[]> {
   const sampling = sample()
 
   await delay(600)
-  const prompt = "replace (1 + discount) with (1 - discount) in src/cart.js, then run npm test"
-  await type(`tackle run --allow 'bash:npm test' '${prompt}'`)
-  await appears("Allow this?")
-  await delay(2_500)
-  tmux("send-keys", "y")
-  await appears("done ·")
-  await delay(2_500)
-  await type("tackle session undo")
-  await appears("restored")
+  try {
+    await demo.play({ type, appears, press: (key) => void tmux("send-keys", key) })
+  } catch (error) {
+    tmux("kill-server")
+    throw error
+  }
   await delay(800)
   isDone = true
   await sampling
@@ -104,7 +159,7 @@ function tmux(...args: string[]): string {
 /**
  * Renders the frames as SVG. Draws each distinct line once and reuses it in all frames. CSS shows one frame at a time.
  */
-function render(frames: readonly Frame[]): string {
+function render(frames: readonly Frame[], label: string): string {
   const lines = new Map<string, string>()
   const total = (frames.at(-1)?.at ?? 0) + lastMs
   const percent = (ms: number) => Number(((100 * ms) / total).toFixed(2))
@@ -129,7 +184,7 @@ function render(frames: readonly Frame[]): string {
   const height = Math.ceil(size.rows * cell.height + 2 * padding)
   const texts = [...lines].map(([line, id]) => `<g id="${id}">${renderLine(line)}</g>`)
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="A terminal: Tackle edits a file after a question, runs the tests, and undoes the edit">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${label}">`,
     `<style>text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;fill:#c9d1d9;white-space:pre}.f{animation-duration:${Math.round(total)}ms;animation-iteration-count:infinite;animation-timing-function:step-end}${styles.join("")}</style>`,
     `<defs>${texts.join("\n")}</defs>`,
     `<rect width="100%" height="100%" rx="8" fill="#0d1117"/>`,
@@ -153,9 +208,12 @@ function renderLine(line: string): string {
       if (codes !== undefined) style = styleOf(codes, style)
       const x = column * cell.width
       column += [...text].length
-      if (text.trim() === "") return ""
+      if (text === "" || (text.trim() === "" && !style.includes("inverse"))) return ""
       const length = [...text].length * cell.width
-      return `<text x="${x.toFixed(1)}" textLength="${length.toFixed(1)}" xml:space="preserve"${style && ` style="${style}"`}>${escapeText(text)}</text>`
+      const block = style.includes("inverse")
+        ? `<rect x="${x.toFixed(1)}" y="-14" width="${length.toFixed(1)}" height="${cell.height}" fill="#c9d1d9"/>`
+        : ""
+      return `${block}<text x="${x.toFixed(1)}" textLength="${length.toFixed(1)}" xml:space="preserve"${style && ` style="${style}"`}>${escapeText(text)}</text>`
     })
     .join("")
 }
@@ -170,6 +228,12 @@ function styleOf(codes: string, before: string): string {
     if (code === 0) parts.clear()
     else if (code === 1) parts.add("font-weight:bold")
     else if (code === 2) parts.add("opacity:.6")
+    else if (code === 3) parts.add("font-style:italic")
+    else if (code === 4) parts.add("text-decoration:underline")
+    else if (code === 7) parts.add("--inverse:1").add("fill:#0d1117")
+    else if (code === 23) parts.delete("font-style:italic")
+    else if (code === 24) parts.delete("text-decoration:underline")
+    else if (code === 27) for (const part of ["--inverse:1", "fill:#0d1117"]) parts.delete(part)
     else if (code === 22) for (const part of ["font-weight:bold", "opacity:.6"]) parts.delete(part)
     else if (code >= 30 && code <= 37) setColor(colors[code - 30] ?? "")
     else if (code >= 90 && code <= 97) setColor(code === 90 ? "#8b949e" : (colors[code - 90] ?? ""))
