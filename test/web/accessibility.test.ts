@@ -75,33 +75,38 @@ async function startWithSessions() {
 }
 
 describe.skipIf(hasNoBrowser)("the page", () => {
-  test("has no accessibility problems in its views, light and dark, and fits a phone", async () => {
+  test("has no accessibility problems in the login page", async () => {
+    const { server } = await startPageServer()
+    const { page } = await openWindow(phone)
+    await page.goto(server.url)
+    await page.getByRole("heading").waitFor()
+    expect(await violations(page)).toEqual([])
+  })
+
+  test.each([
+    ["light on a phone", phone],
+    ["dark", { colorScheme: "dark" as const }],
+  ])("has no accessibility problems in its views and fits the screen: %s", async (_, options) => {
     const { server, ids } = await startWithSessions()
-    const login = await openWindow(phone)
-    await login.page.goto(server.url)
-    await login.page.getByRole("heading").waitFor()
-    expect(await violations(login.page)).toEqual([])
-    for (const options of [phone, { colorScheme: "dark" as const }]) {
-      const { page, problems } = await openLoggedIn(server.url, options)
-      await page.getByText("What should the agent do?").waitFor()
-      expect(await violations(page)).toEqual([])
-      for (const [name, role] of [
-        ["ended", "Conversation"],
-        ["permission", /^Permission/],
-        ["question", "Question of the agent"],
-      ] as const) {
-        await page.goto(`${server.url}/#${ids[name]}`)
-        await page.getByRole("region", { name: role }).waitFor()
-        expect(await violations(page), name).toEqual([])
-        const width = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        expect(width, name).toBeLessThanOrEqual(0)
-        const inner = await page.evaluate(
-          "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('.scroller'))",
-        )
-        expect(inner, name).toBeLessThanOrEqual(0)
-      }
-      expect(problems).toEqual([])
+    const { page, problems } = await openLoggedIn(server.url, options)
+    await page.getByText("What should the agent do?").waitFor()
+    expect(await violations(page)).toEqual([])
+    for (const [name, role] of [
+      ["ended", "Conversation"],
+      ["permission", /^Permission/],
+      ["question", "Question of the agent"],
+    ] as const) {
+      await page.goto(`${server.url}/#${ids[name]}`)
+      await page.getByRole("region", { name: role }).waitFor()
+      expect(await violations(page), name).toEqual([])
+      const width = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
+      expect(width, name).toBeLessThanOrEqual(0)
+      const inner = await page.evaluate(
+        "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('.scroller'))",
+      )
+      expect(inner, name).toBeLessThanOrEqual(0)
     }
+    expect(problems).toEqual([])
   })
 
   test("opens the list of sessions as a drawer on a phone", async () => {
