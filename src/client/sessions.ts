@@ -52,10 +52,11 @@ export interface SessionsOptions {
 const pageSize = 1_000
 
 /**
- * Maximum time in seconds that one request waits for a session to become idle. Node's `fetch` ends a request without a
- * response after 300 s.
+ * Maximum time in seconds that one request waits for a session to become idle. Must be less than the time limit of a
+ * request without a response (see {@link ApiRequest.answerMs}). With short requests, an interruption is also noticed
+ * early enough to repeat the request.
  */
-const waitSeconds = 120
+const waitSeconds = 10
 
 /** Creates the sessions of a client. */
 export function createSessions({

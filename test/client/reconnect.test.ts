@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest"
+import { describe, expect, onTestFinished, test, vi } from "vitest"
 import { createClient } from "../../src/client/client.ts"
 import { ClientError } from "../../src/client/errors.ts"
 import type { SessionClient } from "../../src/client/sessions.ts"
@@ -247,6 +247,29 @@ describe("a request", () => {
     expect(await client.sessions.list({ limit: 5 })).toEqual([])
     expect(asked).toEqual(["http://tackle.test/session?directory=%2Fp+q&limit=5"])
   })
+})
+
+test("`wait` returns the end of a run that takes ten minutes", async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const end = Date.now() + 600_000
+  const run = { type: "run.completed", sessionID: "ses_1", status: "completed" }
+  /** Answers like a server: when the run ends, or after the time in the query. */
+  async function answer(input: unknown, { signal }: RequestInit = {}): Promise<Response> {
+    const { pathname, searchParams } = new URL(String(input))
+    if (!pathname.endsWith("/wait")) return Response.json({ id: "ses_1" })
+    const waitMs = Math.min(Number(searchParams.get("timeout")) * 1000, end - Date.now())
+    await new Promise<void>((resolve, reject) => {
+      setTimeout(resolve, waitMs)
+      signal?.addEventListener("abort", () => reject(signal.reason))
+    })
+    return Response.json(Date.now() < end ? { status: "running" } : { status: "idle", run })
+  }
+  const client = createClient({ url: "http://tackle.test", token: "x", fetch: answer as typeof fetch })
+  const session = await client.sessions.get("ses_1")
+  const waiting = expect(session?.wait()).resolves.toEqual(run)
+  await vi.advanceTimersByTimeAsync(600_000)
+  await waiting
 })
 
 test("a read after `events` waits until the stream is open, so that no request is missed in between", async () => {
