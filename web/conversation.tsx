@@ -16,6 +16,7 @@ export function Conversation({ state }: { state: SessionState }) {
   const scroller = useRef<HTMLDivElement>(null)
   const content = useRef<HTMLDivElement>(null)
   const isAtEnd = useRef(true)
+  const position = useRef(0)
   const [isAway, setAway] = useState(false)
   const { messages, session } = state
 
@@ -32,6 +33,7 @@ export function Conversation({ state }: { state: SessionState }) {
     if (!element) return
     const distance = element.scrollHeight - element.scrollTop - element.clientHeight
     isAtEnd.current = distance < near
+    position.current = element.scrollTop
     setAway(distance > 4 * near)
     if (element.scrollTop < 4 * near) void loadOlder()
   }
@@ -51,16 +53,17 @@ export function Conversation({ state }: { state: SessionState }) {
     return () => observer.disconnect()
   }, [])
 
-  // Browsers without scroll anchoring move the text when older messages arrive.
+  // The message that was the first one stays where it is when older messages arrive above it.
   const first = messages[0]?.message.id
-  const before = useRef({ first, height: 0 })
+  const before = useRef<{ first?: string; element?: HTMLElement | null; offset: number }>({ offset: 0 })
   useLayoutEffect(() => {
-    const element = scroller.current
-    if (!element) return
-    const grown = element.scrollHeight - before.current.height
-    if (before.current.first !== first && !isAtEnd.current && !CSS.supports("overflow-anchor", "auto"))
-      element.scrollTop += grown
-    before.current = { first, height: element.scrollHeight }
+    const view = scroller.current
+    if (!view) return
+    const { element, offset } = before.current
+    if (element?.isConnected && before.current.first !== first && !isAtEnd.current)
+      view.scrollTop = position.current + element.offsetTop - offset
+    const top = view.querySelector<HTMLElement>(".message")
+    before.current = { first, element: top, offset: top?.offsetTop ?? 0 }
   })
 
   return (
