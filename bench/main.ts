@@ -17,6 +17,7 @@ import { permissionRow } from "./rows/permission.ts"
 import { serviceRow } from "./rows/service.ts"
 import { startRow } from "./rows/start.ts"
 import { syntheticRow } from "./rows/synthetic.ts"
+import { terminalRow } from "./rows/terminal.ts"
 import { turnsRow } from "./rows/turns.ts"
 import { wireRow } from "./rows/wire.ts"
 import { writeRow } from "./rows/write.ts"
@@ -37,6 +38,7 @@ const rows: Row[] = [
   syntheticRow,
   editRow,
   serviceRow,
+  terminalRow,
 ]
 
 const help = `npm run bench -- [options]

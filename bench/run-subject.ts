@@ -135,7 +135,13 @@ export async function runProcess(
 }
 
 /** Returns an environment without the user's settings, keys and proxies. */
-function baseEnvironment({ home, directory }: { home: string; directory: string }): Record<string, string> {
+export function baseEnvironment({
+  home,
+  directory,
+}: {
+  home: string
+  directory: string
+}): Record<string, string> {
   return {
     PATH: `${dirname(process.execPath)}:${process.env.PATH ?? ""}`,
     HOME: home,

@@ -33,6 +33,8 @@ export interface Subject {
   launch(place: Place): Launch
   /** Returns the arguments that print the version or the help. */
   about?: (flag: "--version" | "--help") => Launch
+  /** Returns the arguments that open the interactive terminal, with a stored session if given. */
+  terminal?: (place: Place, session?: string) => Launch
   tools: Tools
   /** Wire format of the model API, if the model server does not serve it by default. */
   format?: WireFormat

@@ -31,12 +31,21 @@ export function tackle(command: string): Subject {
       command: process.execPath,
       // The step limit exceeds the number of calls in the longest script.
       args: [command, "run", "--auto", "--format", "json", "--max-steps", "1000", place.prompt],
-      env: {
-        TACKLE_DATA_DIR: join(place.home, "data"),
-        TACKLE_CONFIG_CONTENT: JSON.stringify(config(place)),
-      },
+      env: environment(place),
     }),
     about: (flag) => ({ command: process.execPath, args: [command, flag] }),
+    terminal: (place, session) => ({
+      command: process.execPath,
+      args: session === undefined ? [command] : [command, "-s", session],
+      env: environment(place),
+    }),
+  }
+}
+
+function environment(place: Place): Record<string, string> {
+  return {
+    TACKLE_DATA_DIR: join(place.home, "data"),
+    TACKLE_CONFIG_CONTENT: JSON.stringify(config(place)),
   }
 }
 

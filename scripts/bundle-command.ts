@@ -33,7 +33,7 @@ export async function bundleCommand({ source, directory, version }: CommandBundl
       // For the provider packages. See model/http-fetch.ts for the reason.
       inject: { Headers: [join(source, "model/http-fetch.ts"), "Headers"] },
     },
-    plugins: [leaveOutLocales, onlyZodType],
+    plugins: [leaveOutLocales, onlyZodType, lateEmojiPattern],
     checks: { eval: false, ineffectiveDynamicImport: false },
   })
   await bundle.write({
@@ -53,11 +53,16 @@ export async function bundleCommand({ source, directory, version }: CommandBundl
 
 /** Each group contains the matching modules and their static imports, except modules of an earlier group. */
 const groups = [
-  { name: "help", test: /src\/cli\/program\.ts$/, priority: 4 },
+  { name: "help", test: /src\/cli\/(program|commands\/flags)\.ts$/, priority: 4 },
   {
     name: "start",
     test: /src\/(cli\/commands\/run|cli\/stdout|config\/layer|model\/http-fetch|store\/sqlite)\.ts$|@ai-sdk\/openai-compatible\//,
     priority: 3,
+  },
+  {
+    name: "terminal",
+    test: /src\/cli\/commands\/interactive\.ts$|src\/tui\/start-screen\.ts$/,
+    priority: 3.5,
   },
   { name: "markdown", test: /src\/(config\/markdown|util\/front-matter)\.ts$/, priority: 2 },
   { name: "commands", test: /src\/cli\/commands\//, priority: 1 },
@@ -82,4 +87,19 @@ const onlyZodType: Plugin = {
     id === "zod" && importer?.includes("/@hono/zod-openapi/") ? zodTypeOnly : undefined,
   load: (id) =>
     id === zodTypeOnly ? 'import { ZodType } from "zod"; export const z = { ZodType }' : undefined,
+}
+
+/** pi-tui creates a pattern of all emoji when it is loaded, which takes a fifth of the terminal's start. */
+const lateEmojiPattern: Plugin = {
+  name: "late-emoji-pattern",
+  transform(code, id) {
+    if (!/pi-tui\/dist\/utils\.js$/.test(id)) return undefined
+    const pattern = "/^\\p{RGI_Emoji}$/v"
+    const changed = code.replace(
+      `const rgiEmojiRegex = ${pattern};`,
+      `let emojiPattern; const rgiEmojiRegex = { test: (text) => (emojiPattern ??= ${pattern}).test(text) };`,
+    )
+    if (changed === code) throw new Error("pi-tui has no pattern of emoji any more. Remove this plugin.")
+    return changed
+  },
 }

@@ -15,7 +15,8 @@ import type { Keys } from "./keys.ts"
 import type { WrittenInput } from "./prompt-editor.ts"
 import type { Screen } from "./screen.ts"
 import { renderStatus } from "./status-line.ts"
-import { builtInTheme, changeTheme, colorDepth, type Theme, type Themes } from "./theme.ts"
+import { builtInTheme, changeTheme, colorDepth, type Theme } from "./theme.ts"
+import type { Themes } from "./theme-file.ts"
 
 /** The agent and model for a session that has not been created yet. */
 export interface SessionDefaults {
@@ -67,6 +68,9 @@ export interface App {
 /** Time in milliseconds within which the user must press Ctrl+C again to leave. */
 const leaveMs = 1_500
 
+/** Time in milliseconds between a change of the session and the next frame, which limits the frames to 30 per second. */
+const frameMs = 33
+
 /** Creates the interface and shows it on the screen. */
 export function createApp(options: AppOptions): App {
   const { api, screen, keys } = options
@@ -81,6 +85,7 @@ export function createApp(options: AppOptions): App {
   let leaveBy = 0
   let startedAt = 0
   let ticking: ReturnType<typeof setInterval> | undefined
+  let frame: ReturnType<typeof setTimeout> | undefined
   /** Permission requests for shell commands that the user typed. They do not belong to a session. */
   let ownRequests: readonly PermissionRequest[] = []
 
@@ -115,6 +120,7 @@ export function createApp(options: AppOptions): App {
     onRequests(requests) {
       ownRequests = requests
       showRequests()
+      tui.requestRender()
     },
   })
 
@@ -223,6 +229,12 @@ export function createApp(options: AppOptions): App {
     showRequests()
     attention.update(next)
     tick(next?.isRunning === true)
+    // A stream changes more often than the eye sees. A key draws all changes immediately.
+    frame ??= setTimeout(drawFrame, frameMs)
+  }
+
+  function drawFrame(): void {
+    frame = undefined
     tui.requestRender()
   }
 
@@ -238,7 +250,6 @@ export function createApp(options: AppOptions): App {
   function showRequests(): void {
     const { requests = [], questions = [], session: info } = state ?? {}
     cards.update({ requests: [...ownRequests, ...requests], questions, worktree: info?.worktree ?? "" })
-    tui.requestRender()
   }
 
   async function ensureSession(): Promise<SessionApi> {
@@ -300,6 +311,7 @@ export function createApp(options: AppOptions): App {
       cards.close()
       attention.close()
       clearInterval(ticking)
+      clearTimeout(frame)
     },
   }
 }

@@ -9,7 +9,9 @@ import { openHistory } from "./history.ts"
 import { loadKeys } from "./keys.ts"
 import type { WrittenInput } from "./prompt-editor.ts"
 import { createScreen, type Screen } from "./screen.ts"
-import { builtInTheme, colorDepth, openThemes } from "./theme.ts"
+import type { StartScreen } from "./start-screen.ts"
+import { builtInTheme, colorDepth } from "./theme.ts"
+import { openThemes } from "./theme-file.ts"
 
 /** Options of {@link openTerminal}. */
 export interface TerminalOptions {
@@ -18,6 +20,8 @@ export interface TerminalOptions {
   session?: SessionApi
   /** Text to send at the start. */
   prompt?: string
+  /** Screen that is shown until the interface is ready. */
+  start?: StartScreen
   defaults?: SessionDefaults
   fullscreen?: boolean
   /** Lines above an empty conversation. */
@@ -48,7 +52,11 @@ export async function openTerminal(options: TerminalOptions): Promise<string | u
   if (chosen && "problem" in chosen) problems.push(chosen.problem)
   const own = chosen && "theme" in chosen ? chosen.theme : undefined
   const shared = { theme: own ?? builtInTheme("dark", depth), themes, keys, history }
-  let shown: Shown = { session, prompt, fullscreen, notice: problems.join("\n") }
+  const { sent = [], draft = "" } = options.start?.end() ?? {}
+  let shown: Shown = {
+    ...{ session, prompts: [prompt ?? [], sent].flat(), draft: { text: draft, files: [] } },
+    ...{ fullscreen, notice: problems.join("\n") },
+  }
   for (;;) {
     const left = await showOnce(options, shared, shown)
     if (left.reason === "leave") return left.session?.id
@@ -58,8 +66,10 @@ export async function openTerminal(options: TerminalOptions): Promise<string | u
 }
 
 /** Content of the interface at its start. */
-interface Shown extends Pick<TerminalOptions, "session" | "prompt"> {
-  draft?: WrittenInput
+interface Shown {
+  session: SessionApi | undefined
+  prompts?: readonly string[]
+  draft: WrittenInput
   drawn?: ReturnType<Screen["stop"]>
   fullscreen: boolean
   notice?: string
@@ -77,7 +87,7 @@ interface Left {
 async function showOnce(
   { api, signal, env, terminal, defaults = {}, welcome = [], facts = [] }: TerminalOptions,
   shared: Pick<AppOptions, "theme" | "keys" | "history" | "themes">,
-  { session, prompt, draft, drawn, fullscreen, notice = "" }: Shown,
+  { session, prompts = [], draft, drawn, fullscreen, notice = "" }: Shown,
 ): Promise<Left> {
   const screen = createScreen(terminal ?? new ProcessTerminal(), { fullscreen, drawn })
   const { promise: left, resolve: leave } = Promise.withResolvers<LeaveReason>()
@@ -96,7 +106,7 @@ async function showOnce(
   void useBackground(screen, shared, app)
   try {
     if (session) await app.open(session)
-    if (prompt !== undefined) await app.send(prompt)
+    for (const prompt of prompts) await app.send(prompt)
     const reason = signal.aborted ? "leave" : await left
     return {
       ...{ reason, session: app.session, draft: app.draft() },

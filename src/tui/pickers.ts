@@ -6,7 +6,7 @@ import { type PickerItem, pick } from "./picker.ts"
 import { kindOf } from "./queue.ts"
 import { type RewindTarget, rewind, rewindPoints } from "./rewind.ts"
 import type { Shell } from "./shell.ts"
-import type { ThemeEntry } from "./theme.ts"
+import type { ThemeEntry } from "./theme-file.ts"
 
 /** Lets the user open another session of the project. A typed text searches the titles and texts of all sessions. */
 export async function pickSession({ tui, theme, api, session, open }: Shell): Promise<void> {

@@ -2,7 +2,8 @@ import type { TUI } from "@earendil-works/pi-tui"
 import type { SessionApi, TackleApi } from "../client/api.ts"
 import type { SessionState } from "../view/session-state.ts"
 import type { Keys } from "./keys.ts"
-import type { Theme, Themes } from "./theme.ts"
+import type { Theme } from "./theme.ts"
+import type { Themes } from "./theme-file.ts"
 
 /** The parts of the interface that commands use. */
 export interface Shell {

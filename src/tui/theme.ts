@@ -1,8 +1,4 @@
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises"
-import { basename, dirname, join } from "node:path"
 import type { EditorTheme, MarkdownTheme, SelectListTheme } from "@earendil-works/pi-tui"
-import * as z from "zod"
-import { errorMessage, systemCode, UsageError } from "../util/errors.ts"
 
 /** Adds a style to text. Returns the text unchanged if colors are disabled. */
 export type Paint = (text: string) => string
@@ -26,7 +22,8 @@ export const colorNames = [
   "comment",
 ] as const
 
-type ColorName = (typeof colorNames)[number]
+/** A meaning of text. */
+export type ColorName = (typeof colorNames)[number]
 
 /** Styles of the terminal interface. */
 export interface Theme extends Record<ColorName, Paint> {
@@ -42,32 +39,16 @@ export interface Theme extends Record<ColorName, Paint> {
   selected: Paint
 }
 
-/** A color: `#rrggbb`, a number of the 256-color palette, or one of the terminal's own 16 colors. */
-const Color = z.union([
-  z.string().regex(/^#[0-9a-fA-F]{6}$/),
-  z.int().min(0).max(255),
-  z.enum([
-    ...(["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white", "gray"] as const),
-    ...(["brightRed", "brightGreen", "brightYellow", "brightBlue", "brightMagenta", "brightCyan"] as const),
-    "default",
-  ]),
-])
-type Color = z.infer<typeof Color>
+/** Names of the terminal's own 16 colors. `default` is the color of normal text. */
+export const terminalColors = [
+  ...(["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white", "gray"] as const),
+  ...(["brightRed", "brightGreen", "brightYellow", "brightBlue", "brightMagenta", "brightCyan"] as const),
+  "default",
+] as const
+type TerminalColor = (typeof terminalColors)[number]
 
-/**
- * The content of a theme file. Colors that the file does not contain are taken from the built-in theme for the
- * background.
- */
-const ThemeFile = z.strictObject({
-  $schema: z.string().optional(),
-  background: z.enum(["dark", "light"]),
-  colors: z.strictObject(
-    Object.fromEntries(colorNames.map((name) => [name, Color.optional()])) as Record<
-      ColorName,
-      z.ZodOptional<typeof Color>
-    >,
-  ),
-})
+/** A color: `#rrggbb`, a number of the 256-color palette, or one of the terminal's own 16 colors. */
+export type Color = TerminalColor | number | `#${string}`
 
 const builtIn: Readonly<Record<"dark" | "light", Record<ColorName, Color>>> = {
   dark: {
@@ -122,92 +103,8 @@ export function builtInTheme(background: "dark" | "light", depth: ColorDepth): T
   return themeOf({ name: background, background, colors: builtIn[background], depth })
 }
 
-/** A theme, or the reason why its file cannot be used. */
-export type ThemeEntry = { name: string; theme: Theme } | { name: string; problem: string }
-
-/** Returns the built-in themes and the themes in the directory. The name of each JSON file is the name of its theme. */
-export async function listThemes(directory: string, depth: ColorDepth): Promise<ThemeEntry[]> {
-  const own = await Promise.all(
-    (await themeFiles(directory)).map(async (path): Promise<ThemeEntry> => {
-      const name = basename(path, ".json")
-      try {
-        return { name, theme: await readTheme(path, depth) }
-      } catch (error) {
-        return { name, problem: errorMessage(error) }
-      }
-    }),
-  )
-  const names = new Set(own.map(({ name }) => name))
-  const standard = (["dark", "light"] as const).map((name) => ({ name, theme: builtInTheme(name, depth) }))
-  return [...standard.filter(({ name }) => !names.has(name)), ...own]
-}
-
-/** The themes that the user can choose, and the choice. */
-export interface Themes {
-  list(): Promise<ThemeEntry[]>
-  /** Returns the theme that was chosen earlier. Undefined means that the theme follows the terminal's background. */
-  chosen(): Promise<ThemeEntry | undefined>
-  /** Stores the name of a theme for later starts. Undefined follows the terminal's background. */
-  choose(name: string | undefined): Promise<void>
-}
-
-/** Opens the themes of a directory. `choice` is the file with the name of the chosen theme. */
-export function openThemes(paths: { directory: string; choice: string }, depth: ColorDepth): Themes {
-  const list = () => listThemes(paths.directory, depth)
-  return {
-    list,
-    async chosen() {
-      const name = await readFile(paths.choice, "utf8").catch((error: unknown) => {
-        if (systemCode(error) === undefined) throw error
-        return ""
-      })
-      if (name.trim() === "") return undefined
-      const found = (await list()).find((entry) => entry.name === name.trim())
-      return found ?? { name: name.trim(), problem: `The theme "${name.trim()}" does not exist any more.` }
-    },
-    async choose(name) {
-      await mkdir(dirname(paths.choice), { recursive: true })
-      await writeFile(paths.choice, name === undefined ? "" : `${name}\n`)
-    },
-  }
-}
-
-async function themeFiles(directory: string): Promise<string[]> {
-  try {
-    const names = await readdir(directory)
-    return names
-      .filter((name) => name.endsWith(".json"))
-      .sort()
-      .map((name) => join(directory, name))
-  } catch (error) {
-    if (systemCode(error) === undefined) throw error
-    return []
-  }
-}
-
-/** Reads a theme file. Throws `UsageError` with the path and the reason if it is not a theme. */
-async function readTheme(path: string, depth: ColorDepth): Promise<Theme> {
-  let value: unknown
-  try {
-    value = JSON.parse(await readFile(path, "utf8"))
-  } catch (error) {
-    throw new UsageError(`The theme ${path} is not valid JSON: ${errorMessage(error)}`)
-  }
-  const parsed = ThemeFile.safeParse(value)
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues
-    const where = issue?.path.length ? `${issue.path.join(".")}: ` : ""
-    throw new UsageError(
-      `The theme ${path} cannot be used: ${where}${issue?.message ?? "unknown problem"}. A color is #rrggbb, a number from 0 to 255, or a name such as "red".`,
-    )
-  }
-  const { background, colors } = parsed.data
-  const given = Object.entries(colors).filter(([, color]) => color !== undefined)
-  const all = { ...builtIn[background], ...(Object.fromEntries(given) as Partial<Record<ColorName, Color>>) }
-  return themeOf({ name: basename(path, ".json"), background, colors: all, depth })
-}
-
-function themeOf({
+/** Returns a theme. Colors that are not given are those of the built-in theme for the background. */
+export function themeOf({
   name,
   background,
   colors,
@@ -215,11 +112,11 @@ function themeOf({
 }: {
   name: string
   background: "dark" | "light"
-  colors: Record<ColorName, Color>
+  colors: Partial<Record<ColorName, Color>>
   depth: ColorDepth
 }): Theme {
   const painted = Object.fromEntries(
-    colorNames.map((each) => [each, foreground(colors[each], depth)]),
+    colorNames.map((each) => [each, foreground(colors[each] ?? builtIn[background][each], depth)]),
   ) as Record<ColorName, Paint>
   // Without colors, bold and dim text still show what is selected and important.
   return {
@@ -239,7 +136,7 @@ function sgr(on: string, off: string): Paint {
   return (text) => (text === "" ? "" : `\u001b[${on}m${text}\u001b[${off}m`)
 }
 
-const ansi: Readonly<Record<Extract<Color, string>, number | undefined>> = {
+const ansi: Readonly<Record<string, number>> = {
   ...{ black: 30, red: 31, green: 32, yellow: 33, blue: 34, magenta: 35, cyan: 36, white: 37, gray: 90 },
   ...{ brightRed: 91, brightGreen: 92, brightYellow: 93, brightBlue: 94, brightMagenta: 95, brightCyan: 96 },
 }

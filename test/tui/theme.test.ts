@@ -3,15 +3,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Markdown } from "@earendil-works/pi-tui"
 import { expect, onTestFinished, test } from "vitest"
-import {
-  builtInTheme,
-  colorDepth,
-  editorTheme,
-  listThemes,
-  markdownTheme,
-  openThemes,
-  type Theme,
-} from "../../src/tui/theme.ts"
+import { builtInTheme, colorDepth, editorTheme, markdownTheme, type Theme } from "../../src/tui/theme.ts"
+import { listThemes, openThemes } from "../../src/tui/theme-file.ts"
 
 async function directoryWith(files: Record<string, string>): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), "tackle-themes-"))

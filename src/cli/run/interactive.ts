@@ -1,0 +1,150 @@
+import { readFile } from "node:fs/promises"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+import type { SessionApi, TackleApi } from "../../client/api.ts"
+import { openTerminal } from "../../tui/open.ts"
+import type { StartScreen } from "../../tui/start-screen.ts"
+import { displayPath } from "../../view/display-path.ts"
+import { storedSession } from "../commands/run.ts"
+import { printHint, printLine } from "../process/stdout.ts"
+import { openTackle } from "../workspace/engine.ts"
+import type { RuleFlags } from "../workspace/rules.ts"
+import { directoryOf, openWorkspace, type Workspace, type WorkspaceFlags } from "../workspace/workspace.ts"
+import { setUpModel } from "./first-start.ts"
+import { followByLines, showRecent } from "./follow-by-lines.ts"
+import { createView } from "./foreground.ts"
+import { openClient, type RemoteFlags } from "./remote.ts"
+import { namedSession } from "./run-on-server.ts"
+
+/** Flags of the interactive terminal. */
+export interface InteractiveFlags extends WorkspaceFlags, RuleFlags, RemoteFlags {
+  model?: string
+  agent?: string
+  /** Id of the session to continue. `continue` selects the last session of the project. */
+  session?: string
+  continue?: boolean
+  fullscreen?: boolean
+  /** Appends lines instead of drawing a screen. Default: true if `TERM` is `dumb`. */
+  plain?: boolean
+  /** URL of a server. */
+  attach?: string
+}
+
+/** Options of {@link runInteractive}. */
+export interface InteractiveOptions {
+  prompt: string | undefined
+  flags: InteractiveFlags
+  /** Screen that is shown until the interface is ready. Undefined in line mode. */
+  start: StartScreen | undefined
+  signal: AbortSignal
+}
+
+/** Opens the engine or the connection to a server, and shows the interface until the user leaves. */
+export async function runInteractive(options: InteractiveOptions): Promise<void> {
+  const { flags, start } = options
+  const id =
+    flags.attach === undefined
+      ? await openLocal(options)
+      : await show(options, await openRemote(flags.attach, flags))
+  start?.end()
+  if (id !== undefined) printHint(`Continue this session: tackle -s ${id}`)
+}
+
+async function openLocal(options: InteractiveOptions): Promise<string | undefined> {
+  const { flags } = options
+  const workspace = await openWorkspace(flags)
+  const model = flags.model ?? workspace.config.config.model ?? (await askForModel(workspace, options))
+  const tackle = await openTackle(workspace, flags, { model, approvals: true, questions: true })
+  try {
+    const isStored = flags.session !== undefined || flags.continue
+    const session = isStored ? await storedSession(tackle, flags.session) : undefined
+    const { directory, worktree, home } = workspace
+    const branch = await branchOf(worktree)
+    return await show(options, {
+      ...{ api: tackle, session, defaults: { agent: flags.agent, model } },
+      welcome: [`Tackle in ${displayPath(directory, home) === "." ? "~" : directory}`],
+      facts: branch === undefined ? [] : [branch],
+    })
+  } finally {
+    await tackle.close()
+  }
+}
+
+/** Asks for the first model. The questions need the terminal. */
+function askForModel(workspace: Workspace, { start }: InteractiveOptions): Promise<string> {
+  start?.end()
+  return setUpModel(workspace)
+}
+
+function show(
+  { prompt, flags, start, signal }: InteractiveOptions,
+  opened: Opened,
+): Promise<string | undefined> {
+  if (!start) return openPlain({ ...opened, prompt, signal })
+  return openTerminal({
+    ...{ ...opened, prompt, start, signal },
+    ...{ env: process.env, fullscreen: flags.fullscreen },
+  })
+}
+
+/** The engine and the first session of the interface. */
+interface Opened {
+  api: TackleApi
+  session: SessionApi | undefined
+  defaults: { agent?: string; model?: string }
+  welcome: readonly string[]
+  facts: readonly string[]
+}
+
+/** Runs a session by lines. Returns its id, or undefined if stdin ended before the first prompt. */
+async function openPlain({
+  api,
+  session,
+  defaults,
+  welcome,
+  prompt,
+  signal,
+}: Opened & { prompt: string | undefined; signal: AbortSignal }): Promise<string | undefined> {
+  // Programs that the session starts also see that the terminal is simple.
+  process.env.TERM = "dumb"
+  for (const line of welcome) printLine(line)
+  const first = prompt ?? (session ? undefined : await firstLine(signal))
+  if (!session && first === undefined) return undefined
+  const opened = session ?? (await api.sessions.create(defaults))
+  const info = await opened.info()
+  const view = createView({ format: "text" }, info)
+  const after = await opened.sequence()
+  if (session) {
+    view.continues(info)
+    await showRecent(opened, view)
+  }
+  await followByLines({ api, session: opened, worktree: info.worktree, after, view, prompt: first, signal })
+  return opened.id
+}
+
+/** Reads the first line of stdin that is not empty. */
+async function firstLine(signal: AbortSignal): Promise<string | undefined> {
+  printLine("Type a prompt and press Enter. Ctrl+D leaves.")
+  const lines = createInterface({ input: process.stdin, terminal: false, signal })
+  for await (const line of lines) if (line.trim() !== "") return line.trim()
+  return undefined
+}
+
+async function openRemote(url: string, flags: InteractiveFlags): Promise<Opened> {
+  const directory = directoryOf(flags.dir)
+  const client = openClient(url, flags, directory)
+  const isStored = flags.session !== undefined || flags.continue
+  return {
+    api: client,
+    session: isStored ? await namedSession(client, flags.session) : undefined,
+    defaults: { agent: flags.agent, model: flags.model },
+    welcome: [`Tackle at ${url}, in ${directory}`],
+    facts: [],
+  }
+}
+
+/** Returns the checked-out git branch of a worktree, if any. */
+async function branchOf(worktree: string): Promise<string | undefined> {
+  const head = await readFile(join(worktree, ".git/HEAD"), "utf8").catch(() => "")
+  return /^ref: refs\/heads\/(.+)/.exec(head)?.[1]
+}
