@@ -53,7 +53,8 @@ function limited(
 ): string[] {
   const shown = lines.slice(0, maxLines).map((line) => clip(line, width))
   const left = lines.length - shown.length
-  return left > 0 ? [...shown, theme.dim(`  … ${left} more lines (ctrl+o shows all)`)] : shown
+  const note = theme.dim(`  … ${left} more ${left === 1 ? "line" : "lines"} (ctrl+o shows all)`)
+  return left > 0 ? [...shown, clip(note, width)] : shown
 }
 
 /** Parses a diff. Returns undefined if it is not a complete unified diff. */
