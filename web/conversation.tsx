@@ -62,7 +62,7 @@ export function Conversation({ state }: { state: SessionState }) {
     const { element, offset } = before.current
     if (element?.isConnected && before.current.first !== first && !isAtEnd.current)
       view.scrollTop = position.current + element.offsetTop - offset
-    const top = view.querySelector<HTMLElement>(".message")
+    const top = view.querySelector<HTMLElement>(".group")
     before.current = { first, element: top, offset: top?.offsetTop ?? 0 }
   })
 
@@ -82,8 +82,12 @@ export function Conversation({ state }: { state: SessionState }) {
               Load older messages
             </button>
           )}
-          {messages.map((item) => (
-            <Message key={item.message.id} item={item} worktree={session.worktree} />
+          {groupsOf(messages).map((group) => (
+            <div class="group" key={group[0]?.message.id}>
+              {group.map((item) => (
+                <Message key={item.message.id} item={item} worktree={session.worktree} />
+              ))}
+            </div>
           ))}
           <RunEnd state={state} />
           <RequestCards state={state} />
@@ -95,6 +99,16 @@ export function Conversation({ state }: { state: SessionState }) {
         </button>
       )}
     </div>
+  )
+}
+
+/** Number of messages that the browser skips together. Older messages arrive in a multiple of it. */
+const groupSize = 50
+
+function groupsOf(messages: SessionState["messages"]): SessionState["messages"][] {
+  const count = Math.ceil(messages.length / groupSize)
+  return Array.from({ length: count }, (_, index) =>
+    messages.slice(index * groupSize, (index + 1) * groupSize),
   )
 }
 
