@@ -22,6 +22,8 @@ export interface TerminalOptions {
   prompt?: string
   /** Screen that is shown until the interface is ready. */
   start?: StartScreen
+  /** Calls the listener with notices, such as warnings of the engine. The interface shows them. */
+  notices?(listener: (text: string) => void): void
   defaults?: SessionDefaults
   fullscreen?: boolean
   /** Lines above an empty conversation. */
@@ -85,7 +87,7 @@ interface Left {
 
 /** Shows the interface until the user leaves or changes the kind of screen. */
 async function showOnce(
-  { api, signal, env, terminal, defaults = {}, welcome = [], facts = [] }: TerminalOptions,
+  { api, signal, env, terminal, notices, defaults = {}, welcome = [], facts = [] }: TerminalOptions,
   shared: Pick<AppOptions, "theme" | "keys" | "history" | "themes">,
   { session, prompts = [], draft, drawn, fullscreen, notice = "" }: Shown,
 ): Promise<Left> {
@@ -96,6 +98,7 @@ async function showOnce(
     onLeave: leave,
   })
   if (notice !== "") app.notify(notice)
+  notices?.(app.notify)
   const onAbort = () => leave("leave")
   signal.addEventListener("abort", onAbort, { once: true })
   const restore = () => screen.stop()

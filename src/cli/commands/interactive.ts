@@ -1,8 +1,7 @@
 import { type Command, Option } from "commander"
-import type { StartScreen } from "../../tui/start-screen.ts"
 import { exitCode, interruptible } from "../process/exit.ts"
-import { holdNotices } from "../process/notice.ts"
-import type { InteractiveFlags } from "../run/interactive.ts"
+import { captureOutput } from "../process/stdout.ts"
+import type { InteractiveFlags, StartedScreen } from "../run/interactive.ts"
 import { projectFlags, tokenFileFlag } from "./flags.ts"
 
 /** Defines the interactive terminal, which `tackle` without a command opens. */
@@ -36,20 +35,14 @@ async function openInteractive(message: readonly string[], flags: InteractiveFla
       await runInteractive({ prompt, flags, start, signal })
     } finally {
       start?.end()
+      start?.output.end()
     }
   })
 }
 
-/** Shows the start screen. Notices appear after it has ended. */
-async function openStart(interrupt: () => void): Promise<StartScreen> {
+/** Shows the start screen, and keeps notices out of it. */
+async function openStart(interrupt: () => void): Promise<StartedScreen> {
   const { showStartScreen } = await import("../../tui/start-screen.ts")
   const screen = await showStartScreen({ env: process.env, onLeave: interrupt })
-  const releaseNotices = holdNotices()
-  return {
-    end() {
-      const typed = screen.end()
-      releaseNotices()
-      return typed
-    },
-  }
+  return { ...screen, output: captureOutput() }
 }

@@ -7,26 +7,9 @@ import { asTyped } from "./typed-command.ts"
  * otherwise move the cursor or imitate Tackle's output.
  */
 export function warn(message: string): void {
-  if (held) {
-    held.push(message)
-    return
-  }
   outliveStderr()
   const text = `tackle: ${showInvisible(asTyped(message), { keepTabs: true }).replaceAll("\n", "\n  ")}`
   process.stderr.write(`${process.stderr.isTTY ? folded(text, process.stderr.columns) : text}\n`)
-}
-
-/** Notices that are not printed yet. Undefined unless they are held. */
-let held: string[] | undefined
-
-/** Holds notices back while the terminal shows a screen. Returns a function that prints them, and ends this. */
-export function holdNotices(): () => void {
-  held ??= []
-  return () => {
-    const messages = held ?? []
-    held = undefined
-    for (const message of messages) warn(message)
-  }
 }
 
 /**

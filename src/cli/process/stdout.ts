@@ -1,3 +1,4 @@
+import { format } from "node:util"
 import { fileReason, systemCode } from "../../util/errors.ts"
 import { visibleExceptStyles } from "../../view/visible.ts"
 import { exitCode } from "./exit.ts"
@@ -61,7 +62,64 @@ process.stdout.on("error", (error) => {
  */
 export function reserveStdout(): void {
   outliveStderr()
-  process.stdout.write = process.stderr.write.bind(process.stderr)
+  isReserved = true
+  if (!isCaptured) process.stdout.write = process.stderr.write.bind(process.stderr)
+}
+
+let isReserved = false
+let isCaptured = false
+
+/** Texts that other code writes while a screen is shown. */
+export interface CapturedOutput {
+  /** Calls the listener with the texts so far, and with each later text. */
+  listen(listener: (text: string) => void): void
+  /** Restores the output. Prints the texts that no listener has received. Can be called more than once. */
+  end(): void
+}
+
+/** Methods of `console` that write text. */
+const consoleMethods = ["debug", "error", "info", "log", "warn"] as const
+
+/**
+ * Captures stderr and `console`, so that notices and tools cannot write into the screen. Stdout belongs to the screen,
+ * even after {@link reserveStdout}.
+ */
+export function captureOutput(): CapturedOutput {
+  const waiting: string[] = []
+  const { write: writeError } = process.stderr
+  const original = consoleMethods.map((name) => console[name])
+  let listener: ((text: string) => void) | undefined
+
+  function take(text: string): void {
+    if (text.trim() === "") return
+    if (listener) listener(text.trimEnd())
+    else waiting.push(text)
+  }
+
+  isCaptured = true
+  process.stdout.write = write
+  process.stderr.write = (chunk: string | Uint8Array, ...more: unknown[]) => {
+    take(typeof chunk === "string" ? chunk : Buffer.from(chunk).toString())
+    const written = more.at(-1)
+    if (typeof written === "function") written()
+    return true
+  }
+  for (const name of consoleMethods) console[name] = (...values) => take(format(...values))
+
+  return {
+    listen(next) {
+      listener = next
+      for (const text of waiting.splice(0)) take(text)
+    },
+    end() {
+      if (!isCaptured) return
+      isCaptured = false
+      process.stderr.write = writeError
+      for (const [index, name] of consoleMethods.entries()) console[name] = original[index] ?? console[name]
+      if (isReserved) reserveStdout()
+      for (const text of waiting.splice(0)) process.stderr.write(text.endsWith("\n") ? text : `${text}\n`)
+    },
+  }
 }
 
 /**

@@ -6,7 +6,7 @@ import { openTerminal } from "../../tui/open.ts"
 import type { StartScreen } from "../../tui/start-screen.ts"
 import { displayPath } from "../../view/display-path.ts"
 import { storedSession } from "../commands/run.ts"
-import { printHint, printLine } from "../process/stdout.ts"
+import { type CapturedOutput, printHint, printLine } from "../process/stdout.ts"
 import { openTackle } from "../workspace/engine.ts"
 import type { RuleFlags } from "../workspace/rules.ts"
 import { directoryOf, openWorkspace, type Workspace, type WorkspaceFlags } from "../workspace/workspace.ts"
@@ -30,12 +30,17 @@ export interface InteractiveFlags extends WorkspaceFlags, RuleFlags, RemoteFlags
   attach?: string
 }
 
+/** The screen at the start, and the output of other code. */
+export interface StartedScreen extends StartScreen {
+  output: CapturedOutput
+}
+
 /** Options of {@link runInteractive}. */
 export interface InteractiveOptions {
   prompt: string | undefined
   flags: InteractiveFlags
   /** Screen that is shown until the interface is ready. Undefined in line mode. */
-  start: StartScreen | undefined
+  start: StartedScreen | undefined
   signal: AbortSignal
 }
 
@@ -47,6 +52,7 @@ export async function runInteractive(options: InteractiveOptions): Promise<void>
       ? await openLocal(options)
       : await show(options, await openRemote(flags.attach, flags))
   start?.end()
+  start?.output.end()
   if (id !== undefined) printHint(`Continue this session: tackle -s ${id}`)
 }
 
@@ -73,6 +79,7 @@ async function openLocal(options: InteractiveOptions): Promise<string | undefine
 /** Asks for the first model. The questions need the terminal. */
 function askForModel(workspace: Workspace, { start }: InteractiveOptions): Promise<string> {
   start?.end()
+  start?.output.end()
   return setUpModel(workspace)
 }
 
@@ -82,7 +89,7 @@ function show(
 ): Promise<string | undefined> {
   if (!start) return openPlain({ ...opened, prompt, signal })
   return openTerminal({
-    ...{ ...opened, prompt, start, signal },
+    ...{ ...opened, prompt, start, signal, notices: start.output.listen },
     ...{ env: process.env, fullscreen: flags.fullscreen },
   })
 }
