@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises"
 import { describe, expect, onTestFinished, test } from "vitest"
 import type { Script } from "../../src/testing/model-server.ts"
 import { quietMs } from "../../src/tui/card.ts"
-import { createMachine, until } from "./run-tackle.ts"
+import { createMachine, tackleCommand, until } from "./run-tackle.ts"
 import { hasTmux, openTerminal } from "./terminal.ts"
 
 /** Writes a file if the user asks for work, and otherwise repeats the text. */
@@ -103,6 +103,33 @@ describe.skipIf(!hasTmux)("the interactive terminal (needs tmux)", () => {
     expect(screen.match(/^I heard: hello there/gm)).toHaveLength(1)
     await terminal.press("C-d")
     await terminal.sees("[exit 0]")
+  })
+
+  test("shows what tools and warnings write as a notice, and the screen even if stderr is a file", async () => {
+    const noisy = `export default {
+      description: "Writes to the terminal.",
+      parameters: {},
+      async execute() {
+        console.log("a tool wrote this")
+        process.stderr.write("\\u001b[2J")
+        return "quiet"
+      },
+    }`
+    const machine = await createMachine({
+      files: { ".tackle/tool/noisy.js": noisy },
+      config: { permission: { "*": "allow" } },
+      script: ({ body: { messages } }) =>
+        messages.at(-1)?.role === "user"
+          ? { calls: [{ name: "noisy", arguments: {} }] }
+          : { text: "It ran." },
+    })
+    const terminal = await openTerminal(machine)
+    await terminal.type(`${tackleCommand} --trust 'run the tool' 2>errors.txt`)
+    const screen = await terminal.sees("It ran.")
+    expect(screen).toContain("✓ noisy")
+    await terminal.press("C-d")
+    await terminal.sees("Continue this session")
+    expect(await machine.project.read("errors.txt")).toBe("")
   })
 
   test("appends lines with --plain", async () => {
