@@ -43,7 +43,8 @@ describe("the packed package", () => {
     expect(files).toContain("bin/tackle")
     expect(files).toContain("dist/cli/main.cjs")
     expect(files).toContain("dist/lib/index.d.ts")
-    expect(files.filter((file) => !/^(bin|dist\/cli|dist\/lib)\//.test(file)).sort()).toEqual([
+    expect(files).toContain("dist/web/index.html")
+    expect(files.filter((file) => !/^(bin|dist\/cli|dist\/lib|dist\/web)\//.test(file)).sort()).toEqual([
       "CHANGELOG.md",
       "LICENSE",
       "README.md",

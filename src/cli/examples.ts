@@ -17,6 +17,7 @@ export const examples: Readonly<Record<string, readonly string[]>> = {
   "queue release": ["tackle queue release inp_0mwq03q1x000f3l0t9c1aa"],
   "queue withdraw": ["tackle queue withdraw --all"],
   "queue resume": ["tackle queue resume"],
+  web: ["tackle web", "tackle web --root ~/projects --no-open"],
   "db migrate": ["tackle db migrate --database postgres://tackle@db.example.com/tackle"],
   "db import": [
     "tackle db import --from ~/.local/share/tackle --database postgres://tackle@db.example.com/tackle",

@@ -133,6 +133,9 @@ const commands: Readonly<Record<string, CommandEntry>> = {
   },
 }
 
+/** Commands that the help does not list, so that it fits on a screen of 24 rows. */
+const unlisted = ["help", "interactive", "db", "completion"]
+
 /** Width of the help text in columns, which fits every terminal. */
 const helpWidth = 80
 
@@ -157,9 +160,8 @@ async function createProgram(args: readonly string[], { all = false } = {}): Pro
     })
     .configureHelp({
       minWidthToWrap: 20,
-      visibleCommands: (command) =>
-        command.commands.filter((inner) => !["help", "interactive"].includes(inner.name())),
-      // The usage names the two options of the program, so that its help fits on a screen of 24 rows.
+      visibleCommands: (command) => command.commands.filter((inner) => !unlisted.includes(inner.name())),
+      // The usage names the two options of the program.
       visibleOptions(command) {
         return command.parent ? Help.prototype.visibleOptions.call(this, command) : []
       },

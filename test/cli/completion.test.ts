@@ -45,5 +45,5 @@ test.skipIf(!has("bash"))("completes in bash", async () => {
 COMP_WORDS=(tackle session re); COMP_CWORD=2; _tackle; echo "\${COMPREPLY[*]}"
 COMP_WORDS=(tackle ""); COMP_CWORD=1; _tackle; echo "\${#COMPREPLY[@]}"`
   const run = await machine.run(["-c", script], { command: ["bash"] })
-  expect(run.stdout).toMatch(/^redo\n1\d\n$/)
+  expect(run.stdout).toMatch(/^redo\n2\d\n$/)
 })

@@ -108,7 +108,7 @@ describe.skipIf(!hasTmux)("the interactive terminal (needs tmux)", () => {
   test("shows what tools and warnings write as a notice, and the screen even if stderr is a file", async () => {
     const noisy = `export default {
       description: "Writes to the terminal.",
-      parameters: {},
+      args: {},
       async execute() {
         console.log("a tool wrote this")
         process.stderr.write("\\u001b[2J")

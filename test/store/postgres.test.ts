@@ -86,8 +86,8 @@ describePostgres("PostgreSQL", () => {
     test("refuse tables of a newer program, and change nothing", async () => {
       const schema = await newSchema()
       await execute(`UPDATE ${schema}.version SET version = 999`)
-      for (const work of [open(schema), migratePostgres(server.url(), { schema })])
-        expect(await failure(work)).toMatch(/version 999.*Update Tackle/)
+      for (const work of [() => open(schema), () => migratePostgres(server.url(), { schema })])
+        expect(await failure(work())).toMatch(/version 999.*Update Tackle/)
       expect(await execute(`SELECT version FROM ${schema}.version`)).toEqual([{ version: 999 }])
     })
 
