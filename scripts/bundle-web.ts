@@ -41,7 +41,7 @@ async function script(input: string): Promise<string> {
     format: "es",
     minify: true,
     codeSplitting: false,
-    comments: { legal: false },
+    comments: { legal: false, annotation: false },
   })
   await bundle.close()
   return output[0].code
