@@ -1,4 +1,5 @@
 import { writeSync } from "node:fs"
+import { isatty } from "node:tty"
 import { Command, CommanderError, Help } from "commander"
 import { exitCode, reportError, untilSettled } from "./process/exit.ts"
 
@@ -28,10 +29,10 @@ export async function runProgram(given: readonly string[]): Promise<void> {
  * single word is a command, which may be misspelled. A prompt contains a space.
  */
 function isInteractive([first = "", ...others]: readonly string[]): boolean {
-  if (process.stdin.isTTY !== true || process.stdout.isTTY !== true) return false
-  if (first === "") return others.length === 0
-  if (["-h", "--help", "-V", "--version"].includes(first)) return false
-  return first.startsWith("-") || /\s/.test(first)
+  if (["-h", "--help", "-V", "--version"].includes(first) || (first === "" && others.length > 0)) return false
+  const isCommand = first !== "" && !first.startsWith("-") && !/\s/.test(first)
+  // Does not use `process.stdin` and `process.stdout`, because creating these streams takes several milliseconds.
+  return !isCommand && isatty(0) && isatty(1)
 }
 
 interface CommandEntry {
