@@ -46,7 +46,8 @@ const wait: Reply = {
     {
       name: "bash",
       arguments: {
-        command: "touch begun; until [ -e gone ]; do sleep 0.02; done; echo a; sleep 0.2; echo b",
+        command:
+          "touch begun; until [ -e gone ] || [ ! -e begun ]; do sleep 0.02; done; echo a; sleep 0.2; echo b",
         description: "Wait",
       },
     },

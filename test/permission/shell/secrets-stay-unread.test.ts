@@ -367,7 +367,8 @@ test("allows no loop and no list of files that prints a secret, in any installed
       )
       if (action !== "allow") return
       for (const shell of shells) {
-        const { output } = spawnSync(shell, ["-c", text], {
+        // Ends loops in the background, which outlive the shell.
+        const { output } = spawnSync(shell, ["-c", `ulimit -t 2\n${text}`], {
           cwd: worktree,
           env: environment,
           input: "",
