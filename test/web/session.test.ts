@@ -111,6 +111,7 @@ describe.skipIf(hasNoBrowser)("the page in a browser", () => {
     await keyboard.press("?")
     await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor()
     await keyboard.press("Escape")
+    await page.getByRole("dialog").waitFor({ state: "hidden" })
     await keyboard.press("i")
     await page.locator("#message-box:focus").waitFor()
     await keyboard.type("Write a note")
