@@ -14,7 +14,8 @@ const loading = new Set<string>()
 /** Returns the choices of the project in a directory. Loads them if necessary; they are undefined until then. */
 export function choicesOf(directory: string): Choices | undefined {
   const found = known.value.get(directory)
-  if (!found && !loading.has(directory)) {
+  // The directory is empty until the page knows the directories of the server.
+  if (!found && directory !== "" && !loading.has(directory)) {
     loading.add(directory)
     void load(directory).finally(() => loading.delete(directory))
   }

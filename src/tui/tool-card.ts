@@ -1,5 +1,5 @@
-import { stripVTControlCharacters } from "node:util"
 import type { ToolPart } from "../schema/part.ts"
+import { terminalText } from "../util/terminal-text.ts"
 import { type CallSummary, formatterResults, summarizeCall, todoList } from "../view/call-summary.ts"
 import type { SubagentState } from "../view/session-state.ts"
 import { oneLine, visible } from "../view/visible.ts"
@@ -88,9 +88,9 @@ function lastLines(
   max: number,
   { theme, width }: Pick<CallOptions, "theme"> & { width: number },
 ): string[] {
-  const text = stripVTControlCharacters(output).replaceAll("\r\n", "\n").trimEnd()
+  const text = terminalText(output).trimEnd()
   if (text === "" || max === 0) return []
-  const lines = text.split("\n").map((line) => visible(line.slice(line.lastIndexOf("\r") + 1)))
+  const lines = visible(text).split("\n")
   const shown = lines.slice(-max).map((line) => theme.dim(`  ${line.replaceAll("\t", "    ")}`))
   const hidden = lines.length - shown.length
   const note = theme.dim(`  … ${hidden} earlier ${hidden === 1 ? "line" : "lines"} (ctrl+o shows all)`)
