@@ -1,59 +1,14 @@
-import DOMPurify from "dompurify"
-import { lexer, Marked, type Token } from "marked"
+import { Lexer, type MarkedToken, type Token, type Tokens } from "marked"
+import { type ComponentChildren, h } from "preact"
 import { useMemo } from "preact/hooks"
 import { memo } from "./memo.ts"
 import { notify } from "./notices.tsx"
 
-const marked = new Marked({
-  gfm: true,
-  breaks: true,
-  renderer: {
-    // HTML of the model is shown as text.
-    html: ({ text }) => escapeHtml(text),
-    // An image would send a request to its server.
-    image: ({ href, text }) => link(href, `image: ${text || href}`),
-    code: ({ text, lang = "" }) =>
-      `<div class="code"><div class="code-head"><span>${escapeHtml(lang.split(/\s/)[0] ?? "")}</span><button type="button" class="quiet" data-copy>Copy</button></div><pre tabindex="0"><code>${escapeHtml(text)}</code></pre></div>`,
-  },
-})
-
-function link(href: string, text: string): string {
-  return `<a href="${escapeHtml(href)}">${escapeHtml(text)}</a>`
-}
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
-}
-
-const allowed = {
-  ALLOWED_TAGS:
-    "a blockquote br button code del div em h1 h2 h3 h4 h5 h6 hr input li ol p pre span strong table tbody td th thead tr ul".split(
-      " ",
-    ),
-  ALLOWED_ATTR: ["align", "checked", "class", "data-copy", "disabled", "href", "start", "tabindex", "type"],
-  // Their values are not checked as addresses.
-  ADD_URI_SAFE_ATTR: ["align", "checked", "disabled", "start", "tabindex", "type"],
-  ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
-}
-
-DOMPurify.addHook("afterSanitizeAttributes", (node) => {
-  if (node.tagName === "A") {
-    node.setAttribute("target", "_blank")
-    node.setAttribute("rel", "noopener noreferrer")
-  }
-  if (node.tagName === "INPUT") {
-    node.setAttribute("disabled", "")
-    node.setAttribute("aria-label", node.hasAttribute("checked") ? "done" : "not done")
-  }
-})
-
-/** Text in Markdown, without HTML, images and scripts. Only blocks that change render again. */
+/** Text in Markdown. HTML and images are shown as text and links. Only blocks that change render again. */
 export const Markdown = memo(({ text }: { text: string }) => {
-  const tokens = useMemo(() => lexer(text, { gfm: true, breaks: true }), [text])
+  const tokens = useMemo(() => tokensOf(text), [text])
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the click is that of a button inside
-    // biome-ignore lint/a11y/noStaticElementInteractions: the click is that of a button inside
-    <div class="markdown" onClick={copyCode}>
+    <div class="markdown">
       {tokens.map((token, index) => (
         <Block key={`${index}`} raw={token.raw} token={token} />
       ))}
@@ -61,21 +16,136 @@ export const Markdown = memo(({ text }: { text: string }) => {
   )
 })
 
+function tokensOf(text: string): Token[] {
+  try {
+    return Lexer.lex(text, { gfm: true, breaks: true })
+  } catch {
+    // The lexer calls itself for each level of nesting.
+    return [{ type: "text", raw: text, text }]
+  }
+}
+
 interface BlockProps {
   raw: string
   token: Token
 }
 
+// The token is another object after each change of the text. Its source decides whether it renders again.
 const Block = memo(({ raw, token }: BlockProps) => {
-  const html = useMemo(() => DOMPurify.sanitize(marked.parser([token]), allowed), [raw])
-  return html === "" ? null : <div dangerouslySetInnerHTML={{ __html: html }} />
+  const content = useMemo(() => nodeOf(token as MarkedToken), [raw])
+  return content ? <div>{content}</div> : null
 })
 
-/** Handles the buttons of code blocks. */
-function copyCode({ target }: Event): void {
-  if (!(target instanceof HTMLElement) || !target.hasAttribute("data-copy")) return
-  const code = target.closest(".code")?.querySelector("code")?.textContent ?? ""
-  void copyText(code)
+const elements = { blockquote: "blockquote", del: "del", em: "em", paragraph: "p", strong: "strong" } as const
+
+/** Returns a token as elements. Creates no HTML from texts, so a text cannot add elements or attributes. */
+function nodeOf(token: MarkedToken): ComponentChildren {
+  switch (token.type) {
+    case "space":
+    case "def":
+      return null
+    case "br":
+    case "hr":
+      return h(token.type, null)
+    case "blockquote":
+    case "del":
+    case "em":
+    case "paragraph":
+    case "strong":
+      return h(elements[token.type], null, nodesOf(token.tokens))
+    case "heading":
+      return h(`h${token.depth}`, null, nodesOf(token.tokens))
+    case "codespan":
+      return <code>{token.text}</code>
+    case "code":
+      return <Code {...token} />
+    case "link":
+      return <Link href={token.href}>{nodesOf(token.tokens)}</Link>
+    case "image":
+      // An image would send a request to its server.
+      return <Link href={token.href}>image: {token.text || token.href}</Link>
+    case "list":
+      return h(
+        token.ordered ? "ol" : "ul",
+        { start: token.ordered && token.start !== 1 ? token.start : undefined },
+        token.items.map(({ tokens }) => <li>{nodesOf(tokens)}</li>),
+      )
+    case "checkbox":
+      return (
+        <input
+          type="checkbox"
+          disabled
+          checked={token.checked}
+          aria-label={token.checked ? "done" : "not done"}
+        />
+      )
+    case "table":
+      return (
+        <table>
+          <thead>{rowOf(token.header)}</thead>
+          <tbody>{token.rows.map(rowOf)}</tbody>
+        </table>
+      )
+    case "text":
+      return token.tokens ? nodesOf(token.tokens) : withCharacters(token.text)
+    default:
+      return token.type === "html" || token.type === "escape" ? token.text : null
+  }
+}
+
+/** Nesting above which the source is shown. A browser cannot show elements that are nested in thousands of others. */
+const maxDepth = 40
+let depth = 0
+
+function nodesOf(tokens: readonly Token[]): ComponentChildren {
+  depth += 1
+  const nodes = tokens.map((token) => (depth > maxDepth ? token.raw : nodeOf(token as MarkedToken)))
+  depth -= 1
+  return nodes
+}
+
+function rowOf(cells: readonly Tokens.TableCell[]): ComponentChildren {
+  return (
+    <tr>
+      {cells.map(({ tokens, header, align }) =>
+        h(header ? "th" : "td", { align: align ?? undefined }, nodesOf(tokens)),
+      )}
+    </tr>
+  )
+}
+
+/** Replaces character references such as `&lt;`. The parser receives nothing else. */
+function withCharacters(text: string): string {
+  return text.replace(
+    /&#?\w+;/g,
+    (reference) => new DOMParser().parseFromString(reference, "text/html").body.textContent || reference,
+  )
+}
+
+function Link({ href, children }: { href: string; children: ComponentChildren }) {
+  const address = withCharacters(href)
+  const isSafe = /^(?:https?|mailto):/i.test(address)
+  return (
+    <a href={isSafe ? address : undefined} target="_blank" rel="noopener noreferrer">
+      {children}
+    </a>
+  )
+}
+
+function Code({ lang = "", text }: Tokens.Code) {
+  return (
+    <div class="code">
+      <div class="code-head">
+        <span>{lang.split(/\s/)[0]}</span>
+        <button type="button" class="quiet" onClick={() => copyText(text)}>
+          Copy
+        </button>
+      </div>
+      <pre tabIndex={0}>
+        <code>{text}</code>
+      </pre>
+    </div>
+  )
 }
 
 /** Copies a text to the clipboard, and tells the user. */

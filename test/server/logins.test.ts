@@ -33,6 +33,21 @@ test("exchanges a ticket once for a cookie that scripts and other sites cannot u
   expect(out.headers.get("set-cookie")).toContain("Max-Age=0")
 })
 
+test("marks the cookie as secure if the page came over HTTPS through a proxy whose origin is allowed", async () => {
+  const origin = "https://tackle.example.com"
+  const { post } = await setUp([], { origins: [origin] })
+  const logIn = async (headers: Record<string, string>) => {
+    const { body } = await post("/ticket")
+    return (await post("/login", body, { headers })).headers.get("set-cookie")
+  }
+  expect(await logIn({ origin })).toMatch(/; SameSite=Strict; Secure$/)
+  expect(await logIn({})).not.toContain("Secure")
+  const out = await post("/logout", {}, { headers: { origin } })
+  expect(out.headers.get("set-cookie")).toMatch(/Max-Age=0; .*; Secure$/)
+  const refused = await post("/login", {}, { headers: { origin: "https://other.example.com" } })
+  expect([refused.status, refused.headers.get("set-cookie")]).toEqual([403, null])
+})
+
 test("gives a login the scope of the token that created the ticket", async () => {
   const { page, origin, directory } = await loggedIn("read")
   expect((await page("GET", "/session")).status).toBe(200)

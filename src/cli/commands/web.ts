@@ -1,5 +1,8 @@
 import { spawn } from "node:child_process"
+import { mkdirSync, rmSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
 import type { Command } from "commander"
+import { defaultDataDirectory } from "../../engine/data-directory.ts"
 import { UsageError } from "../../util/errors.ts"
 import { printLine } from "../process/stdout.ts"
 import { type RemoteFlags, tokenOf } from "../run/remote.ts"
@@ -45,14 +48,33 @@ async function addressOf(url: string, { tokenFile }: RemoteFlags): Promise<strin
   return `${origin}/#ticket=${ticket}`
 }
 
+/**
+ * Opens the address in a browser, or prints it if this fails. The browser gets the path of a private page that leads to
+ * the address: other users of the machine can see the arguments of a process, and the address logs in the first browser that opens it.
+ */
 function openBrowser(address: string): void {
+  const page = join(defaultDataDirectory(process.env), "open-page.html")
+  mkdirSync(dirname(page), { recursive: true, mode: 0o700 })
+  rmSync(page, { force: true })
+  writeFileSync(page, leadingTo(address), { mode: 0o600, flag: "wx" })
   const program = process.platform === "darwin" ? "open" : "xdg-open"
-  const child = spawn(program, [address], { detached: true, stdio: "ignore" })
+  const child = spawn(program, [page], { detached: true, stdio: "ignore" })
   child.once("error", () => printLink(address))
   child.once("exit", (code) => {
     if (code !== 0) printLink(address)
   })
   child.unref()
+  printLine(`If no browser opens: tackle web --no-open ${new URL(address).origin}`)
+}
+
+function leadingTo(address: string): string {
+  return `<!doctype html>
+<meta charset="utf-8">
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url=${address}">
+<title>Tackle</title>
+<p><a href="${address}">Open Tackle</a>. This link works once.</p>
+`
 }
 
 function printLink(address: string): void {

@@ -66,7 +66,10 @@ export function loginRoutes(authenticator: Authenticator) {
   return routes
 }
 
+/** Sets the login cookie. If the page came over HTTPS, the browser never sends it without encryption. */
 function setCookie(c: Context<ServerEnvironment>, value: string, seconds: number): void {
   const name = cookieName(c.env.incoming)
-  c.header("set-cookie", `${name}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict`)
+  // The server itself speaks HTTP. The guard accepts HTTPS origins only if they are configured, as that of a proxy.
+  const secure = c.env.incoming.headers.origin?.startsWith("https://") ? "; Secure" : ""
+  c.header("set-cookie", `${name}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure}`)
 }
