@@ -118,7 +118,7 @@ function toolBounds(agent: string, tools: Readonly<Record<string, boolean>>): Ru
     source: { file: `the tools of the agent ${agent}` },
   })
   const listed = Object.entries(tools)
-  // Removing one of several tools with the same permission, such as write and edit, removes them all.
+  // Several tools can share a permission, such as write and edit. Removing one of them removes them all.
   const removed = listed.filter(([id, allowed]) => !allowed && !id.includes("*"))
   return [
     rule("*", true),

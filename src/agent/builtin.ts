@@ -2,7 +2,10 @@ import type { Rule } from "../schema/permission.ts"
 import { readText } from "../util/file-system.ts"
 import { type Agent, defaultSteps } from "./agent.ts"
 
-/** Permissions of the agent `explore`. The last two do not belong to tools; the general rules decide about them. */
+/**
+ * Permissions of the agent `explore`. The last two permissions do not belong to tools: the general rules decide about
+ * them.
+ */
 const forExploring = [
   "grep",
   "glob",

@@ -9,7 +9,7 @@ export interface Call {
   tool: string
   /** Arguments as the model wrote them. They may be invalid JSON. */
   raw: string
-  /** True if the output limit cut the answer off inside this call. */
+  /** Whether the output limit cut the answer off inside this call. */
   cut?: boolean
   /** Describes the repairs made when the call was read from text. */
   repaired?: string

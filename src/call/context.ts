@@ -142,7 +142,7 @@ export interface Step {
   readonly turn: Turn
   /** The reason why no more calls may run. The model receives it. */
   readonly closed?: string
-  /** True if another call makes these calls. Nested calls cannot call tools. */
+  /** Whether another call makes these calls. If so, they are nested and cannot call tools. */
   readonly nested?: boolean
   /** Values for the tools of this step, in addition to the values of the run. */
   readonly extra?: Readonly<Record<string, unknown>>
@@ -153,7 +153,10 @@ export interface Step {
    * resolves after the state is stored.
    */
   report(callID: string, state: ToolState): Promise<void>
-  /** Resolves when all states so far are stored and announced. Undefined if `report` waits for each state. */
+  /**
+   * Resolves when all states so far are stored and announced. Undefined if the result of `report` already waits for
+   * this.
+   */
   stored?(): Promise<void>
   /** Stores nested calls before their first state is reported. Undefined if nested calls are not stored. */
   nest?(parentCallID: string, calls: readonly Call[]): Promise<void>

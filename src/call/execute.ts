@@ -61,8 +61,8 @@ export async function executeCall(
   })
   const progressing = createThrottle(progressIntervalMs, () => {
     step.report(call.callID, state).catch((error: unknown) => {
-      // If a state could not be stored, the result replaces it. If the result cannot be stored either, that write
-      // reports the error.
+      // If a state could not be stored, the result replaces it. If the result cannot be stored either, storing the
+      // result reports the error.
       if (error instanceof StoreRemovedError) lost.abort(error)
       else if (!StoreError.isThrown(error)) engine.onEscape(tool.id, error)
     })
@@ -127,7 +127,7 @@ export async function executeCall(
     const failure = hide(settleFailure(error, { callID: call.callID, tool: tool.id, turn: step.turn, state }))
     const { error: text, metadata } = failure
     const end = await endOf(prepared, step, { title: tool.id, output: text, metadata }, "error")
-    // Plugins can add to the metadata of a failure, but cannot change its kind.
+    // Plugins can add to the metadata of a failure but cannot change its kind.
     last = fail(state, { error: end.output, metadata: { ...end.metadata, ...metadata } }, ended())
   } finally {
     progressing.stop()

@@ -35,8 +35,8 @@ export function runOrReplay(
 }
 
 /**
- * Runs a call during a replay, but gives the model the recorded output, which may include details such as the duration
- * of a subagent.
+ * Runs a call during a replay, but gives the model the recorded output, because the new output may differ in details
+ * such as the duration of a subagent.
  */
 async function workAndRecall(
   step: Step,

@@ -117,7 +117,7 @@ export function createToolContext(prepared: PreparedCall, step: Step, hooks: Con
       return answered(() => engine.questions.ask(request, ended))
     }
   if (isBuiltin) {
-    // Third-party tools do not get these services, because only built-in tools request permission before they use them.
+    // Third-party tools do not get these services. Built-in tools request permission before they use them.
     ctx.lsp = engine.lsp
     ctx.formatter = engine.formatter
     ctx.catalogue = active.catalogue

@@ -102,7 +102,7 @@ export interface TackleApi {
     pending(sessionID?: string): Awaitable<QuestionRequest[]>
   }
   /**
-   * Finds files of the project by letters of their path, best first, at most `limit` (default: 20). Leaves out ignored
+   * Finds files of the project by letters of their path, best first, at most `limit` (default: 20). Omits ignored
    * files and files that the rules deny to read.
    */
   findFiles(query: string, options?: { limit?: number; signal?: AbortSignal }): Promise<string[]>

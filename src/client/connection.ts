@@ -25,9 +25,9 @@ export interface ApiRequest {
    * 15,000 for a request that is safe to repeat, otherwise no limit.
    */
   answerMs?: number
-  /** True if sending the request twice has the same effect as sending it once. Default: true for GET. */
+  /** Whether sending the request twice has the same effect as sending it once. Default: true for GET. */
   isRepeatable?: boolean
-  /** True if the request does not wait for streams that are being opened. Default: false. */
+  /** Whether the request is sent without waiting for streams that are being opened. Default: false. */
   isFirst?: boolean
 }
 
@@ -118,8 +118,8 @@ export function createConnection(options: ConnectionOptions): Connection {
   }
 
   /**
-   * Sends the request and reads the response. If the connection breaks while the response is read, this is a connection
-   * error.
+   * Sends the request and reads the response. Throws a connection error if the connection breaks while the response
+   * is read.
    */
   async function attemptJson<T>(request: ApiRequest): Promise<T> {
     const response = await attempt(request)

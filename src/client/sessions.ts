@@ -53,8 +53,8 @@ const pageSize = 1_000
 
 /**
  * Maximum time in seconds that one request waits for a session to become idle. Must be less than the time limit of a
- * request without a response (see {@link ApiRequest.answerMs}). With short requests, an interruption is also noticed
- * early enough to repeat the request.
+ * request without a response (see {@link ApiRequest.answerMs}). Short requests also allow the client to notice an
+ * interruption early enough to repeat the request.
  */
 const waitSeconds = 10
 
@@ -135,7 +135,7 @@ export function createSessions({
           status: RemoteSession["status"]
           run?: EventOf<"run.completed">
         }>("wait", {}, { query: { timeout: waitSeconds }, signal, isRepeatable: true })
-        // After a timeout, the response contains no run, although the session may have become idle since.
+        // After a timeout, the response contains no run. The session may have become idle in the meantime.
         if (status === "idle" && (run || Date.now() - started < waitSeconds * 1000)) return run
       }
     }

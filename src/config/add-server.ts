@@ -154,7 +154,7 @@ function endOf({ offset, length }: Node): number {
   return offset + length
 }
 
-/** Returns whether a comma follows after any white space and comments. */
+/** Returns true if a comma follows, ignoring white space and comments. */
 function commaAfter(
   scanner: { setPosition(offset: number): void; scan(): number; getTokenOffset(): number },
   offset: number,

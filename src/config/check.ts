@@ -25,7 +25,10 @@ export function checkTree(tree: ObjectNode): TreeProblem[] {
   )
 }
 
-/** Removes the values that the schema rejects and returns the problems. Intended for files of other programs. */
+/**
+ * Removes the values that the schema rejects and returns the problems. For files of other programs, in which problems
+ * are not fatal.
+ */
 export function pruneTree(tree: ObjectNode): { tree: ObjectNode; dropped: TreeProblem[] } {
   const dropped: TreeProblem[] = []
   let current = tree
@@ -39,7 +42,7 @@ export function pruneTree(tree: ObjectNode): { tree: ObjectNode; dropped: TreePr
   }
 }
 
-/** Shortens the path to the closest parent that exists, because a missing required key cannot be removed. */
+/** Shortens the path to its longest prefix that exists. A missing required key cannot be removed. */
 function existingPath(tree: ObjectNode, path: Path): Path {
   let end = path.length
   while (end > 1 && nodeAt(tree, path.slice(0, end)) === undefined) end -= 1
@@ -96,7 +99,7 @@ function distance(issues: readonly z.core.$ZodIssue[]): number {
   return unknown.length * 1000 + issues.length
 }
 
-/** Adds the values of all alternatives to an issue about a discriminator, which accepts each of them. */
+/** Adds the accepted values of all alternatives to an issue about the key that selects the alternative. */
 function withValues(
   issue: z.core.$ZodIssue,
   branches: readonly (readonly z.core.$ZodIssue[])[],
@@ -142,8 +145,8 @@ export function describeIssue(
 }
 
 /**
- * Describes the kind of a value. Set `named` if specific strings were expected, and `number` if a number in another
- * range was expected.
+ * Describes the kind of a value. `named` means that specific strings were expected, and `number` that a number in
+ * another range was expected.
  */
 export function foundWords(node: ConfigNode, { named = false, number = false } = {}): string {
   if (node.kind === "array") return node.items.length === 0 ? "an empty list" : "a list"

@@ -76,8 +76,8 @@ function hintOf(value: ConfigNode): ConfigNode {
 }
 
 /**
- * Translates a list of tools. If `granted` is true, the list denies all tools that it does not contain, unless it is
- * empty or contains `*`.
+ * Translates a list of tools. With `granted`, the list denies all tools that it does not contain, unless it is empty
+ * or contains `*`.
  */
 function listed(entry: ConfigEntry, granted: boolean, notes: Problem[]): ConfigEntry[] {
   const names = wordsOf(entry.value)

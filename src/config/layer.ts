@@ -17,7 +17,7 @@ export interface ConfigSource extends Pick<ConfigFile, "path" | "kind" | "scope"
   text: string
   /** SHA-256 of the file's bytes. */
   hash: string
-  /** False if the source belongs to an untrusted project. */
+  /** Whether the source is trusted. False for the files of an untrusted project. */
   trusted: boolean
   /** Reads the files that the text includes. By default, reads them from disk. */
   read?: FileReader
@@ -111,8 +111,8 @@ const maxTypos = 5
 const maxTypoLength = 400
 
 /**
- * Returns the errors that ignored keys would cause in a trusted file. The errors are reported because users look for a
- * typo before they think of missing trust. Skips values with `{env:…}` or `{file:…}`, because these are not known yet.
+ * Returns the errors that ignored keys would cause in a trusted file. Reports them because users suspect a typo
+ * before they suspect missing trust. Skips values with `{env:…}` or `{file:…}`, because these are not known yet.
  */
 function typosIn(tree: ObjectNode, ignored: readonly string[]): Problem[] {
   const { rest } = takeRules(

@@ -48,7 +48,7 @@ export interface LoadedConfig {
   environmentAgentPermission: Record<string, Rule[]>
   /** Plugins named in trusted files, with the path of the file. */
   plugins: (NamedPlugin & Pick<ConfigFile, "path" | "scope">)[]
-  /** False if any config file of the project is untrusted. */
+  /** Whether all config files of the project are trusted. */
   projectTrusted: boolean
   /** Files that were read, in order of increasing precedence. */
   files: Pick<ConfigFile, "path" | "kind" | "scope">[]
@@ -315,8 +315,8 @@ export async function withTrust(
 }
 
 /**
- * Checks whether the content of a source, including the files that it includes, is trusted. Returns a source that uses
- * only the checked content.
+ * Checks whether a source is trusted, including the files that it includes. Returns a source that uses only the
+ * checked content.
  */
 async function judge(source: ConfigSource, check: TrustCheck, location: Location): Promise<ConfigSource> {
   const kind = trustKind(source.path)
@@ -327,19 +327,19 @@ async function judge(source: ConfigSource, check: TrustCheck, location: Location
   return { ...source, trusted: check([{ kind, path, hash }]).changed.length === 0, read }
 }
 
-/** Returns whether the source is a Markdown agent or command of another program. */
+/** Returns true for a Markdown agent or command of another program. */
 export function isForeignMarkdown(source: Pick<ConfigSource, "path" | "kind">): boolean {
   return source.kind !== "tackle" && isMarkdown(source)
 }
 
-/** Returns whether the source is a Markdown agent or command. */
+/** Returns true for a Markdown agent or command. */
 export function isMarkdown({ path }: Pick<ConfigSource, "path">): boolean {
   return trustKind(path) !== "config"
 }
 
 /**
- * Removes the entries of a project's tree that would restore a tool that the user has removed from an agent. If the
- * user's files list the tools of an agent, entries with `true` in the project are removed.
+ * Prevents a project from restoring tools that the user has removed from an agent: if the user's files list the tools
+ * of the agent, removes the project's entries with `true`.
  */
 export function withoutRestoredTools(project: ObjectNode, own: readonly ObjectNode[]): ObjectNode {
   return mapObject(project, "agent", (agents) =>

@@ -50,7 +50,7 @@ export function markdownDefinition(path: string): MarkdownDefinition | undefined
 }
 
 /**
- * Returns whether the name can be used in rules, in commands and as a path. It must not contain spaces, wildcards or
+ * Returns true if the name can be used in rules, in commands and as a path. It must not contain spaces, wildcards or
  * `..`.
  */
 export function isMarkdownName(name: string): boolean {

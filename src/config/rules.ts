@@ -191,8 +191,8 @@ const verdicts = { allow: "is allowed", ask: "needs permission", deny: "is denie
 /**
  * Returns a problem for each example whose decision differs from the expected one. Only the defaults and the rules of
  * this file apply. For an example of an agent, the agent's rules and the ceiling of a built-in agent also apply.
- * Relative paths are in the worktree. If `ofProject` is true, the rules of an agent cannot override a deny. Loads the
- * shell parser only for `bash` examples.
+ * Relative paths are in the worktree. With `ofProject`, the rules of an agent cannot override a deny. Loads the shell
+ * parser only for `bash` examples.
  */
 export async function brokenExamples(
   rules: FileRules,

@@ -34,13 +34,13 @@ const AgentSection = z.lazy(() =>
     tools: z
       .record(z.string(), z.boolean())
       .optional()
-      .describe("Tools by id or pattern: false removes a tool. True does not override permission rules"),
+      .describe("Tools by id or pattern: false removes a tool; true does not override permission rules"),
     description: z
       .string()
       .optional()
       .describe("Purpose of the agent; the model uses this text to choose subagents"),
-    hidden: z.boolean().optional().describe("True omits the agent from lists"),
-    disable: z.boolean().optional().describe("True removes the agent"),
+    hidden: z.boolean().optional().describe("Set to true to omit the agent from lists"),
+    disable: z.boolean().optional().describe("Set to true to remove the agent"),
   }),
 )
 
@@ -55,7 +55,7 @@ const CommandSection = z.lazy(() =>
     description: z.string().optional().describe("Purpose of the command"),
     agent: z.string().optional().describe("Agent that runs the command"),
     model: ModelName.optional().describe("Model for the command, as provider/model"),
-    subtask: z.boolean().optional().describe("True runs it in a subagent"),
+    subtask: z.boolean().optional().describe("Set to true to run the command in a subagent"),
     argument_hint: z.string().optional().describe("Arguments of the command, shown to users"),
   }),
 )
@@ -168,7 +168,7 @@ const sections = {
     z
       .union([z.literal(false), ToolSearchSection])
       .describe(
-        "When to defer the tools of MCP servers, plugins and files. The model finds deferred tools with tool_search. False never defers tools",
+        "When to defer the tools of MCP servers, plugins and files. The model finds deferred tools with tool_search. Set to false to defer no tools",
       ),
   override: () => z.array(z.string()).describe("Ids of built-in tools that custom tools may replace"),
   plugin: () =>
@@ -198,7 +198,7 @@ const sections = {
   search: () => SearchConfig.describe("Search service for websearch and codesearch"),
   lsp: () =>
     LspConfig.describe(
-      "Language servers by id, for experimental.lsp_tool: changes to known servers, and new servers. False disables all language servers",
+      "Language servers by id, for experimental.lsp_tool: changes to known servers, and new servers. Set to false to disable all language servers",
     ),
   formatter: () =>
     FormatterConfig.describe(

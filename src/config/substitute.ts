@@ -34,7 +34,7 @@ const pattern = /\{(env|file):([^{}]+)\}/g
  * Replaces `{env:NAME}` and `{file:path}` in every string, without recursion. An unset variable is replaced with an
  * empty string and causes a warning, except in `apiKey`. `{env:NAME:-text}` is replaced with the text if the variable
  * is unset or empty. A file that cannot be read is replaced with an empty string and causes a problem. Paths are
- * relative to the config file. The included text is trimmed.
+ * relative to the config file. Trims the included text.
  */
 export function substitute<T extends ConfigNode>(node: T, around: SubstitutionContext, listener: Listener): T
 export function substitute(node: ConfigNode, around: SubstitutionContext, listener: Listener): ConfigNode {

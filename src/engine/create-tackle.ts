@@ -348,8 +348,8 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   let finder: Promise<FindFiles> | undefined
 
   /**
-   * Returns the reference to the model that the options select, for listing tools. If no model is selected, returns a
-   * reference that stands for any model.
+   * Returns the reference to the model that the options select, for listing tools. Without a selected model, the
+   * reference stands for any model.
    */
   function chosenModel(): ModelRef {
     return typeof options.model === "string" ? parseModelName(options.model) : { providerID: "", modelID: "" }

@@ -17,7 +17,7 @@ export type FindFiles = (
 /** Maximum number of files that are compared with a query. */
 const maxFiles = 50_000
 
-/** Time in milliseconds for which a list of files is used again, because a user types several letters at once. */
+/** Time in milliseconds for which a list of files is reused while the user types several letters. */
 const keptMs = 2_000
 
 /** Creates a finder of files that ignore files and rules do not exclude. */
@@ -59,8 +59,8 @@ async function filesBelow(directory: string): Promise<string[]> {
 }
 
 /**
- * Returns a lower number for a better match, and undefined if the path does not contain the letters in their order. The
- * letters match best in the name of the file, at its beginning, and next to each other.
+ * Returns a lower number for a better match, and undefined if the path does not contain the letters in their order.
+ * The best matches are in the name of the file, at its beginning, and have the letters next to each other.
  */
 function scoreOf(path: string, letters: string): number | undefined {
   const text = path.toLowerCase()

@@ -44,8 +44,8 @@ async function openPool(
 }
 
 /**
- * Creates the public functions for MCP servers. Without a pool, the listing functions return empty arrays. `signal` is
- * the default signal.
+ * Creates the public functions for MCP servers. Without a pool, the functions that list something return empty
+ * arrays. `signal` is used if the caller passes no signal.
  */
 export function createMcpAnswers(
   pool: McpPool | undefined,

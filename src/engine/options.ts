@@ -69,8 +69,8 @@ export interface TackleOptions extends AgentOptions {
   /** Ids of tools that a later tool with the same id may replace. */
   override?: readonly string[]
   /**
-   * Maximum total size of third-party tool definitions, in bytes. If they are larger, the model finds these tools with
-   * `tool_search`. False: all tools are always offered. Default: 64 KB.
+   * Maximum total size of third-party tool definitions, in bytes. If they are larger, the model finds these tools
+   * with `tool_search`. Set to false to offer all tools at every step. Default: 64 KB.
    */
   toolSearch?: { maxBytes?: number | undefined } | false
   /** Ids of tools to disable. */
@@ -106,32 +106,32 @@ export interface TackleOptions extends AgentOptions {
    */
   configDirectories?: readonly string[]
   /**
-   * True if the host answers permission requests. If false, requests are refused with a warning. Default: true while a
-   * listener for `permission.asked` is registered.
+   * Whether the host answers permission requests. If false, requests are refused with a warning. Default: true while
+   * a listener for `permission.asked` is registered.
    */
   approvals?: boolean
   /**
-   * True if the host answers the model's questions. If false, the `question` tool is not offered. Default: true while a
-   * listener for `question.asked` is registered.
+   * Whether the host answers the model's questions. If false, the `question` tool is not offered. Default: true while
+   * a listener for `question.asked` is registered.
    */
   questions?: boolean
   /** The web search service. Default: the service whose key is in the environment. */
   search?: SearchConfig
   /**
-   * Language servers by id: changes to known servers, and additional servers. False: no servers. Requires the
-   * experimental feature `lsp_tool`.
+   * Language servers by id: changes to known servers, and additional servers. Set to false for no servers. Requires
+   * the experimental feature `lsp_tool`.
    */
   lsp?: LspConfig
   /**
-   * Formatters that run after a file is changed, by name. True: all known formatters that the project uses. Unless the
-   * project is `trusted`, programs of the project and programs that may run project code do not run. A configured
-   * command counts as such a program unless it has `runsProjectCode: false`. Default: false.
+   * Formatters that run after a file is changed, by name. Set to true for all known formatters that the project uses.
+   * Unless the project is `trusted`, programs of the project and programs that may run project code do not run. A
+   * configured command is assumed to run project code unless it has `runsProjectCode: false`. Default: false.
    */
   formatter?: FormatterConfig
   /** MCP servers by id, in the form of the config. Each server is a program to run or an address to connect to. */
   mcp?: McpConfig
   /**
-   * True if the user trusts the project. Programs in its `node_modules`, such as language servers, may then run.
+   * Whether the user trusts the project. If so, programs in its `node_modules`, such as language servers, may run.
    * Default: false.
    */
   trusted?: boolean

@@ -18,7 +18,10 @@ export interface PolicySources {
   lineage: Lineage
   grants: Pick<Grants, "load" | "rules">
   planFile: PlanFile
-  /** If false, an agent that requires a sandbox can run only commands that its configuration allows explicitly. */
+  /**
+   * Whether a sandbox works. If not, an agent that requires a sandbox can run only commands that its configuration
+   * allows explicitly.
+   */
   hasSandbox: boolean
 }
 

@@ -13,7 +13,7 @@ import type { TackleOptions } from "./options.ts"
 
 /** The sandbox for the commands of agents. */
 export interface CommandSandbox {
-  /** False if this machine has no sandbox, or if the sandbox is off. */
+  /** True if commands can run in a sandbox. False if this machine has no sandbox, or if the sandbox is off. */
   readonly present: boolean
   /**
    * Returns the sandbox for an agent. The rules that apply when a command starts determine its bounds. If no sandbox is

@@ -35,7 +35,7 @@ export interface SessionsOptions {
   hide<T>(value: T): T
   /** Returns the sessions with a pending permission request or question. */
   asking(): string[]
-  /** True if a recorded run is being replayed. New sessions are then marked as replays. */
+  /** Whether a recorded run is being replayed. If so, new sessions are marked as replays. */
   replays: boolean
   onProblem(message: string, error: unknown): void
 }

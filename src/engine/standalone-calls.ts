@@ -57,7 +57,7 @@ export interface CallerOptions {
   agent?: string
   /** Ids or aliases of the tools to offer. Default: all tools of the agent. */
   tools?: readonly string[]
-  /** False if no user can answer questions. Tools that ask questions are then not offered. */
+  /** Whether a user can answer questions. If false, tools that ask questions are not offered. */
   questions?: boolean
 }
 
@@ -244,8 +244,8 @@ function createTodoList(): TodoCapability {
 }
 
 /**
- * Creates a tracker that treats every file as read in its current state. A user who calls a tool by hand does not have
- * to read the file with Tackle first.
+ * Creates a tracker that treats every file as read in its current state. A user who calls a tool by hand has not read
+ * the file with Tackle first.
  */
 function trustingTracker(commits: SessionEngine["fileCommits"]): FileTracker {
   const tracker = createFileTracker(commits)

@@ -145,16 +145,16 @@ export interface Tackle {
   ): () => void
   subscribe(listener: (event: TackleEvent) => void): () => void
   /**
-   * Answers a permission request. If the request has already been answered, has been withdrawn or is unknown, the reply
-   * has no effect, and the result says so.
+   * Answers a permission request. The reply has no effect if the request is unknown, has already been answered or was
+   * withdrawn. The result reports this.
    */
   reply(requestID: string, reply: PermissionReply, source?: ReplySource): Promise<ReplyOutcome>
   pendingRequests(sessionID?: string): PermissionRequest[]
   /** Explains how the rules decide a request. Runs no tool and does not ask the user. */
   explain(request: PermissionAsk & { agent?: string }): Promise<Explanation>
   /**
-   * Finds files by letters of their path, for completions. Returns at most `limit` (default: 20) paths relative to the
-   * directory, best first. Leaves out files that ignore files exclude, and files that the rules deny to read.
+   * Finds files by letters of their path, for completions. Returns at most `limit` (default: 20) paths relative to
+   * the directory, best first. Omits files that ignore files exclude, and files that the rules deny to read.
    */
   readonly findFiles: FindFiles
   /**

@@ -14,7 +14,7 @@ export interface Availability {
   lineage: Pick<Lineage, "above">
   /** Maximum depth of subagents. */
   depth: number
-  /** True if plan mode is on. */
+  /** Whether plan mode is on. */
   plans: boolean
   /** Returns true while the host answers the model's questions. */
   answered(): boolean

@@ -12,13 +12,15 @@ import { removeTemporary, type TrackedTemporary, type TrackTemporary } from "./t
 /** The planned state of one file. `path` must be resolved. */
 export interface FileStep {
   path: string
-  /** True if the file exists before the change. */
+  /** Whether the file exists before the change. */
   exists: boolean
   /** New content. Undefined to delete the file. */
   bytes: Uint8Array | undefined
-  /** True to create a symbolic link whose target is `bytes`. */
+  /** Whether to create a symbolic link. Its target is `bytes`. */
   link?: boolean
-  /** True to replace a directory that contains no file after the deletions of the change. */
+  /**
+   * Whether the file replaces a directory. After the deletions of the change, the directory must contain no file.
+   */
   overDirectory?: boolean
   /** Path of the file whose mode and owner the new file gets. Default: `path`. */
   like?: string
@@ -102,8 +104,8 @@ export async function commitFiles(
 }
 
 /**
- * Returns the step that needs the deleted file to be removed first: a step that creates a file below its path, or at
- * the path of one of its parent directories.
+ * Returns the step that can run only after the deleted file is removed: a step that creates a file below its path, or
+ * at the path of one of its parent directories.
  */
 function replacementOf({ path }: FileStep, steps: readonly FileStep[]): FileStep | undefined {
   const created = (other: FileStep) => other.bytes !== undefined

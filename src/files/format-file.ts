@@ -40,7 +40,7 @@ export interface FormattedFile {
   formatted?: Formatting
   /** Why formatting failed, in one line. */
   problem?: string
-  /** True if the content on disk is uncertain. The session must read the file again. */
+  /** Whether the content on disk is uncertain. If so, the session must read the file again. */
   unsure?: true
 }
 
@@ -83,7 +83,7 @@ interface Made {
   by: string[]
   /** Content of the file after the last successful formatter. */
   bytes: Uint8Array
-  /** True if any formatter started a process. */
+  /** Whether any formatter started a process. */
   ran: boolean
   problem?: string
 }

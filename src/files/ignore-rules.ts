@@ -24,8 +24,8 @@ interface Layer {
 export interface RulesAbove {
   rules: IgnoreRules
   /**
-   * True if the inherited rules ignore the directory or its content. In this case, `rules` is empty, because the user
-   * named the directory itself.
+   * Whether the inherited rules ignore the directory or its content. If so, `rules` is empty, because the user named
+   * the directory itself.
    */
   excluded: boolean
   /** True if the directory is in a git repository. */

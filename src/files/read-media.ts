@@ -7,7 +7,9 @@ import { showName } from "./show-name.ts"
 /** Maximum size in bytes. 20 MB is the request limit of the largest providers. */
 const maxMediaBytes = 20 * 1024 * 1024
 
-/** `bytes` and `stamp` describe the file. `mime`, `url` and `scaled` describe the attachment. */
+/**
+ * An attachment. `bytes` and `stamp` describe the file. `mime`, `url` and `scaled` describe the data that is sent.
+ */
 export interface Media extends Pick<Picture, "mime" | "scaled"> {
   url: string
   bytes: number
@@ -83,7 +85,7 @@ export async function fitPicture(
       withoutEnlargement: true,
     })
     // Uses PNG, which keeps drawings and screenshots sharp. If the PNG exceeds the limit, the image is probably a
-    // photo, so uses JPEG.
+    // photo, so JPEG is used.
     const asPng =
       mime === "image/jpeg" ? undefined : await small.clone().png().toBuffer({ resolveWithObject: true })
     const isShort = asPng !== undefined && asPng.data.length <= limits.bytes

@@ -223,7 +223,7 @@ function firstOf(paths: readonly string[]): string {
   return `${paths.slice(0, 3).join(", ")}${more}`
 }
 
-/** A group of concurrent commands, and the scan before them. */
+/** A group of concurrent commands, and the scan that ran before them. */
 interface Window {
   since: number
   base: Promise<Scan | undefined>

@@ -41,7 +41,7 @@ export class UndoRefusedError extends TackleError {
   }
 }
 
-/** Whether to restore the state before a turn or the state after it. */
+/** Whether to restore the state before a turn (`undo`) or the state after it (`redo`). */
 export type Direction = "undo" | "redo"
 
 const reasons: Record<RefusedFile["why"], string> = {
@@ -159,7 +159,7 @@ interface Move {
   /** The change of the file's content. Absent if only the mode changes. */
   step?: FileStep
   mode?: number
-  /** True if the file already has the wanted state. */
+  /** Whether the file already has the wanted state. */
   done: boolean
 }
 

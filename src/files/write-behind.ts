@@ -1,6 +1,6 @@
 import { closeSync, ftruncateSync, openSync, write, writeSync } from "node:fs"
 
-/** An append-only file. Writing does not wait for the disk as long as the disk keeps up. */
+/** An append-only file. A write waits for the disk only if the disk is slower than the writer. */
 export interface WriteBehind {
   /** Number of bytes appended so far. The last large chunk may not be on disk yet. */
   readonly bytes: number

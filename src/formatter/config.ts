@@ -16,9 +16,9 @@ const FormatterEntry = z.lazy(() =>
       .boolean()
       .optional()
       .describe(
-        "False if project files cannot make the formatter run code. The formatter then also runs in untrusted projects, outside the sandbox",
+        "Set to false if project files cannot make the formatter run code. The formatter then also runs in untrusted projects, outside the sandbox",
       ),
-    disabled: z.boolean().optional().describe("True disables the formatter"),
+    disabled: z.boolean().optional().describe("Set to true to disable the formatter"),
   }),
 )
 

@@ -45,7 +45,7 @@ export interface Formatter {
    * file, within the worktree. If the list is empty, the formatter always runs.
    */
   marks: readonly string[]
-  /** True if project files can make the formatter run code. */
+  /** Whether project files can make the formatter run code. */
   runsProjectCode: boolean
 }
 

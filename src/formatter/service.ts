@@ -13,7 +13,7 @@ import { configuredFormatters, type Formatter } from "./formatters.ts"
 /** The result of running one formatter. `problem` gives, in one line, the reason why it failed or could not run. */
 export interface FormatterRun {
   name: string
-  /** False if no process was started. The file is then unchanged. */
+  /** Whether a process was started. If false, the file is unchanged. */
   ran: boolean
   problem?: string
 }
@@ -36,7 +36,10 @@ export interface FormatterServiceOptions {
   config: FormatterConfig
   /** Absolute path with links resolved. */
   worktree: string
-  /** If false, programs inside the worktree and formatters that run project code do not run. */
+  /**
+   * Whether the project is trusted. If false, programs inside the worktree and formatters that run project code do
+   * not run.
+   */
   trusted: boolean
   /** Environment of formatters, including `PATH`. */
   environment: Readonly<Record<string, string | undefined>>

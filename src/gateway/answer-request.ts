@@ -64,8 +64,8 @@ export function readJson(text: string): Record<string, unknown> {
 }
 
 /**
- * Passes the request and the answer through. Returns false if the tool policy does not allow this, or if the upstream
- * refuses the tools.
+ * Passes the request and the answer through unchanged. Returns false if the tool policy does not allow this, or if
+ * the upstream refuses the tools.
  */
 async function passThrough(
   body: Record<string, unknown>,

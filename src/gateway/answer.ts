@@ -44,7 +44,9 @@ export function createAnswerReader({ parallel }: { parallel: boolean }): AnswerR
   /** Calls by id. A dropped call has no index. */
   const calls = new Map<string, { index: number | undefined; sent: string; ended: boolean }>()
   let open: { index: number; block: Extract<AnswerBlock, { text: string }> } | undefined
-  /** The end events of calls whose streamed arguments are wrong. They are held until the finish reason is known. */
+  /**
+   * The end events of calls whose streamed arguments are wrong. They are held back until the finish reason is known.
+   */
   const malformed: Extract<AnswerEvent, { type: "end" }>[] = []
   let answer: Answer | undefined
 

@@ -20,11 +20,11 @@ export interface ClientRequest {
   /** False if the client accepts at most one call. Additional calls are then dropped. */
   parallel: boolean
   call: Pick<ModelCall, "prompt" | "tools" | "toolChoice">
-  /** Additional fields of the request body for the upstream, in the format of the Chat Completions API. */
+  /** Fields that the upstream receives in addition, in the format of the Chat Completions API. */
   settings: Record<string, unknown>
   /** Returns the body of an answer that is not streamed. */
   whole(answer: Answer): object
-  /** Creates a writer for a streamed answer. */
+  /** Creates a writer for an answer that is streamed. */
   writer(): AnswerWriter
 }
 
@@ -165,7 +165,7 @@ export function addSystem(messages: Message[], text: string): void {
   else messages.push({ role: "user", content: [{ type: "text", text: `<system>\n${text}\n</system>` }] })
 }
 
-/** The result of a call, in the format of the request. */
+/** The result of a call, in the format of the client's API. */
 interface GivenResult {
   toolCallId: string
   toolName: string

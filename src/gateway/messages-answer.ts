@@ -8,7 +8,7 @@ import { type GatewayErrorFields, tooLong } from "./errors.ts"
 interface MessageContext {
   model: string
   call: ClientRequest["call"]
-  /** True if the client wants to see the model's thinking. */
+  /** Whether the client wants to see the model's thinking. */
   showsThinking: boolean
 }
 
@@ -55,8 +55,8 @@ export function createMessageWriter(context: MessageContext): AnswerWriter {
   /** Index of each block in the message that the client receives, by its index in the answer. */
   const positions = new Map<number, number>()
   /**
-   * Calls whose input is not a JSON object. They are ended when the message ends, because the output limit may have cut
-   * them off.
+   * Calls whose input is not a JSON object. They are reported as malformed only when the message ends, because the
+   * output limit may have cut them off.
    */
   const malformed = new Map<number, string>()
   let begun = false

@@ -80,8 +80,8 @@ export function createReply(response: ServerResponse, signal: AbortSignal, api: 
 const eventHeaders = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" }
 
 /**
- * Headers from the upstream that the client receives. The headers for length and encoding are not forwarded, because
- * they apply only to the upstream connection.
+ * Headers that are forwarded to the client. Headers for length and encoding are not forwarded, because they apply
+ * only to the connection to the upstream.
  */
 const passedBack = [
   "content-type",

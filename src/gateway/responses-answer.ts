@@ -203,7 +203,7 @@ function newItemId(block: AnswerBlock, { tools }: ResponseContext): string {
 
 const itemPrefixes = { function: "fc", custom: "ctc", search: "tsc" }
 
-/** Returns the fields that are the same in all states of a response. */
+/** Returns the fields that are the same in every state of a response. */
 function newHead({ request }: ResponseContext): Json {
   return {
     id: newId("msg").replace(/^msg/, "resp"),

@@ -53,7 +53,7 @@ export function createUpstream({ baseURL, key, silenceMs, fetch: ask }: Upstream
   }
 }
 
-/** Headers that identify the client and its account. Other headers are not forwarded to the upstream. */
+/** Headers that identify the client and its account. No other header is forwarded to the upstream. */
 const passedOn = ["user-agent", "openai-organization", "openai-project", "http-referer", "x-title"]
 
 function silence(limitMs: number): TimeoutError {

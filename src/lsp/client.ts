@@ -24,7 +24,7 @@ export interface LanguageClient {
   request<T>(path: string, method: string, params: unknown, limit: Limit): Promise<T>
   /** Returns the diagnostics of the file on disk. Returns undefined if none arrive in time. */
   diagnostics(path: string, limit: Limit & { quietMs: number }): Promise<Diagnostic[] | undefined>
-  /** Notifies the server that a file was created, changed or deleted, whether or not the file is open. */
+  /** Notifies the server that a file was created, changed or deleted. The file need not be open. */
   changed(path: string, kind: FileChange): void
   alive(): boolean
   end(): Promise<void>

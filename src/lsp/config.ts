@@ -22,7 +22,7 @@ const ServerConfig = z.lazy(() =>
       .record(z.string(), z.unknown())
       .optional()
       .describe("Options of the server, sent at startup and when it requests its settings"),
-    disabled: z.boolean().optional().describe("True disables the server"),
+    disabled: z.boolean().optional().describe("Set to true to disable the server"),
   }),
 )
 

@@ -37,7 +37,7 @@ export interface FoundServer {
   program: string
   /** Root directory of the project. */
   root: string
-  /** True if the server has been started before. */
+  /** Whether the server has been started before. */
   started: boolean
 }
 
@@ -69,7 +69,7 @@ export interface LanguageServiceOptions {
   config?: LspConfig
   /** Absolute path with links resolved. */
   worktree: string
-  /** If false, programs inside the worktree do not run. */
+  /** Whether programs inside the worktree may run. */
   trusted: boolean
   /** Environment of servers, including `PATH`. */
   environment: Readonly<Record<string, string | undefined>>

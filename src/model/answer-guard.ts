@@ -136,7 +136,7 @@ function createEventReader() {
 
   return {
     isFinished: () => finished,
-    /** Returns the size of the current incomplete line. */
+    /** Size of the current incomplete line in bytes. */
     openBytes: () => openBytes,
     /** Returns the lines that are complete after these bytes, or undefined if no line is complete. */
     take(bytes: Uint8Array): Uint8Array | undefined {
@@ -169,7 +169,7 @@ function createUnnamedCalls() {
   const named = new Set<unknown>()
   const unnamed = new Set<unknown>()
 
-  /** Removes a blank name. Returns true if the call has changed. */
+  /** Removes a blank name. Returns true if this changed the call. */
   function check(call: unknown): boolean {
     if (!isRecord(call) || !isRecord(call.function)) return false
     const { index = 0, function: called } = call
@@ -191,7 +191,7 @@ function createUnnamedCalls() {
       const changed = Array.isArray(calls) && calls.map(check).includes(true)
       return parsed.ok && changed ? `data: ${JSON.stringify(parsed.value)}\n` : line
     },
-    /** Returns an event that gives the name `invalid` to the calls that have none. */
+    /** Returns an event that gives the name `invalid` to all calls without a name. */
     take(): string {
       const tool_calls = [...unnamed]
         .filter((index) => !named.has(index))

@@ -12,7 +12,7 @@ export interface AnswerSchema {
    * `answer`.
    */
   sent: JsonSchema
-  /** True if `sent` wraps `given` as the property `answer`. */
+  /** Whether `sent` wraps `given` as the property `answer`. */
   wrapped: boolean
   /** Checks an answer against `given` and fills in defaults. */
   checker: z.ZodType

@@ -19,7 +19,7 @@ export interface OfferedTool {
 /** A request to a model. */
 export interface CallRequest {
   language: LanguageModelV4
-  /** Provides the model name for errors, the quirks of the model, and the configured timeouts. */
+  /** Properties of the model: its name for errors, its quirks, and its configured timeouts. */
   info?: ModelInfo
   prompt: LanguageModelV4Prompt
   /** Sent with every request, even if `toolChoice` is `none`. */

@@ -91,7 +91,7 @@ export function createChatBodyCache(): ChatBodyCache {
   /** Conversations of the pending requests. Their bytes must not change. */
   const busy = new Set<EncodedConversation>()
   const pending = new Map<string, PendingRequest>()
-  /** True after the server refused malformed arguments. */
+  /** Whether the server has refused malformed arguments. */
   let refused = false
 
   async function sendRepaired<T>(
@@ -124,7 +124,7 @@ export function createChatBodyCache(): ChatBodyCache {
     pending.set(id, { system, added, conversation })
     busy.add(conversation)
     try {
-      // The package passes the id through as the first message.
+      // The package passes this id through as the first message.
       return await inner({ ...call, prompt: [{ role: "system", content: id }, ...system, ...added] })
     } finally {
       pending.delete(id)
@@ -190,8 +190,8 @@ export function createChatBodyCache(): ChatBodyCache {
 /** The JSON of the messages of one conversation, in one block of memory. */
 interface EncodedConversation {
   /**
-   * Compares the stored messages with the messages of the prompt from `begin` on, and discards the stored messages from
-   * the first difference on. Returns the number of messages that are kept.
+   * Compares the stored messages with the messages of the prompt, starting at `begin`. Discards the first stored
+   * message that differs and all later ones. Returns the number of kept messages.
    */
   keepCommon(prompt: readonly LanguageModelV4Message[], begin: number): number
   append(message: LanguageModelV4Message, json: string): void

@@ -113,9 +113,9 @@ function hasEnded({ state }: ToolPart): boolean {
 
 /** Requirements of a provider family for the history. */
 interface Requirements {
-  /** True if tool results can contain files. Otherwise, the files follow in a user message. */
+  /** Whether tool results can contain files. If false, the files follow in a user message. */
   filesInResults?: boolean
-  /** True if the arguments of a call are text. Otherwise, they must be an object. */
+  /** Whether the arguments of a call are text. If false, they must be an object. */
   textArguments?: boolean
 }
 
@@ -194,7 +194,9 @@ export function malformedArguments(raw: string): Record<string, unknown> {
   return { malformed: raw }
 }
 
-/** Returns a valid call id and tool name. With an invalid id or name in the history, every later request would fail. */
+/**
+ * Returns a valid call id and tool name. An invalid id or name in the history would make every later request fail.
+ */
 function namesOf(part: ToolPart, model: ModelInfo): { callID: string; name: string } {
   const { callID } = quirksOf(model)
   return {

@@ -4,9 +4,9 @@ import { nearNames } from "../util/similarity.ts"
 import { modelName } from "./model.ts"
 
 /**
- * The reason why a provider failed. `overloaded` means that the provider is temporarily unavailable, `bad-response`
- * that its answer is invalid or incomplete, and `aborted` that the provider aborted. An abort by the caller is an
- * `AbortedError` instead.
+ * The reason why a provider failed. `overloaded`: the provider is temporarily unavailable. `bad-response`: its answer
+ * is invalid or incomplete. `aborted`: the provider aborted the request. An abort by the caller is an `AbortedError`
+ * instead.
  */
 export type ProviderErrorKind =
   | "auth"

@@ -7,7 +7,7 @@ export interface LocalServer {
   /** The known provider that usually listens on the port, such as `ollama`. */
   providerID: string
   /**
-   * Display name, such as `Ollama`. Another program may be using the port, so ask the user before you connect to the
+   * Display name, such as `Ollama`. A different program may use the port, so ask the user before connecting to the
    * server.
    */
   name: string
@@ -16,8 +16,8 @@ export interface LocalServer {
 }
 
 /**
- * Time limit in ms for a server's response. A server on a busy machine may need several hundred milliseconds. A closed
- * port refuses the connection immediately.
+ * Maximum time in milliseconds to wait for a server's response. A server on a busy machine may need several hundred
+ * milliseconds. A closed port refuses the connection immediately.
  */
 const timeoutMs = 1_000
 

@@ -17,15 +17,17 @@ export interface ModelInfo {
   ref: ModelRef
   /** Display name. */
   name: string
-  /** False if the server does not accept `tools`. */
+  /** Whether the server accepts `tools`. */
   toolCall: boolean
   /** Limits in tokens. A missing limit is unknown, not infinite. */
   limit: { context?: number; output?: number }
   /** US dollars per million tokens. A missing price is unknown and counts as 0. */
   cost?: { input: number; output: number; cacheRead?: number; cacheWrite?: number }
-  /** True if the model accepts images and the other file types of its family. Otherwise, a note replaces each file. */
+  /**
+   * Whether the model accepts images and the other file types of its family. If false, a note replaces each file.
+   */
   attachment?: boolean
-  /** True if the server accepts a JSON Schema for the answer, also together with tools. */
+  /** Whether the server accepts a JSON Schema for the answer, including in requests with tools. */
   structuredOutput?: boolean
   /** Wire format. Default: `openai-compatible`. */
   family?: ProviderFamily
@@ -39,7 +41,7 @@ export interface ModelInfo {
 export interface ModelServer {
   /** AI SDK package for the server's protocol. */
   package: string
-  /** Host without the port. Empty if the package's default applies. */
+  /** Host without the port. Empty if the provider package chooses the host. */
   host: string
   /** Key of `providerOptions` that the package reads. */
   optionsKey: string
@@ -94,14 +96,17 @@ export const ModelConfig = z.lazy(() =>
     id: z.string().min(1).optional(),
     name: text,
     limit: z.strictObject({ context: size, output: size }).optional(),
-    /** False if the server does not accept `tools`. `toolCalling` then defaults to `synthetic`. */
+    /** Whether the server accepts `tools`. If false, `toolCalling` defaults to `synthetic`. */
     tool_call: flag,
     /** Overrides the provider's value. Default: `auto`. */
     toolCalling,
     /** Format of synthetic calls. By default, it depends on the model's name. */
     toolDialect: z.enum(dialectNames).optional(),
     attachment: flag,
-    /** True if the server accepts a JSON Schema for the answer. Defaults to true for OpenAI and to false otherwise. */
+    /**
+     * Whether the server accepts a JSON Schema for the answer. Defaults to true for OpenAI and to false for other
+     * servers.
+     */
     structured_output: flag,
     /** US dollars per million tokens. */
     cost: z

@@ -161,7 +161,7 @@ interface Job {
   calls: OfflineCall[]
 }
 
-/** The next calls, or the answer that ends the turn. */
+/** The calls to make next, or the answer that ends the turn. */
 type OfflineMove = { calls: OfflineCall[] } | { answer: string }
 
 /**
@@ -174,7 +174,7 @@ export function nextMove(options: {
   offered: ReadonlySet<string>
   results: OfflineResults
   turn: number
-  /** False if only an answer is allowed. */
+  /** Whether the model may make calls. If false, only an answer is allowed. */
   mayCall: boolean
 }): OfflineMove {
   const { offered, results, turn } = options

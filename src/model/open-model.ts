@@ -145,9 +145,9 @@ interface ProviderSettings {
 type ModelFactory = (modelID: string) => LanguageModelV4
 
 /**
- * Returns the model factory of a package. Literal names let the bundler load shipped packages on first use. Other
- * packages are loaded through `importPackage`. `inPieces` is true if `fetch` accepts bytes as body. Throws `UsageError`
- * if a package is missing or implements another version of the provider interface.
+ * Returns the model factory of a package. Shipped packages are imported by literal names, so that the bundle loads
+ * each of them on first use. Other packages are loaded through `importPackage`. `inPieces` is true if `fetch` accepts
+ * bytes as body. Throws `UsageError` if a package is missing or implements another version of the provider interface.
  */
 async function openPackage(
   { npm, api }: { npm: string; api: ProviderConfig["api"] },

@@ -23,9 +23,9 @@ interface Report {
 }
 
 /**
- * Converts an error from a provider package. The message names the model, the host, the status, and the next step. If
- * `streamed` is true, the error occurred within an answer. An unknown error is then retryable, because the server had
- * accepted the request.
+ * Converts an error from a provider package. The message names the model, the host, the status, and the next step.
+ * `streamed` means that the error occurred within an answer. In this case, an unknown error is retryable, because the
+ * server had accepted the request.
  */
 export function toProviderError(error: unknown, ref: ModelRef, { streamed = false } = {}): ProviderError {
   if (error instanceof ProviderError) return error
@@ -69,7 +69,7 @@ function readReport(error: unknown): Report {
   }
 }
 
-/** Matches the labels of errors that would occur again in a second attempt. */
+/** Matches the labels of errors that would occur again if the request were repeated. */
 const refusal = /invalid_request|not_found|unsupported|content_(?:policy|filter)|billing|quota|permission/i
 
 /** Returns the first system error code of the error and its causes. */

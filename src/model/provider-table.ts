@@ -158,9 +158,9 @@ function infoOf(provider: Provider, modelID: string): ModelInfo {
 }
 
 /**
- * Describes a model object like a configured model of the same provider. The first word of its `provider` is the id of
- * the provider, such as `openai` in `openai.responses`. The model accepts files if its package declares that it does,
- * or if the config says so. A schema for the answer is used only if the config says so.
+ * Describes a model object like a configured model of the same provider. The first word of its `provider` is the id
+ * of the provider, such as `openai` in `openai.responses`. The model accepts files if its package or the config says
+ * so. A schema for the answer is used only if the config says so.
  */
 export async function describeLanguage(
   { provider, modelId, supportedUrls }: LanguageModel,
@@ -169,7 +169,8 @@ export async function describeLanguage(
   const id = provider.split(".", 1)[0] ?? provider
   const config = own(configured, id) ?? {}
   const { attachment, structured_output: structuredOutput } = own(config.models ?? {}, modelId) ?? {}
-  // A server that is not in the table can have a name of the table. The address of the table then does not apply.
+  // A server that is not in the table may use a name from the table. In this case, the address in the table does not
+  // apply.
   const info = infoOf({ id, npm: packageOf(id), row: undefined, config }, modelId)
   const takesFiles = Object.keys(await supportedUrls).some((type) => /^(?:image\/|\*)/.test(type))
   return {

@@ -44,7 +44,7 @@ async function trustCertificates(environment: Environment): Promise<() => void> 
   const before = getCACertificates("default")
   try {
     const added = await readFile(path, "utf8")
-    // Node accepts any text; this constructor rejects invalid certificates.
+    // Node accepts any text here, but this constructor rejects invalid certificates.
     new X509Certificate(added)
     setDefaultCACertificates([...before, added])
   } catch (error) {

@@ -57,7 +57,7 @@ function restoreLiteral(value: unknown, literals: readonly unknown[]): Fit {
   return index < 0 ? undefined : { value: literals[index] }
 }
 
-/** Prefers a branch that accepts the value unchanged. */
+/** Tries the branches of a union. Prefers a branch that accepts the value unchanged. */
 function restoreAny(value: unknown, branches: readonly unknown[], walk: Walk): Fit {
   let first: Fit
   for (const branch of branches) {

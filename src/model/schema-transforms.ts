@@ -74,7 +74,7 @@ export const tuplesAsLists = everywhere((schema) => {
   const more = Array.isArray(prefixItems) ? items : additionalItems
   if (more === false) list.maxItems ??= tuple.length
   const types = isRecord(more) ? [...tuple, more] : tuple
-  // Further items of a tuple without a limit can have any type. One of the given types is always valid at its position.
+  // Further items of a tuple without a limit can have any type. In each position, one of the given types is valid.
   return types.length === 0 ? list : { ...list, items: anyOfThese(types) }
 })
 

@@ -33,8 +33,8 @@ export interface BoundsRequest {
   /** Directories inside the `secret` directories that commands can read. */
   shown: readonly string[]
   /**
-   * Properties of the programs. If only git changes files, it can write to its repository. If all reads are judged
-   * before the command runs, it can read secrets of the project.
+   * Facts about the programs of the command. If only git changes files, the command can write to the git
+   * repository. If all reads are judged before the command runs, the command can read secrets of the project.
    */
   programs: KnownPrograms
   scanner: TreeScanner
@@ -132,7 +132,7 @@ function existing(paths: readonly string[]): string[] {
   return paths.filter((path) => existsSync(path)).map((path) => realPath(path))
 }
 
-/** Returns true if a rule denies part of the worktree, so that every file must be judged individually. */
+/** Returns true if a rule denies only part of the worktree. Every file must then be judged individually. */
 function deniesSome(policy: Policy, permission: string): boolean {
   return denyRules(policy, permission).length > 0
 }
@@ -174,8 +174,8 @@ function directoriesTo(path: string, worktree: string): string[] {
 }
 
 /**
- * Returns the paths that are denied although their directory is not denied, and the exceptions in denied directories. A
- * directory is denied as a whole if a new file in it would be denied.
+ * Returns denied paths in directories that are not denied, and allowed paths in denied directories. A directory
+ * counts as denied if a new file in it would be denied.
  */
 function deniedPaths(
   listings: Listings,
@@ -227,8 +227,8 @@ function rulesOf({ layers, ceiling = [], bound }: Policy): Rule[] {
 }
 
 /**
- * Returns true if a rule names the secret and allows it. A rule that only matches the secret with a wildcard does not
- * count.
+ * Returns true if a rule names the secret and allows it. A rule that matches the secret only through a wildcard does
+ * not count.
  */
 function namedAndAllowed(
   policy: Policy,
@@ -271,9 +271,9 @@ function readIfFile(path: string): string | undefined {
 }
 
 /**
- * Returns the hosts that a command can connect to according to the `network` rules, whose patterns are host names. If
- * the rules ask for a host, commands cannot connect to it, because a connection cannot wait for the user's answer. A
- * host that resolves to a private address also needs a `private_network` rule, unless a `network` rule names the
+ * Returns the hosts that a command can connect to according to the `network` rules, whose patterns are host names.
+ * Commands cannot connect to a host for which the rules ask, because a connection cannot wait for the user's answer.
+ * A host that resolves to a private address also needs a `private_network` rule, unless a `network` rule names the
  * address.
  */
 export function networkOf(policy: Policy): Network {

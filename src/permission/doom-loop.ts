@@ -1,6 +1,6 @@
 /**
- * A past call. `input` is canonical JSON. `result` is the text that a polling call returned. It is undefined for all
- * other calls, and while the call is running.
+ * A past call. `input` is canonical JSON. `result` is the text that a finished polling call returned, and undefined
+ * for all other calls.
  */
 export interface LoopCall {
   readonly tool: string
@@ -9,8 +9,7 @@ export interface LoopCall {
 }
 
 /**
- * A loop: the calls of `count` rounds with `period` calls each are identical. The last round includes the call that is
- * about to run.
+ * A loop of `count` identical rounds with `period` calls each. The last round includes the call that is about to run.
  */
 export interface Loop {
   kind: "repeat" | "cycle"
@@ -49,7 +48,7 @@ function rounds(calls: readonly LoopCall[], period: number): number {
   return calls.length < period ? 0 : 1 + Math.floor(same / period)
 }
 
-/** Returns false if the round itself repeats a shorter round. */
+/** Returns true unless the round is itself a repetition of a shorter round. */
 function isPrimitive(round: readonly LoopCall[]): boolean {
   for (let part = 1; part <= round.length / 2; part++) {
     if (round.length % part === 0 && round.every((call, index) => sameCall(call, round[index % part])))

@@ -12,7 +12,7 @@ export interface Denial {
   patterns: readonly string[]
   by: "rule" | "user" | "plugin" | "no-terminal" | "client" | "auto"
   rule?: Rule
-  /** Name of the agent if the rule is part of its ceiling. Undefined for other rules. */
+  /** Name of the agent whose ceiling contains the rule. Undefined for other rules. */
   ceiling?: string
   /** Rules that would allow the request, in the format of `--allow`. */
   rules?: readonly string[]
@@ -42,7 +42,10 @@ export class PermissionError extends TackleError {
   }
 }
 
-/** Maximum number of characters shown per pattern in a message, and maximum number of patterns shown. */
+/**
+ * Maximum number of characters that a message shows of each pattern. Also the maximum number of patterns that it
+ * shows.
+ */
 const maxShownLength = 200
 const maxShownPatterns = 3
 

@@ -8,7 +8,10 @@ import { deniesOf, judge, type Policy } from "./policy.ts"
 /** Maximum number of entries to compare for one request. */
 const maxEntries = 10_000
 
-/** The patterns that a policy denies for `read`, and the denied files that have hard links, by their identity. */
+/**
+ * The patterns that a policy denies for `read`. Also the denied files that have hard links, by an identifier of the
+ * file.
+ */
 interface Denied {
   patterns: readonly string[]
   names?: ReadonlyMap<string, string>

@@ -5,7 +5,7 @@
 const unseen =
   /(?!\n)[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/u
 /**
- * Matches characters other than line feeds and printable ASCII. Tested before `unseen`, because compiling `unseen`
+ * Matches every character except line feeds and printable ASCII. Tested before `unseen`, because compiling `unseen`
  * takes almost 1 ms.
  */
 const beyondPlain = /[^\n\x20-\x7e]/

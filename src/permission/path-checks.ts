@@ -96,7 +96,7 @@ export function fileChecks(access: "read" | "edit", path: string, scope: Resolve
       permission: access,
       pattern: forms[0] ?? shown,
       forms,
-      // On a case-insensitive file system, the path in lower case names the same file.
+      // On a case-insensitive file system, the lower-case path names the same file.
       options: {
         denyForms: forms.map((form) => form.toLowerCase()).filter((form) => !forms.includes(form)),
         counts: protection && ((rule) => namesProtected(rule.pattern, protection)),
@@ -200,8 +200,8 @@ function spellings(path: string, root: string): string[] {
 }
 
 /**
- * Converts a resolved path in the worktree to a path below the worktree as written. Returns an empty list for other
- * paths.
+ * Converts a resolved path to the same path below the worktree as the user wrote it. Returns an empty list for a path
+ * outside the worktree.
  */
 function underWorktree(real: string, scope: ResolvedScope): string[] {
   return isInside(real, scope.realWorktree) ? [join(scope.worktree, relative(scope.realWorktree, real))] : []

@@ -38,7 +38,7 @@ export interface PendingRequests {
   add(request: PermissionRequest, worktree: string, isAllowed: () => Promise<boolean>): Promise<Answer>
   /** Answers a request. See `Permission.reply`. */
   reply(requestID: string, reply: PermissionReply, source: ReplySource): Promise<ReplyOutcome>
-  /** Rejects a request whose call has ended, unless the request was already answered. */
+  /** Rejects a request whose call has ended. Has no effect if the request was already answered. */
   abandon(requestID: string): void
   list(sessionID?: string): PermissionRequest[]
 }

@@ -35,9 +35,10 @@ export interface PermissionDependencies extends ReplyDependencies {
 /** Applies the rules to requests, and asks the user if the rules require it. */
 export interface Permission {
   /**
-   * Resolves if the whole request is allowed. Judges the whole request before asking the user. Throws `PermissionError`
-   * if a rule, a plugin or the user refuses the request, or if no user can be asked. Throws the signal's reason if the
-   * signal aborts. Awaits `beforeQuestion` before asking the user, so that the call is announced before the question.
+   * Resolves if the whole request is allowed. Judges the whole request before asking the user. Awaits
+   * `beforeQuestion` before it asks the user, so that clients see the call before the question. Throws
+   * `PermissionError` if a rule, a plugin or the user refuses the request, or if no user can be asked. Throws the
+   * signal's reason if the signal aborts.
    */
   ask(
     request: SessionAsk,
@@ -207,8 +208,8 @@ async function askPlugins(
 }
 
 /**
- * Returns the checks that need the user's answer and are not allowed yet. If `all` is true, also returns checks that
- * the rules allow.
+ * Returns the checks that need the user's answer and are not allowed yet. With `all`, also returns checks that the
+ * rules allow.
  */
 function openChecks({ details }: DetailedVerdict, allowed: ReadonlySet<string>, all = false): Check[] {
   const asking = details.filter(({ judgement }) => all || judgement.action === "ask")

@@ -8,7 +8,9 @@ export interface Layer {
   rules: Ruleset
   /** Whether the rules can only make a verdict stricter. True for an untrusted project. */
   tightenOnly?: boolean
-  /** Whether the rules can turn an ask into an allow, but cannot override a deny of a lower layer or of the ceiling. */
+  /**
+   * Whether the rules can turn an ask into an allow, but cannot override a deny by a lower layer or by the ceiling.
+   */
   keepsDenies?: boolean
 }
 
@@ -39,7 +41,10 @@ export interface Judgement {
 /** A second name of a permission, such as the id that the author of a custom tool chose. */
 export interface Alias {
   name: string
-  /** True if another tool or a permission has the same name. Its rules then cannot loosen the verdict. */
+  /**
+   * Whether rules for this name can only make the verdict stricter, because another tool or a permission has the same
+   * name.
+   */
   tightenOnly: boolean
 }
 
@@ -47,7 +52,7 @@ export interface Alias {
 export interface JudgeOptions {
   /** A second name of the permission. See {@link judge}. */
   alias?: Alias | undefined
-  /** Returns false for allow rules that must be ignored. Default: no rule is ignored. */
+  /** Returns false for an allow rule that must be ignored. Default: no rule is ignored. */
   counts?: (rule: Rule) => boolean
   /**
    * Additional spellings that only a deny rule can match, such as the bare name of a program that is called by its
@@ -95,7 +100,7 @@ function judgeNames(
   if (!alias) return own
   const other = { ...judgeAlone(policy, alias.name, forms, options), name: alias.name }
   const stricter = isStricter(other.action, own.action) ? other : own
-  // A rule that concerns both names was overruled by the later rule for the other name.
+  // A rule that concerns only one of the names overrules a rule that concerns both.
   const isOwn = own.rule !== undefined && !concerns(own.rule, alias.name)
   const isOther = other.rule !== undefined && !concerns(other.rule, permission)
   if (alias.tightenOnly) return isOther && other.layer !== "defaults" ? stricter : own
@@ -196,8 +201,8 @@ export function expandPolicy(policy: Policy, home: string): Policy {
 }
 
 /**
- * Returns the policy without the rules that ask for everything that the permission covers, so that the default rule
- * `rule` decides instead.
+ * Removes the rules that ask for everything that the permission covers, so that the default rule `rule` decides
+ * instead. Returns the new policy.
  */
 export function withoutGeneralAsks(policy: Policy, permission: string, rule: Rule): Policy {
   const narrow = (rules: Ruleset) =>

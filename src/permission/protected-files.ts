@@ -129,7 +129,7 @@ const allFiles = protectedNames.flatMap(({ files }) => files)
 const wholeNames: ReadonlySet<string> = new Set(allFiles.filter((entry) => !entry.includes("*")))
 const namePatterns = allFiles.filter((entry) => entry.includes("*"))
 
-/** A fast test that returns false for nearly all unprotected files, so that the slower search is rarely needed. */
+/** Returns false for nearly all unprotected files. This fast test avoids most of the slower searches. */
 function mayBeProtected(segments: readonly string[], name: string): boolean {
   return (
     wholeNames.has(name) ||
@@ -183,7 +183,10 @@ function homeProtection(name: string): Protection {
   return { reason: "it usually contains keys, tokens or private data", marker: name.toLowerCase() }
 }
 
-/** The sandbox hides these files. The `read` tool asks before it reads them, unless a rule names them. */
+/**
+ * Paths of secrets, relative to the home directory. The sandbox hides these files. The `read` tool asks before it
+ * reads them, unless a rule names them.
+ */
 const homeSecretNames = [
   ...words(`
     .ssh .gnupg .aws .azure .kube .oci .s3cfg .boto .databrickscfg .snowflake .docker/config.json

@@ -11,7 +11,7 @@ export interface PermissionAsk {
   /** The files and directories that the call uses. A path outside the worktree requires `external_directory`. */
   paths?: string[]
   metadata?: Record<string, unknown>
-  /** Whether the command is to run in the sandbox of the scope, provided that the sandbox works. Only for `bash`. */
+  /** Whether the command should run in the sandbox of the scope, if that sandbox works. Only for `bash`. */
   confined?: boolean
 }
 
@@ -58,18 +58,21 @@ export interface Check {
   options: JudgeOptions
   /** An additional default rule, such as the proof that a command only reads. Every configured rule overrules it. */
   proof?: Rule
-  /** Whether the proof that the command only reads is valid only with the hardened environment for git. */
+  /**
+   * Whether the proof is valid only if git runs in the hardened environment. The proof says that the command only
+   * reads.
+   */
   hardenedGit?: boolean
   /** Whether the file belongs to the session. The check then does not ask. */
   own?: boolean
   /** Whether only a deny rule affects the check. The check then never asks. */
   onlyDenies?: boolean
   /**
-   * Whether another check of the request covers this check. This check then asks only because of a rule that is
-   * narrower than `*`.
+   * Whether another check of the request covers this check. This check then asks only if a rule that is narrower than
+   * `*` says so.
    */
   covered?: boolean
-  /** Whether the sandbox limits the effect. The check then asks only because of a rule that is narrower than `*`. */
+  /** Whether the sandbox limits the effect. The check then asks only if a rule that is narrower than `*` says so. */
   confined?: boolean
   /** Why the check asks, if it is not obvious from the rules. */
   reason?: string
@@ -105,7 +108,8 @@ export interface Verdict {
   /** All commands of the text. Only for `bash`. */
   commands?: JudgedCommand[]
   /**
-   * Whether git is allowed only because it reads, so that it must run with `hardenedGitEnvironment`. Only for `bash`.
+   * Whether git is allowed only because it only reads. The command must then run in `hardenedGitEnvironment`. Only
+   * for `bash`.
    */
   needsHardenedGit?: boolean
 }

@@ -70,7 +70,7 @@ export function concerns(rule: Rule, permission: string): boolean {
 
 /**
  * Returns the permission that a tool needs: `edit` for `write` and `apply_patch`, `todo` for the to-do tools. A rule
- * can therefore also name the tool.
+ * can therefore also name the tool instead of the permission.
  */
 export function permissionType(name: string): string {
   return aliases.get(name) ?? name

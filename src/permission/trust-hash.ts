@@ -86,8 +86,8 @@ interface DependencyLimits {
 }
 
 /**
- * Maximum number of files and bytes to hash. Hashing this much takes about 0.2 s on a small machine. A plugin with its
- * dependencies typically has a tenth of this number and size.
+ * Maximum number and total size of hashed files. Hashing this many takes about 0.2 s on a small machine. A plugin
+ * with its dependencies typically reaches a tenth of both limits.
  */
 const defaultLimits: DependencyLimits = { files: 4000, bytes: 64 * 1024 * 1024 }
 

@@ -19,7 +19,7 @@ export interface Shell {
 export interface ShellRun extends PromiseLike<ShellOutput> {
   cwd(directory: string): ShellRun
   env(variables: Readonly<Record<string, string | undefined>> | undefined): ShellRun
-  /** Has no effect, because output is never shown. */
+  /** Has no effect, because output is never shown. Exists for compatibility with Bun. */
   quiet(): ShellRun
   nothrow(): ShellRun
   throws(shouldThrow: boolean): ShellRun

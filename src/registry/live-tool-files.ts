@@ -23,7 +23,8 @@ export interface FoundToolFiles {
 }
 
 /**
- * Custom tools that are reloaded when their files change. A read does not reject because of an error in a tool file.
+ * Custom tools that are reloaded when their files change. Reading them reports errors in tool files as problems and
+ * does not reject.
  */
 export type LiveToolFiles = FollowedFiles<LoadedTools>
 
@@ -62,8 +63,7 @@ export function openToolFiles(source: ToolFileSource, host: ToolFileHost): LiveT
     if (!found) throw error
     const message = errorMessage(error)
     const last = followed.last()
-    // Returns the same object for the same error, because a new object would cause the tools of the run to be prepared
-    // again.
+    // Returns the same object for the same error. A new object would make the run prepare its tools again.
     if (last.problems[0]?.message === message) return last
     return { tools: last.tools, problems: [{ file: "custom tools", message }] }
   }
@@ -73,7 +73,7 @@ export function openToolFiles(source: ToolFileSource, host: ToolFileHost): LiveT
       const known = entries.get(file.path)
       return known && isSame(known, file) ? Promise.resolve(known.result) : loadToolFile(file, host)
     }
-    // Starts executables in parallel, because each is a separate process.
+    // Starts executables in parallel, because each runs in its own process.
     const described = new Map(
       files.filter(({ path }) => !isModuleFile(path)).map((file) => [file.path, begin(file)]),
     )

@@ -54,8 +54,8 @@ export async function loadToolFile(file: ToolFile, host: ToolFileHost): Promise<
 }
 
 /**
- * Replaces the path of the file with "it", and locations in the file with line numbers, because the path is shown
- * before the message.
+ * Replaces the path of the file with "it", and locations in the file with line numbers, because the message is shown
+ * after the path.
  */
 function withoutOwnPath(message: string, path: string): string {
   const names = [...new Set([path, realPath(path)])]

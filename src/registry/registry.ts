@@ -265,8 +265,8 @@ function mergeTools(
 }
 
 /**
- * Permissions that do not belong to tools. No tool may have such a name, because existing rules for these permissions,
- * some of which allow everything, would match it.
+ * Permissions that do not belong to tools. No tool may have such a name, because existing rules for these permissions
+ * would apply to the tool, and some of these rules allow everything.
  */
 const permissionNames: ReadonlySet<string> = new Set(
   "todo external_directory doom_loop network private_network sandbox_escape mcp_sampling".split(" "),

@@ -28,8 +28,8 @@ export interface HostFilter {
   /** Returns true if the command can reach the host. `host` is lowercase, without a port or a trailing dot. */
   allows(host: string): boolean
   /**
-   * Returns true if the command can reach an allowed host that is not on the public internet. Called with the host, and
-   * with each private address to which it resolves. Default: returns true only if the host is an address.
+   * Returns true if the command can reach an allowed host that is not on the public internet. Called with the host
+   * and each private address to which the host resolves. Default: returns true only if the host is an address.
    */
   allowsPrivate?(host: string): boolean
 }
@@ -45,7 +45,7 @@ export interface Command {
 export interface ConfinedCommand extends Command {
   /** File descriptors that the program inherits, starting at descriptor 3. */
   descriptors: readonly number[]
-  /** True if the output stays open until all processes of the command have ended. */
+  /** Whether the output stays open until all processes of the command have ended. */
   holdsOutput: boolean
   /** Call this after the start succeeds or fails. */
   started(): void

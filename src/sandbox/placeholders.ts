@@ -31,7 +31,8 @@ export function createPlaceholders(journal?: PlaceholderJournal): Placeholders {
     }
     const record = journal?.add(path)
     try {
-      // If this process cannot create the path, neither can the command. If the path exists, other bounds apply to it.
+      // If this process cannot create the path, the command cannot create it either. If the path exists, other bounds
+      // apply to it.
       const created = unless(["EEXIST", "ENOENT", "ENOTDIR", ...denied], () => mkdirSync(path))
       if (!created && !journal?.existing().includes(path)) {
         record?.remove()

@@ -30,10 +30,7 @@ export type SandboxState =
 /** Confines commands to bounds. Each engine has one sandbox. */
 export interface Sandbox {
   readonly mode: SandboxMode
-  /**
-   * False if the sandbox is disabled or its programs are missing. True does not mean that the sandbox works: see
-   * `state`.
-   */
+  /** True if the sandbox is enabled and its programs are installed. The sandbox may still not work: see `state`. */
   readonly present: boolean
   /** Tests the sandbox with a real command on the first call. Later calls return the same result. */
   state(): Promise<SandboxState>

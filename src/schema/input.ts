@@ -28,7 +28,7 @@ export const Input = z.object({
   state: z.enum(["pending", "promoted", "withdrawn"]),
   /** Position in the queue. Lower numbers come first. */
   position: z.number(),
-  /** True while the input must not be delivered, because a user is editing it or its run could not start. */
+  /** Whether the input must not be delivered, because a user is editing the input or its run could not start. */
   held: z.literal(true).optional(),
   /** True after an interrupt, until the next input is sent or the queue is resumed. */
   paused: z.literal(true).optional(),

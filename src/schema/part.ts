@@ -119,7 +119,7 @@ export const FileChange = z.object({
   fixed: z.enum(["too-large", "mixed", "unstored"]).optional(),
   /** Topmost directory that the turn created for the file or removed with it. */
   directory: z.string().optional(),
-  /** True if undo skipped this file. Redo then skips it too. */
+  /** Whether undo skipped this file. If so, redo skips it too. */
   left: z.boolean().optional(),
 })
 export type FileChange = z.infer<typeof FileChange>
@@ -131,7 +131,7 @@ export const PatchPart = z.object({
   files: z.array(FileChange),
   /** Texts of the commands whose changes could not be tracked completely. */
   unseen: z.array(z.string()).optional(),
-  /** True if the turn is undone, except for files with `left`. */
+  /** Whether the turn is undone, except for files with `left`. */
   undone: z.boolean().optional(),
 })
 export type PatchPart = z.infer<typeof PatchPart>

@@ -13,7 +13,7 @@ export const Session = z.object({
   model: ModelRef.optional(),
   /** Id of the session whose `task` call started this session. */
   parentID: z.string().optional(),
-  /** True for the replay of a recorded run, which `--continue` ignores. */
+  /** Whether this is the replay of a recorded run, which `--continue` ignores. */
   replayed: z.literal(true).optional(),
   /** Ids of the messages whose turns were undone since the last prompt, in the order of the undo operations. */
   undone: z.array(z.string()).optional(),

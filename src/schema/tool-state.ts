@@ -1,6 +1,8 @@
 import * as z from "zod"
 
-/** A file in a tool result. `url` is a data URL or an absolute path. The ids are kept as the tool returns them. */
+/**
+ * A file in a tool result. `url` is a data URL or an absolute path. Ids that the tool returns are kept unchanged.
+ */
 export const Attachment = z.lazy(() =>
   z.object({
     id: z.string().optional(),

@@ -35,7 +35,9 @@ export const AguiRequest = z.looseObject({
     .optional(),
 })
 
-/** An answer to an interrupt. `after` is the number of the last event that the client knows. */
+/**
+ * An answer to an interrupt. `after` is the number of the last event that the client had received at the interrupt.
+ */
 export interface InterruptAnswer extends RequestAnswer {
   after: number
 }

@@ -91,8 +91,8 @@ export function readTurn({ messages }: z.infer<typeof ChatRequest>): ChatTurn | 
 /**
  * Creates a mapper from the events of a session to the chunks of one message. `messageID` is the message that the
  * client continues, if any, and `known` contains the calls in that message. If `inputID` is set, the mapper ignores
- * events before the run that answers this input. It omits messages up to `since`. `open` returns the unanswered
- * permission requests of the session.
+ * events before the run that answers this input. The mapper omits messages up to `since`. `open` returns the
+ * unanswered permission requests of the session.
  */
 export function createUiStream({
   sessionID,
@@ -256,7 +256,7 @@ export function createUiStream({
       case "part.delta":
         return delta(event.partID, event.field, event.delta)
       case "part.removed":
-        // The parts of a failed attempt, which is repeated in the same step.
+        // These are the parts of a failed attempt, which is repeated in the same step.
         return [...start(), { type: "reset-step" }]
       case "permission.asked":
         return ask()

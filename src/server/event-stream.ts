@@ -4,7 +4,7 @@ import { within } from "../util/abort.ts"
 export interface EventStreamResponse {
   /** Interval in milliseconds between comments that keep the connection alive. */
   heartbeatMs: number
-  /** False if the stream cannot be continued, so that its messages have no `id`. Default: true. */
+  /** Whether the messages have an `id`. False if the stream cannot be continued. Default: true. */
   hasIds?: boolean
   /** Called once, when the stream ends or the client disconnects. */
   onEnd(): void

@@ -75,7 +75,8 @@ export function requires(scope: Scope): MiddlewareHandler<ServerEnvironment> {
 }
 
 /**
- * Returns the host names that the `Host` header may contain. A reverse proxy may forward the host of its own origin.
+ * Returns the host names that the `Host` header may contain. They include the allowed origins, because a reverse
+ * proxy may forward its own host name.
  */
 function allowedHosts({ host, origins }: GuardOptions): ReadonlySet<string> {
   const own = isLoopback(host) ? [] : [nameIn(host), hostname().toLowerCase()]

@@ -141,8 +141,8 @@ export async function* itemsOf<T>(
 }
 
 /**
- * Yields the events of a session, and ends with the end of its last run when the session is idle. The run may have ended
- * before the events began, or in another process, so that its end is not one of the events.
+ * Yields the events of a session, and ends with the end of its last run when the session is idle. If the run ended
+ * before the first event or in another process, its end is not among the events.
  */
 export async function* untilIdle(
   events: Channel<SessionEvent>,
@@ -172,7 +172,7 @@ export async function* untilIdle(
   }
 }
 
-/** Returns the end of a run of another process, which does not report it. */
+/** Returns the end of a run in another process, which the events do not contain. */
 function endElsewhere(sessionID: string): EventOf<"run.completed"> {
   const usage = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0, cost: 0 }
   const result = { status: "completed" as const, exitCode: 0, text: "", messageIDs: [], usage }

@@ -25,9 +25,7 @@ export interface Replies {
   reply(requestID: string, reply: Reply): Promise<void>
 }
 
-/**
- * Maximum number of answered requests to remember. A late reply to one of them receives the first reply in its error.
- */
+/** Maximum number of answered requests to remember. The error for a late reply contains the first reply. */
 const maxRemembered = 1_000
 
 /** Creates the access to the waiting requests of all engines of a server. */

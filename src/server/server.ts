@@ -165,9 +165,7 @@ function watchRunning(engines: Engines): ReadonlySet<string> {
   return running
 }
 
-/**
- * Delivers the inputs that an earlier server or process left in the store. Paused and held inputs are not delivered.
- */
+/** Delivers the inputs that an earlier server or process left in the store, except paused and held inputs. */
 async function resume(
   { store, engines }: ServerContext,
   onProblem: ServerOptions["onProblem"],

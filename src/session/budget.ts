@@ -16,7 +16,7 @@ export interface Budget {
 
 /** The budget of a parent run, shared by its concurrent subagents. */
 export interface SharedBudget {
-  /** Records the usage of the subagent's prompt so far. Called before each step. */
+  /** Records what the subagent's prompt has used so far. Called before each step. */
   used(usage: Usage): void
   /** Returns the reason why the budget is exhausted, or undefined. */
   limit(): MessageError | undefined

@@ -15,7 +15,7 @@ export interface CommandConfig {
   agent?: string | undefined
   /** Model for this prompt only, as `provider/model`. */
   model?: string | undefined
-  /** Runs the agent as a subagent. Default: true if the mode of the agent is `subagent`. */
+  /** Whether the agent runs as a subagent. Default: true if the mode of the agent is `subagent`. */
   subtask?: boolean | undefined
   /** Tells the user which arguments the command expects. */
   argument_hint?: string | undefined

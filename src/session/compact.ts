@@ -20,7 +20,10 @@ export class CompactionError extends TackleError {
 
 /** Maximum share of the history, counted from the newest message, that a summary does not replace. */
 const tailShare = 0.25
-/** No summary is created if pruning reduces the history to at most this share of its original size. */
+/**
+ * Pruning is enough if it reduces the history to at most this share of its original size. Otherwise, a summary is
+ * created.
+ */
 const enough = 0.6
 /** Maximum share of the original size after a summary. A longer summary is rejected. */
 const mustShrinkTo = 0.9

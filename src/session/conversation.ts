@@ -17,7 +17,9 @@ export interface Conversation {
   readonly engine: SessionEngine
   /** The current session. Code that replaces this object must also store the new object with the recorder. */
   session: Session
-  /** The lease of the current run. A lost lease stays until the next run, so that no late write of its run is stored. */
+  /**
+   * The lease of the current run. A lost lease is kept until the next run, so that late writes of the old run fail.
+   */
   lease?: Lease
   readonly recorder: Recorder
   /** Texts from the user that wait for delivery. */
@@ -122,8 +124,8 @@ export function openConversation(initial: Session, engine: SessionEngine): Conve
 }
 
 /**
- * Creates a capability that returns each instruction file once per session. Files that the metadata of earlier calls
- * lists as `instructions` are not returned again.
+ * Creates a capability that returns each instruction file once per session. Does not return files that the metadata
+ * of earlier calls lists as `instructions`.
  */
 export function createNearInstructions(
   find: (file: string) => Promise<FoundInstructions[]>,

@@ -22,9 +22,9 @@ export interface CopiedSession {
 const batchSize = 200
 
 /**
- * Copies all sessions with their inputs, and the grants of their projects, to another store. Compares each session after
- * copying. Can be repeated: a session that is already equal is not written, and one that an interrupted copy left
- * incomplete is completed. Sequence numbers start again at 1. Does not copy files of the data directory.
+ * Copies all sessions with their inputs, and the grants of their projects, to another store. Compares each session
+ * after copying. Can be repeated: sessions that are already equal are not written, and incomplete sessions of an
+ * interrupted copy are completed. Sequence numbers start again at 1. Does not copy files of the data directory.
  */
 export async function* copySessions(
   { from, to }: { from: Store; to: Store },
@@ -55,7 +55,8 @@ async function copySession(
     const present = await to.session(sessionID)
     if (present && (await missing(source, to, sessionID)).length === 0) return "unchanged"
     if (present && present.time.updated > session.time.updated) return "newer"
-    // A lease needs the session. Its other objects are then written by one process only.
+    // A lease refers to a stored session, so the session is written first. Its other objects are then written under
+    // the lease.
     if (!present) await to.commit([{ kind: "session", session }])
     await withLease({ store: to, sessionID, holder }, async (lease) => {
       const changes = await missing(source, to, sessionID)
@@ -81,7 +82,7 @@ async function copyGrants(
   await to.commit(grants.map((grant) => ({ kind: "grant", grant })))
 }
 
-/** Stored objects by kind and id, in an order in which they can be written. */
+/** Stored objects by kind and id. They can be written in this order. */
 type Objects = ReadonlyMap<string, SequencedChange["change"]>
 
 const order = ["session", "message", "part", "todos", "input", "part.remove"]

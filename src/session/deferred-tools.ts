@@ -50,7 +50,7 @@ export function deferTools(tools: readonly OfferedTool[], maxBytes: number | und
 
 /**
  * Returns the unique names of the tools that were found or called in the history, in order of first use. The list may
- * contain names of tools that do not exist, because the model may call such names.
+ * contain names of tools that do not exist, because a model can call any name.
  */
 export function namedTools(history: readonly MessageWithParts[]): string[] {
   const parts = history.flatMap(({ parts }) => parts)

@@ -92,7 +92,7 @@ export function createDelivery({
   let stopped = new AbortController()
   /** The delivery in progress. Resolves when no more inputs can be delivered. */
   let delivering: Promise<void> | undefined
-  /** True if inputs may have arrived since the queue was last read. */
+  /** Whether inputs may have arrived since the queue was last read. */
   let again = false
   let last: EventOf<"run.completed"> | undefined
 

@@ -77,7 +77,10 @@ export interface EndingContext {
   workMs(): number
 }
 
-/** Adds to the last event the usage and refusals of subagents, and the refusals that occurred before the first step. */
+/**
+ * Adds the usage and refusals of subagents to the last event. Also adds the refusals that occurred before the first
+ * step.
+ */
 export function withOthers(end: Ending, children: readonly Ending[], before: readonly Refusal[]): Ending {
   if (children.length + before.length === 0) return end
   const refused = [...before, ...end.refused, ...children.flatMap((child) => child.refused)]

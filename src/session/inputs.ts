@@ -269,7 +269,7 @@ function withEdit(input: Input, { text, command, files, delivery, held }: InputE
   }
 }
 
-/** Returns the inputs whose position changes when one input is moved to a new position. */
+/** Returns the inputs whose positions change when one input moves to a new position. */
 function moved(input: Input, place: number, pending: readonly Input[]): Input[] {
   const order = pending.filter(({ id }) => id !== input.id)
   order.splice(Math.max(0, place), 0, input)

@@ -65,7 +65,10 @@ function knownOf(names: readonly string[], place: MentionPlace): Mention | undef
   )
 }
 
-/** Returns the word with and without its line number, then again after removing each trailing punctuation character. */
+/**
+ * Returns the word with and without its line number. Removes trailing punctuation one character at a time, and
+ * returns both forms again after each.
+ */
 function readings(word: string): string[] {
   const names: string[] = []
   for (let name = word; name !== ""; name = name.slice(0, -1)) {
@@ -90,7 +93,7 @@ function findAgent(name: string, agents: readonly string[]): Mention | undefined
 
 /**
  * Returns the resource that a word refers to, without trailing punctuation but with a line number. Does not check
- * whether the resource exists, because only the server knows this.
+ * whether the resource exists, because only its server can tell.
  */
 function findResource(
   [word = "", ...others]: readonly string[],
@@ -125,7 +128,7 @@ function firstOf<T>(names: readonly string[], find: (name: string) => T | undefi
 /** A mention that looks like a path but does not refer to a file. */
 export interface MissingMention {
   name: string
-  /** True if the file exists but is outside the worktree. It is not attached. */
+  /** Whether the file exists but is outside the worktree. Such a file is not attached. */
   outside: boolean
   /** Paths that the user may have meant, relative to the directory, most likely first. */
   near: string[]

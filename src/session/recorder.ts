@@ -79,7 +79,7 @@ export function createRecorder({
   /** The first error for which no caller was waiting. The next write reports it. */
   let lost: { error: unknown } | undefined
   const deltas = createDeltas(flush, mask)
-  /** Parts that are being streamed, with the text that was announced. */
+  /** Parts that are being streamed, with the text announced so far. */
   const streaming = new Map<string, Part>()
 
   function note(entries: readonly Entry[]): void {
@@ -117,7 +117,7 @@ export function createRecorder({
     if (committing) return
     const { promise, resolve } = Promise.withResolvers<void>()
     committing = promise
-    // Waits until all code that can run now, such as the parallel calls of a step, has reached its next write.
+    // Waits until all code that can run now has reached its next write, such as the parallel calls of a step.
     queueMicrotask(() => process.nextTick(() => void commitAll().then(resolve)))
   }
 

@@ -48,8 +48,8 @@ export function promptOwner(
 
 /**
  * Records in the session which agent and model to restore after the prompt. The record is stored with the prompt, so
- * that it is not lost if the process is killed. With `keepModel`, the user named the model for the prompt, so the
- * previous model is not restored.
+ * that it is not lost if the process is killed. With `keepModel`, does not restore the model, because the user named
+ * it for the prompt.
  */
 export function lend(
   session: Session,
@@ -66,8 +66,8 @@ export function lend(
 }
 
 /**
- * Returns the session with the agent and model that it had before the prompt. If the agent has been changed in the
- * meantime, the new agent is kept.
+ * Returns the session with the agent and model that it had before the prompt. Keeps the current agent if it was
+ * changed in the meantime.
  */
 export function givenBack(session: Session): Session {
   const { lent, model, ...rest } = session

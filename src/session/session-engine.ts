@@ -44,7 +44,7 @@ export interface SessionEngine extends Engine {
   /** Returns the agent with this name. Throws `UsageError` if it does not exist. */
   agent(name: string): Agent
   /**
-   * Keeps agents and skills up to date with their files. `follow` reloads changed files, and is cheap if nothing has
+   * Keeps agents and skills up to date with their files. `follow` reloads changed files. It is cheap if no file has
    * changed. `changedLately` returns true if files have recently changed.
    */
   definitions: { follow(): Promise<void>; changedLately(): boolean }
@@ -61,7 +61,7 @@ export interface SessionEngine extends Engine {
   turns: Map<string, ChangeCapability>
   /** Wraps the function that reads the files mentioned in a prompt. */
   attach?: (find: () => Promise<MentionedFiles>) => Promise<MentionedFiles>
-  /** Returns recorded results of calls. Set only when a recorded run is replayed. */
+  /** Returns the recorded results of calls. Set only when a recorded run is replayed. */
   recorded?: RecordedResults
   streamLimits: StreamLimits
   retry: RetryLimits

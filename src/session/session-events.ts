@@ -87,7 +87,7 @@ export function followSession(
   let missing: number | undefined
   /** Number of waiting events above which the reader is too slow. */
   let limit = maxWaiting
-  /** True until the reader has the text so far of the parts that are being streamed. */
+  /** True until the reader has received the text so far of the parts that are being streamed. */
   let joining = false
 
   const channel = createChannel<SessionEvent>(stop)
@@ -165,7 +165,8 @@ export function followSession(
     again = false
     try {
       const changes = await store.changes(sessionID, last)
-      // A reader of a long session is not slow. If the first changes counted, it would never get past them.
+      // The changes to a long session do not mean that its reader is slow. If the first changes counted, the reader
+      // would never get past them.
       if (isFirst) limit += changes.length
       for (const { seq, change } of changes) {
         last = seq

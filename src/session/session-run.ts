@@ -46,7 +46,7 @@ export interface SessionAgent extends ActiveAgent {
   isCurrent(): boolean
 }
 
-/** Returns the tools that an agent is offered at this point of the history, by id. */
+/** Returns the tools that an agent is offered after this history, by id. */
 export function offeredTools(
   active: SessionAgent,
   history: readonly MessageWithParts[],

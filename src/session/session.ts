@@ -70,7 +70,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
   }
 
   async function claimNext(stopped: AbortSignal): Promise<Said[]> {
-    // An input that was sent to stop this run must not be interrupted with it.
+    // The input that stops this run must not be interrupted together with the run.
     if (stopped.aborted) throw new NothingToRun()
     const claimed = await inputs.claim("next")
     if (claimed.length === 0) throw new NothingToRun()
@@ -291,7 +291,7 @@ interface QueuedPrompt {
   options: PromptOptions
   /** Interrupts the run when it fires. */
   signal: AbortSignal
-  /** If true, the prompt runs only if no other engine is using the session. */
+  /** Whether the prompt runs only if no other engine is using the session. */
   ifFree?: boolean
 }
 

@@ -27,7 +27,7 @@ export interface StepProcessor {
   /** The current message and its parts. The caller's history contains the same objects. */
   readonly message: AssistantMessage
   readonly parts: Part[]
-  /** Applies a stream event. Returns a promise if the next event must wait. */
+  /** Applies a stream event. If it returns a promise, wait for it before you apply the next event. */
   apply(event: StepEvent): Promise<void> | undefined
   /** Returns the model's calls in order. Must be called after the stream has ended. */
   calls(): Call[]
@@ -42,7 +42,7 @@ export interface StepProcessor {
   stored(): Promise<void>
   /** Removes the parts of a failed attempt. */
   reset(): Promise<void>
-  /** Records that the provider failed and that the step will be retried. */
+  /** Records that the provider failed and that the step will be tried again. */
   retry(failure: { attempt: number; error: string; delayMs: number }): Promise<void>
   /** Ends the message: closes open parts and turns unfinished calls into errors. */
   end(error?: MessageError): Promise<void>

@@ -128,7 +128,7 @@ export interface StreamedCalls {
   clear(): void
 }
 
-/** A call in the stream. `whole` is true when its arguments are complete. */
+/** A call in the stream. `whole` means that its arguments are complete. */
 interface StreamedCall {
   part: ToolPart
   whole: boolean

@@ -38,7 +38,7 @@ const maxSeenFiles = 1_000
 export interface CompactionOptions {
   agent: Agent
   model: Model
-  /** True if the engine starts the compaction itself. In this case, pruning outputs may be enough. */
+  /** Whether the engine started the compaction itself. In this case, pruning outputs may be enough. */
   auto: boolean
   signal: AbortSignal
 }
@@ -158,7 +158,7 @@ async function contextSections(
   return sections
 }
 
-/** Returns true for a message that the user wrote. */
+/** Returns true for a message that the user wrote, as opposed to Tackle. */
 function isRequest({ message, parts }: MessageWithParts): boolean {
   return message.role === "user" && parts.some((part) => part.type === "text" && !part.synthetic)
 }

@@ -116,7 +116,7 @@ export class NothingToUndoError extends UsageError {
   }
 }
 
-/** Returns whether the session has a turn to undo. Reads the messages, newest first. */
+/** Returns true if the session has a turn to undo. Reads the messages, newest first. */
 export async function canUndo(readPage: PageReader): Promise<boolean> {
   return (await findNewest(readPage, isDone)) !== undefined
 }

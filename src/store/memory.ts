@@ -21,8 +21,8 @@ import {
 } from "./store.ts"
 
 /**
- * Creates a {@link Store} in memory, for tests and embedding. Values are converted to JSON and back, as in a database.
- * `isAlive` tells whether the holder of a lease is alive. Default: while its process runs.
+ * Creates a {@link Store} in memory, for tests and embedding. Values are converted to JSON and back, as in a
+ * database. `isAlive` returns true if the holder of a lease is alive. Default: true while the holder's process runs.
  */
 export function createMemoryStore({
   isAlive = isProcessRunning,

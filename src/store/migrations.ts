@@ -86,8 +86,8 @@ export const migrations: readonly string[] = [
     data TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
-  // Each change of a session has a sequence number. `seq` is the number of the last change of a row. There is no index
-  // on it: only a client that reconnects searches by it, and the index would add a page write to every step of a call.
+  // Each change of a session has a sequence number. `seq` is the number of the last change of a row. It has no index:
+  // only a client that reconnects searches by it, and an index would add a page write to every step of a call.
   `
   CREATE TABLE sequences (
     session_id TEXT PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,

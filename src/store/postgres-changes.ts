@@ -2,11 +2,13 @@ import { errorMessage, systemCode } from "../util/errors.ts"
 import type { PostgresConnection } from "./postgres-connection.ts"
 import { type Change, type Lease, LeaseLostError, StoreError, sessionOf } from "./store.ts"
 
-/** Writes changes in the order of the calls, with one statement at a time. */
+/** Writes changes in the order of the calls, one statement at a time. */
 export interface PostgresWriter {
-  /** Commits changes. Calls that wait at the same time share a transaction. See `Store.commit`. */
+  /** Commits changes. Calls that wait at the same time share a transaction. Throws like `Store.commit`. */
   commit(changes: readonly Change[], options: WriteOptions): Promise<number[]>
-  /** Runs work between two commits. The work writes with `commit`, which does not wait for other calls. */
+  /**
+   * Runs `work` while no other write runs. `work` writes with its own `commit`, which does not wait for other calls.
+   */
   alone<T>(work: (commit: PostgresWriter["commit"]) => Promise<T>): Promise<T>
   /** Resolves when all earlier calls are done. */
   settled(): Promise<void>
@@ -15,11 +17,11 @@ export interface PostgresWriter {
 interface WriteOptions {
   /** The lease of the run that writes. */
   lease?: Lease | undefined
-  /** If set, the session of the changes must still have this number. Otherwise rejects with {@link ChangedError}. */
+  /** If set, rejects with {@link ChangedError} unless the last change of the session still has this number. */
   expected?: number
 }
 
-/** The session has changed since it was read. */
+/** Thrown if the session has changed since it was read. */
 export class ChangedError extends StoreError {}
 
 /** A write that waits for its transaction. */
@@ -36,10 +38,10 @@ interface Group {
   rowCount: number
 }
 
-/** A change as values of columns. The meaning of `place`, `time` and `state` depends on the kind. */
+/** A change as values of columns. The kind determines the meaning of `place`, `time` and `state`. */
 interface EncodedChange {
   kind: Change["kind"]
-  /** Session whose number advances. Undefined for grants. */
+  /** Session whose last number the change advances. Undefined for grants. */
   owner: string | undefined
   id: string
   place?: string
@@ -49,10 +51,10 @@ interface EncodedChange {
   data?: string
 }
 
-/** Number of changes after which no further write joins a transaction, to limit the size of a statement. */
+/** Number of changes above which no further write joins a transaction, to limit the size of a statement. */
 const maxShared = 500
 
-/** Creates the writer of a store. Calls `onLost` when a write finds out that its lease has ended. */
+/** Creates the writer of a store. Calls `onLost` if a write fails because its lease has ended. */
 export function createPostgresWriter(
   { query, schema, channel }: PostgresConnection,
   onLost: (lease: Lease) => void,
@@ -63,7 +65,10 @@ export function createPostgresWriter(
   let tail: Promise<void> = Promise.resolve()
   const statement = `SELECT ${schema}.commit_changes($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) AS firsts`
 
-  /** Commits several writes in one statement. If it fails, commits each alone, so that only the wrong ones fail. */
+  /**
+   * Commits several writes in one statement. If the statement fails, commits each write separately, so that only the
+   * invalid writes fail.
+   */
   async function commitShared(writes: readonly Waiting[]): Promise<void> {
     try {
       const sequences = await write(writes)
@@ -147,7 +152,7 @@ export function createPostgresWriter(
 
   return {
     commit(changes, options) {
-      // Before the first wait, because the caller may change the objects afterwards.
+      // Encoded before the first wait, because the caller may change the objects afterwards.
       const rows = encodeAll(changes)
       if (!group || group.rowCount > maxShared) {
         const own: Group = { writes: [], rowCount: 0 }
@@ -163,7 +168,7 @@ export function createPostgresWriter(
       return promise
     },
     alone(work) {
-      // Later commits must not overtake this work.
+      // Later commits must wait until this work has ended.
       group = undefined
       return enqueue(() =>
         work(async (changes, options) => {

@@ -4,26 +4,26 @@ import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { postgresMigrations } from "./postgres-migrations.ts"
 import { StoreError } from "./store.ts"
 
-/** A row of a result. Numbers of type `bigint` are strings. */
+/** A row of a result. Values of type `bigint` are strings. */
 export type Row = QueryResultRow
 
 /** Runs one statement and returns its rows. */
 export type Query = (text: string, values?: readonly unknown[]) => Promise<Row[]>
 
-/** An open database of the newest version. All functions throw {@link StoreError}. */
+/** An open database whose tables have the newest version. All functions throw {@link StoreError}. */
 export interface PostgresConnection {
-  /** The schema with Tackle's tables, as a quoted identifier. */
+  /** The schema that contains Tackle's tables, as a quoted identifier. */
   readonly schema: string
-  /** The channel of notifications about changes. */
+  /** Name of the channel for notifications about changes. */
   readonly channel: string
   /**
-   * Runs a statement. If the connection is lost, waits for the server and runs it again, so it must be idempotent. The
-   * server prepares the statement once per connection.
+   * Runs a statement. If the connection is lost, waits for the server and runs the statement again, so the statement
+   * must be idempotent. The server prepares the statement once per connection.
    */
   query: Query
-  /** Runs statements in one transaction, without trying again. */
+  /** Runs statements in one transaction. Does not try again after an error. */
   transact<T>(work: (query: Query) => Promise<T>): Promise<T>
-  /** Returns a new connection that is not yet open, for notifications. */
+  /** Returns a new connection for notifications, which is not open yet. */
   createClient(): Client
   /** Returns true if a backend process of the server belongs to {@link query} or {@link transact}. */
   isOwnBackend(pid: number): boolean
@@ -31,7 +31,7 @@ export interface PostgresConnection {
   close(): Promise<void>
 }
 
-/** Where and how to connect. */
+/** The database and how to connect to it. */
 export interface ConnectionOptions {
   url: string
   /** Name of the schema. */
@@ -42,10 +42,13 @@ export interface ConnectionOptions {
   connections: number
 }
 
-/** Oldest server version that is supported, as in `server_version_num`. */
+/** Oldest supported version of the server, in the format of `server_version_num`. */
 const oldestServer = 150_000
 
-/** Opens a database. Throws {@link StoreError} if it cannot be used, or its tables do not have the newest version. */
+/**
+ * Opens a database. Throws {@link StoreError} if the database cannot be used, or if its tables do not have the newest
+ * version.
+ */
 export async function openPostgresConnection(options: ConnectionOptions): Promise<PostgresConnection> {
   const connection = await connect(options)
   try {
@@ -79,7 +82,8 @@ export async function migrateSchema(options: ConnectionOptions): Promise<{ befor
       const before = await readVersion(query, options.schema)
       assertKnownVersion(before, options)
       if (before === 0) {
-        // Without this check, a role that may not create schemas could not use one that exists.
+        // Checks first whether the schema exists, because a role may be allowed to use a schema but not to create
+        // one.
         const [existing] = await query("SELECT FROM pg_namespace WHERE nspname = $1", [options.schema])
         if (!existing) await query(`CREATE SCHEMA ${schema}`)
         await query(`CREATE TABLE ${schema}.version (version int NOT NULL)`)
@@ -139,7 +143,7 @@ async function connect(options: ConnectionOptions): Promise<PostgresConnection> 
     application_name: "tackle",
     keepAlive: true,
     connectionTimeoutMillis: 10_000,
-    // A server that has disappeared without closing the connection.
+    // The server has disappeared without closing the connection.
     query_timeout: 60_000,
   }
   const pool = new pg.Pool({ ...config, max: options.connections, allowExitOnIdle: true })
@@ -191,7 +195,7 @@ async function connect(options: ConnectionOptions): Promise<PostgresConnection> 
       } catch (error) {
         throw fail(error)
       } finally {
-        // Ends the transaction too.
+        // Closing the connection also ends the transaction.
         client.release(isBroken)
       }
     },
@@ -207,7 +211,7 @@ async function connect(options: ConnectionOptions): Promise<PostgresConnection> 
     },
   }
   try {
-    // Without waiting for the server, so that a wrong address is reported at once.
+    // Does not wait for the server, so that a wrong address is reported immediately.
     await run(pool, "SELECT 1", [])
   } catch (error) {
     await connection.close()
@@ -216,7 +220,7 @@ async function connect(options: ConnectionOptions): Promise<PostgresConnection> 
   return connection
 }
 
-/** Names of prepared statements. They belong to a connection, so all stores can share them. */
+/** Names of prepared statements. A prepared statement belongs to a connection, so all stores can share the names. */
 const names = new Map<string, string>()
 
 async function run(pool: Pool, text: string, values: readonly unknown[]): Promise<Row[]> {
@@ -250,11 +254,14 @@ function checkedUrl(url: string): string {
   )
 }
 
-/** Returns a name as an SQL identifier. Throws {@link StoreError} for a name that PostgreSQL would cut. */
+/**
+ * Returns a name as an SQL identifier. Throws {@link StoreError} for a name that is invalid or that PostgreSQL would
+ * truncate.
+ */
 export function quoted(name: string): string {
   if (!/^[a-z_][a-z0-9_]{0,39}$/.test(name))
     throw new StoreError(
-      `The schema name ${JSON.stringify(name)} is not valid. Use up to 40 small letters, digits and "_".`,
+      `The schema name ${JSON.stringify(name)} is not valid. Use up to 40 lower-case letters, digits and "_".`,
     )
   return `"${name}"`
 }
@@ -266,12 +273,14 @@ function describe({ url, schema }: Pick<ConnectionOptions, "url" | "schema">): s
   return `the database ${pathname.slice(1) || "(default)"} on ${where} (schema ${schema})`
 }
 
-/** Returns a URL with a host. That of a Unix socket may have none, and is then no URL for the parser. */
+/** Returns the URL with a host. The URL of a Unix socket may have no host, which the parser does not accept. */
 function withHost(url: string): string {
   return url.replace(/^(\w+:\/\/[^@/]*@?)\//, "$1localhost/")
 }
 
-/** Conditions that end when the server is back, or when a concurrent transaction has ended. */
+/**
+ * Error codes of conditions that end when the server is available again, or when a concurrent transaction has ended.
+ */
 const transientCodes =
   /^(08...|57P0[123]|40001|40P01|53300|E(CONN(RESET|REFUSED|ABORTED)|PIPE|TIMEDOUT|NOENT|HOSTUNREACH))$/
 
@@ -296,12 +305,12 @@ const meanings: [RegExp, string][] = [
     "denies access to its tables. Grant the role the rights that docs/scale.md lists, or migrate with the owner's role.",
   ],
   [/^57P03/, "is starting or stopping. Try again in a moment."],
-  [/^53300/, "has no free connection. Raise max_connections, or use a connection pool."],
+  [/^53300/, "has no free connection. Increase max_connections, or use a connection pool."],
   [/^53/, "has no free disk space or memory. Free some, then try again."],
   [/^25006/, "is read-only, such as a standby. Use the primary server."],
   [/^(42|3F)/, "has missing or wrong tables. Run `tackle db migrate`, or restore a backup."],
   [/^23503/, "refused a change: it belongs to a session or message that is not stored."],
-  [/^(XX|58)/, "is damaged or its disk fails. Check the log of the server."],
+  [/^(XX|58)/, "is damaged, or its disk has failed. Check the log of the server."],
 ]
 
 /** Converts an error to a {@link StoreError}. Keeps Tackle's own errors. */

@@ -6,15 +6,17 @@ import { parse } from "./rows.ts"
 import type { Lease, LeaseHolder, LeaseResult } from "./store.ts"
 
 /**
- * The leases of a store. A lease expires after its time to live, by the clock of the server, unless this process renews
- * it. It is renewed in a third of that time, in one statement for all sessions of the process.
+ * The leases of a store. A lease expires after its time to live, by the clock of the server, unless this process
+ * renews it. This process renews its leases after each third of that time, with one statement for all of its
+ * sessions.
  */
 export interface PostgresLeases {
   take(sessionID: string, holder: LeaseHolder): Promise<LeaseResult>
   release(lease: Lease): Promise<void>
   holder(sessionID: string): Promise<LeaseHolder | undefined>
   /**
-   * Takes each expired lease and calls `settle`. Then ends the lease, or lets it expire again if `settle` rejects.
+   * Takes over each expired lease and calls `settle`. Then ends the lease. If `settle` rejects, lets the lease expire
+   * again.
    */
   takeExpired(settle: (lease: Lease) => Promise<void>): Promise<void>
   /** Fires the signal of a lease that another holder has replaced. */
@@ -28,7 +30,7 @@ export function createPostgresLeases(
   { query, schema }: PostgresConnection,
   { ttlMs }: { ttlMs: number },
 ): PostgresLeases {
-  /** Leases that are held here, by number. */
+  /** Leases that this process holds, by number. */
   const held = new Map<number, AbortController>()
   const ttl = `${ttlMs} milliseconds`
   let timer: NodeJS.Timeout | undefined
@@ -65,7 +67,7 @@ export function createPostgresLeases(
       const renewed = new Set(rows.map(({ epoch }) => Number(epoch)))
       for (const epoch of epochs) if (!renewed.has(epoch)) drop(epoch)?.abort()
     } catch {
-      // A run whose lease is lost meanwhile ends with its next write.
+      // If a lease is lost in the meantime, its run ends with its next write.
     }
     isRenewing = false
   }
@@ -103,7 +105,7 @@ export function createPostgresLeases(
       )
       const own = { id: newId("eng"), host: hostname(), ...identifyProcess() }
       for (const { session_id, epoch } of expired) {
-        // Another process may have taken it over, or deleted the session.
+        // Another process may have taken over the session, or deleted it.
         const taken = await take(String(session_id), own, Number(epoch)).catch(() => undefined)
         if (!taken?.isHeld) continue
         try {

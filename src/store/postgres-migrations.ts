@@ -1,10 +1,10 @@
 /**
  * Migrations of the PostgreSQL schema. Entry n migrates a database from version n to n + 1. A released entry never
- * changes, and adds only what programs of the version before it can ignore, so that both can run at the same time.
+ * changes. It adds only what programs of the previous version ignore, so that both versions can run at the same time.
  * `schema` is a quoted identifier.
  *
- * `data` contains the whole object as JSON text: `jsonb` accepts neither NUL characters nor lone surrogates. Ids sort by
- * their bytes, as in SQLite.
+ * `data` contains the whole object as JSON text: `jsonb` accepts neither NUL characters nor lone surrogates. Ids sort
+ * by their bytes, as in SQLite.
  */
 export const postgresMigrations: readonly ((schema: string) => string)[] = [
   (schema) => `

@@ -7,10 +7,10 @@ import type { PostgresConnection } from "./postgres-connection.ts"
 import { afterAllText, changeOf, isMessage, isPart, parse, parseRow, readSession } from "./rows.ts"
 import type { CurrentInputs, LeaseHolder, MessagePage, SequencedChange, SessionFilter } from "./store.ts"
 
-/** Reads from the tables. Each function runs one statement, so that its result is of one moment. */
+/** Reads from the tables. Each function runs one statement, so that its result is consistent. */
 export interface PostgresReader {
   session(id: string): Promise<Session | undefined>
-  /** Returns the selected sessions. `among` is a query for the ids to select from; its first value is $5. */
+  /** Returns the selected sessions. `among` is a query for the ids to select from. Its first parameter is $5. */
   sessions(filter: SessionFilter, among?: { sql: string; values: readonly string[] }): Promise<Session[]>
   messages(sessionID: string, page?: MessagePage): Promise<MessageWithParts[]>
   todos(sessionID: string): Promise<Todo[]>

@@ -17,7 +17,8 @@ export function createPostgresSearch(
   /** Indexes the changes of one session. */
   async function fill(sessionID: string): Promise<void> {
     await transact(async (run) => {
-      // Also excludes another process that indexes this session. The session may have been deleted meanwhile.
+      // The row lock also excludes another process that indexes this session. The session may have been deleted in
+      // the meantime.
       const [progress] = await run(
         `INSERT INTO ${schema}.search_progress (session_id, seq) SELECT id, -1 FROM ${schema}.sessions WHERE id = $1
          ON CONFLICT (session_id) DO UPDATE SET seq = search_progress.seq RETURNING seq`,
@@ -51,7 +52,7 @@ export function createPostgresSearch(
           [sessionID, message_id, part_id, words],
         )
       }
-      // The number that belongs to the rows: a later change is found by the next search.
+      // Stores the number that belongs to these rows. The next search finds later changes.
       const seq = Math.max(...rows.map((row) => Number(row.seq)))
       await run(`UPDATE ${schema}.search_progress SET seq = $2 WHERE session_id = $1`, [sessionID, seq])
     })
@@ -86,7 +87,7 @@ export function createPostgresSearch(
     )
     const found = await reader.sessions(filter, { sql: matching.join(" INTERSECT "), values: words })
     const ids = found.map(({ id }) => id)
-    // A text with all words is preferred to one with the first word only.
+    // A text with all words is preferred to a text with only the first word.
     const places = new Map([
       ...(await firstTexts(words[0] ?? "", ids)),
       ...(await firstTexts(words.join(" & "), ids)),
@@ -119,7 +120,9 @@ function titleOf(data: unknown): string {
   return parsed.ok ? String((parsed.value as { title?: unknown }).title ?? "") : ""
 }
 
-/** Returns the searched text of a part, or an empty one: one damaged row must not prevent the search. */
+/**
+ * Returns the searched text of a part. Returns an empty text for a damaged row, which must not prevent the search.
+ */
 function textOf(data: unknown): string {
   try {
     return searchedText(JSON.parse(String(data)) as Part)

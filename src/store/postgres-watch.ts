@@ -3,16 +3,16 @@ import { isRecord, parseJson } from "../util/json.ts"
 import type { PostgresConnection } from "./postgres-connection.ts"
 import type { Store } from "./store.ts"
 
-/** First and maximum pause in milliseconds between attempts to connect again. */
+/** First and maximum pause in milliseconds between attempts to reconnect. */
 const firstPauseMs = 50
 const maxPauseMs = 5_000
 
-/** Interval in milliseconds at which the connection is checked, because its end may go unnoticed. */
+/** Interval in milliseconds at which the connection is checked, because a lost connection may go unnoticed. */
 const checkMs = 5_000
 
 /**
- * Watches for commits of other processes by LISTEN, on one connection for all listeners. After a lost connection, calls
- * all listeners once it is open again, because notifications may have been missed.
+ * Watches for commits of other processes with LISTEN, on one connection for all listeners. After reconnecting, calls
+ * all listeners, because notifications may have been missed.
  */
 export function createPostgresWatcher({ createClient, channel, isOwnBackend }: PostgresConnection): {
   watch: Store["watch"]
@@ -42,13 +42,13 @@ export function createPostgresWatcher({ createClient, channel, isOwnBackend }: P
     opening.on("end", () => reconnect(opening))
     try {
       await opening.connect()
-      // The watch does not keep the process running.
+      // Watching does not keep the process running.
       const { unref } = opening as Client & { unref(): void }
       unref.call(opening)
       await opening.query(`LISTEN "${channel}"`)
       pauseMs = firstPauseMs
       check = setInterval(() => void assertAlive(opening), checkMs).unref()
-      // Changes since the last notification, or since the listener was added.
+      // Reports the changes since the last notification, or since the listener was added.
       callAll()
     } catch {
       reconnect(opening)
@@ -66,7 +66,7 @@ export function createPostgresWatcher({ createClient, channel, isOwnBackend }: P
     if (client !== failed) return
     close()
     if (listeners.size === 0) return
-    // Not all processes at the same moment.
+    // A random delay prevents all processes from reconnecting at the same moment.
     retry = setTimeout(() => void connect(), pauseMs * (0.5 + Math.random()))
     pauseMs = Math.min(pauseMs * 2, maxPauseMs)
   }
@@ -81,7 +81,7 @@ export function createPostgresWatcher({ createClient, channel, isOwnBackend }: P
 
   return {
     watch(listener) {
-      // Creates a new function per watch, so that one listener can watch twice.
+      // Creates a new function for each watch, so that one listener can be added twice.
       const entry = (sessionIDs?: ReadonlySet<string>) => listener(sessionIDs)
       listeners.add(entry)
       if (!client) {

@@ -14,13 +14,13 @@ import { DamagedRowError, numbered, type Store, StoreError } from "./store.ts"
 export interface PostgresStoreOptions {
   /** Name of the schema with Tackle's tables. Default: `tackle`. */
   schema?: string
-  /** Maximum number of connections, apart from one for notifications. Default: 10. */
+  /** Maximum number of connections, in addition to one for notifications. Default: 10. */
   connections?: number
   /** Maximum time in milliseconds that an operation waits for a server that does not answer. Default: 10,000. */
   retryMs?: number
   /**
-   * Time in milliseconds after which the lease of a process that has stopped expires. It is renewed in a third of that
-   * time. Default: 3000.
+   * Time in milliseconds after which the lease of a stopped process expires. The lease is renewed after each third of
+   * that time. Default: 3000.
    */
   leaseMs?: number
 }
@@ -87,7 +87,7 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
     await connection.close()
   }
 
-  /** Returns no messages if one is damaged. The next use of the session reports it. */
+  /** Returns an empty list if a message is damaged. The next use of the session reports the damage. */
   async function readableMessages(sessionID: string): Promise<MessageWithParts[]> {
     try {
       return await reader.messages(sessionID)
@@ -149,7 +149,7 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
     holder: afterCommits(leases.holder),
     // PostgreSQL reuses the space of deleted rows by itself.
     reclaim: afterCommits(async () => {}),
-    // Idle connections do not keep the process alive.
+    // Idle connections do not keep the process running.
     close: () => keepAlive(close()),
   }
 }

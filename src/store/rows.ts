@@ -6,7 +6,9 @@ import type { Todo } from "../schema/todo.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 import { DamagedRowError, type SequencedChange } from "./store.ts"
 
-/** Returns a stored change. `data` is JSON, of a removed part with the ids of its message and itself. */
+/**
+ * Returns a stored change. `data` is JSON. For a removed part, it contains the ids of its message and of the part.
+ */
 export function changeOf(kind: string, sessionID: string, data: unknown): SequencedChange["change"] {
   switch (kind) {
     case "session":
@@ -24,10 +26,10 @@ export function changeOf(kind: string, sessionID: string, data: unknown): Sequen
   }
 }
 
-/** The greatest code point. All ids sort before it. */
+/** The greatest code point, which sorts after all ids. */
 export const afterAllText = "\u{10ffff}"
 
-/** Returns undefined if the data is not a session. */
+/** Parses a stored session. Returns undefined if the data is not a session. */
 export function readSession(data: unknown): Session | undefined {
   const parsed = parseJson(String(data))
   const session = parsed.ok && isRecord(parsed.value) ? parsed.value : {}

@@ -6,10 +6,10 @@ import type { SearchHit, SessionFilter, Store } from "./store.ts"
 /** Maximum number of words of a query. Later words are ignored. */
 const maxWords = 32
 
-/** Maximum length of a word in characters. Longer ones, such as encoded data, are cut. */
+/** Maximum length of a word in characters. Longer words, such as encoded data, are cut. */
 const maxWordLength = 64
 
-/** Maximum length in characters of the text of one part that is searched. */
+/** Maximum number of characters of a part that are searched. */
 const maxTextLength = 100_000
 
 /** A word of a text: letters and digits. */
@@ -17,7 +17,7 @@ const word = /[\p{L}\p{N}\p{M}\p{Co}]+/gu
 
 const isASCII = /^[\0-\x7f]*$/
 
-/** Returns a word without accents, compatibility forms and capitals. */
+/** Returns a word in lower case, without accents and compatibility forms. */
 function folded(text: string): string {
   const plain = text
     .normalize("NFKD")
@@ -26,9 +26,9 @@ function folded(text: string): string {
   return (plain.match(word) ?? []).join("").slice(0, maxWordLength)
 }
 
-/** Returns the words of a text without accents and capitals, so that they can be compared. */
+/** Returns the words of a text in lower case and without accents, so that they can be compared. */
 export function wordsOf(text: string): string[] {
-  // A shortcut for ASCII texts, which takes a tenth of the time.
+  // A faster method for ASCII texts, which takes a tenth of the time.
   if (isASCII.test(text))
     return (text.toLowerCase().match(/[a-z0-9]+/g) ?? []).map((each) => each.slice(0, maxWordLength))
   return (text.match(word) ?? []).map(folded).filter((each) => each !== "")

@@ -20,7 +20,7 @@ import {
 export interface SqliteStoreOptions {
   /** Maximum time in milliseconds that a write waits for another process's lock. Default: 5000. */
   busyTimeoutMs?: number
-  /** Returns true if the holder of a lease is alive. Default: while its process runs. */
+  /** Returns true if the holder of a lease is alive. Default: true while the holder's process runs. */
   isAlive?: (holder: LeaseHolder) => boolean
 }
 
@@ -284,7 +284,7 @@ function createLeaseTable(database: DatabaseSync): LeaseTable {
   }
 }
 
-/** Parses a lease. Versions of Tackle without numbers of leases wrote only the holder. */
+/** Parses a lease. Earlier versions of Tackle stored only the holder, without a number. */
 function parseLease(sessionID: string, data: unknown): Lease {
   const { epoch = 0, ...holder } = JSON.parse(String(data)) as LeaseHolder & { epoch?: number }
   return { sessionID, holder, epoch }

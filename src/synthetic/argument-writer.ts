@@ -2,11 +2,14 @@ import { canonicalJson, isRecord, parseJson } from "../util/json.ts"
 
 /** Streams the arguments of a call before it is known whether they need repair. */
 export interface ArgumentWriter {
-  /** Adds arguments as the model wrote them. Returns the text that can be sent, because no repair can change it. */
+  /**
+   * Adds arguments as the model wrote them. Returns the text that can already be sent because no repair can change
+   * it.
+   */
   push(text: string): string
   /**
-   * Ends the arguments. `whole` is the complete text, whose value equals `input`. `rest` is the part of it that has not
-   * been sent yet. Returns undefined if `input` does not match the text that was sent.
+   * Ends the arguments. In the result, `whole` is the complete JSON text of `input`, and `rest` is the part of
+   * `whole` that has not been sent yet. Returns undefined if `input` does not match the text that was sent.
    */
   end(input: string): { rest: string; whole: string } | undefined
 }
@@ -50,25 +53,25 @@ interface Place {
   open: readonly Open[]
   /** The text of the current string so far, without its escapes. Undefined outside of string values. */
   string: string | undefined
-  /** True if the sent text ends directly after a bracket that opens. */
+  /** Whether the sent text ends directly after an opening bracket. */
   isFresh: boolean
 }
 
 /** The next character that strict JSON allows, apart from white space. */
 type Expected = "value" | "first" | "key" | "colon" | "comma" | "nothing"
 
-/** Text of a string that needs no decoding. */
+/** Characters of a string that need no decoding. */
 const plainText = /[ !#-[\]-\u{10ffff}]+/uy
 
-/** A complete escape in a string, or the beginning of one. */
+/** A complete escape in a string, or the start of one. */
 const wholeEscape = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y
 const escapeStart = /\\(?:u[\da-fA-F]{0,3})?$/y
 
-/** Reads strict JSON, and returns the text that is certain. */
+/** Creates a reader for strict JSON that returns only the text that is certain. */
 function createReader() {
   const open: Open[] = []
   let expected: Expected = "value"
-  /** Text that is read but not certain. */
+  /** Text that was read but is not certain yet. */
   let held = ""
   /** Text that waits for the rest of an escape. */
   let waiting = ""
@@ -200,7 +203,10 @@ function createReader() {
   }
 }
 
-/** Returns the JSON text that follows the sent text to complete the value. Undefined if the sent text does not fit. */
+/**
+ * Returns the JSON text that completes the value after the sent text. Returns undefined if the sent text does not
+ * match the value.
+ */
 function completion({ open, string, isFresh }: Place, value: Record<string, unknown>): string | undefined {
   const values: unknown[] = [value]
   for (const { keys, index } of open.slice(0, isFresh ? -1 : undefined)) {

@@ -28,8 +28,8 @@ type CallValue =
   | { ok: false; reason: string; tool?: string; unknown?: ReadCall | undefined }
 
 /**
- * Reads a call from an object such as `{"name": …, "arguments": {…}}`. Accepts the other keys of `nameKeys` and
- * `argumentKeys`, a `function` object with both, arguments as JSON text, and arguments next to the name.
+ * Reads a call from an object such as `{"name": …, "arguments": {…}}`. Also accepts any other key of `nameKeys` and
+ * `argumentKeys`, a `function` object that contains both, arguments as JSON text, and arguments next to the name.
  */
 export function callOfValue(
   value: unknown,
@@ -106,7 +106,7 @@ function isPlainCall(value: unknown, tools: ReadonlyMap<string, SyntheticTool>):
   return typeof name === "string" && tools.has(name) && key !== undefined && !isSchema(inner[key])
 }
 
-/** Returns true if the arguments are a schema, which means that the tool is described, not called. */
+/** Returns true if the arguments are a schema. The model then describes the tool instead of calling it. */
 function isSchema(value: unknown): boolean {
   return (
     isRecord(value) && value.type === "object" && ("properties" in value || Object.keys(value).length === 1)

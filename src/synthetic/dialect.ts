@@ -34,9 +34,12 @@ export interface MalformedCall {
   cut?: boolean
 }
 
-/** Receives the calls that a reader finds. `start` may precede a call or a malformed call. */
+/** Receives the calls that a reader finds. A `start` may come before a call or a malformed call. */
 export interface CallSink {
-  /** Begins a call to this tool. Then `delta` receives the input in pieces, and `call` receives the complete input. */
+  /**
+   * Begins a call to this tool. Afterwards, `delta` receives the input in pieces, and `call` receives the complete
+   * input.
+   */
   start(tool: string): void
   delta(text: string): void
   call(call: ReadCall): void
@@ -54,7 +57,7 @@ export interface ReadContext {
   atLineStart: boolean
   /** True after the first call in this answer. */
   afterCall: boolean
-  /** True if only white space and marks separate the last call from the opening. */
+  /** True if only white space and marks are between the last call and the opening. */
   followsCall: boolean
 }
 
@@ -67,8 +70,8 @@ export interface Opening {
    */
   explicit: boolean
   /**
-   * Reads to the end of the calls. Returns `text` if no call follows the opening; the sink has then received nothing.
-   * Returns `mark` if the opening only surrounds calls and must be dropped.
+   * Reads to the end of the calls. Returns `text` if no call follows the opening. In this case, the sink has received
+   * nothing. Returns `mark` if the opening only surrounds calls and must be dropped.
    */
   read(context: ReadContext): Reading<"calls" | "text" | "mark">
 }

@@ -5,8 +5,8 @@ import { endsString, lookAhead, opensQuotedObject } from "./scan-json.ts"
 type LooseValue = { ok: true; value: unknown; exact: boolean } | { ok: false; error: string }
 
 /**
- * Reads JSON and common deviations: Python quotes and constants, bare keys, extra commas, raw line breaks and quotes in
- * strings, and missing closing brackets at the end. `exact` is false if the text is not valid JSON. Never guesses
+ * Reads JSON and common deviations: Python quotes and constants, bare keys, extra commas, raw line breaks and quotes
+ * in strings, and missing closing brackets at the end. `exact` is false if the text deviates from JSON. Never guesses
  * content: an unterminated string or a missing value is an error.
  */
 export function readLooseValue(text: string): LooseValue {

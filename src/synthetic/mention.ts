@@ -1,6 +1,6 @@
 /**
- * Classification of the text before a call. `intent`: the text announces that the model makes the call now. `mention`:
- * the text describes the call. `neutral`: neither of the two.
+ * Kind of the text before a call. `intent`: the text announces that the model makes the call now. `mention`: the text
+ * describes the call. `neutral`: all other text.
  */
 export type LeadIn = "intent" | "neutral" | "mention"
 
@@ -155,7 +155,7 @@ const deferred =
 const openQuestion =
   /^\p{L}+[?？]$|^(?:but |so |and |hmm,? )?(?:why|what|where|which|how|who|when)\b(?!.*\b(?:this|that|these|you)\b)/iu
 
-/** An announcement of a search, which may name anything. */
+/** An announcement of a search. It may contain any words. */
 const inquiry =
   /\b(?:let me|let['’]?s|i['’]?ll|i will|i need to|i should|i want to) (?:\w+ )?(?:check|see|find|look|verify|read|search|inspect|open)\b/iu
 

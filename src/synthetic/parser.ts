@@ -253,8 +253,8 @@ function* findOpening(
 }
 
 /**
- * Returns the end of the current thinking block, in which calls do not count. Returns undefined outside a block, or if
- * the block never ends.
+ * Returns the end of the thinking block that contains the current position. Calls in it do not count. Returns
+ * undefined outside a block, or if the block never ends.
  */
 function* thoughtsEnd(source: Source, context: TextContext): Reading<number | undefined> {
   const end = context.thoughtsEnd()

@@ -66,7 +66,8 @@ export function* readObjectCall(
   const start = source.position
   let announced: string | undefined
   /**
-   * Until the head is found: the end of the searched text. Afterwards: the end of the input that the sink has received.
+   * Before the head is found: the end of the text that was searched for it. Afterwards: the end of the input that the
+   * sink has received.
    */
   let reported = start
   /** End of the first bracketed value in the object. If the object has the usual head, this value is the input. */
@@ -132,9 +133,9 @@ export function* readObjectCall(
 }
 
 /**
- * Reads the arguments of a call whose name is known. They are a JSON object, or a string that contains one, at the
- * current position. Reports one call or malformed call to the sink. `stop` is the mark that ends the text with the
- * arguments.
+ * Reads the arguments of a call whose name is known. The arguments start at the current position. They are a JSON
+ * object, or a string that contains one. Reports one call or malformed call to the sink. `stop` is the mark that ends
+ * the text with the arguments.
  */
 export function* readArguments(context: ReadContext, name: string, stop?: string): Reading<void> {
   const { source, sink, tools } = context

@@ -9,7 +9,7 @@ interface ScanOptions {
   stop?: string | undefined
   /** Receives the number of open brackets after each bracket. */
   onBracket?: (depth: number, position: number) => void
-  /** Called before each wait. The scan has read everything before the position. */
+  /** Called before each wait. All text before the position has been scanned. */
   onProgress?: (position: number) => void
 }
 

@@ -35,7 +35,7 @@ export function grow(source: Source, piece: string): void {
   source.recentAt = source.text.length - source.recent.length
 }
 
-/** Discards the text that was read. */
+/** Discards the text before the read position. */
 export function forget(source: Source): void {
   source.text = source.text.slice(source.position)
   source.recentAt -= source.position
@@ -43,7 +43,7 @@ export function forget(source: Source): void {
 }
 
 /**
- * Returns `text.slice(from, to)`. Reading from a string that was built from pieces copies the whole string, so this
+ * Returns `text.slice(from, to)`. Slicing a string that was built from pieces copies the whole string, so this
  * function reads from the last piece if possible.
  */
 export function slice({ text, recent, recentAt }: Source, from: number, to = text.length): string {

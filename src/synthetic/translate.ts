@@ -85,8 +85,8 @@ export function createTranslator(options: {
         const { id, arguments: sent } = current ?? { id: newId("call"), arguments: createArgumentWriter() }
         current = undefined
         calls += 1
-        // If the arguments that were sent do not match the final input, the complete input is sent, so that the
-        // receiver sees the difference.
+        // If the final input does not match the arguments that were already sent, the complete input is sent, so that
+        // the receiver sees the difference.
         const { rest, whole } = sent.end(event.input) ?? { rest: "", whole: event.input }
         return [...inputDelta(id, rest), ...callParts(id, event.tool, whole, event.repaired)]
       }
@@ -242,7 +242,7 @@ function sum(a: LanguageModelV4Usage, b: LanguageModelV4Usage): LanguageModelV4U
   }
 }
 
-/** Adds the counts by key. A count that is missing from both stays undefined. */
+/** Adds the counts by key. If both objects lack a count, the sum is undefined too. */
 function add<T extends Record<string, number | undefined>>(a: T, b: T): T {
   const keys = new Set([...Object.keys(a), ...Object.keys(b)])
   const sums = [...keys].map((key) => {

@@ -43,7 +43,7 @@ export interface Reply {
   usage?: ScriptedUsage
   /** Number of characters of text, reasoning or arguments per streamed event. Default: all characters in one event. */
   pieceSize?: number
-  /** If true, answers with one JSON body even if a stream was requested, as some servers do. */
+  /** Whether to answer with one JSON body even if a stream was requested, as some servers do. */
   whole?: boolean
   /** Delay in ms before the first byte. */
   delayMs?: number

@@ -42,8 +42,8 @@ export interface ToolContext {
    */
   ask(request: AskRequest): Promise<void>
   /**
-   * Returns whether the rules allow, deny or ask before reading a file, without asking the user. Searches hide files
-   * that are not allowed.
+   * Returns the verdict of the rules on reading a file, without asking the user. Searches hide files that are not
+   * allowed.
    */
   mayRead?(path: string): Promise<Action>
   /** Opens a file for output that is too long to keep in memory. */

@@ -52,15 +52,15 @@ export interface Definition<P extends z.ZodType = z.ZodType> {
   providers?: readonly string[]
   access?: Access
   /**
-   * True if the tool changes nothing before its first `ctx.ask` resolves. A call that is interrupted earlier then has
+   * Whether the tool changes nothing before its first `ctx.ask` resolves. A call that is interrupted earlier then has
    * no effect. Ignored for third-party tools.
    */
   asksFirst?: boolean
-  /** True if the tool must not run in parallel with another call in the same step. */
+  /** Whether the tool must not run in parallel with another call in the same step. */
   serial?: boolean
   /**
-   * Returns true if the call only reports a state that changes by itself, such as the output of a job. Such a call can
-   * be repeated without counting as a loop as long as its results differ. Ignored for third-party tools.
+   * Returns true if the call only reports a state that changes by itself, such as the output of a job. Repeating such
+   * a call does not count as a loop as long as the results differ. Ignored for third-party tools.
    */
   polls?(args: z.output<P>): boolean
   /** Time in milliseconds after which the call is aborted. Default: no limit. */

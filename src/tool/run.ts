@@ -18,7 +18,7 @@ export interface ReadyTool<P extends z.ZodType = z.ZodType> {
 export interface RunOptions {
   /** Overrides the default limits. The tool's own limits take precedence. */
   limits?: Partial<OutputLimits>
-  /** True if the agent may use `task`. In this case, the notice about a truncated output suggests `task`. */
+  /** Whether the agent may use `task`. If so, the notice about a truncated output suggests `task`. */
   canDelegate?: boolean
 }
 

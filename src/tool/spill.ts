@@ -142,8 +142,8 @@ function openSpillFile(path: string, maxBytes: number): SpillFile {
 /** The disk space that one spill file may use. */
 interface Space {
   /**
-   * Returns how many of the next bytes may be written. After it has once returned less than `bytes`, it always returns
-   * 0, so that the file has no gap.
+   * Returns how many of the next bytes may be written. Once the result is less than `bytes`, all later results are 0,
+   * so that the file has no gap.
    */
   take(bytes: number): number
   /** Returns the size of the reserve as text. */

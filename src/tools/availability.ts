@@ -7,7 +7,7 @@ export interface Features {
   /** Config names of the enabled experimental features. */
   experimental: ReadonlySet<string>
   /**
-   * True if a search service is configured, or if the search service that needs no key is enabled for all providers.
+   * Whether a search service is configured, or the search service that needs no key is enabled for all providers.
    */
   search: boolean
 }

@@ -42,11 +42,11 @@ export interface AppOptions {
   facts: readonly string[]
   /** Text for the editor. */
   draft?: WrittenInput
-  /** Called when the user leaves, or asks for the other kind of screen. */
+  /** Called when the user leaves, or switches between the scrollback and the alternate screen. */
   onLeave(reason: LeaveReason): void
 }
 
-/** Reason why the interface must close. `screen` means that it opens again on the other kind of screen. */
+/** Reason why the interface must close. `screen` means that it opens again in the other screen mode. */
 export type LeaveReason = "leave" | "screen"
 
 /** The terminal interface of one engine. */
@@ -174,8 +174,8 @@ export function createApp(options: AppOptions): App {
   }
 
   /**
-   * Handles Ctrl+C. It clears the editor; if the editor is empty, it interrupts the run. Pressing it twice leaves the
-   * interface.
+   * Handles Ctrl+C. The first press clears the editor, or interrupts the run if the editor is empty. A second press
+   * leaves the interface.
    */
   function cancel(): void {
     const now = Date.now()
@@ -229,7 +229,7 @@ export function createApp(options: AppOptions): App {
     showRequests()
     attention.update(next)
     tick(next?.isRunning === true)
-    // A stream changes more often than the eye sees. A key draws all changes immediately.
+    // A stream changes faster than the user can see. A key press draws all changes immediately.
     frame ??= setTimeout(drawFrame, frameMs)
   }
 

@@ -14,8 +14,8 @@ const focusIn = "\u001b[I"
 const focusOut = "\u001b[O"
 
 /**
- * Creates the notifier. It notifies only while the terminal reports that it has no focus. A terminal that does not
- * report its focus gets no notifications.
+ * Creates the notifier. It notifies the user only while the terminal reports that its window has no focus. Without
+ * such reports, there are no notifications.
  */
 export function createAttention(tui: TUI): Attention {
   const { terminal } = tui
@@ -67,7 +67,10 @@ function notify(terminal: Terminal, text: string): void {
   terminal.write(`\u001b]9;${plain}\u0007\u001b]777;notify;Tackle;${plain}\u0007\u0007`)
 }
 
-/** Shows in the tab or the task bar that a run is active (OSC 9;4). Writes the sequence only once. */
+/**
+ * Shows in the tab or the task bar whether a run is active (OSC 9;4). Writes the sequence only when the value
+ * changes.
+ */
 function showProgress(terminal: Terminal, isActive: boolean): void {
   terminal.write(isActive ? "\u001b]9;4;3;0\u0007" : "\u001b]9;4;0;0\u0007")
 }

@@ -14,11 +14,11 @@ import type { Theme } from "./theme.ts"
  */
 export const quietMs = 500
 
-/** Forwards keys that the user typed before a card could be noticed. */
+/** Forwards keys that the user typed before noticing a card. */
 export interface EarlyKeys {
   /** Returns true if the card may use the input. Otherwise, the input has been forwarded. */
   accepts(data: string): boolean
-  /** Is true as soon as the card accepts keys. */
+  /** True as soon as the card accepts keys. */
   readonly isOpen: boolean
   close(): void
 }
@@ -69,7 +69,7 @@ function isReport(data: string): boolean {
 
 /** Shows a text of any length in a limited number of rows. */
 export interface ScrolledText {
-  /** Returns the visible lines. A last line says how many lines are hidden, if any. */
+  /** Returns the visible lines. If lines are hidden, a last line says how many. */
   render(lines: readonly string[], room: number, theme: Theme): string[]
   /** Scrolls the text if the input is a key for scrolling. Returns true if it is such a key. */
   handleInput(data: string): boolean

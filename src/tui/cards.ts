@@ -42,12 +42,12 @@ interface ShownCard {
   requestID: string
   component: Component &
     Focusable & { setWaiting(count: number): void; showEnd(text: string): void; close(): void }
-  /** True when this client has answered. */
+  /** True if this client has sent an answer. */
   isAnswered: boolean
   isEnded: boolean
 }
 
-/** Time in milliseconds for which a card shows that another client answered it. */
+/** Time in milliseconds for which a card shows that another client has answered. */
 const endedMs = 2_000
 
 /** Creates the cards. Permission requests come before questions. */
@@ -115,7 +115,7 @@ export function createCards(options: CardsOptions): Cards {
   async function replyTo(request: PermissionRequest, reply: PermissionReply): Promise<void> {
     const outcome = await api.reply(request.id, reply)
     if (outcome === "already")
-      onProblem("Another window has already answered the request. Your answer was not applied.")
+      onProblem("Another window had already answered the request, so your answer had no effect.")
   }
 
   function questionCard(request: QuestionRequest): ShownCard["component"] {

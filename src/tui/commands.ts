@@ -62,7 +62,7 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
     if (name === undefined) return
     if (name === automatic) {
       await themes.choose(undefined)
-      shell.notify("The colors follow the terminal's background from the next start on.")
+      shell.notify("From the next start, the colors follow the terminal's background.")
       return
     }
     const chosen = entries.find((entry) => entry.name === name)

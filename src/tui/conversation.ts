@@ -10,16 +10,16 @@ import { type CallOptions, renderCall } from "./tool-card.ts"
 
 /** The messages of a session. Only messages that changed are formatted again. */
 export interface Conversation extends Component {
-  /** Shows a state. Undefined shows nothing. Use it before the first prompt. */
+  /** Shows a state. Before the first prompt, pass undefined to show nothing. */
   setState(state: SessionState | undefined): void
-  /** True if the output of calls and the reasoning are shown completely. */
+  /** Whether the output of calls and the reasoning are shown completely. */
   expanded: boolean
   setTheme(theme: Theme): void
 }
 
 /**
- * Maximum number of messages that are shown. When a session exceeds it, the interface stops showing the older half,
- * which stays in the terminal's scrollback.
+ * Maximum number of messages that are shown. If a session exceeds it, the interface no longer draws the older half.
+ * These messages stay in the terminal's scrollback.
  */
 const maxMessages = 400
 
@@ -42,7 +42,7 @@ export function createConversation(theme: Theme): Conversation {
     return lines
   }
 
-  /** Returns the messages to show, without those that have disappeared. */
+  /** Returns the messages to show: all messages except those that are no longer drawn. */
   function shownMessages(): readonly MessageWithParts[] {
     const messages = state?.messages ?? []
     const start = Math.max(

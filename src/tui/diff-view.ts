@@ -11,8 +11,8 @@ interface DiffLine {
 }
 
 /**
- * Formats a unified diff with line numbers. In a changed line, highlights the changed words. Shows at most `maxLines`
- * lines, and the number of lines that are not shown. Makes hidden characters visible.
+ * Formats a unified diff with line numbers. Highlights the changed words of a changed line. Shows at most `maxLines`
+ * lines and says how many more there are. Makes hidden characters visible.
  */
 export function renderDiff(
   diff: string,

@@ -31,16 +31,19 @@ export interface InputArea {
   renderQueue(width: number): string[]
   /** Handles a key before the editor receives it. Returns true if it handled the key. */
   handleKey(data: string): boolean
-  /** Sends an input, or runs the command in it. Returns it to the editor if this fails. Never rejects. */
+  /**
+   * Sends an input, or runs the command in it. Returns the input to the editor if sending or running fails. Never
+   * rejects.
+   */
   submit(input: WrittenInput, delivery: Delivery): Promise<void>
-  /** Clears the editor. The text stays in the history. Returns false if it was empty. */
+  /** Clears the editor and keeps its text in the history. Returns false if the editor was empty. */
   clear(): boolean
 }
 
 /** Time in milliseconds within which the user must press Escape again to rewind. */
 const rewindMs = 800
 
-/** Creates the input area. */
+/** Creates the area with the editor, the pending inputs and the panel. */
 export function createInputArea(options: InputAreaOptions): InputArea {
   const { history, onRequests } = options
   const { api, tui, theme, keys, notify } = options.shell
@@ -85,7 +88,7 @@ export function createInputArea(options: InputAreaOptions): InputArea {
     return [...commands, ...own.filter(({ name }) => !names.has(name)), ...(await prompts())]
   }
 
-  /** Prompts of MCP servers. Listing them may start servers, so they are listed once. */
+  /** Prompts of MCP servers. They are listed only once, because listing them may start servers. */
   let listed: Promise<{ name: string; description?: string }[]> | undefined
   function prompts(): Promise<{ name: string; description?: string }[]> {
     listed ??= api.mcpPrompts().then(
@@ -194,7 +197,7 @@ export function createInputArea(options: InputAreaOptions): InputArea {
   }
 
   /**
-   * Handles Escape, which ends the innermost activity. Pressing it twice in an idle session opens the list of earlier
+   * Handles Escape, which ends the innermost activity. In an idle session, the second press opens the list of earlier
    * prompts.
    */
   function pressEscape(): boolean {
@@ -225,7 +228,7 @@ export function createInputArea(options: InputAreaOptions): InputArea {
     renderQueue: (width) =>
       renderQueue(shell.state?.inputs ?? [], { width, theme, keys, editing: waiting.editing }),
     handleKey(data) {
-      // Two quick presses arrive as one input.
+      // Two quick key presses can arrive as one input.
       if (data === "\u001b\u001b") return pressEscape() && pressEscape()
       if (keys.matches(data, "interrupt") && !editor.isCompleting) return pressEscape()
       escapedAt = Number.NEGATIVE_INFINITY

@@ -57,7 +57,7 @@ export interface Keys {
   matches(data: string, action: Action): boolean
   /** Returns the first key of an action, such as `Ctrl+R`. Empty if it has none. */
   label(action: Action): string
-  /** Returns all actions with their keys, by the names that a keybindings file uses. */
+  /** Returns all actions with their keys, sorted by their names in a keybindings file. */
   list(): { name: string; keys: string[]; description: string }[]
 }
 

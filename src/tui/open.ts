@@ -18,7 +18,7 @@ export interface TerminalOptions {
   api: TackleApi
   /** Session to continue. Undefined starts a new session with the first prompt. */
   session?: SessionApi
-  /** Text to send at the start. */
+  /** Prompt to send when the interface starts. */
   prompt?: string
   /** Screen that is shown until the interface is ready. */
   start?: StartScreen
@@ -30,7 +30,7 @@ export interface TerminalOptions {
   welcome?: readonly string[]
   /** Facts for the status line, such as the git branch. */
   facts?: readonly string[]
-  /** Ends the interface when it fires, as on SIGTERM. */
+  /** Closes the interface when it aborts, for example because of SIGTERM. */
   signal: AbortSignal
   env: Readonly<Record<string, string | undefined>>
   /** Terminal to use. Default: the terminal of this process. */
@@ -62,7 +62,7 @@ export async function openTerminal(options: TerminalOptions): Promise<string | u
   for (;;) {
     const left = await showOnce(options, shared, shown)
     if (left.reason === "leave") return left.session?.id
-    // The other kind of screen needs another renderer. The session and the text in the editor stay.
+    // The other screen mode needs another renderer. The session and the text in the editor stay.
     shown = { ...left, fullscreen: !shown.fullscreen }
   }
 }
@@ -85,7 +85,7 @@ interface Left {
   drawn: ReturnType<Screen["stop"]>
 }
 
-/** Shows the interface until the user leaves or changes the kind of screen. */
+/** Shows the interface until the user leaves or changes the screen mode. */
 async function showOnce(
   { api, signal, env, terminal, notices, defaults = {}, welcome = [], facts = [] }: TerminalOptions,
   shared: Pick<AppOptions, "theme" | "keys" | "history" | "themes">,

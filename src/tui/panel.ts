@@ -10,7 +10,7 @@ export interface Panel extends Component {
   hide(): void
 }
 
-/** Creates a closed panel of at most `rows()` lines. */
+/** Creates a closed panel. It is at most `rows()` lines high. */
 export function createPanel({ theme, rows }: { theme: Theme; rows(): number }): Panel {
   let content: { title: string; text: string } | undefined
   let scrolled = createScrolledText()

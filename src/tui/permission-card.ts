@@ -248,7 +248,7 @@ export function createPermissionCard(options: PermissionCardOptions): Permission
       requestRender()
     },
     handleMouse(event) {
-      // Ignores clicks, because the user may have clicked only to focus the window.
+      // Ignores clicks, because a click may only have focused the window.
       if (event.type !== "wheel") return undefined
       scrolled.scrollBy(event.wheelDelta ?? 0)
       return { handled: true }

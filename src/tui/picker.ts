@@ -18,9 +18,9 @@ export interface PickerItem<T> {
   label: string
   /** Text on the right of the label. */
   detail?: string
-  /** A line below the label, such as the text that a search found. */
+  /** A line below the label, such as the matching text of a search. */
   excerpt?: string
-  /** Marks the present choice. */
+  /** Whether the entry is the current choice, which is marked. */
   isCurrent?: boolean
 }
 
@@ -37,7 +37,7 @@ export interface PickerOptions<T> {
   onCancel(): void
   /** A second action for the selected entry. */
   action?: { key: "delete" | "ctrl+x"; label: string; run(value: T): void }
-  /** Names what Enter does. */
+  /** Verb for the Enter key in the hint, such as `opens`. */
   verb?: string
   requestRender(): void
 }
@@ -115,7 +115,7 @@ export function createPicker<T>(options: PickerOptions<T>): Picker<T> {
     }
   }
 
-  /** Moves the focus. One step beyond the end continues at the other end. */
+  /** Moves the focus. After the last entry comes the first, and the other way round. */
   function move(by: number): void {
     const last = shown.length - 1
     if (last < 0) return
@@ -139,7 +139,7 @@ export function createPicker<T>(options: PickerOptions<T>): Picker<T> {
     return [line, ...below].map((each) => clip(each, width))
   }
 
-  /** Returns the lines of the entries around the focus that fit. */
+  /** Returns as many entries around the focus as fit, as lines. */
   function listLines(room: number, width: number): string[] {
     if (shown.length === 0) return [theme.dim(clip("  Nothing found.", width))]
     const height = shown.some(({ excerpt }) => excerpt !== undefined) ? 2 : 1

@@ -24,7 +24,7 @@ export interface PromptEditorOptions {
   env: Readonly<Record<string, string | undefined>>
   /** Called when the user presses Enter (delivery `steer`) or the key of the action `queue` (delivery `queue`). */
   onSend(input: WrittenInput, delivery: Extract<Delivery, "steer" | "queue">): void
-  /** Returns true if inputs can be queued, because a run is active. */
+  /** Returns true while a run is active, so that inputs can be queued. */
   canQueue(): boolean
   onSearchHistory(): void
   /** Called with `?` in an empty editor. */
@@ -41,13 +41,13 @@ export interface PromptEditor extends Component, Focusable {
   /** Returns the input and clears the editor. */
   take(): WrittenInput
   readonly isEmpty: boolean
-  /** True while a list of completions is open. The list then handles Escape and Enter. */
+  /** True while a list of completions is open. Escape and Enter then belong to the list. */
   readonly isCompleting: boolean
 }
 
 /**
- * Creates the editor of inputs. The text shows an image as a mark such as `[image 1]`. The image is sent if the text
- * still contains its mark. The editor uses the keys of the library.
+ * Creates the editor of inputs. A mark such as `[image 1]` represents an image in the text. The image is sent if the
+ * text still contains its mark. The editor uses the keys of the library.
  */
 export function createPromptEditor(options: PromptEditorOptions): PromptEditor {
   const { tui, keys, history, onProblem } = options

@@ -10,7 +10,7 @@ export interface QuestionCardOptions {
   theme: Theme
   /** Maximum height in lines. */
   rows(): number
-  /** Called once. Undefined means that the user dismissed the questions. */
+  /** Called once, when the user answers. Undefined means that the user dismissed the questions. */
   onAnswer(answers: QuestionAnswers | undefined): void
   /**
    * Receives input that does not belong to the card: keys that were typed before the card accepts keys, and pasted
@@ -179,7 +179,7 @@ export function createQuestionCard(options: QuestionCardOptions): QuestionCard {
         options.onEarlyKey(data)
         return
       }
-      // A paste belongs to the answer once the user writes one.
+      // Pasted text belongs to the answer as soon as the user writes one.
       const isPasteForInput = early.isOpen && input !== undefined && data.includes("\u001b[200~")
       if (!isPasteForInput && !early.accepts(data)) return
       if (scrolled.handleInput(data)) options.requestRender()

@@ -11,9 +11,9 @@ export interface WaitingInputs {
   readonly editing: string | undefined
   /** Holds an input while the user edits it. Resolves with its content, or undefined if it was delivered before. */
   take(session: SessionApi, input: Input): Promise<{ text: string; files: PromptFile[] } | undefined>
-  /** Withdraws the edited input, because its new text is sent as another input. */
+  /** Withdraws the edited input, because its new text is sent as a different input. */
   replace(session: SessionApi): Promise<void>
-  /** Ends the edit, and delivers the input as it was. */
+  /** Ends the edit and delivers the input unchanged. */
   release(session: SessionApi): Promise<void>
   forget(): void
 }
@@ -60,7 +60,7 @@ function isEnded(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "input.ended"
 }
 
-/** Formats the waiting inputs, one per line, and the key that takes the last one back. */
+/** Formats the waiting inputs, one per line, followed by the key that edits the last one. */
 export function renderQueue(
   inputs: readonly Input[],
   { width, theme, keys, editing }: { width: number; theme: Theme; keys: Keys; editing: string | undefined },

@@ -5,7 +5,7 @@ import type { MessageWithParts } from "../schema/message.ts"
 export interface RewindPoint {
   messageID: string
   text: string
-  /** Number of later turns, including this one, whose file changes can be undone. */
+  /** Number of turns with file changes that can be undone, from this turn on. */
   changedTurns: number
   time: number
 }
@@ -29,7 +29,7 @@ export type RewindTarget = "both" | "conversation" | "files"
 
 /** The result of {@link rewind}. */
 export interface RewindResult {
-  /** The session to continue: another one if the conversation was rewound. */
+  /** The session to continue. If the conversation was rewound, a different session. */
   session: SessionApi
   /** Paths of the files that were restored or removed. */
   files: string[]
@@ -37,8 +37,8 @@ export interface RewindResult {
 
 /**
  * Rewinds a session to the time before a prompt. Interrupts a run first. The conversation continues in a copy, so the
- * session itself stays as it is. Files are restored turn by turn, newest first: a refusal throws `UndoRefusedError`, and
- * leaves the files of later turns restored and the conversation as it is.
+ * session itself stays as it is. Restores files turn by turn, newest first. If a turn cannot be undone, throws
+ * `UndoRefusedError`. The files of later turns then stay restored, and the conversation does not change.
  */
 export async function rewind(
   { api, session }: { api: TackleApi; session: SessionApi },
@@ -54,7 +54,7 @@ export async function rewind(
   return { session: await copyBefore({ api, session }, point.messageID), files }
 }
 
-/** Returns a copy of the session that ends before a message. It is a new session if nothing is left. */
+/** Returns a copy of the session that ends before a message. Returns a new session if the message is the first. */
 async function copyBefore(
   { api, session }: { api: TackleApi; session: SessionApi },
   messageID: string,

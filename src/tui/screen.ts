@@ -10,7 +10,7 @@ import {
   VStack,
 } from "@earendil-works/pi-tui"
 
-/** Content of the screen: the part that scrolls, and the part that stays at the bottom. */
+/** Content of the screen: the part that scrolls, and the part that stays at the bottom of the screen. */
 export interface ScreenContent {
   main: Component
   bottom: readonly Component[]
@@ -24,8 +24,8 @@ export interface Screen {
   scrollPage(direction: -1 | 1): boolean
   start(): void
   /**
-   * Restores the terminal. Can be called more than once. With `keep`, another screen takes over. Returns what that
-   * screen needs when it changes back to this kind of screen.
+   * Restores the terminal. Can be called more than once. Set `keep` if another screen follows. Returns the state that
+   * the next screen of this kind continues from.
    */
   stop(options?: { keep?: boolean }): TuiMainScreenRenderState | undefined
 }

@@ -13,14 +13,14 @@ export interface Shell {
   readonly keys: Keys
   readonly session: SessionApi | undefined
   readonly state: SessionState | undefined
-  /** Agent and model of a session that does not exist yet. */
+  /** Agent and model for the session that the first prompt creates. */
   readonly defaults: { agent?: string; model?: string }
-  /** Opens a session, or an empty one if undefined. */
+  /** Opens a session. Undefined opens an empty session. */
   open(session: SessionApi | undefined): Promise<void>
   notify(text: string): void
   /** Shows a text above the editor until the user closes it. */
   showPanel(title: string, text: string): void
-  /** Puts a text into the editor. Text that was there is not lost: it becomes part of the history. */
+  /** Puts a text into the editor. Moves the text that was there to the history. */
   setText(text: string): void
   /** Puts a waiting input into the editor. */
   takeBack(inputID: string): Promise<void>

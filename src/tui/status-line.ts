@@ -10,7 +10,7 @@ export interface StatusFacts {
   model: string
   /** Further facts, such as the state of the sandbox and the git branch. */
   more: readonly string[]
-  /** Hint about the keys that are useful at the moment. */
+  /** Hint about keys that are useful at the moment. */
   hint: string
 }
 

@@ -59,7 +59,9 @@ export interface Themes {
   list(): Promise<ThemeEntry[]>
   /** Returns the theme that was chosen earlier. Undefined means that the theme follows the terminal's background. */
   chosen(): Promise<ThemeEntry | undefined>
-  /** Stores the name of a theme for later starts. Undefined follows the terminal's background. */
+  /**
+   * Stores the name of a theme for later starts. Undefined means that the theme follows the terminal's background.
+   */
   choose(name: string | undefined): Promise<void>
 }
 

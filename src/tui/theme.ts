@@ -91,7 +91,8 @@ const builtIn: Readonly<Record<"dark" | "light", Record<ColorName, Color>>> = {
 export type ColorDepth = "none" | "256" | "full"
 
 /**
- * Returns the number of colors that the terminal supports, according to the environment. `NO_COLOR` disables colors.
+ * Returns the number of colors that the terminal supports, derived from environment variables. `NO_COLOR` disables
+ * colors.
  */
 export function colorDepth(env: Readonly<Record<string, string | undefined>>): ColorDepth {
   if (env.NO_COLOR || env.TERM === "dumb") return "none"
@@ -153,7 +154,10 @@ function foreground(color: Color, depth: ColorDepth): Paint {
   return sgr(`38;5;${16 + 36 * level(red) + 6 * level(green) + level(blue)}`, "39")
 }
 
-/** Changes the styles of a theme to those of another. Everything that uses the theme is shown in the new styles. */
+/**
+ * Replaces the styles of a theme with those of another theme. Everything that uses the first theme then shows the new
+ * styles.
+ */
 export function changeTheme(theme: Theme, next: Theme): void {
   Object.assign(theme, next)
 }

@@ -97,7 +97,7 @@ function lastLines(
   return (hidden > 0 ? [note, ...shown] : shown).map((line) => clip(line, width))
 }
 
-/** Shows the last calls of a subagent, or all if the view is expanded. */
+/** Shows the last calls of a subagent. If the view is expanded, shows all of them. */
 function subagentLines(sessionID: string, options: CallOptions & { width: number }): string[] {
   const { theme, subagents, expanded, width } = options
   const subagent = subagents.get(sessionID)

@@ -4,7 +4,7 @@ import { types } from "node:util"
 export interface TackleErrorOptions {
   /** Stable, lower-case, dotted code, such as `permission.denied`. Part of the public API. */
   code: string
-  /** True if the model can continue after reading the message. False if the run must end. */
+  /** Whether the model can continue after reading the message. If false, the run must end. */
   recoverable: boolean
   cause?: unknown
 }

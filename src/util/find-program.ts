@@ -8,7 +8,10 @@ export interface ProgramLocations {
   searchPath: string
   /** Absolute path of the worktree with links resolved. */
   worktree: string
-  /** If true, the worktree's `node_modules/.bin` is searched first. If false, programs in the worktree are ignored. */
+  /**
+   * Whether the project is trusted. If so, the worktree's `node_modules/.bin` is searched first. Otherwise, programs
+   * in the worktree are ignored.
+   */
   trusted: boolean
 }
 

@@ -70,8 +70,8 @@ const load: LoadHookSync = (url, context, next) => {
 }
 
 /**
- * Hashes the bytes that run. For some formats, Node passes a string or nothing, and reads the file itself afterwards.
- * In this case, hashes the file.
+ * Hashes the bytes that will run. For some formats, Node passes a string or nothing and reads the file itself
+ * afterwards. In that case, hashes the file.
  */
 function hashOf(source: ReturnType<LoadHookSync>["source"], path: string): string {
   return sha256(source instanceof Uint8Array ? source : readFileSync(path))

@@ -10,7 +10,8 @@ export interface ProcessEntry {
   /** Start time in clock ticks after boot. Distinguishes a process from a later one with the same pid. */
   startTime: number
   /**
-   * False for a zombie: a process that has ended and that its parent has not collected. Signals have no effect on it.
+   * Whether the process runs. False for a zombie: a process that has ended and that its parent has not collected.
+   * Signals have no effect on it.
    */
   alive: boolean
 }

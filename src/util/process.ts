@@ -36,7 +36,7 @@ export interface ProcessOptions {
   /** Descriptors that the program inherits, numbered from 3. They stay open in this process. */
   descriptors?: readonly number[]
   /**
-   * True if the output stays open until every process of the program has ended. In this case, the process group is not
+   * Whether the output stays open until every process of the program has ended. If so, the process group is not
    * checked.
    */
   holdsOutput?: boolean
@@ -49,7 +49,10 @@ export interface ProcessOptions {
    * Receives standard error separately, for programs whose output is a protocol. The buffer is reused after the call.
    */
   onErrorOutput?(bytes: Uint8Array): void
-  /** True if standard input is a pipe for {@link RunningProcess.input}. Default: false, standard input is empty. */
+  /**
+   * Whether standard input is a pipe for {@link RunningProcess.input}. If false, which is the default, standard input
+   * is empty.
+   */
   input?: boolean
   /**
    * Called with the intent before the program starts, and with the tree after the start. Not called on systems without

@@ -15,8 +15,8 @@ export interface Choice<T> {
 }
 
 /**
- * Time in milliseconds after which a single typed letter or digit counts as an answer. Until then, it may be the
- * beginning of a word.
+ * Time in milliseconds after which a single typed letter or digit counts as an answer. Earlier, it may be the start
+ * of a word.
  */
 export const settleMs = 400
 

@@ -53,7 +53,8 @@ export async function followSession(options: FollowOptions): Promise<FollowedSes
    */
   async function open() {
     isScheduled = true
-    // The number is read before the data: later changes are repeated as events, even if the data contains them.
+    // The number is read before the data. Later changes are therefore repeated as events, even if the data already
+    // contains them.
     const after = await session.sequence()
     // Requests and the end of a run have no number, so the stream begins before they are read.
     const events = session.events({ after, signal: leave.signal })

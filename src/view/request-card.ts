@@ -9,13 +9,13 @@ export interface RequestCard {
   title: string
   /** Name of the subagent that makes the request. */
   subagent?: string
-  /** The whole command, or the patterns and paths, to show first. */
+  /** The text to show first: the whole command, or the patterns and paths. */
   subject: string[]
   /** The requested file changes, as a unified diff. */
   diff?: string
   /** Further information, such as the rule that asks. Texts can have several lines. */
   details: { name: string; text: string }[]
-  /** True if the request contains characters that the user cannot see. Warn the user. */
+  /** Whether the request contains characters that the user cannot see. If so, warn the user. */
   hasInvisibleCharacters: boolean
   /** Rules that the reply "always" adds. Empty if "always" is not offered. */
   rules: { permission: string; pattern: string }[]

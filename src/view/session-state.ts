@@ -78,7 +78,7 @@ export function applyEvent(state: SessionState, event: TackleEvent): SessionStat
     case "message.updated": {
       const isKnown = state.messages.some(({ message }) => message.id === event.message.id)
       const next = withMessages(state, event)
-      // Messages that another process creates are reported as updates.
+      // Messages that another process creates arrive as updates.
       return isKnown || event.message.role === "user" || event.message.time.completed ? next : begin(next)
     }
     case "part.updated":
@@ -204,7 +204,7 @@ function withMessages<T extends { readonly messages: readonly MessageWithParts[]
     case "part.updated": {
       const index = messages.findLastIndex(({ message }) => message.id === event.part.messageID)
       const found = messages[index]
-      // A part of a message that is older than the loaded messages.
+      // The part belongs to a message that is older than the loaded messages.
       if (!found) return state
       const parts = withItem(found.parts, event.part)
       return { ...state, messages: replaced(messages, index, { ...found, parts }) }

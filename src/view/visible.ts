@@ -21,8 +21,8 @@ export function visibleExceptStyles(text: string): string {
 const styles = /(\x1b\[[\d;]*m)/
 
 /**
- * Makes hidden characters visible and formats the text on one line. Cuts the text to `width` columns, marking the cut,
- * between words if possible.
+ * Makes hidden characters visible and formats the text on one line. Cuts the text to `width` columns, between words
+ * if possible, and marks the cut.
  */
 export function oneLine(text: string, width: number): string {
   const line = visible(text).replaceAll(/\s+/g, " ").trim()

@@ -87,7 +87,7 @@ interface ShownAgent {
   /** Configured tools by id. If absent, the agent has all tools. */
   tools?: Readonly<Record<string, boolean>>
   permission: Ruleset
-  /** Rules of the project. They cannot override a `deny` of other rules. */
+  /** Rules of the project. They cannot override a `deny` from another source. */
   projectPermission: Ruleset
   /** Rules of the environment. They take precedence over the user's and the project's rules. */
   environmentPermission: Ruleset
@@ -320,7 +320,7 @@ function offeredTools(workspace: Workspace): Promise<string[]> {
   })
 }
 
-/** Rejects a directory that is outside the project because a link in the project leads there. */
+/** Throws if a link in the project leads to a directory outside the project. */
 function checkInside(directory: string, worktree: string): void {
   if (isInside(realPath(directory), realPath(worktree))) return
   throw new UsageError(`${wholeName(directory)} is outside this project. Nothing was written.`)

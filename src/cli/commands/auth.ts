@@ -106,7 +106,8 @@ async function withTackle<T>(
 }
 
 /**
- * Throws `UsageError` for an unknown provider, because Tackle would never use a key that is stored under a wrong name.
+ * Throws `UsageError` for an unknown provider, because Tackle would never use a key that is stored under an unknown
+ * name.
  */
 function assertKnown(provider: string, tackle: Tackle, { config }: Workspace): void {
   const known = [...new Set([...tackle.providers(), ...tackle.signIns().map((each) => each.provider)])]

@@ -123,7 +123,9 @@ export async function showSchema(): Promise<void> {
   printLine(JSON.stringify(configJsonSchema(), null, 2))
 }
 
-/** Returns whether Tackle applies a rule of an untrusted project file, and the reason if it does not. */
+/**
+ * Returns whether a rule applies, and the reason if it does not. An untrusted project file can only add restrictions.
+ */
 function standing({ action }: Rule): { counts: boolean; reason?: string } {
   if (action !== "allow") return { counts: true }
   return { counts: false, reason: "ignored, because an untrusted file can only add restrictions" }

@@ -94,7 +94,7 @@ export async function checkHealth(flags: FormatFlags): Promise<void> {
     )
 }
 
-/** Indentation of details: the width of a check's mark and name. */
+/** Indentation of details, as wide as the mark and the name of a check. */
 const indent = " ".repeat(17)
 
 function foldedHere(text: string): string {

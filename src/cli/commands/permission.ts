@@ -199,7 +199,7 @@ function describeGrant({ id, scope, sessionID, permission, pattern, time }: Gran
 const lookupMs = 5000
 
 /**
- * The requests that a tool makes, in order. After a refusal, no further request is made and no further host name is
+ * The requests that a tool makes, in order. The sequence stops at the first refusal, so that no further host name is
  * looked up.
  */
 export type AskSequence = AsyncGenerator<PermissionAsk, void, void>

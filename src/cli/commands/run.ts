@@ -175,7 +175,9 @@ export async function commandOf(
   return agent === undefined || found.call.subtask ? found.call : call
 }
 
-/** Returns the prompt that an MCP server filled in, which a replay cannot request again. */
+/**
+ * Returns the prompt that an MCP server filled in. A recording needs it, because a replay cannot request it again.
+ */
 function serverPrompt(command: CommandCall | undefined): Pick<RunLine, "command"> {
   if (command?.origin !== "mcp") return {}
   const { name, template, arguments: given, origin, description, attachments } = command

@@ -47,7 +47,7 @@ export interface TrustFlags extends FormatFlags {
  * limit the command to those items. `--list`, or JSON output without `--yes`, changes nothing.
  */
 export async function trustProject(names: readonly string[], flags: TrustFlags): Promise<void> {
-  // Config problems do not stop revoking or listing.
+  // Problems in the config do not prevent revoking and listing.
   const workspace = await (flags.revoke || flags.list ? openWorkspaceWithProblems : openWorkspace)(flags)
   reportProblems(workspace.problems)
   const json = flags.format === "json"

@@ -9,7 +9,7 @@ import { style } from "../view/style.ts"
 export interface DecisionOptions<T> {
   message: string
   choices: readonly Choice<T>[]
-  /** Value of the choice that has the focus at first, and that Escape and Ctrl-D select. */
+  /** Value of the choice that has the focus at the start. Escape and Ctrl-D also select it. */
   safe: T
 }
 

@@ -29,8 +29,8 @@ export function reportError(error: unknown, options: { verbose: boolean }): void
 }
 
 /**
- * Keeps the process alive until `work` settles, even if no timer or socket does, for example while a tool waits for a
- * promise that never settles. If other code ends the process first, the exit code is not 0.
+ * Keeps the process alive until `work` settles, even if no timer or socket is active, for example while a tool waits
+ * for a promise that never settles. If other code ends the process first, the exit code is not 0.
  */
 export async function untilSettled<T>(work: () => Promise<T>): Promise<T> {
   const onExit = (code: number) => {

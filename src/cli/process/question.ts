@@ -1,8 +1,8 @@
 import { AbortedError } from "../../util/abort.ts"
 
 /**
- * Type of the prompt library. The library is loaded at the first question, because most runs ask no question and
- * loading it opens the terminal.
+ * Type of the prompt library. The library is loaded at the first question, because loading it opens the terminal and
+ * most runs ask no question.
  */
 export type Clack = typeof import("@clack/prompts")
 
@@ -46,14 +46,14 @@ export async function question<T>(
 /** Clients whose user can answer questions. The names are OpenCode's. */
 const clients: readonly string[] = ["app", "cli", "desktop"]
 
-/** Returns whether this process can ask the user. This requires a terminal and a client that shows questions. */
+/** Returns true if this process can ask the user. This requires a terminal and a client that shows questions. */
 export function canAskHere(environment: Readonly<Record<string, string | undefined>>): boolean {
   return atTerminal() && clients.includes(clientOf(environment) ?? "cli")
 }
 
 /**
- * Returns whether the client in `TACKLE_CLIENT` can ask the user. The result determines whether tools that ask the user
- * are listed.
+ * Returns true if the client in `TACKLE_CLIENT` can ask the user. Tools that ask the user are listed only in this
+ * case.
  */
 export function clientCanAsk(environment: Readonly<Record<string, string | undefined>>): boolean {
   const client = clientOf(environment)
@@ -64,7 +64,7 @@ function clientOf(environment: Readonly<Record<string, string | undefined>>): st
   return environment.TACKLE_CLIENT || environment.OPENCODE_CLIENT || undefined
 }
 
-/** Returns whether both stdin and stderr are terminals. */
+/** Returns true if both stdin and stderr are terminals. */
 export function atTerminal(): boolean {
   return process.stdin.isTTY === true && process.stderr.isTTY === true
 }

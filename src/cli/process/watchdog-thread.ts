@@ -45,7 +45,7 @@ function receive(signal: "SIGINT" | "SIGTERM" | "SIGHUP"): void {
   else ifBlocked(answerMs.signal, signal === "SIGINT" ? askAgain : endNow)
 }
 
-/** Calls `then` if the main thread does not answer within this time. */
+/** Calls `then` if the main thread does not answer in time. */
 function ifBlocked(ms: number, then: () => void): void {
   pings += 1
   const ping = pings

@@ -42,7 +42,7 @@ export function startWatchdog(exit: (code: number) => never): RunningWatchdog {
     resolve()
     send({ type: "alive", ping })
   })
-  // Ignores the error. Without the thread, everything works except stopping code that blocks the main thread.
+  // Ignores the error. Without the thread, Tackle only cannot end code that blocks the main thread.
   worker.on("error", () => resolve())
   worker.on("exit", () => resolve())
   worker.unref()

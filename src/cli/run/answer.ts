@@ -11,11 +11,11 @@ import { atTerminal } from "../process/question.ts"
 /** Options that determine how the requests and questions of a run are answered. */
 export interface AnswerOptions {
   /**
-   * True with `--auto`, which allows every request once, except for loops, protected files and commands outside the
-   * sandbox.
+   * Whether `--auto` is set, which allows every request once, except for loops, protected files and commands outside
+   * the sandbox.
    */
   auto: boolean
-  /** Whether the model may ask questions. See `canAskHere`. False under `--auto` or if no user can answer. */
+  /** Whether the model may ask questions. False with `--auto`, or if no user can answer. See `canAskHere`. */
   questions: boolean
   /** Clears the screen for a question. Returns a function that restores the screen. */
   pause(): () => void

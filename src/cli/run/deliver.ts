@@ -25,9 +25,9 @@ export async function otherProcess({ store }: Tackle, sessionID: string): Promis
 const checkMs = 200
 
 /**
- * Calls `start`, which starts the work on a session. Then waits until this process has delivered all inputs, or another
- * process uses the session, which then delivers them. An interrupt stops the run and pauses the queue. Returns the exit
- * code.
+ * Calls `start`, which starts the work on a session. Then waits until this process has delivered all inputs. Stops
+ * waiting if another process uses the session, because that process then delivers the inputs. An interrupt stops the
+ * run and pauses the queue. Returns the exit code.
  */
 export async function runAndDeliver(
   session: SessionHandle,
@@ -77,7 +77,7 @@ async function whileOurs(
 /** Exit codes of runs, the most important first. */
 const ranked = [exitCode.interrupted, exitCode.usage, exitCode.failed, exitCode.limit, exitCode.refused]
 
-/** Returns the exit code of several runs. An interrupt by an urgent input does not count. */
+/** Returns the exit code of several runs. Ignores a run that was interrupted by an urgent input. */
 function codeOf(ends: readonly EventOf<"run.completed">[], signal: AbortSignal): number {
   if (signal.aborted && ends.length === 0)
     return signal.reason instanceof TimeoutError ? exitCode.limit : exitCode.interrupted

@@ -94,7 +94,7 @@ export function startTimeLimit(
   const endNote = noteTimeLimit(seconds * 1000, text)
   const timer = setTimeout(() => {
     endNote()
-    // A second interrupt would end the process immediately.
+    // If the timer fired after an interrupt, it would count as a second interrupt and end the process immediately.
     if (!signal.aborted) interrupt(new TimeoutError(text, seconds * 1000))
   }, seconds * 1000)
   return () => {

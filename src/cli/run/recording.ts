@@ -100,7 +100,7 @@ export interface StartedReplay {
   /** The recorded task. */
   run: RunLine
   options: Pick<TackleOptions, "aroundFetch" | "recorded" | "providers" | "questions" | "attach" | "openMcp">
-  /** Reports the result. Returns whether the run matched the recording. */
+  /** Reports the result. Returns true if the run matched the recording. */
   end(): boolean
 }
 

@@ -26,7 +26,7 @@ export interface RunTask extends Required<Omit<RuleFlags, "sandboxed">>, Pick<Ru
   /** Model as `provider/model`, for agents and sessions without their own model. */
   model: string
   /**
-   * Whether the user named the model for this run. If true, it takes precedence over the model of the agent or session.
+   * Whether the user named the model for this run. If so, it takes precedence over the model of the agent or session.
    */
   named: boolean
   agent?: string

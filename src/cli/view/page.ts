@@ -9,7 +9,7 @@ import type { RenderMarkdown } from "./markdown.ts"
  * the same terminal, a note never starts within the text.
  */
 export interface Page {
-  /** True if the current activity is shown in lines that disappear, as in a terminal. */
+  /** True if lines that disappear show the current activity, as in a terminal. */
   readonly live: boolean
   /** Returns the time in ms on a clock that stops while the user is asked. */
   clock(): number
@@ -40,7 +40,7 @@ export interface PageOptions {
   quiet: boolean
 }
 
-/** Width in columns without a terminal, as in a build log. */
+/** Width in columns if the output is not a terminal, as in a build log. */
 const logWidth = 120
 
 /** Maximum size of an unfinished block in characters. Only the end of a larger block is shown. */

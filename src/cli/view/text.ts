@@ -22,7 +22,7 @@ export interface TextViewOptions {
   output: Output
   notes: WriteStream
   worktree: string
-  /** Shows one line per call, without output, diffs and progress. */
+  /** Whether to show only one line per call, without output, diffs and progress. */
   quiet: boolean
 }
 
@@ -73,7 +73,7 @@ export function createTextView(options: TextViewOptions): View {
   /** Events held back during a question or while the renderer is being loaded. */
   const held: TackleEvent[] = []
   let holds = 0
-  /** False if the database is gone, so that the session cannot be continued. */
+  /** False if the database no longer exists, so that the session cannot be continued. */
   let isStored = true
 
   /** Sets the activity of the model. Its duration starts again if the activity changes or `restart` is set. */
@@ -192,7 +192,7 @@ export function createTextView(options: TextViewOptions): View {
     }
   }
 
-  /** Returns whether the event contains text from a model. */
+  /** Returns true if the event contains text from a model. */
   function isText(event: TackleEvent): boolean {
     if (event.type === "part.delta") return event.field === "text"
     return event.type === "part.updated" && event.part.type === "text" && !own.has(event.part.messageID)
@@ -319,8 +319,8 @@ export function fillingText({ used, room }: EventOf<"context.filling">): string 
 }
 
 /**
- * Describes how a run ended, its usage, and, if the session is stored, how to continue. Reports an empty answer, because it would otherwise look
- * like a defect.
+ * Describes how a run ended, and its usage. If the session is stored, also says how to continue it. Reports an empty
+ * answer, because it would otherwise look like a defect.
  */
 export function summary(event: EventOf<"run.completed">, { isStored = true } = {}): string[] {
   const { status, text, usage, refused, durationMs, sessionID } = event

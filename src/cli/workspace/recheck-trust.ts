@@ -18,7 +18,7 @@ export interface CurrentTrust {
 /** An item that was added or changed during a run. */
 export interface UntrustedChange {
   item: FoundItem
-  /** True if the item was changed, because it existed at startup or was trusted earlier. False if it was added. */
+  /** Whether the item was changed. True if it existed at startup or was trusted earlier, false if it was added. */
   changed: boolean
 }
 
@@ -52,8 +52,8 @@ export async function recheckTrust(
 }
 
 /**
- * Trusts a file of the project that this command has written for the user, if it was trusted before or is new. Returns
- * whether the file is trusted now. If the file existed before and was not trusted, it stays untrusted.
+ * Trusts a file of the project that this command has written for the user. The file must be new, or must have been
+ * trusted before. Returns true if the file is trusted now.
  */
 export async function keepTrust(workspace: Workspace, file: string): Promise<boolean> {
   const { trust, worktree, items } = workspace

@@ -15,7 +15,7 @@ export function layersOf({ config }: Workspace, flags: RuleFlags): Layer[] {
   return [
     { name: "user", rules: user },
     { name: "project", rules: project },
-    // Must follow the project's rules, so that an allow rule in a trusted file does not undo these restrictions.
+    // The restrictions follow the project's rules, so that an allow rule in a trusted file cannot undo them.
     { name: "project", rules: untrusted, tightenOnly: true },
     // These rules belong to the user but take precedence over the project's rules.
     { name: "project", rules: environment },
@@ -108,8 +108,8 @@ function misspelt(rules: readonly Rule[], workspace: Workspace): string[] {
 }
 
 /**
- * Returns a function that reports whether a name may belong to an MCP server or to a custom tool, trusted or not. Does
- * not start anything.
+ * Returns a predicate for names that may belong to an MCP server or to a custom tool, trusted or not. Does not start
+ * anything.
  */
 export function customTools(workspace: Workspace): (name: string) => boolean {
   const tools = findToolFiles(configDirectories(workspace).map(({ path }) => path)).map(toolName)

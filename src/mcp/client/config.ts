@@ -1,7 +1,7 @@
 import * as z from "zod"
 
 const common = () => ({
-  enabled: z.boolean().optional().describe("False disables the server"),
+  enabled: z.boolean().optional().describe("Set to false to disable the server"),
   timeout: z
     .number()
     .int()
@@ -76,7 +76,7 @@ const RemoteServer = z.lazy(() =>
     oauth: z
       .union([z.literal(false), OAuthSettings])
       .optional()
-      .describe("Settings for signing in with `tackle mcp auth`. False disables signing in"),
+      .describe("Settings for signing in with `tackle mcp auth`. Set to false to disable signing in"),
     ...common(),
   }),
 )

@@ -34,7 +34,7 @@ export interface ConnectOptions {
   server: McpServer
   /** Working directory of server programs. Absolute path with links resolved. */
   worktree: string
-  /** If false, programs inside the worktree do not run. */
+  /** Whether programs inside the worktree may run. */
   trusted: boolean
   /** Base environment of server programs. The server's own variables are added. */
   environment: Readonly<Record<string, string | undefined>>
@@ -75,7 +75,7 @@ export interface McpConnection {
   prompts(signal: AbortSignal): Promise<Prompt[]>
   prompt(name: string, args: Record<string, string>, signal: AbortSignal): Promise<GetPromptResult>
   alive(): boolean
-  /** Resolves when no calls are running. */
+  /** Resolves when no call is running. */
   callsDone(): Promise<void>
   /** Ends the server and all processes it started. Idempotent. */
   end(): Promise<void>
@@ -105,7 +105,7 @@ export async function connectServer(options: ConnectOptions): Promise<McpConnect
     lost = true
   }
 
-  /** Runs a request. `task` completes the error message "could not …". */
+  /** Runs a request. `task` completes the error message "could not …", for example "list its resources". */
   async function request<T>(task: string, stopped: AbortSignal, work: () => Promise<T>): Promise<T> {
     try {
       return await work()

@@ -12,10 +12,10 @@ import { own } from "../../util/json.ts"
 const maxAttempts = 3
 
 /**
- * Asks the user to fill in a server's form. Shows the form if the host supports forms; otherwise asks one question per
- * field. An empty answer selects the default, and an invalid answer is asked for again. Declines if no user is
- * available, and cancels if the user dismisses the questions. Throws the errors of `form` and `question`. Throws the
- * signal's reason if the signal aborts.
+ * Asks the user to fill in a server's form. Shows the form if the host supports forms. Otherwise, asks one question
+ * per field: an empty answer selects the default, and an invalid answer leads to the same question again. Declines if
+ * no user is available, and cancels if the user dismisses the questions. Throws the errors of `form` and `question`.
+ * Throws the signal's reason if the signal aborts.
  */
 export async function elicit(
   server: string,

@@ -22,7 +22,7 @@ import type { ServerTransport } from "./transport.ts"
 /** Time limit for the request that ends the session, in milliseconds. */
 const shutdownMs = 500
 
-/** Status codes with which a server of the older transport answers a POST, according to the protocol. */
+/** Status codes with which a server of the older transport answers a POST request, as the protocol defines them. */
 const unsupportedStatus: ReadonlySet<number> = new Set([400, 404, 405])
 
 /**
@@ -85,7 +85,7 @@ export function createSseTransport(
 interface StreamEnd {
   /** Id of the request that the stream answers. */
   request: unknown
-  /** True if the client can continue the stream in a new request. */
+  /** Whether the client can continue the stream in a new request. */
   resumes: boolean
 }
 
@@ -181,8 +181,8 @@ function explain(error: unknown): string {
 }
 
 /**
- * Returns false for an error response and for a timeout, which leave the session intact. Other errors end the session,
- * for example if the server restarts.
+ * Returns true for an error that ends the session, for example because the server restarts. An error response or a
+ * timeout leaves the session intact.
  */
 function isLost(error: unknown): boolean {
   if (error instanceof ProtocolError || error instanceof McpSignInError) return false

@@ -11,7 +11,7 @@ export const maxMessageLength = 10 * 1024 * 1024
 
 /**
  * The requests of a connection that have no reply yet. A reply that does not follow the protocol becomes an error
- * reply, because the client would otherwise wait for the reply until the time limit.
+ * reply. Otherwise, the client would wait for it until the time limit.
  */
 export interface OpenRequests {
   sent(message: JSONRPCMessage | readonly JSONRPCMessage[]): void
@@ -101,7 +101,7 @@ function tooLong(length: number): string {
   return `its reply was discarded because it is ${megabytes(length)}, and the limit is ${megabytes(maxMessageLength)}. Request less data at a time.`
 }
 
-/** Returns the id at the beginning of a message that cannot be parsed, if the beginning has the usual order of keys. */
+/** Returns the id at the start of a message that cannot be parsed. Expects the usual order of keys. */
 function idIn(text: string): string | undefined {
   return /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*"?([\w-]+)/.exec(text)?.[1]
 }

@@ -87,7 +87,7 @@ export function createPendingCalls(server: string, callMs: number = defaultCallM
 export interface IdleTimeout {
   /** Aborts when the given signal aborts, and with a `TimeoutError` after the idle time or the total time. */
   signal: AbortSignal
-  /** Restarts the idle time. The total time continues. */
+  /** Restarts the idle time. The total time is not restarted. */
   restart(): void
   /** Pauses the timeout while `work` runs, for example while the user answers a question. */
   pause<T>(work: () => Promise<T>): Promise<T>

@@ -30,7 +30,7 @@ export interface McpPoolOptions
   restarts?: Partial<Restarts>
 }
 
-/** A tool and the servers it uses. The resource tools name all servers that they read from. */
+/** A tool and the servers it uses. A resource tool uses every server that it reads from. */
 export interface PooledTool {
   server: string
   tool: Info
@@ -104,7 +104,7 @@ export interface ResourceWatch {
   onChanged(): void
 }
 
-/** A request to fill in a prompt. */
+/** The prompt to fill in, and its arguments. */
 export interface PromptCall {
   server: string
   name: string

@@ -47,8 +47,8 @@ export interface SupervisedServer {
   /** Returns true if the server declares the feature. Returns false before the first start. */
   has(kind: "resources" | "prompts"): boolean
   /**
-   * Calls the listener after each reported change to the resource and after each restart. Starts the server like
-   * `connection`. Returns a function that stops watching and can reject with `McpCallError`.
+   * Calls the listener after each reported change to the resource and after each restart. Starts the server if
+   * needed. Returns a function that stops watching and can reject with `McpCallError`.
    */
   watchResource(uri: string, listener: () => void, signal: AbortSignal): Promise<() => Promise<void>>
   /** Returns the reason why the last refresh failed. */

@@ -28,7 +28,7 @@ export async function answerPermission(
   if (result) await tackle.reply(request.id, replyOf(request, result), source)
 }
 
-/** Returns undefined if the form was withdrawn, because the client then reports an expected failure. */
+/** Returns undefined if the form was withdrawn. The client then reports a failure, which is expected. */
 async function unlessSettled(
   result: Promise<ElicitResult>,
   isPending: () => boolean,

@@ -44,7 +44,7 @@ export interface ClientCalls {
   run(context: ServerContext, call: ClientCall): Promise<ClientOutcome>
   /** Returns the client request whose running call has this message id. */
   requestOf(messageID: string | undefined): ServerContext | undefined
-  /** Records that no user could be asked for a permission of the call. */
+  /** Records that a permission for the call was refused because no user could be asked. */
   noteUnanswered(messageID: string | undefined): void
 }
 
@@ -162,7 +162,7 @@ function createProgress({ mcpReq }: ServerContext, onProblem: (message: string, 
   }
 }
 
-/** Returns the last line of output, or the title. */
+/** Returns the last line of the output, or the title of the call. */
 function progressLine({ title, metadata = {} }: ToolStateRunning): string | undefined {
   const { output } = metadata
   const line = typeof output === "string" ? output.trimEnd().split("\n").at(-1)?.slice(0, maxLine) : undefined

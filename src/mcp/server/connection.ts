@@ -18,7 +18,7 @@ export interface ConnectionOptions {
   /** Agent whose rules and tools apply. Default: the engine's default agent. */
   agent?: string
   /**
-   * True if the client's answers to forms count as answers of the user. If false, the client receives no forms:
+   * Whether the client's answers to forms count as answers of the user. If false, the client receives no forms, and
    * permission requests and questions are rejected.
    */
   trustClient: boolean

@@ -130,8 +130,8 @@ export function errorResponse(
 const versionHeader = "mcp-protocol-version"
 
 /**
- * Replaces the version header with the negotiated version. Keeps an unsupported version, because the protocol requires
- * an error for it.
+ * Replaces the version header with the negotiated version. Keeps an unsupported version, which the protocol requires
+ * to fail.
  */
 function withVersion(request: Request, version: string | undefined): Request {
   const named = request.headers.get(versionHeader)
@@ -151,8 +151,7 @@ interface EventLimits {
 }
 
 /**
- * Default limits. Long output is about 50 KB. A picture can exceed the limit. In this case, it is the only message that
- * is kept.
+ * Default limits. Long output is about 50 KB. A message that exceeds the limit, such as a picture, is kept alone.
  */
 const defaultLimits: EventLimits = { messages: 500, bytes: 4 * 1024 * 1024 }
 

@@ -32,9 +32,9 @@ interface PromptSource {
 }
 
 /**
- * Answers `prompts/list` and `prompts/get`. Offers commands and skills by name, and prompts of upstream MCP servers as
- * `server:prompt`. Commands run shell commands, load skills and read files through the client's calls, under the
- * permission rules. The agent, model and subagent of a command apply only in Tackle's own sessions.
+ * Answers `prompts/list` and `prompts/get`. Offers commands and skills by name, and prompts of upstream MCP servers
+ * as `server:prompt`. Commands run shell commands, load skills and read files through the client's calls, under the
+ * permission rules. Ignores the agent, model and subagent of a command, which apply only in Tackle's own sessions.
  */
 export function offerPrompts(server: Server, source: PromptSource): void {
   const { tackle } = source

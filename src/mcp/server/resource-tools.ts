@@ -19,8 +19,8 @@ import { readResourceID } from "../client/resources.ts"
 const maxFileBytes = 10 * 1024 * 1024
 
 /**
- * Returns a whole file in `metadata.contents`. It has the id and arguments of the tool `read`, so that plugins see a
- * call to `read`.
+ * Returns a whole file in `metadata.contents`. The id and arguments are those of the tool `read`, so that plugins see
+ * a call to `read`.
  */
 export const readWholeFile = define("read", {
   description: "Reads a whole file that a client requests as a resource.",
@@ -41,7 +41,7 @@ export const readWholeFile = define("read", {
   },
 })
 
-/** Returns a tool that watches a file. It has the id and arguments of the tool `read`. */
+/** Returns a tool that watches a file. The id and arguments are those of the tool `read`. */
 export function watchFile(start: (file: { path: string; real: string }) => void): Info {
   return define("read", {
     description: "Watches a file for a client.",

@@ -3,8 +3,8 @@ import { StdioServerTransport } from "@modelcontextprotocol/server/stdio"
 import { type ConnectionOptions, openConnection } from "./connection.ts"
 
 /**
- * Serves one client over two streams, with one message per line. Resolves after `input` ends or the signal fires, and
- * the client's calls have ended.
+ * Serves one client over two streams, with one message per line. When `input` ends or the signal fires, ends the
+ * client's calls and then resolves.
  */
 export async function serveStdio(
   options: ConnectionOptions & { input: Readable; output: Writable; signal: AbortSignal },

@@ -105,7 +105,10 @@ export function offerSubscriptions(
     })
   }
 
-  /** Ends a subscription. Ignores one that failed to start, because the client has already received the error. */
+  /**
+   * Ends a subscription. Ignores a subscription that failed to start, because the client has already received the
+   * error.
+   */
   async function end(started: Promise<Stop> | undefined): Promise<void> {
     const [result] = await Promise.allSettled([started])
     if (result.status === "rejected") return
@@ -164,8 +167,8 @@ function createFileWatch(everyMs = defaultWatchMs) {
 }
 
 /**
- * Returns a value that changes whenever the file changes. While the path leads to another file, the value does not
- * change, because the permission covers only the original file.
+ * Returns a value that changes whenever the file changes. The value stays the same while the path leads to a
+ * different file, because the permission covers only the original file.
  */
 function stampOf({ path, real }: WatchedFile): string {
   return linkTarget(path) === real ? fileStamp(real) : "elsewhere"

@@ -50,7 +50,7 @@ export const RunLine = z.strictObject({
   agent: z.string().optional(),
   /** Name of the model, as `provider/model`. */
   model: z.string(),
-  /** True if the user selected the model. It then overrides the agent's model. */
+  /** Whether the user selected the model. If so, it overrides the agent's model. */
   named: z.boolean(),
   /** Configured providers, without keys and headers. */
   providers: z.record(z.string(), ProviderConfig),
@@ -62,7 +62,7 @@ export const RunLine = z.strictObject({
   outputSchema: z.record(z.string(), z.unknown()).optional(),
   allow: z.array(z.string()),
   deny: z.array(z.string()),
-  /** True if the user could answer questions from the model. */
+  /** Whether the user could answer questions from the model. */
   questions: z.boolean(),
   /** Prompt of an MCP server that the user invoked as a command, with its arguments filled in. */
   command: z
@@ -101,7 +101,7 @@ export const ResponseLine = z.strictObject({
   /** HTTP status. Absent if no answer began. */
   status: z.int().optional(),
   contentType: z.string().optional(),
-  /** The events of a stream in order, or the complete body. */
+  /** The events of a stream in order, or a single item with the complete body. */
   parts: z.array(z.string()),
   /** The error that interrupted the answer, or the reason why it was canceled. */
   error: z.strictObject({ message: z.string(), code: z.string().optional() }).optional(),

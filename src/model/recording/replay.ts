@@ -108,7 +108,7 @@ function answerOf({ status, contentType, parts, error }: ResponseLine): Response
   })
   const headers = {
     ...(contentType === undefined ? {} : { "content-type": contentType }),
-    // The recorded run has already waited before this retry, so the replay does not wait again.
+    // The recorded run has already waited before this retry. The replay does not wait again.
     ...(status >= 400 ? { "retry-after-ms": "0" } : {}),
   }
   return new Response(body, { status, headers })

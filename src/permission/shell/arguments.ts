@@ -36,9 +36,9 @@ export interface GivenOption {
 export interface Arguments {
   options: GivenOption[]
   operands: Word[]
-  /** The first option that is not in the table. The arguments after it are still read. */
+  /** The first option that is not in the table. The arguments after this option are still read. */
   unknown?: Word
-  /** The option after which all arguments belong to a module, followed by these arguments. */
+  /** The option after which all arguments belong to a module, and the arguments after it. */
   stopped?: readonly Word[]
 }
 
@@ -185,7 +185,7 @@ interface OptionWords {
 interface ReadOption {
   options: GivenOption[]
   unknown?: boolean
-  /** Number of words after the bundle that are values of its options. */
+  /** Number of words that follow the bundle and are values of its options. */
   taken?: number
 }
 

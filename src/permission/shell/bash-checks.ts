@@ -70,7 +70,7 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
   for (const [command, asRulesSeeIt] of forms) {
     const directories = locate(command)
     const check = commandCheck(command, asRulesSeeIt)
-    // The sandbox hides secret files, but not their contents in the repository.
+    // The sandbox hides secret files, but git can still show their contents from the repository.
     const shows =
       sandbox?.allows === true && command.argv[0]?.text === "git" && showsContents(command.argv.slice(1))
     const showsSecrets = shows && (!directories || mayShowProtectedFile(directories, scope, policy))
@@ -149,7 +149,7 @@ function commandCheck(command: PlannedCommand, { forms, options, genuine, reason
     pattern: command.pattern,
     forms,
     options,
-    // A file of the project can have the name of a wrapper.
+    // A file of the project may have the same name as a wrapper.
     covered: command.transparent && genuine,
     reason,
   }
@@ -162,13 +162,16 @@ function commandCheck(command: PlannedCommand, { forms, options, genuine, reason
     : { ...check, remember: [pattern] }
 }
 
-/** A rule that allows a command also allows it to read ordinary files. */
+/**
+ * Marks a check for reading an ordinary file as covered, because a rule that allows a command also allows these
+ * reads.
+ */
 function coverRead(check: Check): Check {
   const ordinary = check.permission === "read" && check.protection === undefined && !check.options.counts
   return ordinary ? { ...check, covered: true } : check
 }
 
-/** Offers "always" for an ordinary file that the text names. */
+/** Adds the pattern that "always" remembers for an ordinary file that the text names. */
 function withRemember(check: Check): Check {
   const { permission, pattern, options, protection } = check
   const isFile = permission === "read" || permission === "edit"

@@ -50,7 +50,10 @@ export async function commandFileChecks(
   return [...somewhere, ...checks]
 }
 
-/** Returns a check that only a deny rule can refuse, because showing the name of a file does not show its contents. */
+/**
+ * Returns a check that only a deny rule can refuse. Use it if a command shows the name of a file, but not its
+ * contents.
+ */
 function onlyDenied(check: Check): Check {
   if (check.permission !== "read") return check
   const { protection: _, reason: __, ...rest } = check
@@ -83,7 +86,7 @@ async function wordsChecks(words: readonly Word[], context: WordContext): Promis
   const checks: Check[] = []
   for (const word of words) {
     if (word.contained) continue
-    // Text after the host does not name a local file.
+    // The text after the host does not name a local file.
     if (!word.splits && /^https?:\/\/[\w.:-]+\//.test(word.text)) continue
     if (word.dynamic)
       checks.push(unknownFile("external_directory", word), unknownRead(word.text), ...knownByName(word))

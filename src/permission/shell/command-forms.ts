@@ -104,7 +104,7 @@ export function commandForms(command: PlannedCommand, scope: CommandScope): Comm
       options.span = "*"
       options.namesSpan = ({ pattern }) => namesRisks(pattern, risks)
     } else if (unknown) options.span = argv.map((word) => word.span).join(" ")
-    // The search for commands was not complete, so only `*` can allow the command.
+    // The search for commands was incomplete, so only `*` can allow the command.
     if (within.includes(undefined)) options.span = "*"
   }
   const reason = opaque ?? reasonOf({ name, assignments, risks })
@@ -135,7 +135,7 @@ function climbs(text: string): boolean {
 
 /**
  * Returns true if a rule also matches the command after each `..` is resolved: `rm build/*` does not allow `rm
- * build/../src`. A rule that contains `..` or no wildcards always counts.
+ * build/../src`. Also returns true if the rule contains `..` or no wildcards.
  */
 function reaches({ pattern }: Rule, straightForms: readonly string[]): boolean {
   if (pattern.includes("..") || !/[*?]/.test(pattern)) return true

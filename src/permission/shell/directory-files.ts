@@ -25,11 +25,14 @@ export interface RecursiveReading {
    * re-include. Undefined if it reads no hidden files. See {@link isUnhidden}.
    */
   unhidden?: readonly string[]
-  /** Returns true if the program follows a link to this directory. Undefined if the program follows no links. */
+  /** Returns true if the program follows a link to this directory. If undefined, the program follows no links. */
   followsTo?: (directory: string) => boolean
   /** Selects files by name. If undefined, all files are selected. */
   selects?: (name: string) => boolean
-  /** True if the names of files must not contain blanks, quotes or backslashes, and must not start with a dash. */
+  /**
+   * Whether files with blanks, quotes or backslashes in their names, or a dash at the start, make the whole reading
+   * unknown.
+   */
   plainNames?: boolean
   needsPermission: (path: string) => boolean
   listing: Listing
@@ -193,7 +196,7 @@ export function unhiddenAbove(directory: string, worktree: string): string[] {
   return found
 }
 
-/** Returns true if one of the patterns may match the file or directory. */
+/** Returns true if at least one of the patterns may match the file or directory. */
 export function isUnhidden(path: string, patterns: readonly string[]): boolean {
   return patterns.some((pattern) => wildcardMatch(path.toLowerCase(), pattern))
 }

@@ -1,7 +1,7 @@
 import { wildcardMatch } from "../../util/wildcard.ts"
 import type { Word } from "./words.ts"
 
-/** Whether an expression is true for a file. Undefined if the result depends on more than the file's name. */
+/** The result of an expression for a file. Undefined if the result depends on more than the file's name. */
 type Answer = boolean | undefined
 
 /** An expression of `find` that can be tested on a name. `print` is called if the file may be printed. */

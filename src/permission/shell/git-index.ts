@@ -12,8 +12,8 @@ const extendedFlag = 0x4000
 const modeOffset = 24
 const submoduleType = 0b1110
 /**
- * Mask for the bits of the flags that contain the length of the name. All of these bits are set for a name that is at
- * least this long.
+ * Mask for the bits of the flags that contain the length of the name. If a name is longer than these bits can
+ * express, all of them are set.
  */
 const nameLengths = 0xfff
 

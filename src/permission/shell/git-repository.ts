@@ -135,15 +135,15 @@ const harmlessSections = new Set([
 ])
 
 /**
- * Matches keys in harmless sections whose value names a program or file, if the hardened environment does not override
- * the key.
+ * Matches keys in harmless sections whose value names a program or file. The hardened environment does not override
+ * these keys.
  */
 const harmfulKeys =
   /(?:^|\])[ \t]*(?:alternaterefscommand|gitproxy|worktree|vcs|partialclonefilter|promisor|diff|external)\b/im
 
 /**
- * Matches keys in harmless sections whose value names a program or file, if the hardened environment overrides the key.
- * Without this environment, such a key is a problem too.
+ * Matches keys in harmless sections whose value names a program or file. The hardened environment overrides these
+ * keys. Without this environment, they are problems too.
  */
 const overriddenKeys =
   /(?:^|\])[ \t]*(?:fsmonitor|hookspath|pager|sshcommand|askpass|editor|attributesfile|excludesfile|program|proxy\w*|ssl\w*)\b/im
@@ -220,8 +220,7 @@ function isLinkedWorktree(root: string, gitDirectory: string, common: string): b
 }
 
 /**
- * Returns why the index is a problem. The index determines whether git enters a submodule, even without a `.gitmodules`
- * file.
+ * Returns why the index is a problem. Git enters submodules that the index lists, even without a `.gitmodules` file.
  */
 function indexProblem(gitDirectory: string, use: GitUse): string | undefined {
   const index = readIndex(gitDirectory)

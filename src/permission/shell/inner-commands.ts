@@ -36,7 +36,7 @@ export function isTransparent(name: string, [first]: readonly Word[]): boolean {
   return transparent === "without options" ? !first?.text.startsWith("-") : transparent === "always"
 }
 
-/** Returns the options of a wrapper itself, without the options of its inner command. */
+/** Returns the options that belong to a wrapper itself, not to its inner command. */
 export function wrapperOptions([program, ...words]: readonly Word[]): GivenOption[] {
   const wraps = findProgram(gnuName(program?.text ?? ""))?.wraps
   return typeof wraps === "object" ? readArguments(words, asProgram(wraps)).options : []
@@ -58,7 +58,7 @@ function fromRunner(runsAfter: string, words: readonly Word[]): Inner[] {
 
 const asPrograms = new WeakMap<Wrapping, Program>()
 
-/** Returns a table entry for the arguments of the wrapper itself. */
+/** Returns a table entry that describes only the wrapper's own arguments. */
 function asProgram(wrapping: Wrapping): Program {
   const known = asPrograms.get(wrapping)
   if (known) return known

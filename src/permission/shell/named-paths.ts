@@ -84,7 +84,7 @@ export function looksLikePath(text: string): boolean {
   return text.includes("/") || text.startsWith(".")
 }
 
-/** Returns the words of a command, except prose and scripts, because these may look like paths. */
+/** Returns the words of a command without prose and scripts, because prose and scripts may look like paths. */
 export function withoutTextWords(name: string, words: readonly Word[]): readonly Word[] {
   return withoutScript(name, withoutTexts(name, words))
 }
@@ -110,7 +110,7 @@ function withoutScript(name: string, words: readonly Word[]): readonly Word[] {
   )
 }
 
-/** Maximum number of matches to check individually. */
+/** Maximum number of matching files that are checked individually. */
 const maxMatches = 300
 
 /**

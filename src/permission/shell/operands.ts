@@ -67,8 +67,8 @@ export function filesInValues(name: string, words: readonly Word[]): Word[] {
 }
 
 /**
- * Returns the values of options after the first operand. On macOS, programs such as `cut` read no options after the
- * first operand, so these words are files.
+ * Returns the values of options after the first operand. On macOS, programs such as `cut` treat every word after the
+ * first operand as a file.
  */
 function laterValues({ operands, singleDash }: Program, given: Arguments, words: readonly Word[]): Word[] {
   const first = given.operands[0]
@@ -96,7 +96,10 @@ export function isKnown({ options, unknown }: Arguments): boolean {
   return unknown === undefined && options.every(({ role }) => role === "harmless")
 }
 
-/** Returns true if an option provides the pattern or no pattern is needed, so that every operand is a file. */
+/**
+ * Returns true if every operand is a file, because an option provides the pattern or because the program needs no
+ * pattern.
+ */
 export function givesPattern({ options }: Arguments): boolean {
   return options.some(({ name }) => ["-e", "--regexp", "--files", "--type-list"].includes(name))
 }

@@ -66,9 +66,10 @@ function parseUntil(parser: TreeSitterParser, text: string, deadline: number): S
 let loaded: Promise<TreeSitterParser> | undefined
 
 /**
- * Loads the parser. The grammar is one very large function, for which V8's optimizing compiler would use 500 MB of
- * memory and both cores during the first commands. Baseline code parses a command in well under 1 ms. A module keeps
- * the tiering budget that was set when it was compiled, so the setting is restored afterwards.
+ * Loads the parser. The grammar is one very large function. V8's optimizing compiler would need 500 MB of memory and
+ * both cores for it during the first commands, so the grammar is compiled without optimization, which parses a
+ * command in well under 1 ms. A module keeps the tiering budget that was set when it was compiled, so the setting is
+ * restored afterwards.
  */
 async function loadParser(): Promise<TreeSitterParser> {
   const [{ Language, Parser }, { setFlagsFromString }] = await Promise.all([

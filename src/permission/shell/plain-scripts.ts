@@ -6,7 +6,7 @@ export interface ScriptTest {
 /** Accepts awk scripts that cannot run commands, write files, or read anything but their input. */
 export const plainAwk: ScriptTest = { test: isPlainAwk }
 
-/** Accepts the scripts of {@link plainAwk} that use no environment variables and name no files. */
+/** Accepts the scripts of {@link plainAwk} that neither use environment variables nor name files. */
 export const printingAwk: ScriptTest = {
   test: (script) => isPlainAwk(script) && !/ENVIRON|ARGV|ARGC|PROCINFO|SYMTAB|FUNCTAB/.test(script),
 }

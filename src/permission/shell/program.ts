@@ -68,7 +68,7 @@ export interface Program extends WordStyle {
   /** Modules after `stopsAt` that run code from their arguments or from standard input. A rule must name them. */
   modules?: string
 
-  /** Subcommands by name, which consists of one or two words. */
+  /** Subcommands by name. A name consists of one or two words. */
   subcommands?: Readonly<Record<string, Program>>
   /**
    * Subcommands, by name, that take the options of the program and differ only in the files that they write. A rule
@@ -94,8 +94,8 @@ export interface Program extends WordStyle {
   /** How the program runs another command. `unknown` means that its arguments do not name the command. */
   wraps?: Wrapping | "shell" | "find" | "fd" | "unknown"
   /**
-   * When a rule that allows the inner command is enough. A rule that denies the program still applies. The options of
-   * `env` can remove the variables that make git safe.
+   * When a rule for the inner command is enough to allow the whole command. A rule that denies the program still
+   * applies. The options of `env` can remove the variables that make git safe.
    */
   transparent?: "always" | "without options"
   /**

@@ -49,7 +49,7 @@ function valuesIn(program: Program, words: readonly Word[]): string[] {
   return [...values, ...valuesIn(insideOf(program, found.program), given.operands.slice(found.words))]
 }
 
-/** Returns true if the pattern of a rule contains a name of each group, as a separate word. */
+/** Returns true if the pattern of a rule contains at least one name of each group as a separate word. */
 export function namesRisks(pattern: string, groups: readonly (readonly string[])[]): boolean {
   const words = new Set(pattern.split(/[\s*?=]+/))
   return groups.every((group) =>
@@ -186,7 +186,7 @@ function hasOption(words: readonly Word[], options = ""): boolean {
  */
 export type InputUse = "runs" | "fed" | "script" | "unknown"
 
-/** Returns how a command uses its standard input as code. Undefined if it runs no code. */
+/** Returns how a command uses its standard input as code. Returns undefined if the command runs no code. */
 export function inputUse(name: string, words: readonly Word[]): InputUse | undefined {
   const program = findVersioned(name)
   if (!program) return "unknown"

@@ -15,7 +15,7 @@ export interface PlannedCommand {
   denyForms: string[]
   /** How the command uses its standard input as code. */
   inputUse?: InputUse
-  /** Whether the text gives the command an input: a redirection or the output of a command. */
+  /** Whether the text connects an input to the command: a redirection or the output of another command. */
   fed?: true
   /** Here-documents and here-strings that the command gets as input. */
   inputs?: readonly string[]
@@ -56,6 +56,6 @@ export interface ShellPlan {
   readonly files: PlannedFile[]
   /** Why the text could not be analyzed. `commands` then contains only the commands that were found in it. */
   opaque?: string
-  /** Whether command boundaries are uncertain, so that the plan may lack commands. */
+  /** Whether the boundaries between commands are uncertain. The plan may then lack commands. */
   garbled: boolean
 }

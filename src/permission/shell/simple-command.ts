@@ -79,7 +79,7 @@ function isHarmlessAssignment(walk: Walk, { children: [name, , value] }: ShellNo
   )
 }
 
-/** Analyzes the commands in the value. Returns why the assignment could not be parsed. */
+/** Analyzes the commands in the value of an assignment. Returns why the value could not be parsed. */
 function valueProblem(walk: Walk, node: ShellNode, at: Directories): string | undefined {
   const [name, operator, value, ...more] = node.children
   const plain = name?.type === "variable_name" && operator?.type === "=" && more.length === 0
@@ -210,7 +210,10 @@ function depthOf({ wrapper }: PlannedCommand): number {
   return wrapper ? depthOf(wrapper) + 1 : 0
 }
 
-/** Returns the working directories of a program that changes its directory first: `git -C here -C there`. */
+/**
+ * Returns the working directories of a program that changes its directory before it does anything else, such as `git
+ * -C here -C there`.
+ */
 function startOf(at: Directories, words: readonly Word[], depth = 0): Directories {
   const index = words.findIndex(({ text }) => text.startsWith("-C"))
   const word = words[index]

@@ -11,12 +11,12 @@ export interface Walked {
   commands: PlannedCommand[]
   files: PlannedFile[]
   texts: FoundText[]
-  /** The inputs that redirections open, until they are assigned to commands. A file is represented by an empty text. */
+  /** The inputs that redirections open, until they are assigned to commands. An empty text represents a file. */
   inputs: string[]
   /** Whether `exec` redirects the input of later commands. */
   redirectsInput?: true
   problem?: string
-  /** Whether command boundaries are uncertain, so that the plan may lack commands. */
+  /** Whether the boundaries between commands are uncertain. The plan may then lack commands. */
   garbled: boolean
 }
 

@@ -126,8 +126,8 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
   }
 
   /**
-   * Analyzes a loop. An iteration starts in the directory where the previous iteration ended, so if the loop changes
-   * the directory, the directory is unknown.
+   * Analyzes a loop. Each iteration starts in the directory where the previous iteration ended. If the loop changes
+   * the directory, the directory is therefore unknown.
    */
   function loop(node: ShellNode, at: Directories): Exit {
     const start = /\b(?:cd|chdir|pushd|popd)\b/.test(walk.source(node)) ? undefined : at

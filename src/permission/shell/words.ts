@@ -18,7 +18,7 @@ export interface Word {
   /** Set if the word starts with the home directory or the working directory. `tail` is the text after it. */
   base?: "home" | "directory"
   tail?: string
-  /** Whether the word is an unknown file below a path that another command names. */
+  /** Whether the word is an unknown file below a path that another command names in its arguments. */
   contained?: boolean
   /** Whether the unknown parts of the word are numbers without a sign. */
   numeric?: boolean

@@ -169,8 +169,8 @@ function trackedChecks({ directories, scope, policy }: WriteContext): Check[] {
 }
 
 /**
- * Returns checks that ask for each named path that a rule denies. If a rule denies everything, every path would ask. In
- * this case, returns no checks, and only the sandbox stops the command.
+ * Returns checks that ask for each named path that a rule denies. Returns no checks if a rule denies everything,
+ * because every path would then ask. In this case, only the sandbox stops the command.
  */
 function mentionChecks(
   texts: readonly string[],

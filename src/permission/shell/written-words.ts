@@ -15,7 +15,7 @@ export interface WrittenWord {
   below?: "any" | "tracked"
   /** Words that name the only written files if one of these files exists. */
   unlessExist?: readonly Word[]
-  /** True if it is unknown whether the command writes the word. */
+  /** Whether it is unknown if the command writes the word. */
   uncertain?: true
   /** Whether the word is relative to the root of the repository. */
   fromRoot?: true

@@ -35,7 +35,7 @@ export function documentationRoutes(app: OpenAPIHono<ServerEnvironment>, version
   return routes
 }
 
-/** The introduction of the OpenAPI document: what a client has to know in addition to the routes. */
+/** The introduction of the OpenAPI document: what a client must know in addition to the routes. */
 const description = [
   "Sessions of a coding agent over HTTP. Send the header `Authorization: Bearer <token>` with every request.",
   "Create a session with `POST /session`, and send prompts with `POST /session/{id}/input`. Follow the run with `GET /session/{id}/event`, or wait for its end with `POST /session/{id}/wait`, and read the messages with `GET /session/{id}/message`.",

@@ -154,7 +154,7 @@ export function sessionRoutes(context: ServerContext) {
     async (c) => {
       const { limit, before } = c.req.valid("query")
       const session = await sessionOf(context, c.req.valid("param").id)
-      // The store of an open engine also hides secrets that were stored before they were known.
+      // The store of an open engine also hides secrets that became known only after they were stored.
       const source = engines.find(session.directory)?.store ?? store
       const found = await source.messages(session.id, { limit: limit + 1, before })
       const items = found.slice(-limit)

@@ -29,7 +29,7 @@ export const Reply = z.union(
         .optional()
         .openapi({
           description:
-            "Allows only these patterns from now on, instead of those in `always`, which must cover them. This call is allowed in any case. Only with `session` and `project`",
+            "Allows only these patterns from now on, instead of the patterns in `always`. Each pattern must be covered by `always`. This call is allowed in any case. Only with `session` and `project`",
         }),
     }),
     z.strictObject({

@@ -115,7 +115,7 @@ export const sessionBodies = {
   undo: z
     .strictObject({
       others: z.boolean().optional().openapi({
-        description: "Leave the files unchanged that cannot be restored, and restore the others",
+        description: "Restore the files that can be restored, and leave the others unchanged",
       }),
       skip: z
         .boolean()

@@ -11,8 +11,8 @@ interface Tag {
   opening: string
   closing: string
   /**
-   * True if anything between the tags that is not a call is treated as a malformed call, provided that the opening tag
-   * starts a line. If false, it is treated as text.
+   * Whether content between the tags that is not a call is a malformed call. This applies only if the opening tag
+   * starts a line. If false, such content is text.
    */
   onlyCalls: boolean
 }

@@ -11,7 +11,7 @@ export interface PatchHunk {
   /** Text after each `@@`: lines of the file above the change, outermost first. */
   anchors: string[]
   lines: PatchLine[]
-  /** True if the change is at the end of the file. */
+  /** Whether the change is at the end of the file. */
   atEnd: boolean
   /** Line number of the hunk in the patch, from 1. */
   line: number

@@ -27,15 +27,14 @@ export interface PlannedSection extends OpenSection {
   diff: string
   /** The strategy and line of each hunk. */
   hunks: PatchedText["hunks"]
-  /** True if the session knows the whole content of the new file. */
+  /** Whether the session knows the whole content of the new file. */
   known: boolean
 }
 
 /**
- * Plans one section without changing anything. If the session has not read a file in its current state, the file cannot
- * be deleted, and it can be changed only if all context and removed lines match exactly, because that proves that the
- * model has seen them. A move changes no content, so it needs no such proof. Throws `FileChangeError` and
- * `PatchMismatchError`.
+ * Plans one section without changing anything. A file that the session has not read in its current state cannot be
+ * deleted. It can be changed only if all context and removed lines match exactly, which proves that the model has
+ * seen them. A move changes no content and needs no proof. Throws `FileChangeError` and `PatchMismatchError`.
  */
 export async function planSection(open: OpenSection, files: FileTracker): Promise<PlannedSection> {
   switch (open.section.kind) {

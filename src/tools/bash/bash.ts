@@ -84,7 +84,9 @@ export interface BashOptions {
   shell?: string
   /** Records the processes of a session, so that the next start of Tackle can end them if this process is killed. */
   record?: (tree: Parameters<RecordTree>[0], sessionID: string) => () => void
-  /** True if commands can run in a sandbox (`ToolContext.sandbox`). Changes the tool's description and parameters. */
+  /**
+   * Whether commands can run in a sandbox (`ToolContext.sandbox`). Determines the tool's description and parameters.
+   */
   sandboxed?: boolean
   /** Timeout in milliseconds of calls that do not set one. */
   defaultTimeout?: number
@@ -219,7 +221,7 @@ function createProgress(report: () => Promise<void>): { touch(): void; finish():
   function fire(): void {
     timer = undefined
     reports = reports.then(report)
-    // `finish` handles the failure. Until then this handler avoids an unhandled rejection.
+    // `finish` handles the failure. Until `finish` is called, this handler prevents an unhandled rejection.
     reports.catch(() => {})
   }
 

@@ -11,9 +11,9 @@ export interface ShellCommand {
   argv: readonly [string, ...string[]]
   env: Readonly<Record<string, string | undefined>>
   cwd: string
-  /** True if the command runs outside the sandbox. Permission has been granted. */
+  /** Whether the command runs outside the sandbox. If true, permission has been granted. */
   outside: boolean
-  /** True if the input stays open. Such a command becomes a job as soon as it has started. */
+  /** Whether the input stays open. If true, the command becomes a job as soon as it has started. */
   stdin: boolean
 }
 

@@ -129,8 +129,8 @@ function fillMarks(edit: MarkedEdit): { old: Line[]; fresh: Line[] } | undefined
 }
 
 /**
- * Replaces the marks for one alignment of the texts. With `fromEnd`, the new text keeps the last of several equal lines
- * instead of the first.
+ * Replaces the marks for one alignment of the texts. If several lines are equal, the new text keeps the first of
+ * them, or the last of them with `fromEnd`.
  */
 function fillAligned({ file, old, fresh }: MarkedEdit, fromEnd: boolean) {
   const [block, ...more] = findMarkedBlocks(file, old).filter(
@@ -195,7 +195,8 @@ export function mergeLines(edit: LineEdit): Merged {
 }
 
 /**
- * An edit and its alignment. With `fromEnd`, the new text keeps the last of several equal lines instead of the first.
+ * An edit and its alignment. If several lines are equal, the new text keeps the first of them, or the last of them
+ * with `fromEnd`.
  */
 type AlignedEdit = LineEdit & { fromEnd: boolean }
 

@@ -16,14 +16,14 @@ type EscapeForm =
 export interface Reading extends Texts {
   /** Decorations that were removed from the texts. Empty if the texts are as given. */
   decorations: Decoration[]
-  /** True if the decoration can only surround whole lines. The text then does not match within a line. */
+  /** Whether the decoration can only surround whole lines. If true, the text does not match within a line. */
   wholeLines: boolean
 }
 
 interface Texts {
   oldString: string
   newString: string
-  /** True if blank lines were removed that the edit may intend to change. */
+  /** Whether blank lines were removed that the edit may intend to change. */
   doubtfulEdges?: boolean
 }
 

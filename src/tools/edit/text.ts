@@ -212,7 +212,7 @@ export interface Compared {
   old: number
   fresh: number
   same(old: number, fresh: number): boolean
-  /** True to prefer the last of equal items. */
+  /** Whether the last of several equal items is preferred. */
   fromEnd?: boolean
 }
 

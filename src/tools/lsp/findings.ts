@@ -58,8 +58,8 @@ const maxLine = 200
 const maxFileBytes = 1024 * 1024
 
 /**
- * Renders one line per finding. Omits findings in files that must not be read. If reading a file requires permission,
- * its findings are counted; if reading is denied, they are omitted silently.
+ * Renders one line per finding. Omits findings in files that must not be read. Counts the omitted findings if reading
+ * the file requires permission, but not if it is denied.
  */
 export async function renderFindings(
   findings: readonly Finding[],
@@ -103,8 +103,8 @@ async function readable(
 }
 
 /**
- * Returns a function that reads the lines of a file inside the worktree. For other files it returns no lines, because
- * permission to read them was not requested.
+ * Returns a function that reads the lines of a file inside the worktree. For a file outside the worktree, it returns
+ * no lines, because permission to read the file was not requested.
  */
 function createLineReader(worktree: string): (path: string) => readonly string[] {
   const known = new Map<string, readonly string[]>()

@@ -14,9 +14,9 @@ export interface RipgrepMatch {
 export interface RipgrepEnd {
   type: "end"
   path: string
-  /** True if the file contains a NUL byte. */
+  /** Whether the file contains a NUL byte. */
   binary: boolean
-  /** False if reading stopped in an oversized record. */
+  /** Whether the whole file was read. False if reading stopped in an oversized record. */
   whole: boolean
 }
 
@@ -25,7 +25,7 @@ const maxRecordBytes = 256 * 1024
 
 /**
  * Size of a record in bytes above which reading stops, once its text has been read. Each match adds about 60 bytes to
- * the record, so a line of 1 GB would mean minutes of output.
+ * the record, so a line of 1 GB could produce output for minutes.
  */
 const maxSkippedBytes = 64 * 1024 * 1024
 

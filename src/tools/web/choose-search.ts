@@ -53,7 +53,7 @@ export const searchKeyVariables: readonly string[] = backends.flatMap(({ keyVari
 
 /**
  * Returns the search service set in the config or the environment. If neither sets a search service, returns Exa
- * without a key and `configured: false`. Exa without a key is available only in some cases (`availability.ts`).
+ * without a key and `configured: false`. See `availability.ts` for when Exa without a key is available.
  */
 export function chooseSearch(
   environment: Readonly<Record<string, string | undefined>>,

@@ -106,6 +106,6 @@ async function decoded(response: IncomingMessage, url: URL): Promise<Readable> {
     response.destroy()
     throw new WebfetchError("content", `${url} has the unsupported content encoding "${encoding}".`)
   }
-  // Ignores errors here, because the code that reads from the decoder receives the errors of both streams.
+  // Ignores errors here. The code that reads from the decoder receives the errors of both streams.
   return pipeline(response, decoder, () => {})
 }

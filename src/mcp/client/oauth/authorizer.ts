@@ -30,8 +30,8 @@ export interface Authorizer extends Required<AuthProvider> {
 type Unauthorized = Parameters<NonNullable<AuthProvider["onUnauthorized"]>>[0]
 
 /**
- * Adds the token to every request. If the server refuses a token, tries to renew it without the user. If this is
- * impossible or fails, the request fails with `McpSignInError`, and the server's challenge is stored for `signIn`.
+ * Adds the token to every request. If the server refuses a token, tries to renew it without the user. If the token
+ * cannot be renewed, the request fails with `McpSignInError`, and the server's challenge is stored for `signIn`.
  */
 export function createAuthorizer(options: AuthorizerOptions): Authorizer {
   const { id, url, settings, tokens: store, signal } = options

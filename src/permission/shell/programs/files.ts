@@ -274,7 +274,7 @@ export const filePrograms: ProgramTable = [
     "strings",
     {
       operands: "reads",
-      // `@file` reads further words from a file.
+      // `@file` makes the program read further words from a file.
       readOnly: { options: "-a -n: -t: -e: --all --bytes= --radix= --encoding=", operand: /^(?!@)/ },
     },
   ],
