@@ -7,6 +7,7 @@ import { createChangeWriter } from "./sqlite-changes.ts"
 import { openConnection, openReadOnlyConnection, type SqliteConnection } from "./sqlite-connection.ts"
 import { createReader } from "./sqlite-reader.ts"
 import { createSearchIndex } from "./sqlite-search.ts"
+import { createSqliteWatch } from "./sqlite-watch.ts"
 import {
   DamagedRowError,
   type Lease,
@@ -67,7 +68,7 @@ function createStore(
   const reader = createReader(database)
   const index = createSearchIndex(connection, database, reader)
   const leases = createLeaseTable(database)
-  const watcher = createWatcher(database)
+  const watcher = createSqliteWatch(database)
 
   /** Returns an empty list if a message is damaged. The next use of the session reports the damage. */
   function readableMessages(sessionID: string): MessageWithParts[] {
@@ -176,58 +177,6 @@ function createStore(
       watcher.end()
       close()
     },
-  }
-}
-
-/** Interval in milliseconds between checks for changes by other processes. */
-const watchMs = 200
-
-/**
- * Watches for commits by other connections. Each commit changes `data_version`, and reading this value takes about 2
- * µs.
- */
-function createWatcher(database: DatabaseSync): { watch: Store["watch"]; end(): void } {
-  const version = database.prepare("PRAGMA data_version")
-  const listeners = new Set<() => void>()
-  let timer: NodeJS.Timeout | undefined
-  let last: unknown
-
-  /** Returns the number of the last commit by another connection, or the last known one if it cannot be read now. */
-  function read(): unknown {
-    try {
-      return version.get()?.data_version
-    } catch {
-      return last
-    }
-  }
-
-  function check(): void {
-    const now = read()
-    if (now === last) return
-    last = now
-    for (const listener of [...listeners]) listener()
-  }
-
-  function end(): void {
-    clearInterval(timer)
-    timer = undefined
-  }
-
-  return {
-    watch(listener) {
-      // The wrapper is a new function for each watch, so one listener can watch twice.
-      const entry = () => listener()
-      listeners.add(entry)
-      if (!timer) {
-        last = read()
-        timer = setInterval(check, watchMs).unref()
-      }
-      return () => {
-        listeners.delete(entry)
-        if (listeners.size === 0) end()
-      }
-    },
-    end,
   }
 }
 

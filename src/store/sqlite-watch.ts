@@ -1,0 +1,131 @@
+import { type FSWatcher, watch as watchFile } from "node:fs"
+import type { DatabaseSync } from "node:sqlite"
+import type { Store } from "./store.ts"
+
+/** Watches for commits by other connections. */
+export interface SqliteWatch {
+  watch: Store["watch"]
+  /** Ends all watches. */
+  end(): void
+}
+
+/** Options of {@link createSqliteWatch}, in milliseconds. */
+export interface SqliteWatchOptions {
+  /** Interval between checks while the log does not change. Default: 2000. */
+  idleMs?: number
+  /** Time without changes of the log after which the checks become rare. Default: 2000. */
+  quietMs?: number
+}
+
+/** Interval in milliseconds between checks while the log changes, and where the system does not report changes. */
+const activeMs = 200
+/** Delay in milliseconds of the check after a change of the log. One commit causes several reports. */
+const reportMs = 10
+
+/**
+ * Creates a watch of the database. Each commit by another connection changes `data_version`, and reading this value
+ * takes about 2 µs. A timer that reads it every 200 ms would be the largest part of the CPU time of an idle process.
+ * Therefore the system reports writes to the log. All connections to a database in WAL mode share memory, so they run on
+ * one kernel, which sees all writes.
+ *
+ * A commit becomes visible after its last write to the log, if it is synced first. So checks continue for a while after
+ * a report.
+ */
+export function createSqliteWatch(
+  database: DatabaseSync,
+  { idleMs = 2_000, quietMs = 2_000 }: SqliteWatchOptions = {},
+): SqliteWatch {
+  const version = database.prepare("PRAGMA data_version")
+  const listeners = new Set<() => void>()
+  let log: FSWatcher | undefined
+  let timer: NodeJS.Timeout | undefined
+  /** Time at which the timer fires. */
+  let due = 0
+  let reported = 0
+  let last: unknown
+
+  /** Returns the number of the last commit by another connection, or the last known one if it cannot be read now. */
+  function read(): unknown {
+    try {
+      return version.get()?.data_version
+    } catch {
+      return last
+    }
+  }
+
+  function check(): void {
+    const isQuiet = log && performance.now() - reported > quietMs
+    checkAfter(isQuiet ? idleMs : activeMs)
+    const now = read()
+    if (now === last) return
+    last = now
+    for (const listener of [...listeners]) listener()
+  }
+
+  function checkAfter(ms: number): void {
+    clearTimeout(timer)
+    due = performance.now() + ms
+    timer = setTimeout(check, ms).unref()
+  }
+
+  function onReport(): void {
+    reported = performance.now()
+    if (due > reported + reportMs) checkAfter(reportMs)
+  }
+
+  function begin(): void {
+    last = read()
+    log = watchLog(database, onReport, () => {
+      log = undefined
+      checkAfter(activeMs)
+    })
+    reported = performance.now()
+    checkAfter(activeMs)
+  }
+
+  function end(): void {
+    clearTimeout(timer)
+    timer = undefined
+    log?.close()
+    log = undefined
+  }
+
+  return {
+    watch(listener) {
+      // The wrapper is a new function for each watch, so one listener can watch twice.
+      const entry = () => listener()
+      listeners.add(entry)
+      if (!timer) begin()
+      return () => {
+        listeners.delete(entry)
+        if (listeners.size === 0) end()
+      }
+    },
+    end,
+  }
+}
+
+/**
+ * Calls `onReport` after each write to the log of the database. Returns undefined if the system does not report writes
+ * immediately. Calls `onEnd` if the reports end, for example because the log was removed.
+ */
+function watchLog(database: DatabaseSync, onReport: () => void, onEnd: () => void): FSWatcher | undefined {
+  // Windows reports a write only after the file is closed.
+  if (process.platform !== "linux" && process.platform !== "darwin") return undefined
+  try {
+    const log = watchFile(`${database.location()}-wal`, { persistent: false })
+    log.on("change", (kind) => {
+      if (kind === "change") return onReport()
+      log.close()
+      onEnd()
+    })
+    log.on("error", () => {
+      log.close()
+      onEnd()
+    })
+    return log
+  } catch {
+    // The limit of watches is reached, or a read-only database has no log.
+    return undefined
+  }
+}
