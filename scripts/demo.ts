@@ -42,7 +42,7 @@ The fixed copy is in ${project}
   bin/tackle session show --dir ${project}   shows what was done
   bin/tackle session undo --dir ${project}   restores the file
   rm -r ${project}                           removes the copy
-To try Tackle on your own project: bin/tackle run --dir PROJECT "list the files"
+To try Tackle on your own project: bin/tackle --dir PROJECT
 `)
 
 function tackle(...args: string[]): void {

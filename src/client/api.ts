@@ -13,6 +13,7 @@ import type { Grant, PermissionReply, PermissionRequest } from "../schema/permis
 import type { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
 import type { ListedSession, Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
+import type { ToolStateRunning } from "../schema/tool-state.ts"
 import type { Archive } from "../session/archive.ts"
 import type { Command } from "../session/command.ts"
 import type { CompactionResult, SessionChange, SessionInputs, SessionStatus } from "../session/handle.ts"
@@ -133,5 +134,7 @@ export interface TackleApi {
     input: string | Readonly<Record<string, unknown>>
     agent?: string
     signal?: AbortSignal
+    /** Receives the progress of the running call, at most ten times a second. Not called over a network. */
+    onProgress?(state: ToolStateRunning): void
   }): Promise<CallOutcome>
 }

@@ -26,6 +26,8 @@ export interface StandaloneCall {
   /** Values that the tool receives as `ctx.extra`. */
   extra?: Readonly<Record<string, unknown>>
   signal?: AbortSignal
+  /** Receives the progress of the running call, at most ten times a second. */
+  onProgress?(state: ToolStateRunning): void
 }
 
 /** A call that is made through a {@link Caller}. */

@@ -23,6 +23,7 @@ import type { ToolListing } from "../registry/registry.ts"
 import type { Grant, PermissionReply, PermissionRequest, ReplySource } from "../schema/permission.ts"
 import type { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
 import type { ListedSession, Session } from "../schema/session.ts"
+import type { ToolStateRunning } from "../schema/tool-state.ts"
 import type { Archive } from "../session/archive.ts"
 import type { Command, CommandCall } from "../session/command.ts"
 import type { CompactionResult, SessionHandle, SessionStatus } from "../session/handle.ts"
@@ -234,6 +235,8 @@ export interface Tackle {
     /** Values that the tool receives as `ctx.extra`. */
     extra?: Readonly<Record<string, unknown>>
     signal?: AbortSignal
+    /** Receives the progress of the running call, at most ten times a second. */
+    onProgress?(state: ToolStateRunning): void
   }): Promise<CallOutcome & { turn: Turn }>
   /** Opens a caller for several standalone calls that share state. The code that opens it must close it. */
   caller(options?: CallerOptions): Caller

@@ -58,6 +58,8 @@ export interface App {
   send(text: string): Promise<void>
   /** Shows a line above the editor until the next key. */
   notify(text: string): void
+  /** Shows a text of a tool, or a warning, in the conversation. */
+  addNote(text: string): void
   /** Changes to the built-in theme for a background. */
   setBackground(background: "dark" | "light"): void
   /** Returns the input in the editor. */
@@ -117,6 +119,10 @@ export function createApp(options: AppOptions): App {
     history: options.history,
     env: options.env,
     ensureSession,
+    showCall(call) {
+      conversation.notes.setCall(call, lastMessageID())
+      tui.requestRender()
+    },
     onRequests(requests) {
       ownRequests = requests
       showRequests()
@@ -174,10 +180,11 @@ export function createApp(options: AppOptions): App {
   }
 
   /**
-   * Handles Ctrl+C. The first press clears the editor, or interrupts the run if the editor is empty. A second press
-   * leaves the interface.
+   * Handles Ctrl+C. The first press stops the user's shell command, clears the editor, or interrupts the run. A second
+   * press leaves the interface.
    */
   function cancel(): void {
+    if (input.stopShell()) return
     const now = Date.now()
     if (now < leaveBy) {
       options.onLeave("leave")
@@ -202,7 +209,18 @@ export function createApp(options: AppOptions): App {
     tui.requestRender()
   }
 
+  function addNote(text: string): void {
+    conversation.notes.addText(text, lastMessageID())
+    tui.requestRender()
+  }
+
+  function lastMessageID(): string | undefined {
+    return state?.messages.at(-1)?.message.id
+  }
+
   async function open(next: SessionApi | undefined): Promise<void> {
+    // The notes before the first prompt stay when it creates a session.
+    if (session || !next) conversation.notes.clear()
     followed?.close()
     followed = undefined
     session = next
@@ -259,9 +277,9 @@ export function createApp(options: AppOptions): App {
   }
 
   function renderMain(width: number): string[] {
-    if (!state || state.messages.length === 0)
-      return [...options.welcome.flatMap((line) => wrap(line, width)), ""]
-    return conversation.render(width)
+    const isEmpty = !state || state.messages.length === 0
+    const welcome = isEmpty ? [...options.welcome.flatMap((line) => wrap(line, width)), ""] : []
+    return [...welcome, ...conversation.render(width)]
   }
 
   function renderActivity(width: number): string[] {
@@ -291,7 +309,11 @@ export function createApp(options: AppOptions): App {
       agent: state?.session.agent ?? defaults.agent ?? "build",
       model: model ? `${model.providerID}/${model.modelID}` : (defaults.model ?? ""),
       more: options.facts,
-      hint: state?.isRunning ? "enter steers · tab queues" : "",
+      hint: input.isShellRunning
+        ? "esc stops the command"
+        : state?.isRunning
+          ? "enter steers · tab queues"
+          : "",
     }
     return [renderStatus(state, facts, { width, theme })]
   }
@@ -303,6 +325,7 @@ export function createApp(options: AppOptions): App {
     open,
     send: (text) => input.submit({ text, files: [] }, "steer"),
     notify,
+    addNote,
     setBackground: (background) => setTheme(builtInTheme(background, colorDepth(options.env))),
     draft: () => input.editor.take(),
     close() {

@@ -5,6 +5,7 @@ import type { SessionState } from "../view/session-state.ts"
 import { visible } from "../view/visible.ts"
 import { indented, wrap } from "./card.ts"
 import { renderMarkdown } from "./markdown.ts"
+import { createNotes, type Notes, renderNote } from "./notes.ts"
 import type { Theme } from "./theme.ts"
 import { type CallOptions, renderCall } from "./tool-card.ts"
 
@@ -14,6 +15,8 @@ export interface Conversation extends Component {
   setState(state: SessionState | undefined): void
   /** Whether the output of calls and the reasoning are shown completely. */
   expanded: boolean
+  /** Calls and texts between the messages. */
+  readonly notes: Notes
   setTheme(theme: Theme): void
 }
 
@@ -28,6 +31,7 @@ export function createConversation(theme: Theme): Conversation {
   let state: SessionState | undefined
   let expanded = false
   let firstShown: string | undefined
+  const notes = createNotes()
   /**
    * Lines of messages and parts. The cache needs no invalidation, because a message or part that changes becomes a
    * different object.
@@ -56,6 +60,7 @@ export function createConversation(theme: Theme): Conversation {
   }
 
   return {
+    notes,
     setState(next) {
       if (next?.session.id !== state?.session.id) firstShown = undefined
       state = next
@@ -75,11 +80,22 @@ export function createConversation(theme: Theme): Conversation {
       cache = new WeakMap()
     },
     render(width) {
-      if (!state) return []
-      const { session, subagents } = state
-      const options: CallOptions = { theme, expanded, worktree: session.worktree, subagents }
-      return shownMessages().flatMap((message) => renderMessage(message, width, options))
+      const options: CallOptions = {
+        ...{ theme, expanded, subagents: state?.subagents ?? new Map() },
+        worktree: state?.session.worktree ?? "",
+      }
+      return [
+        ...renderNotes(undefined, width, options),
+        ...shownMessages().flatMap((item) => [
+          ...renderMessage(item, width, options),
+          ...renderNotes(item.message.id, width, options),
+        ]),
+      ]
     },
+  }
+
+  function renderNotes(after: string | undefined, width: number, options: CallOptions): string[] {
+    return notes.after(after).flatMap((note) => cached(note, width, () => renderNote(note, width, options)))
   }
 
   function renderMessage(item: MessageWithParts, width: number, options: CallOptions): string[] {

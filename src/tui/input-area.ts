@@ -1,6 +1,7 @@
 import { type Component, matchesKey } from "@earendil-works/pi-tui"
 import type { SessionApi } from "../client/api.ts"
 import type { Delivery, Input } from "../schema/input.ts"
+import type { ToolPart } from "../schema/part.ts"
 import type { PermissionRequest } from "../schema/permission.ts"
 import { errorMessage } from "../util/errors.ts"
 import { createSlashCommands, showKeys, unknownCommand } from "./commands.ts"
@@ -20,6 +21,8 @@ export interface InputAreaOptions {
   env: Readonly<Record<string, string | undefined>>
   /** Returns the open session, and creates it before the first prompt. */
   ensureSession(): Promise<SessionApi>
+  /** Shows a shell command of the user and its output. */
+  showCall(call: ToolPart): void
   /** Called when the permission requests for the user's shell commands change. */
   onRequests(requests: readonly PermissionRequest[]): void
 }
@@ -36,6 +39,10 @@ export interface InputArea {
    * rejects.
    */
   submit(input: WrittenInput, delivery: Delivery): Promise<void>
+  /** True while a shell command of the user runs. */
+  readonly isShellRunning: boolean
+  /** Stops the shell command of the user. Returns false if none is running. */
+  stopShell(): boolean
   /** Clears the editor and keeps its text in the history. Returns false if the editor was empty. */
   clear(): boolean
 }
@@ -55,7 +62,7 @@ export function createInputArea(options: InputAreaOptions): InputArea {
   const commands = createSlashCommands(shell)
   const panel = createPanel({ theme, rows: () => Math.max(4, Math.floor(tui.terminal.rows / 2)) })
   const waiting = createWaitingInputs()
-  const runner = createShellRunner({ api, onRequests, show: showPanel })
+  const runner = createShellRunner({ api, onRequests, show: options.showCall })
   /** The input that was in the editor before the user started to edit a pending input. */
   let draft: WrittenInput | undefined
   let escapedAt = Number.NEGATIVE_INFINITY
@@ -204,8 +211,8 @@ export function createInputArea(options: InputAreaOptions): InputArea {
     const { session, state } = shell
     const isTwice = Date.now() - escapedAt < rewindMs
     escapedAt = Number.NEGATIVE_INFINITY
-    if (panel.isOpen && !runner.isRunning) panel.hide()
-    else if (runner.isRunning) runner.stop()
+    if (stopShell()) return true
+    if (panel.isOpen) panel.hide()
     else if (session && waiting.editing !== undefined) attempt(release(session))
     else if (session && isTwice) attempt(pickRewind(shell, session))
     else if (session) {
@@ -216,10 +223,20 @@ export function createInputArea(options: InputAreaOptions): InputArea {
     return true
   }
 
+  function stopShell(): boolean {
+    const { isRunning } = runner
+    runner.stop()
+    return isRunning
+  }
+
   return {
     editor,
     panel,
     submit,
+    stopShell,
+    get isShellRunning() {
+      return runner.isRunning
+    },
     clear() {
       const { text } = editor.take()
       history.add(text)

@@ -22,7 +22,10 @@ export interface TerminalOptions {
   prompt?: string
   /** Screen that is shown until the interface is ready. */
   start?: StartScreen
-  /** Calls the listener with notices, such as warnings of the engine. The interface shows them. */
+  /**
+   * Calls the listener with what tools and warnings of the engine write. The interface shows these texts in the
+   * conversation.
+   */
   notices?(listener: (text: string) => void): void
   defaults?: SessionDefaults
   fullscreen?: boolean
@@ -98,7 +101,7 @@ async function showOnce(
     onLeave: leave,
   })
   if (notice !== "") app.notify(notice)
-  notices?.(app.notify)
+  notices?.(app.addNote)
   const onAbort = () => leave("leave")
   signal.addEventListener("abort", onAbort, { once: true })
   const restore = () => screen.stop()

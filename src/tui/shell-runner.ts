@@ -1,29 +1,32 @@
-import { stripVTControlCharacters } from "node:util"
 import type { TackleApi } from "../client/api.ts"
-import { showInvisible } from "../permission/invisible.ts"
+import type { ToolPart } from "../schema/part.ts"
 import type { PermissionRequest } from "../schema/permission.ts"
-import { oneLine } from "../view/visible.ts"
+import type { ToolState } from "../schema/tool-state.ts"
 
 /** Runs shell commands of the user. They pass the same rules as those of the model. */
 export interface ShellRunner {
   readonly isRunning: boolean
-  /** Runs a command and shows its output. One command runs at a time. */
+  /** Runs a command. One command runs at a time. */
   run(command: string, agent: string | undefined): Promise<void>
   /** Stops the command. */
   stop(): void
 }
 
-/** Creates a runner. `onRequests` receives the permission requests of the command that wait for the user. */
+/**
+ * Creates a runner. `show` receives the call with its output so far, and finally with its result. `onRequests` receives
+ * the permission requests of the command that wait for the user.
+ */
 export function createShellRunner({
   api,
   show,
   onRequests,
 }: {
   api: TackleApi
-  show(title: string, text: string): void
+  show(call: ToolPart): void
   onRequests(requests: readonly PermissionRequest[]): void
 }): ShellRunner {
   let active: AbortController | undefined
+  let count = 0
   return {
     get isRunning() {
       return active !== undefined
@@ -33,22 +36,23 @@ export function createShellRunner({
       if (active) throw new Error("Another shell command is running. Esc stops it.")
       const abort = new AbortController()
       active = abort
-      const title = `! ${oneLine(command, 60)}`
-      show(title, "running… Esc stops it.")
+      count += 1
+      const id = `shell_${count}`
+      const input = { command, description: "Command of the user" }
+      const time = { start: Date.now() }
+      const showState = (state: ToolState) =>
+        show({ id, callID: id, sessionID: "", messageID: "", type: "tool", tool: "$", state })
+      showState({ status: "running", input, time })
       const stop = followRequests(api, command, onRequests)
       try {
-        const input = { command, description: "Command of the user" }
-        const { state } = await api.callTool({ tool: "bash", input, agent, signal: abort.signal })
-        const text = state.status === "completed" ? state.output : state.error
-        const exit =
-          state.status === "completed" && state.metadata.exit !== 0 ? ` (exit ${state.metadata.exit})` : ""
-        show(
-          `${title}${exit}`,
-          showInvisible(stripVTControlCharacters(text), { keepTabs: true }) || "(no output)",
-        )
+        const { state } = await api.callTool({
+          ...{ tool: "bash", input, agent, signal: abort.signal },
+          onProgress: showState,
+        })
+        showState(abort.signal.aborted ? stopped(state) : withWholeOutput(state))
       } catch (error) {
+        showState(stopped({ status: "error", input, error: "", time: { ...time, end: Date.now() } }))
         if (!abort.signal.aborted) throw error
-        show(title, "Stopped.")
       } finally {
         active = undefined
         stop()
@@ -56,6 +60,19 @@ export function createShellRunner({
       }
     },
   }
+}
+
+/** Returns the state of a command that the user stopped, with its output so far. */
+function stopped(state: ToolState): ToolState {
+  if (state.status !== "error") return state
+  const output = typeof state.metadata?.output === "string" ? state.metadata.output.trimEnd() : ""
+  return { ...state, metadata: { ...state.metadata, output: `${output}\n[stopped]`.trimStart() } }
+}
+
+/** The metadata contains only the end of the output. */
+function withWholeOutput(state: ToolState): ToolState {
+  if (state.status !== "completed") return state
+  return { ...state, metadata: { ...state.metadata, output: state.output } }
 }
 
 /**

@@ -15,6 +15,8 @@ export interface CallOptions {
   worktree: string
   /** The sessions of subagents, by id. */
   subagents: ReadonlyMap<string, SubagentState>
+  /** Maximum number of lines of output that is not expanded. Default: depends on the outcome. */
+  maxOutputLines?: number
 }
 
 /** Maximum number of lines of a call's output, by its outcome. */
@@ -77,7 +79,8 @@ function bodyLines(part: ToolPart, summary: CallSummary, options: CallOptions & 
   if (todos.length > 0) return todos.flatMap((todo) => indented(visible(todo), width))
   const whole =
     typeof output === "string" ? output : expanded && state.status === "completed" ? state.output : ""
-  return lastLines(whole, expanded ? maxExpandedLines : outputLines[summary.outcome], options)
+  const { maxOutputLines = outputLines[summary.outcome] } = options
+  return lastLines(whole, expanded ? maxExpandedLines : maxOutputLines, options)
 }
 
 /**

@@ -33,10 +33,13 @@ async function open(
   options: {
     script: Script
     files?: Record<string, string>
+    /** Permissions without questions. */
+    allow?: string[]
   },
   ...flags: string[]
 ): Promise<{ machine: Machine; terminal: Terminal; send(text: string): Promise<void> }> {
-  const machine = await createMachine({ ...options, config: { sandbox: "off" } })
+  const permission = Object.fromEntries(options.allow?.map((name) => [name, "allow"]) ?? [])
+  const machine = await createMachine({ ...options, config: { sandbox: "off", permission } })
   const terminal = await openTerminal(machine)
   await terminal.tackle(...flags.flatMap((flag) => [flag, machine.project.directory]))
   await terminal.sees("test/m")
@@ -260,7 +263,7 @@ describe.skipIf(!hasTmux)("input in the interactive terminal (needs tmux)", () =
   test("runs a shell command of the user through the rules", async () => {
     const { machine, terminal, send } = await open({ script: [] })
     await send("!echo $((6 * 7))")
-    await terminal.sees(/! echo[\s\S]* 42\n/)
+    await terminal.sees(/✓ \$ echo[\s\S]* 42\n/)
     await send("!touch made")
     await terminal.sees(card("touch made"))
     await terminal.press("y")
@@ -271,6 +274,24 @@ describe.skipIf(!hasTmux)("input in the interactive terminal (needs tmux)", () =
     await terminal.sees(/refused/)
     expect(existsSync(join(machine.project.directory, "other"))).toBe(false)
     expect(machine.server.requests).toEqual([])
+  })
+
+  test("shows the output of a shell command while it runs, and stops the command with Ctrl+C", async () => {
+    const { terminal, send } = await open({ script: scripts({}), allow: ["bash"] })
+    await send("!mkfifo fifo")
+    await terminal.sees("✓ $ mkfifo")
+    await send("!echo begun; read line < fifo; echo never")
+    await terminal.sees(/● \$ echo begun[^\n]*\n {2}begun\n/)
+    await terminal.sees("esc stops the command")
+    await terminal.press("C-c")
+    await terminal.sees(/✗ \$ echo begun[^\n]*\n {2}begun\n {2}\[stopped\]/)
+    await send("!seq 1 500")
+    const screen = await terminal.sees(/✓ \$ seq[\s\S]* 500\n/)
+    expect(screen).toMatch(/… 46\d earlier lines/)
+    expect(screen).not.toContain(" 100\n")
+    await send("hello")
+    // The output stays in the conversation.
+    expect(await terminal.sees("heard hello")).toMatch(/500[\s\S]*› hello/)
   })
 
   test("names the command that an unknown one resembles, and keeps the text", async () => {

@@ -105,7 +105,7 @@ describe.skipIf(!hasTmux)("the interactive terminal (needs tmux)", () => {
     await terminal.sees("[exit 0]")
   })
 
-  test("shows what tools and warnings write as a notice, and the screen even if stderr is a file", async () => {
+  test("shows what tools and warnings write in the conversation, and the screen even if stderr is a file", async () => {
     const noisy = `export default {
       description: "Writes to the terminal.",
       args: {},
@@ -127,6 +127,9 @@ describe.skipIf(!hasTmux)("the interactive terminal (needs tmux)", () => {
     await terminal.type(`${tackleCommand} --trust 'run the tool' 2>errors.txt`)
     const screen = await terminal.sees("It ran.")
     expect(screen).toContain("✓ noisy")
+    expect(screen).toContain("! a tool wrote this\n")
+    await terminal.press("x", "BSpace")
+    expect(await terminal.screen()).toContain("! a tool wrote this\n")
     await terminal.press("C-d")
     await terminal.sees("Continue this session")
     expect(await machine.project.read("errors.txt")).toBe("")
@@ -141,6 +144,13 @@ describe.skipIf(!hasTmux)("the interactive terminal (needs tmux)", () => {
     await terminal.sees("I heard: hello there")
     await terminal.type("second prompt")
     await terminal.sees("I heard: second prompt")
+    await terminal.press("C-d")
+    await terminal.sees("[exit 0]")
+    // Lines that were typed before the program reads them are also prompts.
+    await terminal.tackle("--plain")
+    for (const line of ["third", "fourth", "fifth"]) await terminal.type(line)
+    for (const line of ["third", "fourth", "fifth"]) await terminal.sees(`› ${line}`)
+    await terminal.sees("I heard: fifth")
     await terminal.press("C-d")
     await terminal.sees("Continue this session")
     await terminal.sees("[exit 0]")

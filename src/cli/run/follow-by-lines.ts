@@ -18,6 +18,8 @@ export interface LineOptions {
   auto?: boolean
   /** Text to send first. */
   prompt?: string
+  /** The lines to send. Default: the lines of stdin. */
+  lines?: Lines
   signal: AbortSignal
 }
 
@@ -31,7 +33,7 @@ export async function followByLines(options: LineOptions): Promise<void> {
   const left = AbortSignal.any([signal, leave.signal])
   const shown = showSession({ api, session, worktree, after, show: view.show })
   left.addEventListener("abort", shown.leave, { once: true })
-  const lines = readLines(left, (text) => session.send(text))
+  const { lines = openLines(signal) } = options
   if (auto || canAskHere(process.env)) {
     const pause = () => {
       const [showAgain, readAgain] = [view.pause(), lines.pause()]
@@ -50,7 +52,7 @@ export async function followByLines(options: LineOptions): Promise<void> {
   }
   try {
     if (prompt !== undefined) await session.send(prompt)
-    await Promise.race([lines.ended, shown.until(Number.POSITIVE_INFINITY)])
+    await Promise.race([sendLines(session, lines, left), shown.until(Number.POSITIVE_INFINITY)])
     if (!left.aborted && !process.stdin.isTTY) {
       await session.wait({ signal: left })
       await shown.until(await session.sequence())
@@ -59,7 +61,17 @@ export async function followByLines(options: LineOptions): Promise<void> {
     if (!left.aborted) throw error
   } finally {
     leave.abort()
+    lines.close()
     await view.end()
+  }
+}
+
+/** Sends each line, one after another. Resolves when the lines have ended, or when the signal fires. */
+async function sendLines(session: SessionApi, lines: Lines, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    const text = await lines.next()
+    if (text === undefined || signal.aborted) return
+    await session.send(text)
   }
 }
 
@@ -75,30 +87,44 @@ export async function showRecent(session: SessionApi, view: View): Promise<void>
   }
 }
 
-/**
- * Calls `send` for each line of stdin that is not empty, one after another. `ended` settles at the end of stdin, when
- * the signal fires, or with the error of `send`.
- */
-function readLines(signal: AbortSignal, send: (text: string) => Promise<unknown>) {
-  const { promise: ended, resolve, reject } = Promise.withResolvers<void>()
-  let last: Promise<unknown> = Promise.resolve()
-  let close = open()
-  signal.addEventListener("abort", () => {
-    close()
-    resolve()
-  })
+/** The lines of stdin that are not empty. */
+export interface Lines {
+  /** Resolves with the next line. Undefined means that stdin has ended or the signal has fired. */
+  next(): Promise<string | undefined>
+  /** Stops reading stdin, so that a question can read it. Returns a function that resumes reading. */
+  pause(): () => void
+  close(): void
+}
+
+/** Starts to read stdin. Lines wait until they are used. */
+export function openLines(signal: AbortSignal): Lines {
+  const waiting: string[] = []
+  let isEnded = false
+  let wake = Promise.withResolvers<void>()
+  let stopReading = open()
+  signal.addEventListener("abort", close)
+
+  function close(): void {
+    signal.removeEventListener("abort", close)
+    stopReading()
+    end()
+  }
+
+  function end(): void {
+    isEnded = true
+    wake.resolve()
+  }
 
   function open(): () => void {
     const lines = createInterface({ input: process.stdin, terminal: false })
     let isPaused = false
     lines.on("line", (line) => {
-      const text = line.trim()
-      if (text === "") return
-      last = last.then(() => send(text))
-      last.catch(reject)
+      if (line.trim() === "") return
+      waiting.push(line.trim())
+      wake.resolve()
     })
     lines.on("close", () => {
-      if (!isPaused) last.then(() => resolve(), reject)
+      if (!isPaused) end()
     })
     return () => {
       isPaused = true
@@ -107,13 +133,19 @@ function readLines(signal: AbortSignal, send: (text: string) => Promise<unknown>
   }
 
   return {
-    ended,
-    /** Stops reading stdin, so that a question can read it. Returns a function that resumes reading. */
+    async next() {
+      while (waiting.length === 0 && !isEnded) {
+        await wake.promise
+        wake = Promise.withResolvers()
+      }
+      return signal.aborted ? undefined : waiting.shift()
+    },
     pause() {
-      close()
+      stopReading()
       return () => {
-        if (!signal.aborted) close = open()
+        if (!signal.aborted) stopReading = open()
       }
     },
+    close,
   }
 }

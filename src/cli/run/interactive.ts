@@ -1,6 +1,5 @@
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
-import { createInterface } from "node:readline"
 import type { SessionApi, TackleApi } from "../../client/api.ts"
 import { openTerminal } from "../../tui/open.ts"
 import type { StartScreen } from "../../tui/start-screen.ts"
@@ -11,7 +10,7 @@ import { openTackle } from "../workspace/engine.ts"
 import type { RuleFlags } from "../workspace/rules.ts"
 import { directoryOf, openWorkspace, type Workspace, type WorkspaceFlags } from "../workspace/workspace.ts"
 import { setUpModel } from "./first-start.ts"
-import { followByLines, showRecent } from "./follow-by-lines.ts"
+import { followByLines, openLines, showRecent } from "./follow-by-lines.ts"
 import { createView } from "./foreground.ts"
 import { openClient, type RemoteFlags } from "./remote.ts"
 import { namedSession } from "./run-on-server.ts"
@@ -115,7 +114,9 @@ async function openPlain({
   // Programs that the session starts also see that the terminal is simple.
   process.env.TERM = "dumb"
   for (const line of welcome) printLine(line)
-  const first = prompt ?? (session ? undefined : await firstLine(signal))
+  const lines = openLines(signal)
+  if (prompt === undefined && !session) printLine("Type a prompt and press Enter. Ctrl+D leaves.")
+  const first = prompt ?? (session ? undefined : await lines.next())
   if (!session && first === undefined) return undefined
   const opened = session ?? (await api.sessions.create(defaults))
   const info = await opened.info()
@@ -125,16 +126,9 @@ async function openPlain({
     view.continues(info)
     await showRecent(opened, view)
   }
-  await followByLines({ api, session: opened, worktree: info.worktree, after, view, prompt: first, signal })
+  const { worktree } = info
+  await followByLines({ api, session: opened, worktree, after, view, prompt: first, lines, signal })
   return opened.id
-}
-
-/** Reads the first line of stdin that is not empty. */
-async function firstLine(signal: AbortSignal): Promise<string | undefined> {
-  printLine("Type a prompt and press Enter. Ctrl+D leaves.")
-  const lines = createInterface({ input: process.stdin, terminal: false, signal })
-  for await (const line of lines) if (line.trim() !== "") return line.trim()
-  return undefined
 }
 
 async function openRemote(url: string, flags: InteractiveFlags): Promise<Opened> {

@@ -1,0 +1,79 @@
+import type { ToolPart } from "../schema/part.ts"
+import { terminalText } from "../util/terminal-text.ts"
+import { visible } from "../view/visible.ts"
+import { clip, wrap } from "./card.ts"
+import { type CallOptions, renderCall } from "./tool-card.ts"
+
+/** A shell command of the user, or a text that a tool or a warning wrote. A note that changes is replaced. */
+export type Note = { call: ToolPart } | { text: string }
+
+/** Content of the conversation between the messages. It is not part of the session. */
+export interface Notes {
+  /** Adds a text after a message, or before the first message. Joins texts that follow each other. */
+  addText(text: string, after: string | undefined): void
+  /** Adds a call after a message, or replaces the call with the same id. */
+  setCall(call: ToolPart, after: string | undefined): void
+  clear(): void
+  /** Returns the notes after a message, or those before the first message. */
+  after(messageID: string | undefined): readonly Note[]
+  readonly isEmpty: boolean
+}
+
+/** Maximum number of notes after one message. The oldest are dropped. */
+const maxNotes = 200
+/** Maximum number of characters of a text. The end is kept. */
+const maxCharacters = 20_000
+/** Maximum number of lines of a text that is not expanded. */
+const maxLines = 10
+/** Maximum number of lines of a command's output that is not expanded. */
+const maxOutputLines = 40
+
+/** Creates an empty list. */
+export function createNotes(): Notes {
+  const notes = new Map<string | undefined, readonly Note[]>()
+
+  function set(after: string | undefined, next: readonly Note[]): void {
+    notes.set(after, next.slice(-maxNotes))
+  }
+
+  return {
+    addText(text, after) {
+      const known = notes.get(after) ?? []
+      const last = known.at(-1)
+      if (!last || "call" in last) set(after, [...known, { text: text.slice(-maxCharacters) }])
+      else set(after, known.with(-1, { text: `${last.text}\n${text}`.slice(-maxCharacters) }))
+    },
+    setCall(call, after) {
+      for (const [place, known] of notes) {
+        const index = known.findIndex((note) => "call" in note && note.call.id === call.id)
+        if (index >= 0) return set(place, known.with(index, { call }))
+      }
+      set(after, [...(notes.get(after) ?? []), { call }])
+    },
+    clear: () => notes.clear(),
+    after: (messageID) => notes.get(messageID) ?? [],
+    get isEmpty() {
+      return notes.size === 0
+    },
+  }
+}
+
+/** Formats a note, followed by an empty line. */
+export function renderNote(note: Note, width: number, options: CallOptions): string[] {
+  return "call" in note
+    ? renderCall(note.call, width, { ...options, maxOutputLines })
+    : renderText(note.text, width, options)
+}
+
+function renderText(text: string, width: number, { theme, expanded }: CallOptions): string[] {
+  const lines = visible(terminalText(text).trim())
+    .split("\n")
+    .flatMap((line) => wrap(line, width - 2))
+  const shown = expanded ? lines : lines.slice(-maxLines)
+  const hidden = lines.length - shown.length
+  const note = `… ${hidden} earlier ${hidden === 1 ? "line" : "lines"} (ctrl+o shows all)`
+  const marked = [...(hidden > 0 ? [note] : []), ...shown].map(
+    (line, index) => `${index === 0 ? "!" : " "} ${line}`,
+  )
+  return [...marked.map((line) => theme.warning(clip(line, width))), ""]
+}
