@@ -23,8 +23,8 @@ export async function bundleCommand({ source, directory, version }: CommandBundl
       "watchdog-thread": join(source, "cli/process/watchdog-thread.ts"),
     },
     platform: "node",
-    // ripgrep and jiti locate files relative to themselves. The user installs sharp and pg.
-    external: ["@vscode/ripgrep", "jiti", "sharp", "pg"],
+    // ripgrep and jiti locate files relative to themselves. The user installs the others.
+    external: ["@vscode/ripgrep", "jiti", "sharp", "pg", "pg-boss"],
     // Prefers modules to UMD, because a bundler cannot follow the `require` calls of UMD.
     resolve: { mainFields: ["module", "main"] },
     transform: {

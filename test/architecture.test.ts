@@ -21,7 +21,7 @@ const ranks: readonly string[][] = [
   ["engine"],
   ["testing"],
   ["client", "gateway", "mcp/server", "server"],
-  ["view"],
+  ["view", "scale"],
   ["tui"],
   ["cli", "index.ts"],
 ]
@@ -37,6 +37,7 @@ const fences: Record<string, readonly string[]> = {
   ai: ["call/ai-tools.ts"],
   "node:sqlite": ["store/"],
   pg: ["store/"],
+  "pg-boss": ["scale/"],
   "web-tree-sitter": ["permission/shell/parse.ts"],
   "vscode-jsonrpc/": ["lsp/connection.ts"],
   "@modelcontextprotocol/": ["mcp/"],

@@ -90,6 +90,15 @@ export interface CommitOptions {
   lease?: Lease
 }
 
+/**
+ * Runs one statement in the transaction of a write, so that it takes effect if and only if the write does. Returns its
+ * rows.
+ */
+export type TransactionQuery = (
+  text: string,
+  values?: readonly unknown[],
+) => Promise<Record<string, unknown>[]>
+
 /** Selects messages of a session. Default: all messages. Messages are always returned in id order. */
 export interface MessagePage {
   /** Selects messages with a greater id. */

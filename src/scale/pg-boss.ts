@@ -1,0 +1,307 @@
+import { createHash, randomUUID } from "node:crypto"
+import { setTimeout as delay } from "node:timers/promises"
+import type { PgBoss } from "pg-boss"
+import { isTransient, postgresError } from "../store/postgres-connection.ts"
+import { StoreError, type TransactionQuery } from "../store/store.ts"
+import { within } from "../util/abort.ts"
+import { systemCode } from "../util/errors.ts"
+import type { Again, Dispatcher, JobReason, NewJob, WorkOptions } from "./dispatcher.ts"
+
+/** Options of {@link openPgBossDispatcher}. */
+interface PgBossOptions {
+  /** Name of the schema with the tables of pg-boss. It is created if it is missing. Default: `tackle_jobs`. */
+  schema?: string
+  /** Maximum number of connections, apart from one for notifications. Default: 3. */
+  connections?: number
+  /**
+   * Interval in milliseconds at which a worker looks for jobs without being notified, such as jobs that were put back.
+   * Default: 1000.
+   */
+  pollMs?: number
+  /** True for a process that also removes old jobs. Default: false. */
+  maintains?: boolean
+  /** Receives the error of a handler, and errors of the database while no call waits. */
+  onProblem(message: string, error: unknown): void
+}
+
+/** The content of a job in pg-boss. */
+interface JobData {
+  key: string
+  reason: JobReason
+}
+
+const queue = "sessions"
+
+/**
+ * Time in seconds after which a job whose worker is silent goes to another worker. 10 is the minimum of pg-boss. A
+ * session is taken over earlier, because its lease expires earlier.
+ */
+const heartbeatSeconds = 30
+
+/** Maximum time in milliseconds to wait for a server that does not answer. */
+const retryMs = 10_000
+
+/**
+ * Opens a dispatcher in PostgreSQL, with the package `pg-boss`. Throws `StoreError` if the package is missing or the
+ * database cannot be used.
+ */
+export async function openPgBossDispatcher(url: string, options: PgBossOptions): Promise<Dispatcher> {
+  const { schema = "tackle_jobs", onProblem, maintains = false } = options
+  const fail = (error: unknown) => postgresError(error, { url, schema })
+  const boss = await createBoss(url, { ...options, schema })
+  boss.on("error", (error) => onProblem("the job queue reported an error", error))
+  try {
+    await boss.start()
+    await boss.createQueue(queue, {
+      policy: "key_strict_fifo",
+      heartbeatSeconds,
+      // The lease of the session decides whether its worker is alive.
+      expireInSeconds: 24 * 3600,
+      retryLimit: 1_000_000,
+      retentionSeconds: 365 * 24 * 3600,
+      deleteAfterSeconds: 3600,
+    })
+  } catch (error) {
+    await boss.stop({ graceful: false }).catch(() => {})
+    throw fail(error)
+  }
+
+  /** Repeats an operation of pg-boss while the server cannot be reached. */
+  async function lasting<T>(work: () => Promise<T>): Promise<T> {
+    const deadline = performance.now() + retryMs
+    for (let pause = 50; ; pause = Math.min(pause * 2, 1000)) {
+      try {
+        return await work()
+      } catch (error) {
+        if (!isTransient(error) || performance.now() + pause > deadline) throw fail(error)
+      }
+      await delay(pause)
+    }
+  }
+
+  async function enqueue({ key, id, reason }: NewJob, { transaction, afterMs = 0 }: Given = {}) {
+    const pool = boss.getDb()
+    const db = transaction
+      ? {
+          executeSql: async (text: string, values?: unknown[]) => ({ rows: await transaction(text, values) }),
+        }
+      : pool
+    const data: JobData = { key, reason }
+    // Whole seconds by the clock of the server.
+    const startAfter = Math.ceil(afterMs / 1000)
+    const stored = await boss.send(queue, data, { id: idOf(key, id), singletonKey: key, startAfter, db })
+    if (stored !== null && startAfter === 0)
+      await db.executeSql("SELECT pg_notify($1, '')", [channelOf(schema)])
+  }
+
+  const worker = createWorker({
+    boss,
+    lasting,
+    schema,
+    pollMs: options.pollMs ?? 1000,
+    onProblem,
+    putBack: (key, { reason, afterMs }) => enqueue({ key, id: randomUUID(), reason }, { afterMs }),
+  })
+
+  async function close(graceMs: number): Promise<void> {
+    await worker.end(graceMs)
+    await boss.stop({ graceful: false, close: true })
+  }
+
+  let closed: Promise<void> | undefined
+  return {
+    enqueue: (job, transaction) =>
+      // A failed transaction is repeated by its owner.
+      transaction ? enqueue(job, { transaction }) : lasting(() => enqueue(job)),
+    work: worker.start,
+    cancel: (key) =>
+      lasting(async () => {
+        const jobs = await boss.findJobs(queue, { key })
+        const open = jobs.filter(({ state }) => ["created", "retry", "active"].includes(state))
+        if (open.length > 0)
+          await boss.cancel(
+            queue,
+            open.map(({ id }) => id),
+          )
+      }),
+    stats: () =>
+      lasting(async () => {
+        const { rows } = await boss.getDb().executeSql(
+          `SELECT count(*) FILTER (WHERE state < 'active')::int AS waiting,
+               count(*) FILTER (WHERE state = 'active')::int AS active FROM ${schema}.job WHERE name = $1`,
+          [queue],
+        )
+        return { waiting: Number(rows[0]?.waiting), active: Number(rows[0]?.active) }
+      }),
+    close(graceMs = 0) {
+      closed ??= close(graceMs)
+      return closed
+    },
+  }
+
+  async function createBoss(
+    connectionString: string,
+    given: Pick<PgBossOptions, "connections"> & { schema: string },
+  ): Promise<PgBoss> {
+    const { PgBoss: Boss } = await loadPackage()
+    return new Boss({
+      connectionString,
+      schema: given.schema,
+      application_name: "tackle-jobs",
+      max: given.connections ?? 3,
+      supervise: maintains,
+      schedule: false,
+      monitorVacuum: false,
+      reindex: false,
+    })
+  }
+}
+
+/** Where and when to enqueue. */
+interface Given {
+  transaction?: TransactionQuery
+  afterMs?: number
+}
+
+const channelOf = (schema: string) => `${schema}_new`
+
+/** Takes jobs in batches, and ends them in batches, so that many short jobs cost few transactions. */
+function createWorker({
+  boss,
+  lasting,
+  schema,
+  pollMs,
+  onProblem,
+  putBack,
+}: {
+  boss: PgBoss
+  lasting<T>(work: () => Promise<T>): Promise<T>
+  schema: string
+  pollMs: number
+  onProblem: PgBossOptions["onProblem"]
+  putBack(key: string, again: Again): Promise<void>
+}) {
+  const active = new Map<string, { controller: AbortController; done: Promise<void> }>()
+  /** Handled jobs that the next statement ends in the database. */
+  let handled: { ids: string[]; done: Promise<void> } | undefined
+  let lastEnd = Promise.resolve()
+  let options: WorkOptions | undefined
+  let isStopped = false
+  /** True if there may be jobs that were not fetched. */
+  let isDue = false
+  let fetching: Promise<void> | undefined
+  const timers: NodeJS.Timeout[] = []
+  let listener: { close(): Promise<void> } | undefined
+
+  function wake(): void {
+    isDue = true
+    fetching ??= fetchAll().finally(() => {
+      fetching = undefined
+    })
+  }
+
+  async function fetchAll(): Promise<void> {
+    while (isDue && options && !isStopped && active.size < options.concurrency) {
+      isDue = false
+      const free = options.concurrency - active.size
+      try {
+        const jobs = await boss.fetch<JobData>(queue, { batchSize: free })
+        for (const { id, data } of jobs) {
+          const controller = new AbortController()
+          active.set(id, { controller, done: run(id, data, options, controller.signal) })
+        }
+        if (jobs.length === free) isDue = true
+      } catch (error) {
+        // The next poll tries again.
+        if (!isTransient(error)) onProblem("jobs could not be fetched", error)
+        return
+      }
+    }
+  }
+
+  async function run(
+    id: string,
+    { key, reason }: JobData,
+    { handle }: WorkOptions,
+    signal: AbortSignal,
+  ): Promise<void> {
+    try {
+      const again = await handle({ key, reason, signal })
+      // First, so that the job is not lost if the process ends in between.
+      if (again) await lasting(() => putBack(key, again))
+    } catch (error) {
+      onProblem(`the job for session ${key} failed`, error)
+    }
+    await end(id)
+    active.delete(id)
+    wake()
+  }
+
+  /** Ends a handled job. Calls that come while a statement runs share the next one. */
+  function end(id: string): Promise<void> {
+    if (!handled) {
+      const ids: string[] = []
+      const done = lastEnd.then(() => {
+        handled = undefined
+        return endAll(ids)
+      })
+      handled = { ids, done }
+      lastEnd = done
+    }
+    handled.ids.push(id)
+    return handled.done
+  }
+
+  async function endAll(ids: string[]): Promise<void> {
+    // If this fails, the jobs go to another worker when their heartbeat is over.
+    await lasting(() => boss.complete(queue, ids)).catch((error: unknown) =>
+      onProblem("jobs could not be ended", error),
+    )
+  }
+
+  async function sendHeartbeats(): Promise<void> {
+    if (active.size === 0) return
+    await boss.touch(queue, [...active.keys()]).catch((error: unknown) => {
+      if (!isTransient(error)) onProblem("jobs could not be kept", error)
+    })
+  }
+
+  return {
+    async start(given: WorkOptions): Promise<void> {
+      options = given
+      const database = boss.getDb()
+      listener = await database.listen?.(channelOf(schema), wake, wake)
+      timers.push(setInterval(wake, pollMs), setInterval(sendHeartbeats, (heartbeatSeconds * 1000) / 3))
+      wake()
+    },
+    async end(graceMs: number): Promise<void> {
+      isStopped = true
+      await fetching
+      const done = Promise.all([...active.values()].map((each) => each.done))
+      await within(done, graceMs)
+      for (const { controller } of active.values()) controller.abort()
+      await done
+      for (const timer of timers) clearInterval(timer)
+      await listener?.close()
+    },
+  }
+}
+
+/** Returns the UUID of a job. pg-boss does not store the same UUID twice. */
+function idOf(key: string, id: string): string {
+  const hex = createHash("sha256").update(`${key}\0${id}`).digest("hex")
+  // Version 8 is for values like this.
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+}
+
+async function loadPackage(): Promise<typeof import("pg-boss")> {
+  try {
+    return await import("pg-boss")
+  } catch (error) {
+    if (systemCode(error) !== "ERR_MODULE_NOT_FOUND") throw error
+    throw new StoreError(
+      "Workers need the package pg-boss, which is not installed. Install it next to Tackle: npm install pg-boss",
+      error,
+    )
+  }
+}

@@ -1,0 +1,11 @@
+import { createInProcessDispatcher } from "../../src/scale/in-process.ts"
+import { errorMessage } from "../../src/util/errors.ts"
+import { testDispatcher } from "../suites/dispatcher.ts"
+
+testDispatcher("in-process", async () => {
+  const problems: string[] = []
+  const dispatcher = createInProcessDispatcher({
+    onProblem: (message, error) => problems.push(`${message}: ${errorMessage(error)}`),
+  })
+  return { problems, open: async () => dispatcher, close: () => dispatcher.close() }
+})

@@ -1,0 +1,122 @@
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { createInterface } from "node:readline"
+import pg from "pg"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import type { Dispatcher } from "../../src/scale/dispatcher.ts"
+import { openPgBossDispatcher } from "../../src/scale/pg-boss.ts"
+import { StoreError } from "../../src/store/store.ts"
+import { errorMessage } from "../../src/util/errors.ts"
+import { describePostgres, type PostgresServer, startPostgres } from "../postgres.ts"
+import { testDispatcher } from "../suites/dispatcher.ts"
+
+describePostgres("pg-boss", () => {
+  let server: PostgresServer
+  let count = 0
+
+  beforeAll(async () => {
+    server = await startPostgres()
+  })
+  afterAll(() => server.stop())
+
+  async function place() {
+    count += 1
+    const schema = `jobs_${count}`
+    const problems: string[] = []
+    const opened: Dispatcher[] = []
+    const children: { kill(): Promise<void> }[] = []
+    const onProblem = (message: string, error: unknown) => problems.push(`${message}: ${errorMessage(error)}`)
+    return {
+      schema,
+      problems,
+      async open() {
+        const dispatcher = await openPgBossDispatcher(server.url(), {
+          schema,
+          connections: 2,
+          pollMs: 100,
+          onProblem,
+        })
+        opened.push(dispatcher)
+        return dispatcher
+      },
+      async takeInProcess() {
+        const script = new URL("./dispatch-process.ts", import.meta.url).pathname
+        const child = spawn(process.execPath, [script, server.url(), schema], {
+          stdio: ["ignore", "pipe", "inherit"],
+        })
+        const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+        const kill = async () => {
+          if (child.exitCode !== null || child.signalCode !== null) return
+          child.kill("SIGKILL")
+          await once(child, "exit")
+        }
+        children.push({ kill })
+        expect((await lines.next()).value).toBe("ready")
+        return { taken: lines.next().then(({ value }) => String(value)), kill }
+      },
+      async close() {
+        for (const dispatcher of opened) await dispatcher.close()
+        for (const { kill } of children) await kill()
+      },
+    }
+  }
+
+  testDispatcher("pg-boss", place)
+
+  test("adds a job if the transaction of the caller commits, and only then", async () => {
+    const queue = await place()
+    const dispatcher = await queue.open()
+    const client = new pg.Client(server.url())
+    await client.connect()
+    const keys: string[] = []
+    await dispatcher.work({
+      concurrency: 4,
+      async handle({ key }) {
+        keys.push(key)
+        return undefined
+      },
+    })
+    const add = (key: string) =>
+      dispatcher.enqueue({ key, id: "1", reason: "input" }, async (text, values) => {
+        return (await client.query(text, values && [...values])).rows
+      })
+    await client.query("BEGIN")
+    await add("lost")
+    await client.query("ROLLBACK")
+    await client.query("BEGIN")
+    await add("kept")
+    expect(await dispatcher.stats()).toEqual({ waiting: 0, active: 0 })
+    await client.query("COMMIT")
+    await expect.poll(() => keys).toEqual(["kept"])
+    await client.end()
+    await queue.close()
+  })
+
+  test("keeps jobs while the server restarts, and continues afterwards", async () => {
+    const queue = await place()
+    const dispatcher = await queue.open()
+    const keys: string[] = []
+    await dispatcher.work({
+      concurrency: 4,
+      async handle({ key }) {
+        keys.push(key)
+        return undefined
+      },
+    })
+    await dispatcher.enqueue({ key: "before", id: "1", reason: "input" })
+    await expect.poll(() => keys).toEqual(["before"])
+    await server.crash()
+    await dispatcher.enqueue({ key: "after", id: "1", reason: "input" })
+    await expect.poll(() => keys).toEqual(["before", "after"])
+    await queue.close()
+  })
+
+  test("names the database if it cannot be reached", async () => {
+    const opening = openPgBossDispatcher("postgres://tackle@/none?host=/nowhere", { onProblem() {} })
+    const error = await opening.catch((reason: unknown) => reason)
+    expect(error).toBeInstanceOf(StoreError)
+    expect(errorMessage(error)).toContain(
+      "The database none on /nowhere (schema tackle_jobs) cannot be reached",
+    )
+  })
+})
