@@ -24,7 +24,7 @@ export async function bundleCommand({ source, directory, version }: CommandBundl
     },
     platform: "node",
     // ripgrep and jiti locate files relative to themselves. The user installs the others.
-    external: ["@vscode/ripgrep", "jiti", "sharp", "pg", "pg-boss"],
+    external: ["@vscode/ripgrep", "jiti", "sharp", "pg", "pg-boss", "aws4fetch"],
     // Prefers modules to UMD, because a bundler cannot follow the `require` calls of UMD.
     resolve: { mainFields: ["module", "main"] },
     transform: {

@@ -38,6 +38,7 @@ const fences: Record<string, readonly string[]> = {
   "node:sqlite": ["store/"],
   pg: ["store/"],
   "pg-boss": ["scale/"],
+  aws4fetch: ["store/"],
   "web-tree-sitter": ["permission/shell/parse.ts"],
   "vscode-jsonrpc/": ["lsp/connection.ts"],
   "@modelcontextprotocol/": ["mcp/"],

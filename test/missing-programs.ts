@@ -1,6 +1,8 @@
 import { spawnSync } from "node:child_process"
+import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { postgresPrograms } from "./postgres-server.ts"
+import { s3Program } from "./s3.ts"
 
 /** Debian installs the programs of PostgreSQL outside of the search path. */
 const initdb = postgresPrograms === undefined ? "initdb" : join(postgresPrograms, "initdb")
@@ -21,6 +23,7 @@ export default function setUp(): (() => void) | undefined {
   if (process.env.TACKLE_TEST_PROGRAMS) return undefined
   process.env.TACKLE_TEST_PROGRAMS = "checked"
   const missing = programs.filter(({ command: [program, ...args] }) => spawnSync(program, args).error)
+  if (!existsSync(s3Program)) console.log("Skipped the tests of S3-compatible storage. To run them: npm ci")
   if (missing.length === 0) return undefined
   const tests = missing.map((each) => `${each.tests} (${each.name} is not installed)`).join(", ")
   const packages = missing.map((each) => each.package).join(" ")

@@ -5,19 +5,21 @@ import { commandEnvironment } from "../permission/shell/git-environment.ts"
 import type { Plugins } from "../plugin/plugins.ts"
 import type { CommandLocation } from "../plugin/shell-env.ts"
 import type { TackleOptions } from "./options.ts"
-import { keyVariables } from "./secrets.ts"
+import { keyVariables, storageKeyVariables } from "./secrets.ts"
 
 type Variables = Readonly<Record<string, string | undefined>>
 
 /**
  * Returns the environment variables that programs receive: the variables of this process, except Tackle's own settings
- * and the keys of providers and search services. The variables in the option `passEnvironment` are always included.
+ *, and the keys of providers, search
+ * services and the storage of file contents. The variables in the option `passEnvironment` are always included.
  */
 export function commandVariables(
   options: TackleOptions,
   environment: Variables,
 ): Record<string, string | undefined> {
   const keys = new Set(keyVariables(options.providers))
+  if (options.contents) for (const name of storageKeyVariables) keys.add(name)
   for (const name of options.passEnvironment ?? []) keys.delete(name)
   return Object.fromEntries(
     Object.entries(environment).filter(([name]) => !name.startsWith("TACKLE_") && !keys.has(name)),

@@ -3,7 +3,6 @@ import { dirname } from "node:path"
 import { holdProcess } from "../call/escaped-errors.ts"
 import { createQuestions } from "../call/questions.ts"
 import { createBus } from "../event/bus.ts"
-import { createContentStore, defaultContentLimits } from "../files/content-store.ts"
 import { createPathLocks } from "../files/file-tracker.ts"
 import { defaultScanLimits } from "../files/scan.ts"
 import { createTemporaryFileJournal } from "../files/temporary-files.ts"
@@ -49,6 +48,7 @@ import { createListeners, refuseUnheard } from "./listeners.ts"
 import { locationOf } from "./location.ts"
 import { createMcpAnswers, openMcp } from "./mcp.ts"
 import { createModelChoice, openModels } from "./models.ts"
+import { openContents } from "./open-contents.ts"
 import { openDatabase } from "./open-database.ts"
 import { openPlugins } from "./open-plugins.ts"
 import { createOpenSessions } from "./open-sessions.ts"
@@ -57,7 +57,7 @@ import { configuredLayers, createPlanFiles, createPolicies } from "./policies.ts
 import { readCommand } from "./prompt-command.ts"
 import { defaultRetentionLimits } from "./retention.ts"
 import { openCommandSandbox } from "./sandbox.ts"
-import { databaseSecrets, readSecrets, storedSecrets } from "./secrets.ts"
+import { databaseSecrets, readSecrets, storageSecrets, storedSecrets } from "./secrets.ts"
 import { createSessions } from "./sessions.ts"
 import { createStandaloneCalls } from "./standalone-calls.ts"
 import type { Tackle } from "./tackle.ts"
@@ -104,6 +104,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   const { defaultAgent = "build", limits = {} } = options
   mask.add(await readSecrets(options, { environment, credentials, mcpTokens: data.mcpTokens }))
   if (options.database) mask.add(databaseSecrets(options.database))
+  if (options.contents) mask.add(storageSecrets(environment))
   const database = given.store ?? (await openDatabase({ database: options.database, file: data.database }))
   const store = maskStore(database, mask)
   openStore = { store, close: given.store ? undefined : () => database.close() }
@@ -139,10 +140,12 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   opening.defer(() => lsp?.close())
   const formatter = createFormatterService({ ...project, config: options.formatter ?? false })
   const retention = { ...defaultRetentionLimits, ...limits.retention }
-  const contents = createContentStore(data.snapshots, {
-    ...defaultContentLimits,
-    days: retention.days,
-    totalBytes: retention.megabytes * 1024 * 1024,
+  const contents = await openContents({
+    contents: options.contents,
+    store: database,
+    directory: data.snapshots,
+    retention,
+    environment,
   })
   const definitions = await openDefinitions({ options, given, source: options.definitions, onProblem })
   const { agents, skills } = definitions

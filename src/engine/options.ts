@@ -17,6 +17,7 @@ import type { MentionedFiles } from "../session/attach-mentions.ts"
 import type { CommandConfig } from "../session/command.ts"
 import type { SubagentLimits } from "../session/session-engine.ts"
 import type { SkillFile } from "../skill/skill.ts"
+import type { ContentStore } from "../store/content-store.ts"
 import type { Store } from "../store/store.ts"
 import type { FoundInstructions } from "../tool/context.ts"
 import type { SecretMask } from "../tool/secrets.ts"
@@ -147,10 +148,16 @@ export interface TackleOptions extends AgentOptions {
   /** The store of sessions. Default: {@link database}. The engine closes only a store that it opened. */
   store?: Store
   /**
-   * URL of the PostgreSQL database of sessions, as for `openPostgresStore`. Default: SQLite in the data directory. Files
-   * such as earlier file contents stay in the data directory.
+   * URL of the PostgreSQL database of sessions, as for `openPostgresStore`. Default: SQLite in the data directory. Full
+   * outputs and plans stay in the data directory.
    */
   database?: string
+  /**
+   * Where the contents of changed files are stored: a URL `s3://bucket/prefix` of S3-compatible storage, whose keys come
+   * from the variables of AWS, or your own store. Default: the PostgreSQL database of sessions, otherwise the data
+   * directory.
+   */
+  contents?: string | ContentStore
   /**
    * Directory for sessions and other data. Default: `$TACKLE_DATA_DIR` if it is set, otherwise `$XDG_DATA_HOME/tackle`
    * or `~/.local/share/tackle`.
@@ -235,6 +242,7 @@ const optionNames: Record<keyof TackleOptions, true> = {
   instructionsNear: true,
   store: true,
   database: true,
+  contents: true,
   dataDirectory: true,
   environment: true,
   limits: true,

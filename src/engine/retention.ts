@@ -1,6 +1,6 @@
 import { stat, utimes, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import type { ContentStore } from "../files/content-store.ts"
+import type { ContentStore } from "../store/content-store.ts"
 import { systemCode } from "../util/errors.ts"
 import { dayMs, sweepDirectory } from "../util/sweep.ts"
 import { dataPaths } from "./data-directory.ts"

@@ -37,6 +37,14 @@ export function databaseSecrets(url: string): Secret[] {
   return password === undefined ? [] : [{ name: "database-password", value: decodeURIComponent(password) }]
 }
 
+/** Returns the keys of the S3-compatible storage of file contents. */
+export function storageSecrets(environment: Readonly<Record<string, string | undefined>>): Secret[] {
+  return storageKeyVariables.map((name) => ({ name, value: environment[name] ?? "" }))
+}
+
+/** Names of the variables that contain the keys of S3-compatible storage. */
+export const storageKeyVariables = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"]
+
 /** Options that may contain secrets. */
 type SecretOptions = Pick<
   TackleOptions,

@@ -10,9 +10,9 @@ import {
 } from "node:fs"
 import { basename, dirname, join } from "node:path"
 import type { FileChange, FileVersion } from "../schema/part.ts"
+import { hashOf } from "../store/content-store.ts"
 import { systemCode } from "../util/errors.ts"
 import { realPath } from "../util/paths.ts"
-import { hashOf } from "./content-store.ts"
 import { heavyDirectories } from "./ignore-rules.ts"
 import { walk } from "./walk.ts"
 
@@ -161,10 +161,11 @@ function readSmall(path: string, maxBytes: number): Uint8Array | undefined {
   }
 }
 
-/** A file that a command changed. `bytes` is its earlier content if the scan kept it. */
+/** A file that a command changed. `bytes` is its earlier content and `next` its new content, if the scans kept them. */
 export interface SeenChange {
   change: FileChange
   bytes: Uint8Array | undefined
+  next?: Uint8Array
 }
 
 /** The difference between two scans of the same tree. */
@@ -201,7 +202,7 @@ export function compareScans(before: Scan, after: Scan, since: number, keepBytes
       change.directory = topmostMissing(path, before)
       // Without the bytes, undo could not check whether the file is still the same.
       if (!bytes) change.fixed = "too-large"
-      changes.push({ change, bytes: undefined })
+      changes.push({ change, bytes: undefined, next: bytes })
     } else {
       appeared.push(path)
     }
@@ -252,7 +253,7 @@ function changed(path: string, old: ScannedFile, now: ScannedFile | undefined): 
   const change: FileChange = { path, before: versionOf(old) }
   if (now) change.after = versionOf(now)
   if (!old.bytes || (now && !now.bytes)) change.fixed = "too-large"
-  return { change, bytes: old.bytes }
+  return { change, bytes: old.bytes, next: now?.bytes }
 }
 
 /** Returns the version of a scanned file. Without bytes, the hash is empty and matches no stored content. */

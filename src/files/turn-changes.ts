@@ -3,11 +3,12 @@ import { dirname } from "node:path"
 import { planCommand } from "../permission/shell/plan.ts"
 import { proveReadOnly } from "../permission/shell/read-only.ts"
 import type { FileChange, FileVersion } from "../schema/part.ts"
+import { type ContentStore, hashOf } from "../store/content-store.ts"
 import { throwIfAborted } from "../util/abort.ts"
+import { forEachConcurrently } from "../util/concurrent.ts"
 import { errorMessage } from "../util/errors.ts"
 import { RollbackError } from "./commit-files.ts"
-import { type ContentStore, hashOf } from "./content-store.ts"
-import { compareScans, type Scan, type ScanLimits, scanTree } from "./scan.ts"
+import { compareScans, type Scan, type ScanLimits, type SeenChange, scanTree } from "./scan.ts"
 
 /** Records the content of files before a call changes them, so that the user can undo the turn. */
 export interface ChangeCapability {
@@ -145,17 +146,12 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
     { since, texts, byTools }: { since: number; texts: readonly string[]; byTools: ReadonlySet<string> },
   ): Promise<boolean> {
     const { changes, appeared, unknown } = compareScans(before, after, since, contents.fileBytes)
-    for (const { change, bytes } of changes) {
-      const known = entries.get(change.path)
-      if (known && byTools.has(change.path) && isSameBytes(known.after, change.after)) continue
-      try {
-        if (bytes && (await contents.put(bytes)) === undefined) change.fixed = "too-large"
-      } catch (error) {
-        change.fixed = "unstored"
-        describe(texts, `the old content of ${change.path} could not be stored (${errorMessage(error)})`)
-      }
-      add(change)
-    }
+    const isByTool = ({ change: { path, after } }: SeenChange) =>
+      byTools.has(path) && entries.has(path) && isSameBytes(entries.get(path)?.after, after)
+    const seen = changes.filter((each) => !isByTool(each))
+    await forEachConcurrently(seen, maxStoring, (each) => keepContents(each, texts))
+    // A tool may have recorded a change in the meantime.
+    for (const each of seen) if (!isByTool(each)) add(each.change)
     if (before.limited || after.limited)
       describe(texts, `only ${options.limits.entries} files and directories of the worktree were scanned`)
     const unreadable = [...new Set([...after.unreadable, ...unknown, ...before.unreadable])]
@@ -163,6 +159,20 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
     if (!before.limited && appeared.length > 0)
       describe(texts, `${firstOf(appeared)} appeared during the command but are not new files`)
     return changes.length > 0
+  }
+
+  async function keepContents({ change, bytes, next }: SeenChange, texts: readonly string[]): Promise<void> {
+    try {
+      if (bytes && (await contents.put(bytes)) === undefined) change.fixed = "too-large"
+    } catch (error) {
+      change.fixed = "unstored"
+      describe(texts, `the old content of ${change.path} could not be stored (${errorMessage(error)})`)
+    }
+    try {
+      await keepResult(next, contents)
+    } catch (error) {
+      describe(texts, `the new content of ${change.path} could not be stored (${errorMessage(error)})`)
+    }
   }
 
   /** Returns undefined if the worktree cannot be read. This does not stop the command. */
@@ -241,6 +251,14 @@ interface Window {
 /** Maximum number of descriptions per turn. */
 const maxUnseen = 20
 
+/** Maximum number of contents that are stored at once. A request to a shared store takes up to 50 ms. */
+const maxStoring = 16
+
+/** Stores the content after a change if another machine can read it, so that it can rebuild the file. */
+async function keepResult(next: Uint8Array | undefined, contents: ContentStore): Promise<void> {
+  if (next && contents.isShared) await contents.put(next)
+}
+
 async function keep(
   { path, bytes }: FileContent,
   next: Uint8Array | undefined,
@@ -249,8 +267,8 @@ async function keep(
   const change: FileChange = { path }
   const mode = lstatSync(path, { throwIfNoEntry: false })?.mode
   const bits = mode === undefined ? {} : { mode: mode & 0o7777 }
+  const [hash] = await Promise.all([bytes && contents.put(bytes), keepResult(next, contents)])
   if (bytes) {
-    const hash = await contents.put(bytes)
     change.before = { hash: hash ?? hashOf(bytes), ...bits }
     if (hash === undefined) change.fixed = "too-large"
   }

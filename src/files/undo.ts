@@ -1,10 +1,10 @@
 import { chmod, lstat, readdir, readFile, readlink } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import type { FileChange, FileVersion } from "../schema/part.ts"
+import { type ContentStore, hashOf } from "../store/content-store.ts"
 import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { realPath } from "../util/paths.ts"
 import { commitFiles, type FileStep, removeEmpty } from "./commit-files.ts"
-import { type ContentStore, hashOf } from "./content-store.ts"
 import type { TrackTemporary } from "./temporary-files.ts"
 
 /** The outcome for one file. */

@@ -55,6 +55,7 @@ export function maskStore(store: Store, mask: SecretMask): Store {
         settle(maskHistory(history, mask)).map((change) => maskChange(change, mask)),
       ),
     holder: (sessionID) => store.holder(sessionID),
+    contents: store.contents,
     reclaim: () => store.reclaim(),
     close: () => store.close(),
   }

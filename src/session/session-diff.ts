@@ -1,7 +1,7 @@
 import { lstat, readFile, readlink } from "node:fs/promises"
-import { type ContentStore, hashOf } from "../files/content-store.ts"
 import { unifiedDiff } from "../files/unified-diff.ts"
 import type { FileChange, FileVersion } from "../schema/part.ts"
+import { type ContentStore, hashOf } from "../store/content-store.ts"
 import { displayPath } from "../util/paths.ts"
 import { historyPages, type PageReader } from "./history.ts"
 

@@ -1,4 +1,3 @@
-import type { ContentStore } from "../files/content-store.ts"
 import type { FileCommits } from "../files/file-tracker.ts"
 import {
   type Direction,
@@ -10,6 +9,7 @@ import {
 import type { MessageWithParts } from "../schema/message.ts"
 import type { FileChange, PatchPart } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
+import type { ContentStore } from "../store/content-store.ts"
 import { UsageError } from "../util/errors.ts"
 import { findNewest, type PageReader } from "./history.ts"
 import type { Recorder } from "./recorder.ts"

@@ -244,4 +244,14 @@ export const postgresMigrations: readonly ((schema: string) => string)[] = [
     DELETE FROM ${schema}.leases WHERE session_id = session AND epoch = ended;
   END $$;
   `,
+  (schema) => `
+  -- Contents of changed files, by their SHA-256.
+  CREATE TABLE ${schema}.contents (
+    hash text COLLATE "C" PRIMARY KEY,
+    size bigint NOT NULL,
+    used timestamptz NOT NULL,
+    data bytea NOT NULL
+  );
+  CREATE INDEX contents_by_use ON ${schema}.contents (used);
+  `,
 ]

@@ -4,6 +4,7 @@ import type { MessageWithParts } from "../schema/message.ts"
 import { keepAlive } from "../util/keep-alive.ts"
 import { ChangedError, createPostgresWriter } from "./postgres-changes.ts"
 import { migrateSchema, openPostgresConnection, type PostgresConnection } from "./postgres-connection.ts"
+import { createPostgresContents } from "./postgres-contents.ts"
 import { createPostgresLeases } from "./postgres-leases.ts"
 import { createPostgresReader } from "./postgres-reader.ts"
 import { createPostgresSearch } from "./postgres-search.ts"
@@ -147,6 +148,7 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
       }),
     ),
     holder: afterCommits(leases.holder),
+    contents: (limits) => createPostgresContents(connection, limits),
     // PostgreSQL reuses the space of deleted rows by itself.
     reclaim: afterCommits(async () => {}),
     // Idle connections do not keep the process running.

@@ -6,6 +6,7 @@ import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
 import { TackleError } from "../util/errors.ts"
 import type { ProcessIdentity } from "../util/process-table.ts"
+import type { ContentLimits, ContentStore } from "./content-store.ts"
 
 /** A change to write. Sessions, messages, parts and grants are written whole and replace the value with the same id. */
 export type Change =
@@ -252,6 +253,8 @@ export interface Store {
   recover(settle: (history: MessageWithParts[]) => readonly Change[]): Promise<void>
   /** Returns the holder of the session's lease, or undefined if the session has no holder that is alive. */
   holder(sessionID: string): Promise<LeaseHolder | undefined>
+  /** Returns the store of file contents in the same database. Absent if the contents are stored elsewhere. */
+  contents?(limits: ContentLimits): ContentStore
   /** Returns the space of deleted data to the file system. The duration depends on the amount of data. */
   reclaim(): Promise<void>
   /** Closes the store. Later calls throw. */

@@ -4,8 +4,9 @@ import { join, resolve } from "node:path"
 import { expect, test } from "vitest"
 import { startHousekeeping } from "../../src/engine/housekeeping.ts"
 import { defaultRetentionLimits } from "../../src/engine/retention.ts"
-import { createContentStore, defaultContentLimits, hashOf } from "../../src/files/content-store.ts"
 import { createTemporaryFileJournal } from "../../src/files/temporary-files.ts"
+import { createContentDirectory } from "../../src/store/content-directory.ts"
+import { defaultContentLimits, hashOf } from "../../src/store/content-store.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
 import { createJobTable } from "../../src/tools/bash/background-jobs.ts"
@@ -39,7 +40,7 @@ async function keepHouse(project: TemporaryProject): Promise<string[]> {
     retention: defaultRetentionLimits,
     limits: {},
     store: createMemoryStore(),
-    contents: createContentStore(join(data, "snapshot"), defaultContentLimits),
+    contents: createContentDirectory(join(data, "snapshot"), defaultContentLimits),
     processes: createProcessJournal(join(data, "processes"), onProblem),
     temporaries: createTemporaryFileJournal(join(data, "temporary"), onProblem),
     placeholders: { endOrphans: async () => {} },
@@ -51,7 +52,7 @@ async function keepHouse(project: TemporaryProject): Promise<string[]> {
 
 test("removes temporary copies that a session still stores, and renews the stored content", async () => {
   const { project, backup } = await killedPatch()
-  const contents = createContentStore(project.path("data/snapshot"), defaultContentLimits)
+  const contents = createContentDirectory(project.path("data/snapshot"), defaultContentLimits)
   await contents.put(old)
   const longAgo = new Date(Date.now() - 30 * 24 * 3_600_000)
   for (const entry of readdirSync(project.path("data/snapshot"), { recursive: true, withFileTypes: true }))

@@ -3,12 +3,13 @@ import { chmod, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:f
 import { tmpdir } from "node:os"
 import { dirname, join, resolve } from "node:path"
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
-import { createContentStore, hashOf } from "../../src/files/content-store.ts"
 import { stampFile } from "../../src/files/file-tracker.ts"
 import { defaultScanLimits } from "../../src/files/scan.ts"
 import { type ChangeCapability, createTurnChanges, type TurnRecord } from "../../src/files/turn-changes.ts"
 import type { FormatterConfig } from "../../src/formatter/config.ts"
 import { createFormatterService } from "../../src/formatter/service.ts"
+import { createContentDirectory } from "../../src/store/content-directory.ts"
+import { hashOf } from "../../src/store/content-store.ts"
 import { type FakeContext, fakeContext } from "../../src/testing/context.ts"
 import { applyPatchTool } from "../../src/tools/apply-patch/apply-patch.ts"
 import { editTool } from "../../src/tools/edit/edit.ts"
@@ -238,7 +239,7 @@ describe("a formatter that fails", () => {
   test("does not prevent the undo of its turn, and its output is stored", async () => {
     await program(`fs.writeFileSync(path, "half"); process.exit(3)`)
     switchOn(tidy)
-    const contents = createContentStore(join(programs, "contents"))
+    const contents = createContentDirectory(join(programs, "contents"))
     const records: TurnRecord[] = []
     ctx.changes = createTurnChanges({
       contents,

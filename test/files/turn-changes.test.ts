@@ -1,10 +1,11 @@
 import { chmodSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { expect, test } from "vitest"
-import { createContentStore, hashOf } from "../../src/files/content-store.ts"
 import { defaultScanLimits, type ScanLimits } from "../../src/files/scan.ts"
 import { untracked } from "../../src/files/temporary-files.ts"
 import { createTurnChanges, type TurnRecord } from "../../src/files/turn-changes.ts"
 import { putBack } from "../../src/files/undo.ts"
+import { createContentDirectory } from "../../src/store/content-directory.ts"
+import { hashOf } from "../../src/store/content-store.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
 
 const signal = new AbortController().signal
@@ -19,7 +20,7 @@ async function startTurn(
     Object.fromEntries(names.map((name) => [name, "0"])),
   )
   const records: TurnRecord[] = []
-  const contents = createContentStore(project.path(".data"))
+  const contents = createContentDirectory(project.path(".data"))
   const changes = createTurnChanges({
     contents,
     worktree: project.directory,

@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import fc from "fast-check"
 import { expect, test } from "vitest"
-import { createContentStore } from "../../src/files/content-store.ts"
 import { defaultScanLimits } from "../../src/files/scan.ts"
 import { untracked } from "../../src/files/temporary-files.ts"
 import { type ChangeCapability, createTurnChanges } from "../../src/files/turn-changes.ts"
 import { putBack, UndoRefusedError } from "../../src/files/undo.ts"
 import type { FileChange } from "../../src/schema/part.ts"
+import { createContentDirectory } from "../../src/store/content-directory.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 
 const names = ["a", "b", "d/c"]
@@ -28,7 +28,7 @@ test("undoes and redoes random changes exactly, or refuses", async () => {
     fc.asyncProperty(fc.array(action, { minLength: 3, maxLength: 14 }), async (actions) => {
       const project = await temporaryProject()
       const data = project.path(".data")
-      const contents = createContentStore(data)
+      const contents = createContentDirectory(data)
       const at = (name: string) => project.path("tree", name)
       mkdirSync(project.path("tree", "d"), { recursive: true })
       for (const name of names) writeFileSync(at(name), "0")

@@ -1,14 +1,13 @@
 import { accessSync, constants, existsSync } from "node:fs"
 import { describeProblem, type Problem } from "../../config/errors.ts"
 import { instructionFiles } from "../../config/instructions.ts"
-import type { LoadedConfig } from "../../config/load.ts"
 import { ownConfigDirectories } from "../../config/location.ts"
 import { shownName, wholeName } from "../../config/shown-name.ts"
 import { createTackle } from "../../engine/create-tackle.ts"
 import { dataPaths } from "../../engine/data-directory.ts"
 import type { TackleOptions } from "../../engine/options.ts"
 import { noRetentionLimits } from "../../engine/retention.ts"
-import { keyVariables } from "../../engine/secrets.ts"
+import { keyVariables, storageKeyVariables } from "../../engine/secrets.ts"
 import type { Tackle } from "../../engine/tackle.ts"
 import type { Store } from "../../store/store.ts"
 import { errorMessage, systemCode } from "../../util/errors.ts"
@@ -31,7 +30,7 @@ export async function openTackle(
   flags: RuleFlags,
   overrides: Partial<TackleOptions> = {},
 ): Promise<Tackle> {
-  keepKeysFromChildren(workspace.config.config)
+  keepKeysFromChildren(workspace)
   const tackle = await createTackle({ ...(await engineOptions(workspace, flags)), ...overrides })
   tackle.subscribe(eventLogger(workspace.log))
   for (const { file, message } of tackle.problems()) warn(workspace.hide(`${wholeName(file)}: ${message}`))
@@ -50,8 +49,10 @@ export async function openTackle(
  * Removes keys from the environment of this process, except those that the config passes on. Custom tools run in this
  * process and start programs with its environment.
  */
-function keepKeysFromChildren({ provider, pass_environment: passed = [] }: LoadedConfig["config"]): void {
-  for (const name of keyVariables(provider)) if (!passed.includes(name)) delete process.env[name]
+function keepKeysFromChildren({ config: { config }, environment }: Workspace): void {
+  const { provider, pass_environment: passed = [] } = config
+  const keys = [...keyVariables(provider), ...(environment.TACKLE_CONTENTS ? storageKeyVariables : [])]
+  for (const name of keys) if (!passed.includes(name)) delete process.env[name]
 }
 
 /** Untrusted items that were reported last. */
@@ -93,6 +94,7 @@ export async function withStore<T>(
     limits: limitsOf(workspace),
     store,
     database,
+    contents: workspace.environment.TACKLE_CONTENTS,
     onProblem(message, error) {
       // Nothing can be cleaned up in a read-only directory.
       if (store && /^(EROFS|EACCES|EPERM)$/.test(systemCode(error) ?? "")) return
@@ -169,6 +171,7 @@ export async function engineOptions(workspace: Workspace, flags: RuleFlags): Pro
     limits: limitsOf(workspace),
     onProblem: (message, error) => void reportProblem(workspace, message, error),
     database: workspace.environment.TACKLE_DATABASE,
+    contents: workspace.environment.TACKLE_CONTENTS,
     ...pick("model", config.model),
     ...pick("defaultAgent", config.default_agent),
     ...pick("shell", config.shell),

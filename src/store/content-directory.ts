@@ -1,51 +1,29 @@
-import { createHash, randomBytes } from "node:crypto"
+import { randomBytes } from "node:crypto"
 import { mkdir, open, readdir, readFile, rename, rm, stat, utimes } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { unlessMissing } from "../util/file-system.ts"
+import {
+  beyondLimits,
+  type ContentLimits,
+  type ContentStore,
+  defaultContentLimits,
+  hashOf,
+  isHash,
+  type StoredContent,
+} from "./content-store.ts"
 
-/** Limits of a content store. */
-export interface ContentLimits {
-  /** Maximum size of one file in bytes. Larger files are not stored. */
-  fileBytes: number
-  /** Maximum size of all files in bytes. The least recently used files are removed first. */
-  totalBytes: number
-  /** Number of days since the last use after which a file is removed. */
-  days: number
-}
-
-/** Default limits. Half a gigabyte holds thousands of turns. The contents are kept for a week, like full outputs. */
-export const defaultContentLimits: ContentLimits = {
-  fileBytes: 16 * 1024 * 1024,
-  totalBytes: 512 * 1024 * 1024,
-  days: 7,
-}
-
-/** Stores file contents by their SHA-256. Identical contents are stored once. Only the user can read them. */
-export interface ContentStore {
-  /** Maximum size of one file in bytes. Larger files are not stored. */
-  readonly fileBytes: number
-  /**
-   * Stores the bytes and returns their hash, or undefined if they are too large. When it resolves, the bytes are on
-   * disk.
-   */
-  put(bytes: Uint8Array): Promise<string | undefined>
-  /** Returns the content with this hash, or undefined if it is missing or damaged. */
-  get(hash: string): Promise<Uint8Array | undefined>
-  /**
-   * Removes contents that exceed the age limit, then the least recently used contents until the size limit is met.
-   * Ignores files that another process removes.
-   */
-  sweep(now?: number): Promise<void>
-}
-
-/** Opens the store in the directory `root`. The first content creates the directory. */
-export function createContentStore(root: string, limits: ContentLimits = defaultContentLimits): ContentStore {
+/** Opens the store in the directory `root`, which only the user can read. The first content creates the directory. */
+export function createContentDirectory(
+  root: string,
+  limits: ContentLimits = defaultContentLimits,
+): ContentStore {
   // Removes old contents whenever new contents of an eighth of the size limit have been stored, so that long sessions
   // also stay within the limit.
   const sweepEvery = limits.totalBytes / 8
   let sinceSweep = 0
 
   return {
+    isShared: false,
     fileBytes: limits.fileBytes,
     async put(bytes) {
       if (bytes.length > limits.fileBytes) return undefined
@@ -61,17 +39,12 @@ export function createContentStore(root: string, limits: ContentLimits = default
       return hash
     },
     async get(hash) {
-      if (!/^[0-9a-f]{64}$/.test(hash)) return undefined
+      if (!isHash(hash)) return undefined
       const bytes = await unlessMissing(readFile(pathOf(root, hash)))
       return bytes && hashOf(bytes) === hash ? bytes : undefined
     },
     sweep: (now = Date.now()) => sweepContents(root, limits, now),
   }
-}
-
-/** Returns the SHA-256 of the bytes in hex. */
-export function hashOf(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex")
 }
 
 function pathOf(root: string, hash: string): string {
@@ -106,18 +79,13 @@ async function writeOnce(path: string, bytes: Uint8Array): Promise<void> {
 }
 
 async function sweepContents(root: string, limits: ContentLimits, now: number): Promise<void> {
-  const kept: { path: string; size: number; usedAt: number }[] = []
+  const kept: StoredContent[] = []
   for (const group of (await unlessMissing(readdir(root))) ?? []) {
     for (const name of (await unlessMissing(readdir(join(root, group)))) ?? []) {
       const path = join(root, group, name)
       const found = await unlessMissing(stat(path))
-      if (found) kept.push({ path, size: found.size, usedAt: found.mtimeMs })
+      if (found) kept.push({ name: path, size: found.size, usedAt: found.mtimeMs })
     }
   }
-  const dayMs = 24 * 60 * 60 * 1000
-  let room = limits.totalBytes
-  for (const { path, size, usedAt } of kept.sort((a, b) => b.usedAt - a.usedAt)) {
-    room -= size
-    if (room < 0 || now - usedAt > limits.days * dayMs) await rm(path, { force: true })
-  }
+  for (const { name } of beyondLimits(kept, limits, now)) await rm(name, { force: true })
 }

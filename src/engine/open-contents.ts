@@ -1,0 +1,33 @@
+import { createContentDirectory } from "../store/content-directory.ts"
+import { type ContentStore, defaultContentLimits } from "../store/content-store.ts"
+import type { Store } from "../store/store.ts"
+import type { RetentionLimits } from "./retention.ts"
+
+/**
+ * Opens the store of file contents: the given one, S3-compatible storage for a URL, or else the database of the
+ * sessions, or else the directory. The size limit of the retention applies only to the directory, because one machine
+ * must not remove what others need.
+ */
+export async function openContents({
+  contents,
+  store,
+  directory,
+  retention,
+  environment,
+}: {
+  contents: string | ContentStore | undefined
+  store: Store
+  directory: string
+  retention: RetentionLimits
+  environment: Readonly<Record<string, string | undefined>>
+}): Promise<ContentStore> {
+  if (typeof contents === "object") return contents
+  const { days, megabytes } = retention
+  const shared = { ...defaultContentLimits, days, totalBytes: Number.POSITIVE_INFINITY }
+  if (contents) {
+    const { openS3Contents } = await import("../store/s3-contents.ts")
+    return openS3Contents(contents, shared, environment)
+  }
+  const own = { ...defaultContentLimits, days, totalBytes: megabytes * 1024 * 1024 }
+  return store.contents?.(shared) ?? createContentDirectory(directory, own)
+}

@@ -1,0 +1,77 @@
+import { createHash } from "node:crypto"
+import { dayMs } from "../util/sweep.ts"
+
+/** Limits of a content store. */
+export interface ContentLimits {
+  /** Maximum size of one file in bytes. Larger files are not stored. */
+  fileBytes: number
+  /** Maximum size of all files in bytes. The least recently used files are removed first. */
+  totalBytes: number
+  /** Number of days since the last use after which a file is removed. */
+  days: number
+}
+
+/** Default limits. Half a gigabyte holds thousands of turns. The contents are kept for a week, like full outputs. */
+export const defaultContentLimits: ContentLimits = {
+  fileBytes: 16 * 1024 * 1024,
+  totalBytes: 512 * 1024 * 1024,
+  days: 7,
+}
+
+/**
+ * Stores file contents by their SHA-256. Identical contents are stored once. Every implementation passes
+ * `test/suites/content-store.ts`.
+ */
+export interface ContentStore {
+  /**
+   * True if other machines can read the contents. Contents after a change are then stored too, so that another machine
+   * can rebuild the files of a session.
+   */
+  readonly isShared: boolean
+  /** Maximum size of one file in bytes. Larger files are not stored. */
+  readonly fileBytes: number
+  /**
+   * Stores the bytes and returns their hash, or undefined if they are too large. When it resolves, the bytes are on
+   * disk. Rejects if they cannot be stored.
+   */
+  put(bytes: Uint8Array): Promise<string | undefined>
+  /** Returns the content with this hash, or undefined if it is missing or damaged. */
+  get(hash: string): Promise<Uint8Array | undefined>
+  /**
+   * Removes contents that exceed the age limit, then the least recently used contents until the size limit is met.
+   * Ignores files that another process removes.
+   */
+  sweep(now?: number): Promise<void>
+}
+
+/** Returns the SHA-256 of the bytes in hex. */
+export function hashOf(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex")
+}
+
+/** Returns true for the hash of a content. Any other text has no content, and must not become part of a path. */
+export function isHash(text: string): boolean {
+  return /^[0-9a-f]{64}$/.test(text)
+}
+
+/** A stored content and its last use in milliseconds since the epoch. */
+export interface StoredContent {
+  name: string
+  size: number
+  usedAt: number
+}
+
+/** Returns the contents to remove: those that are too old, and the least recently used ones beyond the size limit. */
+export function beyondLimits<C extends StoredContent>(
+  contents: readonly C[],
+  { totalBytes, days }: ContentLimits,
+  now: number,
+): C[] {
+  let room = totalBytes
+  return contents
+    .toSorted((a, b) => b.usedAt - a.usedAt)
+    .filter(({ size, usedAt }) => {
+      room -= size
+      return room < 0 || now - usedAt > days * dayMs
+    })
+}

@@ -1,0 +1,47 @@
+import { dayMs } from "../util/sweep.ts"
+import { type ContentLimits, type ContentStore, hashOf, isHash } from "./content-store.ts"
+import type { PostgresConnection } from "./postgres-connection.ts"
+
+/** Creates the {@link ContentStore} in the database of the sessions. Throws `StoreError`. */
+export function createPostgresContents(
+  { query, schema }: Pick<PostgresConnection, "query" | "schema">,
+  { fileBytes, totalBytes, days }: ContentLimits,
+): ContentStore {
+  return {
+    isShared: true,
+    fileBytes,
+    async put(bytes) {
+      if (bytes.length > fileBytes) return undefined
+      const hash = hashOf(bytes)
+      // Most contents are already stored, because the content after a change is also the content before the next one.
+      const [known] = await query(
+        `SELECT used < now() - interval '1 hour' AS is_old FROM ${schema}.contents WHERE hash = $1`,
+        [hash],
+      )
+      if (known?.is_old === false) return hash
+      await query(
+        `INSERT INTO ${schema}.contents AS c (hash, size, used, data) VALUES ($1, $2, now(), $3)
+         ON CONFLICT (hash) DO UPDATE SET used = now()`,
+        [hash, bytes.length, bytes],
+      )
+      return hash
+    },
+    async get(hash) {
+      if (!isHash(hash)) return undefined
+      const [row] = await query(`SELECT data FROM ${schema}.contents WHERE hash = $1`, [hash])
+      const bytes: unknown = row?.data
+      return bytes instanceof Uint8Array && hashOf(bytes) === hash ? bytes : undefined
+    },
+    async sweep(now = Date.now()) {
+      await query(
+        `DELETE FROM ${schema}.contents WHERE hash IN (
+           SELECT hash FROM (
+             SELECT hash, used, sum(size) OVER (ORDER BY used DESC, hash) AS total FROM ${schema}.contents
+           ) AS ordered
+           WHERE total > $1::double precision OR used < to_timestamp($2::double precision)
+         )`,
+        [totalBytes, (now - days * dayMs) / 1000],
+      )
+    },
+  }
+}
