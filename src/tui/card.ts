@@ -114,7 +114,22 @@ export function createScrolledText(): ScrolledText {
 
 /** Cuts a line to the width, and marks the cut. */
 export function clip(line: string, width: number): string {
-  return visibleWidth(line) > width ? truncateToWidth(line, width, width > 1 ? "…" : "") : line
+  if (maxColumns(line) <= width || visibleWidth(line) <= width) return line
+  return truncateToWidth(line, width, width > 1 ? "…" : "")
+}
+
+/** Returns a number of columns that the line does not exceed. Measuring it takes ten times as long. */
+function maxColumns(line: string): number {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: styles begin with an escape character
+  const plain = line.includes("\u001b") ? line.replaceAll(/\x1b\[[\d;]*m/g, "") : line
+  let columns = 0
+  for (let index = 0; index < plain.length; index += 1) {
+    const code = plain.charCodeAt(index)
+    const isNarrow = (code >= 0x20 && code < 0x7f) || (code >= 0x2500 && code < 0x2580)
+    // Each of the two codes of an emoji counts as two columns, and a tab as three.
+    columns += isNarrow ? 1 : code < 0x20 ? 3 : 2
+  }
+  return columns
 }
 
 /** Wraps text to the width, with spaces instead of tabs. */
