@@ -142,9 +142,9 @@ const helpWidth = 80
 
 /**
  * Creates the program with the name and description of every command. Only the command in `args` is defined completely,
- * or every command with `all`.
+ * or every command with `all`. The examples are defined only if `args` request help.
  */
-async function createProgram(args: readonly string[], { all = false } = {}): Promise<Command> {
+export async function createProgram(args: readonly string[], { all = false } = {}): Promise<Command> {
   const program = new Command("tackle")
     .description('An engine for coding agents. "tackle" alone opens the interactive terminal.')
     .usage("[-h | --help] [-V | --version] <command>")

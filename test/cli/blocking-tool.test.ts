@@ -1,10 +1,9 @@
 import { existsSync } from "node:fs"
 import { mkdir, writeFile } from "node:fs/promises"
 import { expect, test } from "vitest"
-import { createMachine, type Machine, until } from "./run-tackle.ts"
+import { createMachine, type Ended, type Machine, until } from "./run-tackle.ts"
 
 const endless = {
-  "an endless loop": "for (;;) {}",
   "an endless loop that catches everything": 'for (;;) { try { JSON.parse("{") } catch {} }',
   "an endless loop of promises": "for (;;) await null",
   "an endless loop in a timer": "await new Promise(() => setTimeout(() => { for (;;) {} }, 1))",
@@ -47,10 +46,13 @@ async function startBlocked(machine: Machine, flags: readonly string[] = []) {
 test.each(Object.entries(endless))("ends a run blocked by %s at SIGTERM", async (_, body) => {
   const run = await startBlocked(await machineWithTool(body))
   run.child.kill("SIGTERM")
-  const ended = await run.ended
+  expectEnded(await run.ended)
+})
+
+function expectEnded(ended: Ended): void {
   expect(ended.stderr).toMatch(/^tackle: Received SIGTERM\. A tool or plugin blocks the process.*\n$/)
   expect(ended).toMatchObject({ code: 130, signal: null })
-})
+}
 
 test("ends a blocked run at the second Ctrl-C, and says so at the first", async () => {
   const run = await startBlocked(await machineWithTool("for (;;) {}"))
@@ -99,11 +101,11 @@ test("ends a run that is blocked by a plugin", async () => {
   expect(await run.ended).toMatchObject({ code: 130, stderr: expect.stringContaining("Received SIGTERM.") })
 })
 
-test("continues the session of a run that was ended while it was blocked", async () => {
+test("ends a run blocked by an endless loop at SIGTERM, and continues its session", async () => {
   const machine = await machineWithTool("for (;;) {}")
   const run = await startBlocked(machine)
   run.child.kill("SIGTERM")
-  await run.ended
+  expectEnded(await run.ended)
   expect(await machine.run(["run", "-c", "more"])).toMatchObject({ code: 0, stdout: "Done.\n" })
 })
 

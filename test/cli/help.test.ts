@@ -1,19 +1,9 @@
-import { expect, test } from "vitest"
+import { readFileSync } from "node:fs"
+import { resolve } from "node:path"
+import type { Command } from "commander"
+import { describe, expect, test } from "vitest"
+import { createProgram } from "../../src/cli/program.ts"
 import { createMachine } from "./run-tackle.ts"
-
-test("offers --trust only where the config and tools of a project count", async () => {
-  const machine = await createMachine({ config: null })
-  const offers = async (command: string) =>
-    (await machine.run([...command.split(" "), "--help"])).stdout.includes("--trust")
-  for (const command of ["run", "tool call", "permission check", "session import", "session compact"])
-    expect(await offers(command), command).toBe(true)
-  for (const way of ["list", "show", "export", "fork", "undo", "redo", "prune", "delete"])
-    expect(await offers(`session ${way}`), way).toBe(false)
-  for (const command of ["stats", "permission list", "permission revoke", "permission test"])
-    expect(await offers(command), command).toBe(false)
-  for (const command of ["auth logout", "mcp add", "trust", "serve"])
-    expect(await offers(command), command).toBe(false)
-})
 
 test("starts no code of a trusted project in commands on stored data", async () => {
   const files = {
@@ -51,26 +41,72 @@ function listed(help: string, section: "Commands" | "Options"): string[] {
   return [...rows.matchAll(/^ {2}(?:-\w, )?([a-z-]+)/gm)].map(([, name = ""]) => name)
 }
 
-test("shows in the help of each command an example that uses only existing commands and flags", async () => {
-  const machine = await createMachine({ config: null })
-  const helpOf = async (names: string[]) => (await machine.run([...names, "--help"])).stdout
-  const missing: string[] = []
-  const visit = async (names: string[]): Promise<void> => {
-    const help = await helpOf(names)
-    const name = ["tackle", ...names].join(" ")
-    const examples = help.split("Examples:\n")[1]?.trimEnd().split("\n") ?? []
-    if (names.length > 0 && !examples.some((line) => line.includes(name))) missing.push(name)
-    const inner = listed(help, "Commands")
-    const flags = listed(help, "Options")
-    if (inner.length === 0)
+/** Returns the help of every command by its name, without starting a process for each. */
+async function allHelp(): Promise<Map<string, string>> {
+  const helps = new Map<string, string>()
+  const program = await createProgram(["--help"], { all: true })
+  const visit = (command: Command, names: readonly string[]): void => {
+    const texts: string[] = []
+    command
+      .configureOutput({ ...command.configureOutput(), writeOut: (text) => texts.push(text) })
+      .outputHelp()
+    helps.set(names.join(" "), texts.join(""))
+    for (const inner of command.commands) visit(inner, [...names, inner.name()])
+  }
+  visit(program, [])
+  // A user opens it without a name.
+  helps.delete("interactive")
+  return helps
+}
+
+describe("the help of every command", async () => {
+  const helps = await allHelp()
+
+  test("is what the command prints", async () => {
+    const machine = await createMachine({ config: null })
+    for (const command of ["run", "session", "session export"]) {
+      const { stdout } = await machine.run([...command.split(" "), "--help"])
+      expect(helps.get(command), command).toBe(stdout)
+    }
+  })
+
+  test("shows an example that uses only existing commands and flags", () => {
+    const missing: string[] = []
+    for (const [command, help] of helps) {
+      const examples = help.split("Examples:\n")[1]?.trimEnd().split("\n") ?? []
+      if (command !== "" && !examples.some((line) => line.includes(`tackle ${command}`)))
+        missing.push(command)
+      if (listed(help, "Commands").length > 0) continue
+      const flags = listed(help, "Options")
       for (const line of examples) {
         const used = [...(line.split(" -- ")[0] ?? "").matchAll(/ (--[a-z-]+)/g)].map(([, flag = ""]) => flag)
         missing.push(...used.filter((flag) => !flags.includes(flag)).map((flag) => `${line}: ${flag}`))
       }
-    await Promise.all(inner.map((next) => visit([...names, next])))
-  }
-  await visit([])
-  expect(missing).toEqual([])
+    }
+    expect(helps.size).toBeGreaterThan(50)
+    expect(missing).toEqual([])
+  })
+
+  test("offers --trust only where the config and tools of a project count", () => {
+    const offers = (command: string) => helps.get(command)?.includes("--trust")
+    for (const command of ["run", "tool call", "permission check", "session import", "session compact"])
+      expect(offers(command), command).toBe(true)
+    for (const name of ["list", "show", "export", "fork", "undo", "redo", "prune", "delete"])
+      expect(offers(`session ${name}`), name).toBe(false)
+    for (const command of ["stats", "permission list", "permission revoke", "permission test"])
+      expect(offers(command), command).toBe(false)
+    for (const command of ["auth logout", "mcp add", "trust", "serve"])
+      expect(offers(command), command).toBe(false)
+  })
+
+  test("lists commands and flags that docs/command-line.md documents", () => {
+    const page = readFileSync(resolve(import.meta.dirname, "../../docs/command-line.md"), "utf8")
+    const undocumented = [...helps].flatMap(([command, help]) => [
+      ...(listed(help, "Commands").length === 0 && !page.includes(`\`tackle ${command}`) ? [command] : []),
+      ...listed(help, "Options").filter((flag) => !page.includes(`\`${flag}`)),
+    ])
+    expect(undocumented).toEqual([])
+  })
 })
 
 test("accepts --json as a short form of --format json", async () => {

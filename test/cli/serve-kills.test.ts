@@ -7,10 +7,11 @@ import { dataPaths } from "../../src/engine/data-directory.ts"
 import type { Delivery } from "../../src/schema/input.ts"
 import { openSqliteStore } from "../../src/store/sqlite.ts"
 import { createView } from "../client/view.ts"
+import { isComplete } from "../runs.ts"
 import { createMachine, type Machine, until } from "./run-tackle.ts"
 
 /** Number of times that the server is killed. */
-const kills = Number(process.env.TACKLE_TEST_SERVER_KILLS ?? 6)
+const kills = Number(process.env.TACKLE_TEST_SERVER_KILLS ?? (isComplete ? 6 : 3))
 
 const attached = 10
 

@@ -1,6 +1,7 @@
 import * as fc from "fast-check"
 import { expect, test } from "vitest"
 import { decodeText, encodeText, type TextFormat } from "../../src/files/text-encoding.ts"
+import { runs } from "../runs.ts"
 
 const formats: TextFormat[] = [
   { encoding: "utf-8", bom: false },
@@ -29,7 +30,7 @@ test("encodes every decoded text to the same bytes", () => {
       if (decoded.kind !== "text") return
       expect([...encodeText(decoded.text, decoded.format)]).toEqual([...bytes])
     }),
-    { numRuns: 1000 },
+    { numRuns: runs(1000) },
   )
 })
 

@@ -8,6 +8,7 @@ import { putBack, UndoRefusedError } from "../../src/files/undo.ts"
 import type { FileChange } from "../../src/schema/part.ts"
 import { createContentDirectory } from "../../src/store/content-directory.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
+import { runs } from "../runs.ts"
 
 const names = ["a", "b", "d/c"]
 
@@ -116,6 +117,6 @@ test("undoes and redoes random changes exactly, or refuses", async () => {
       }
       await project.remove()
     }),
-    { numRuns: 150 },
+    { numRuns: runs(150) },
   )
 }, 60_000)

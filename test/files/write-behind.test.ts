@@ -4,6 +4,7 @@ import { join } from "node:path"
 import fc from "fast-check"
 import { afterEach, beforeEach, expect, test } from "vitest"
 import { openWriteBehind } from "../../src/files/write-behind.ts"
+import { runs } from "../runs.ts"
 
 let directory: string
 beforeEach(() => {
@@ -47,7 +48,7 @@ test("pieces of any size are there in their order whenever it is settled, and th
       file.close()
       expect(readFileSync(path).equals(Buffer.concat(expected))).toBe(true)
     }),
-    { numRuns: 60 },
+    { numRuns: runs(60) },
   )
 })
 

@@ -18,6 +18,7 @@ import {
   withoutTopUnion,
 } from "../../src/model/schema-transforms.ts"
 import { type JsonSchema, toJsonSchema } from "../../src/util/json-schema.ts"
+import { runs } from "../runs.ts"
 
 /** A schema, a value that is valid for it, and the same value with all its literals as texts. */
 interface Sample {
@@ -141,7 +142,7 @@ describe("every transform keeps a valid call possible", () => {
         )
         expect(valid.length, JSON.stringify({ json, transformed, value, text })).toBeGreaterThan(0)
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     )
   })
 })

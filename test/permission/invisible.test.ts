@@ -1,6 +1,7 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { invisibleCharacters, showInvisible } from "../../src/permission/invisible.ts"
+import { runs } from "../runs.ts"
 
 describe("invisible characters", () => {
   test.each([
@@ -26,7 +27,7 @@ describe("invisible characters", () => {
   test("leaves no invisible characters", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (text) => !invisibleCharacters(showInvisible(text))),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     )
     expect(showInvisible("\ta\u200b", { keepTabs: true })).toBe("\ta<U+200B>")
   })

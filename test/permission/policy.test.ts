@@ -12,6 +12,7 @@ import {
 } from "../../src/permission/policy.ts"
 import { type PermissionConfig, rulesFromObject } from "../../src/permission/rules.ts"
 import type { Action, Rule } from "../../src/schema/permission.ts"
+import { runs } from "../runs.ts"
 import { policyOf } from "./support.ts"
 
 function layered(...layers: Layer[]): Policy {
@@ -211,7 +212,7 @@ describe("properties", () => {
           expect(isStricter(before, after)).toBe(false)
         },
       ),
-      { numRuns: 3_000 },
+      { numRuns: runs(3_000) },
     )
   })
 

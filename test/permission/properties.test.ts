@@ -6,6 +6,7 @@ import { checkRequest } from "../../src/permission/check.ts"
 import { isStricter, type Policy } from "../../src/permission/policy.ts"
 import { planCommand } from "../../src/permission/shell/plan.ts"
 import type { Action, Rule } from "../../src/schema/permission.ts"
+import { runs } from "../runs.ts"
 import { policyOf, scopeOf } from "./support.ts"
 
 const command = fc.constantFrom(
@@ -47,7 +48,7 @@ describe("checkRequest, by generated rules and commands", () => {
         const after = await verdict(over(given.toSpliced(at, 0, added)), [text])
         expect(isStricter(before, after)).toBe(false)
       }),
-      { numRuns: 600 },
+      { numRuns: runs(600) },
     )
   })
 
@@ -61,15 +62,16 @@ describe("checkRequest, by generated rules and commands", () => {
         expect(await verdict(policy, patterns.toSorted())).toBe(action)
         expect(isStricter(action, await verdict(policy, [...patterns, more]))).toBe(false)
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     )
   })
 
-  // Ten thousand verdicts, and a bash process for each allowed one: slow on a busy machine.
+  const texts = runs(10_000)
+  // Thousands of verdicts, and a bash process for each allowed text: slow on a busy machine.
   const patience = { timeout: 180_000 }
 
   test(
-    "of 10,000 random and hostile texts none throws, and none is allowed that does not parse",
+    `of ${texts} random and hostile texts none throws, and none is allowed that does not parse`,
     patience,
     async () => {
       const generous = policyOf({
@@ -92,9 +94,9 @@ describe("checkRequest, by generated rules and commands", () => {
         const { action } = await checkRequest({ permission: "bash", patterns: [text] }, scope, "/h")
         if (action === "allow") allowed.push(text)
         count += 1
-        if (count === 10_000) break
+        if (count === texts) break
       }
-      expect(allowed.length).toBeGreaterThan(50)
+      expect(allowed.length).toBeGreaterThan(runs(50))
       for (const text of allowed) {
         const plan = await planCommand(text)
         expect({ text, opaque: plan.opaque, garbled: plan.garbled }).toEqual({

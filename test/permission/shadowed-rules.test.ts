@@ -4,6 +4,7 @@ import { judge, type Layer } from "../../src/permission/policy.ts"
 import { type PermissionConfig, rulesFromObject } from "../../src/permission/rules.ts"
 import { shadowedRules } from "../../src/permission/shadowed-rules.ts"
 import type { Action, Rule } from "../../src/schema/permission.ts"
+import { runs } from "../runs.ts"
 import { policyOf } from "./support.ts"
 
 const layer = (name: Layer["name"], config: PermissionConfig, more: Partial<Layer> = {}): Layer => ({
@@ -94,6 +95,6 @@ test("lists only rules that never decide", () => {
         }
       }
     }),
-    { numRuns: 5_000 },
+    { numRuns: runs(5_000) },
   )
 })

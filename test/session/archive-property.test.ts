@@ -7,6 +7,7 @@ import { exportSession, importSession } from "../../src/session/transfer-session
 import { createMemoryStore } from "../../src/store/memory.ts"
 import type { Change, Store } from "../../src/store/store.ts"
 import { canonicalJson, parseJson } from "../../src/util/json.ts"
+import { runs } from "../runs.ts"
 import { anySession } from "./archive-records.ts"
 
 const place = { directory: "/w", worktree: "/w" }
@@ -59,7 +60,7 @@ test("imports any exported session completely, and a copy with new ids", async (
       const anonymous = (value: Archive) => canonicalJson(value).replaceAll(/\b(ses|msg|prt)_\w+/g, "$1")
       expect(anonymous(await exported(target, id))).toBe(anonymous(withoutPatches(archive)))
     }),
-    { numRuns: 150 },
+    { numRuns: runs(150) },
   )
 })
 
@@ -88,7 +89,7 @@ test("refuses a value of the wrong type anywhere, names its location and stores 
       expect(path.slice(0, named.length)).toEqual(named)
       expect(named.length).toBeGreaterThanOrEqual(Math.min(path.length, 1))
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   )
 })
 
@@ -194,7 +195,7 @@ test("removes planted text anywhere from a sanitized export, which can be import
       const clean = await importSession(createMemoryStore(), JSON.parse(text), place)
       expect(clean.id).toBe("ses_0")
     }),
-    { numRuns: 150 },
+    { numRuns: runs(150) },
   )
 })
 

@@ -10,6 +10,7 @@ import { exportSession, forkSession, importSession } from "../../src/session/tra
 import { createMemoryStore } from "../../src/store/memory.ts"
 import { openSqliteStore } from "../../src/store/sqlite.ts"
 import type { Store } from "../../src/store/store.ts"
+import { runs } from "../runs.ts"
 import { aMessage, aPart, aSession } from "../suites/records.ts"
 
 const place = { directory: "/w", worktree: "/w" }
@@ -139,7 +140,7 @@ test("keeps the shape of a session but none of its content in a sanitized archiv
         } else expect((await exported(store, (outcome as { id: string }).id)).format).toBe("tackle.session")
       },
     ),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   )
 })
 

@@ -7,6 +7,7 @@ import { createRecorder } from "../../src/session/recorder.ts"
 import { followSession, type SessionEvent } from "../../src/session/session-events.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 import type { Store } from "../../src/store/store.ts"
+import { runs } from "../runs.ts"
 import { aMessage, aSession } from "../suites/records.ts"
 
 const sessionID = "ses_1"
@@ -188,6 +189,6 @@ test("a reader that joins at any moment, again and again, has the same text as o
         leave.abort()
       },
     ),
-    { numRuns: 1_000 },
+    { numRuns: runs(1_000) },
   )
 })

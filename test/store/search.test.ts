@@ -8,6 +8,7 @@ import { createMemoryStore } from "../../src/store/memory.ts"
 import { excerptOf } from "../../src/store/search.ts"
 import { openReadOnlySqliteStore, openSqliteStore } from "../../src/store/sqlite.ts"
 import type { Change } from "../../src/store/store.ts"
+import { runs } from "../runs.ts"
 import { aMessage, aPart, aSession } from "../suites/records.ts"
 
 function temporaryPath(): string {
@@ -63,7 +64,7 @@ test("the database and the memory find the same in any texts", async () => {
         for (const query of queries) expect(await sqlite.search(query)).toEqual(await memory.search(query))
       },
     ),
-    { numRuns: 150 },
+    { numRuns: runs(150) },
   )
   await sqlite.close()
 })

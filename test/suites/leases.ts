@@ -8,6 +8,7 @@ import {
   type Store,
   StoreError,
 } from "../../src/store/store.ts"
+import { runs } from "../runs.ts"
 import { aMessage, aPart, aSession } from "./records.ts"
 
 /** One database as several processes see it. */
@@ -212,7 +213,7 @@ export function testLeases(name: string, open: () => Promise<LeasePlace>): void 
           for (const lease of leases) if (lease) await first.release(lease)
           for (const holder of holders) place.start(holder)
         }),
-        { numRuns: 60 },
+        { numRuns: runs(60) },
       )
     })
   })

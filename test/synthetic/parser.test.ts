@@ -2,6 +2,7 @@ import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import type { DialectName } from "../../src/synthetic/dialect.ts"
 import { createCallParser } from "../../src/synthetic/parser.ts"
+import { runs } from "../runs.ts"
 import { corpora, expected, readPieces, summary } from "./corpus.ts"
 
 const { mentions, ...formats } = corpora
@@ -51,7 +52,7 @@ describe("parser: corpus texts", () => {
         const pieces = cuts.slice(1).map((end, index) => entry.text.slice(cuts[index], end))
         expect(summary(readPieces(entry, pieces))).toEqual(expected(entry))
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     )
   })
 
@@ -107,7 +108,7 @@ describe("parser: texts with a call or a mention of a call", () => {
         const pieces = cuts.slice(1).map((end, index) => entry.text.slice(cuts[index], end))
         expect(summary(readPieces(entry, pieces)), entry.text).toEqual(expected(entry))
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     )
   })
 
@@ -148,7 +149,7 @@ describe("parser: random texts", () => {
         expect(summary(readPieces(told, pieces))).toEqual(whole)
         expect(summary(readPieces(told, text.split("")))).toEqual(whole)
       }),
-      { numRuns: 3_000 },
+      { numRuns: runs(3_000) },
     )
   })
 
@@ -165,7 +166,7 @@ describe("parser: random texts", () => {
           unknown: [],
         })
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(1_000) },
     )
   })
 })

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { createSpillOpener, type SpillOpener } from "../../src/tool/spill.ts"
 import type { OutputLimits } from "../../src/tool/tool.ts"
 import { defaultLimits, truncateOutput } from "../../src/tool/truncate.ts"
+import { runs } from "../runs.ts"
 
 let directory: string
 let spill: SpillOpener
@@ -142,6 +143,6 @@ test("keeps the limits with whole lines from both ends for any text, and is idem
       expect(truncateOutput(output, { limits, spill }).output).toBe(output)
       return true
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   )
 })

@@ -54,6 +54,9 @@ const pathSamples: Record<string, (path: string) => Record<string, unknown>> = {
 }
 const unicodeName = "größe 文件 👍 'q' $x;y/ñ.txt"
 
+/** Tools whose sample shows files of the project. Creating large files for the others takes long and proves nothing. */
+const showsFiles = ["read", "glob", "grep", "list", "bash", "lsp", "batch"]
+
 /** Tools that ask the user themselves or need no permission. */
 const withoutPermission = ["job", "question", "plan_enter", "plan_exit", "batch", "tool_search", "invalid"]
 
@@ -250,8 +253,8 @@ function start(
       questions: true,
       environment: { PATH: process.env.PATH, SEARXNG_URL: address },
       skillFiles: [skills.path("long/SKILL.md")],
-      files: projectFiles(size),
-      tools: furtherTools(size),
+      files: projectFiles(showsFiles.includes(id) ? size : "small"),
+      tools: furtherTools(id === "tool_search" ? size : "small"),
       toolSearch: { maxBytes: 0 },
       lsp: scriptedServer("tsserver"),
     },

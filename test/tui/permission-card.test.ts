@@ -5,6 +5,7 @@ import type { PermissionReply, PermissionRequest } from "../../src/schema/permis
 import { quietMs } from "../../src/tui/card.ts"
 import { createPermissionCard } from "../../src/tui/permission-card.ts"
 import { settleMs } from "../../src/view/decision.ts"
+import { runs } from "../runs.ts"
 import { bashRequest, keys, rendered, theme } from "./components.ts"
 
 function open(request: PermissionRequest = bashRequest("npm test")) {
@@ -207,7 +208,7 @@ describe("no other key approves", () => {
         card.close()
         expect(replies.filter(({ reply }) => reply !== "reject")).toEqual([])
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     )
   })
 
@@ -222,7 +223,7 @@ describe("no other key approves", () => {
         card.close()
         expect(replies).toEqual([])
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     )
   })
 })

@@ -7,6 +7,7 @@ import { createConversation } from "../../src/tui/conversation.ts"
 import { renderDiff } from "../../src/tui/diff-view.ts"
 import { renderCall } from "../../src/tui/tool-card.ts"
 import { createSessionState } from "../../src/view/session-state.ts"
+import { runs } from "../runs.ts"
 import { aMessage, aSession } from "../suites/records.ts"
 import { theme } from "./components.ts"
 
@@ -98,7 +99,7 @@ test("no line of a conversation is wider than the screen", () => {
     conversation.setState(createSessionState({ session: aSession("ses_1"), messages }))
     expectFit(conversation.render(columns), columns)
   })
-  fc.assert(property, { numRuns: 150 })
+  fc.assert(property, { numRuns: runs(150) })
 })
 
 test("no line of a call is wider than the screen", () => {
@@ -107,7 +108,7 @@ test("no line of a call is wider than the screen", () => {
     fc.property(toolPart, width, fc.boolean(), (call, columns, expanded) =>
       expectFit(renderCall(call, columns, { ...options, expanded }), columns),
     ),
-    { numRuns: 150 },
+    { numRuns: runs(150) },
   )
 })
 
@@ -120,6 +121,6 @@ test("no line of a diff is wider than the screen, even if it cannot be parsed", 
     fc.property(diff, width, fc.integer({ min: 1, max: 50 }), (each, columns, maxLines) =>
       expectFit(renderDiff(each, { width: columns, theme, maxLines }), columns),
     ),
-    { numRuns: 150 },
+    { numRuns: runs(150) },
   )
 })

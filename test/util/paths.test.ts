@@ -4,6 +4,7 @@ import { isAbsolute, join, relative } from "node:path"
 import fc from "fast-check"
 import { afterEach, beforeEach, expect, test } from "vitest"
 import { type FollowedPath, followPath, isInside, realPath } from "../../src/util/paths.ts"
+import { runs } from "../runs.ts"
 
 let root: string
 
@@ -92,6 +93,6 @@ test("isInside agrees with relative paths for any spelling", () => {
       const climbs = way === ".." || way.startsWith("../") || isAbsolute(way)
       expect(isInside(inner, outer)).toBe(!climbs)
     }),
-    { numRuns: 3_000 },
+    { numRuns: runs(3_000) },
   )
 })

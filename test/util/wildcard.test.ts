@@ -1,6 +1,7 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { wildcardCovers, wildcardMatch, wildcardOverlap } from "../../src/util/wildcard.ts"
+import { runs } from "../runs.ts"
 
 describe("wildcardMatch", () => {
   test.each([
@@ -42,7 +43,7 @@ describe("wildcardMatch", () => {
           new RegExp(`^(?:${source(wildcard)}${optional})$`).test(given),
         )
       }),
-      { numRuns: 3_000 },
+      { numRuns: runs(3_000) },
     )
   })
 
@@ -92,7 +93,7 @@ describe("wildcardCovers and wildcardOverlap", () => {
         if (first && second) expect(wildcardOverlap(one, other)).toBe(true)
         if (second && wildcardCovers(one, other)) expect(first).toBe(true)
       }),
-      { numRuns: 5_000 },
+      { numRuns: runs(5_000) },
     )
   })
 })

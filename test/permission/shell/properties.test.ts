@@ -5,6 +5,7 @@ import { join } from "node:path"
 import fc from "fast-check"
 import { expect, test } from "vitest"
 import { planCommand } from "../../../src/permission/shell/plan.ts"
+import { runs } from "../../runs.ts"
 import { harness, policyOf, scopeOf, temporaryDirectory, verdictOf } from "../support.ts"
 
 /** The word as a shell may be given it. */
@@ -67,7 +68,7 @@ test("denies a denied command in every disguise, wrapper and list", async () => 
         expect((await verdictOf(rules, "bash", command)).action).toBe("deny")
       },
     ),
-    { numRuns: 400 },
+    { numRuns: runs(400) },
   )
 })
 
@@ -85,7 +86,7 @@ test("never throws because of a text", async () => {
     fc.asyncProperty(fc.oneof(garbage, fc.string({ unit: "binary" }), fc.string()), async (text) => {
       expect((await planCommand(text)).commands).toBeInstanceOf(Array)
     }),
-    { numRuns: 1_000 },
+    { numRuns: runs(1_000) },
   )
 })
 
@@ -119,7 +120,7 @@ test("allows no text that runs a denied command in any installed shell", { timeo
       expect(existsSync(marker)).toBe(false)
       rmSync(marker, { force: true })
     }),
-    { numRuns: 800 },
+    { numRuns: runs(800) },
   )
-  expect(ran).toBeGreaterThan(20)
+  expect(ran).toBeGreaterThan(runs(20))
 })

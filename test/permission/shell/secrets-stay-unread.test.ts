@@ -3,6 +3,7 @@ import { existsSync, lstatSync, mkdirSync, readdirSync, symlinkSync, writeFileSy
 import { join } from "node:path"
 import fc from "fast-check"
 import { expect, test } from "vitest"
+import { runs } from "../../runs.ts"
 import { harness, policyOf, scopeOf, temporaryDirectory } from "../support.ts"
 
 const secret = "ThisIsTheSecret"
@@ -379,7 +380,7 @@ test("allows no loop and no list of files that prints a secret, in any installed
         ran += 1
       }
     }),
-    { numRuns: Number(process.env.RUNS ?? 600) },
+    { numRuns: runs(600) },
   )
-  expect(ran).toBeGreaterThan(10)
+  expect(ran).toBeGreaterThan(runs(10))
 })

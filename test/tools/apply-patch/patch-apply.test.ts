@@ -2,6 +2,7 @@ import * as fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { applyHunks, PatchMismatchError } from "../../../src/tools/apply-patch/patch-apply.ts"
 import { type PatchHunk, parsePatch } from "../../../src/tools/apply-patch/patch-parse.ts"
+import { runs } from "../../runs.ts"
 
 function hunksOf(...lines: string[]): PatchHunk[] {
   const [section] = parsePatch(
@@ -152,7 +153,7 @@ test("either applies a random patch exactly or refuses it", () => {
         }
       },
     ),
-    { numRuns: 1000 },
+    { numRuns: runs(1000) },
   )
   expect(applied).toBeGreaterThan(100)
 })

@@ -5,6 +5,7 @@ import {
   PatchSyntaxError,
   parsePatch,
 } from "../../../src/tools/apply-patch/patch-parse.ts"
+import { runs } from "../../runs.ts"
 
 const patch = (...lines: string[]) => ["*** Begin Patch", ...lines, "*** End Patch"].join("\n")
 
@@ -194,6 +195,6 @@ test("parses or rejects any text", () => {
         expect(error).toBeInstanceOf(PatchSyntaxError)
       }
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   )
 })

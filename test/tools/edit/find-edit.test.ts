@@ -2,6 +2,7 @@ import * as fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { applyEdit } from "../../../src/tools/edit/apply-edit.ts"
 import { findEdit, maxFuzzyLength } from "../../../src/tools/edit/find-edit.ts"
+import { runs } from "../../runs.ts"
 import { edit } from "./edit.ts"
 
 function occurrencesOf(text: string, needle: string): number {
@@ -459,7 +460,7 @@ describe("text outside the match", () => {
         expect(result.endsWith(text.slice(span.end))).toBe(true)
         expect(result.length).toBeGreaterThanOrEqual(span.start + text.length - span.end)
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     )
   })
 })

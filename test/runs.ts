@@ -1,0 +1,7 @@
+/** True if `TACKLE_TEST_COMPLETE=1` is set, as in CI. Property tests and long series of cases are then complete. */
+export const isComplete = process.env.TACKLE_TEST_COMPLETE === "1"
+
+/** Returns the number of runs of a property test: all of them in CI, a quarter otherwise. */
+export function runs(all: number): number {
+  return isComplete ? all : Math.ceil(all / 4)
+}
