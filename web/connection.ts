@@ -1,6 +1,9 @@
 import { signal } from "@preact/signals"
+import type { SessionApi } from "../src/client/api.ts"
 import { createClient, type TackleClient } from "../src/client/client.ts"
+import type { SessionClient } from "../src/client/sessions.ts"
 import type { TackleEvent } from "../src/event/events.ts"
+import type { SessionEvent } from "../src/session/session-events.ts"
 
 /** False while the server does not answer. */
 export const isOnline = signal(true)
@@ -28,24 +31,60 @@ export function clientOf(directory?: string): TackleClient {
 
 const client = clientOf()
 const listeners = new Set<(event: TackleEvent) => void>()
-let unsubscribe: (() => void) | undefined
 
-/** Calls the listener for all events. All listeners share one stream, because browsers limit connections to a server. */
-function subscribe(listener: (event: TackleEvent) => void): () => void {
-  listeners.add(listener)
-  unsubscribe ??= client.subscribe((event) => {
-    for (const each of listeners) each(event)
-  })
-  return () => {
-    listeners.delete(listener)
-    if (listeners.size > 0) return
-    unsubscribe?.()
-    unsubscribe = undefined
-  }
+function publish(event: TackleEvent): void {
+  for (const each of listeners) each(event)
 }
 
-/** The client of this page for all projects. */
-export const api: TackleClient = Object.assign(Object.create(client) as TackleClient, { subscribe })
+/**
+ * The client of this page for all projects. `subscribe` opens no stream: the listener receives the events of the one
+ * stream that is open, see {@link oneStream} and {@link followAll}. A browser has at most six connections to a server
+ * for all of its windows.
+ */
+export const api: TackleClient = Object.assign(Object.create(client) as TackleClient, {
+  subscribe(listener: (event: TackleEvent) => void) {
+    listeners.add(listener)
+    return () => listeners.delete(listener)
+  },
+})
+
+/** Returns the session with a stream that also brings the events of all other sessions to the listeners. */
+export function oneStream(session: SessionClient): SessionApi {
+  async function* relay(events: AsyncIterable<SessionEvent>) {
+    for await (const event of events) {
+      if (event.type !== "reset") publish(event)
+      if (event.sessionID === session.id) yield event
+    }
+  }
+  // The stream opens at the call, so that later reads miss nothing.
+  return { ...session, events: (options) => relay(session.events({ ...options, others: true })) }
+}
+
+/** Opens a stream with the events of all sessions. Returns a function that ends it. */
+export function followAll(): () => void {
+  return client.subscribe(publish)
+}
+
+/** Time in milliseconds after which a hidden page closes its stream, so that other windows can open theirs. */
+const hiddenMs = 10_000
+
+/** False while the page is hidden, from a short time after it was hidden. */
+export const isActive = signal(true)
+
+/** Starts to watch whether the page is hidden. */
+export function watchVisibility(): void {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const update = () => {
+    clearTimeout(timer)
+    if (document.visibilityState === "visible") isActive.value = true
+    else
+      timer = setTimeout(() => {
+        isActive.value = false
+      }, hiddenMs)
+  }
+  document.addEventListener("visibilitychange", update)
+  update()
+}
 
 /** Returns the directories whose projects the server serves. */
 export async function readRoots(): Promise<string[]> {

@@ -1,6 +1,6 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks"
 import type { SessionState } from "../src/view/session-state.ts"
-import { hasOlder, loadOlder } from "./current-session.ts"
+import { hasOlder, isWaiting, loadOlder } from "./current-session.ts"
 import { Icon } from "./icons.tsx"
 import { Message } from "./message.tsx"
 import { RequestCards } from "./requests.tsx"
@@ -18,6 +18,8 @@ export function Conversation({ state }: { state: SessionState }) {
   const isAtEnd = useRef(true)
   const position = useRef(0)
   const [isAway, setAway] = useState(false)
+  const isRestoring = useRef(false)
+  const saving = useRef<ReturnType<typeof setTimeout>>(undefined)
   const { messages, session } = state
 
   function toEnd() {
@@ -35,12 +37,23 @@ export function Conversation({ state }: { state: SessionState }) {
     isAtEnd.current = distance < near
     position.current = element.scrollTop
     setAway(distance > 4 * near)
+    clearTimeout(saving.current)
+    saving.current = setTimeout(() => {
+      if (!isRestoring.current) savePlace(session.id, isAtEnd.current ? undefined : placeIn(element))
+    }, 100)
     if (element.scrollTop < 4 * near) void loadOlder()
   }
 
   useLayoutEffect(() => {
-    isAtEnd.current = true
+    const place = savedPlace(session.id)
+    isAtEnd.current = !place
     toEnd()
+    if (!place || !scroller.current) return
+    isRestoring.current = true
+    void goTo(scroller.current, place).finally(() => {
+      isRestoring.current = false
+      onScroll()
+    })
   }, [session.id])
 
   // The height also changes without new messages, such as when a card opens.
@@ -95,7 +108,7 @@ export function Conversation({ state }: { state: SessionState }) {
       </div>
       {isAway && (
         <button type="button" class="to-end" onClick={toEnd}>
-          <Icon name="down" /> Latest
+          <Icon name="down" /> {isWaiting.value ? "The agent waits for you" : "Latest"}
         </button>
       )}
     </div>
@@ -110,6 +123,48 @@ function groupsOf(messages: SessionState["messages"]): SessionState["messages"][
   return Array.from({ length: count }, (_, index) =>
     messages.slice(index * groupSize, (index + 1) * groupSize),
   )
+}
+
+/** The place of a reader: a message, and the distance in pixels of its top from the top of the visible part. */
+interface Place {
+  id: string
+  offset: number
+}
+
+function placeIn(scroller: HTMLElement): Place | undefined {
+  const { top, left, width } = scroller.getBoundingClientRect()
+  // Between two messages there is only their distance.
+  const at = (y: number) => document.elementFromPoint(left + width / 2, top + y)?.closest(".column .message")
+  const element = at(1) ?? at(40)
+  return element ? { id: element.id, offset: element.getBoundingClientRect().top - top } : undefined
+}
+
+/** Stores the place of a session for this window, so that the reader finds it again after a reload. */
+function savePlace(id: string, place: Place | undefined): void {
+  if (place) sessionStorage.setItem(`place-${id}`, JSON.stringify(place))
+  else sessionStorage.removeItem(`place-${id}`)
+}
+
+function savedPlace(id: string): Place | undefined {
+  return JSON.parse(sessionStorage.getItem(`place-${id}`) ?? "null") ?? undefined
+}
+
+/** Number of times that older messages are loaded to find a place again. */
+const maxPages = 30
+
+async function goTo(scroller: HTMLElement, { id, offset }: Place): Promise<void> {
+  const find = () => scroller.querySelector(`#${CSS.escape(id)}`)
+  for (let page = 0; page < maxPages && !find() && hasOlder.value; page += 1) {
+    await loadOlder()
+    await new Promise((resolve) => setTimeout(resolve, 60))
+  }
+  // The browser only estimates the height of messages until it has rendered them.
+  for (let frame = 0; frame < 8; frame += 1) {
+    const top = find()?.getBoundingClientRect().top
+    if (top === undefined) return
+    scroller.scrollTop += top - scroller.getBoundingClientRect().top - offset
+    await new Promise(requestAnimationFrame)
+  }
 }
 
 const ends = {

@@ -1,10 +1,12 @@
-import { computed, effect, signal } from "@preact/signals"
+import { computed, effect, signal, untracked } from "@preact/signals"
+import type { SessionApi } from "../src/client/api.ts"
 import type { TackleEvent } from "../src/event/events.ts"
 import { type FollowedSession, followSession } from "../src/view/follow-session.ts"
 import type { SessionState } from "../src/view/session-state.ts"
-import { api, isLoggedIn, isOnline } from "./connection.ts"
+import { api, followAll, isActive, isLoggedIn, isOnline, oneStream, watchVisibility } from "./connection.ts"
 import { errorText } from "./errors.ts"
-import { announce, notify } from "./notices.tsx"
+import { announce, attempt, notify } from "./notices.tsx"
+import { loadSessions } from "./session-list-data.ts"
 
 /** Id of the open session, or undefined on the start page. It is the fragment of the page's address. */
 export const sessionID = signal(idInAddress())
@@ -36,63 +38,132 @@ export function openSession(id: string | undefined): void {
   sessionID.value = id
 }
 
-/** Follows the session in the page's address. Loads it again when the server answers again. */
+/** True while a request of the open session waits for the user. */
+export const isWaiting = computed(
+  () => (state.value?.requests.length ?? 0) + (state.value?.questions.length ?? 0) > 0,
+)
+
+/** Like {@link isWaiting} while the page is hidden and has no stream. */
+const isWaitingHidden = signal(false)
+
+/** Follows the session in the page's address, except while the page is hidden. */
 export function followAddress(): void {
   for (const type of ["popstate", "hashchange"])
     addEventListener(type, () => {
       sessionID.value = idInAddress()
     })
+  watchVisibility()
   effect(() => {
     const id = sessionID.value
-    if (isLoggedIn.value) void load(id, { keep: false })
+    if (isLoggedIn.value) void load(id)
+    else stop()
   })
-  let wasOnline = true
+  let wasActive = true
   effect(() => {
-    const online = isOnline.value
+    const active = isActive.value && isOnline.value
     // Events of the interruption that have no number are lost.
-    if (online && !wasOnline) void load(sessionID.peek(), { keep: true })
-    wasOnline = online
+    untracked(() => {
+      if (active && !wasActive) void reopen()
+      if (!isActive.value) pause()
+    })
+    wasActive = active
   })
   effect(() => {
-    const waits = (state.value?.requests.length ?? 0) + (state.value?.questions.length ?? 0) > 0
+    const waits = isActive.value ? isWaiting.value : isWaitingHidden.value
     document.title = `${waits ? "● " : ""}${sessionID.value === undefined ? "" : `${title.value} · `}Tackle`
   })
 }
 
-/** Loads and follows a session. With `keep`, shows the previous state until the new one is loaded. */
-async function load(id: string | undefined, { keep }: { keep: boolean }): Promise<void> {
+/** Ends the stream of this page. */
+let stop = () => {}
+
+/** Loads and follows a session. Without one, follows the list of sessions. */
+async function load(id: string | undefined): Promise<void> {
   generation += 1
   const own = generation
-  followed?.close()
+  // Only then is a connection free for the next stream.
+  stop()
   followed = undefined
-  if (!keep) state.value = undefined
+  state.value = undefined
   loadError.value = undefined
-  if (id === undefined) return
   try {
-    const session = await api.sessions.get(id)
+    const session = id === undefined ? undefined : await api.sessions.get(id)
     if (own !== generation) return
-    if (!session) {
+    if (id !== undefined && !session)
       loadError.value = "This session does not exist. It may have been deleted."
-      return
-    }
-    const opened = await followSession({
-      api,
-      session,
-      pageSize,
-      onChange: (next) => own === generation && show(next),
-      onEvent: (event) => own === generation && report(event),
-      onEnd(error) {
-        if (own === generation)
-          loadError.value = error === undefined ? "The session was deleted." : errorText(error)
-      },
-    })
-    if (own !== generation) return opened.close()
+    const opened = session && (await follow(oneStream(session), own))
+    if (own !== generation) return opened?.close()
     followed = opened
-    hasOlder.value = opened.state.messages.length >= pageSize
-    state.value = opened.state
+    hasOlder.value = opened !== undefined && opened.state.messages.length >= pageSize
+    state.value = opened?.state
   } catch (error) {
     if (own === generation) loadError.value = errorText(error)
+  } finally {
+    if (own === generation) {
+      stop = followed?.close ?? followAll()
+      // The list has missed the events since the last stream ended.
+      void loadSessions()
+      if (!isActive.peek()) pause()
+    }
   }
+}
+
+function follow(session: SessionApi, own: number): Promise<FollowedSession> {
+  return followSession({
+    api,
+    session,
+    pageSize,
+    onChange: (next) => own === generation && show(next),
+    onEvent: (event) => own === generation && report(event),
+    onEnd(error) {
+      if (own !== generation) return
+      loadError.value = error === undefined ? "The session was deleted." : errorText(error)
+      followed = undefined
+      stop = followAll()
+    },
+  })
+}
+
+/** Continues after the page was hidden or the server did not answer. Loads what the stream does not repeat. */
+async function reopen(): Promise<void> {
+  clearInterval(hiddenTimer)
+  if (!isLoggedIn.value) return
+  void loadSessions()
+  if (!followed) {
+    stop()
+    stop = followAll()
+    return
+  }
+  try {
+    await followed.reopen()
+  } catch (error) {
+    if (isOnline.value) loadError.value = errorText(error)
+  }
+}
+
+/** Time in milliseconds between two checks whether the session of a hidden page waits for the user. */
+const hiddenCheckMs = 20_000
+let hiddenTimer: ReturnType<typeof setInterval> | undefined
+
+/** Closes the stream of a hidden page. Its title still shows when the agent waits for the user. */
+function pause(): void {
+  clearInterval(hiddenTimer)
+  if (!followed) {
+    stop()
+    return
+  }
+  followed.pause()
+  isWaitingHidden.value = isWaiting.value
+  const { id } = followed.session
+  hiddenTimer = setInterval(async () => {
+    const status = await api.sessions.status(id).catch(() => undefined)
+    isWaitingHidden.value = status === "waiting"
+  }, hiddenCheckMs)
+}
+
+/** Loads the messages of a subagent. */
+export async function loadSubagent(id: string): Promise<void> {
+  await attempt(async () => followed?.loadSubagent(id))
 }
 
 let isScheduled = false

@@ -14,7 +14,7 @@ export const Message = memo(({ item, worktree }: { item: MessageWithParts; workt
   if (message.role === "user") return <UserMessage item={item} worktree={worktree} />
   const isEmpty = message.time.completed === undefined && !parts.some(isShown)
   return (
-    <article class="message answer" aria-label="Agent">
+    <article id={message.id} class="message answer" aria-label="Agent">
       {parts.map((part) => (
         <PartView key={part.id} part={part} parts={parts} worktree={worktree} />
       ))}
@@ -41,7 +41,7 @@ function UserMessage({ item: { message, parts }, worktree }: { item: MessageWith
   const texts = parts.flatMap((part) => (part.type === "text" && !part.synthetic ? part.text : []))
   const others = parts.filter(({ type }) => type !== "text")
   return (
-    <article class="message question" aria-label="You">
+    <article id={message.id} class="message question" aria-label="You">
       {texts.length > 0 && (
         <div class="bubble">
           <div class="user-text">{texts.join("\n\n")}</div>

@@ -59,7 +59,6 @@ export function searchSessions(words: string): void {
 
 /** Keeps the list up to date. Returns a function that ends this. */
 export function followSessions(): () => void {
-  void loadSessions()
   return api.subscribe(applyToList)
 }
 

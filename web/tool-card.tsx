@@ -1,8 +1,9 @@
-import { useState } from "preact/hooks"
+import { useEffect, useState } from "preact/hooks"
 import { showInvisible } from "../src/permission/invisible.ts"
 import type { ToolPart } from "../src/schema/part.ts"
 import { type CallSummary, formatterResults, summarizeCall, todoList } from "../src/view/call-summary.ts"
-import { state } from "./current-session.ts"
+import { isActive, isOnline } from "./connection.ts"
+import { loadSubagent, state } from "./current-session.ts"
 import { DiffView } from "./diff-view.tsx"
 import { Icon, type IconName, Spinner } from "./icons.tsx"
 import { memo } from "./memo.ts"
@@ -132,6 +133,10 @@ function Body({ part, worktree }: { part: ToolPart; worktree: string }) {
 
 /** The messages of a subagent. */
 function Subagent({ id }: { id: string }) {
+  const isFollowed = isActive.value && isOnline.value
+  useEffect(() => {
+    if (isFollowed) void loadSubagent(id)
+  }, [id, isFollowed])
   const subagent = state.value?.subagents.get(id)
   if (!subagent || subagent.messages.length === 0) return null
   return (

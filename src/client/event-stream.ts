@@ -13,6 +13,8 @@ export interface FollowOptions {
   /** Number of the last event that the reader knows. Undefined for only new events. */
   after: number | undefined
   signal: AbortSignal | undefined
+  /** True if the stream also contains the events of all other sessions. They are not repeated after an interruption. */
+  others?: boolean
   /** Returns the number of the session's last change. */
   sequence(): Promise<number>
   /** Returns the requests that wait for the user, as events. */
@@ -26,7 +28,7 @@ export interface FollowOptions {
  * the stream.
  */
 export function followSession(options: FollowOptions): AsyncIterableIterator<SessionEvent> {
-  const { connection, silenceMs, sessionID, sequence } = options
+  const { connection, silenceMs, sessionID, others, sequence } = options
   const leave = new AbortController()
   const signal = options.signal ? AbortSignal.any([options.signal, leave.signal]) : leave.signal
   let last = options.after
@@ -34,13 +36,17 @@ export function followSession(options: FollowOptions): AsyncIterableIterator<Ses
   async function open(): Promise<Response> {
     last ??= await sequence()
     const path = `/session/${encodeURIComponent(sessionID)}/event`
-    return connection.open({ path, query: { after: last }, signal, answerMs: silenceMs })
+    return connection.open({ path, query: { after: last, others }, signal, answerMs: silenceMs })
   }
 
   const events = reconnecting<SessionEvent>({ ...options, signal, open })
 
   async function* read(): AsyncGenerator<SessionEvent, undefined> {
     for await (const event of events) {
+      if (event.sessionID !== sessionID) {
+        yield event
+        continue
+      }
       if (event.type === "reset") {
         if (event.reason === "behind") continue
         last = 0

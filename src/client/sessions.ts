@@ -4,6 +4,7 @@ import type { MessageWithParts } from "../schema/message.ts"
 import type { ListedSession, Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
 import type { SessionStatus } from "../session/handle.ts"
+import type { SessionEvent } from "../session/session-events.ts"
 import type { SessionApi, SessionsApi } from "./api.ts"
 import { type ApiRequest, apiPath, type Connection, orUnknown } from "./connection.ts"
 import { followSession } from "./event-stream.ts"
@@ -20,6 +21,12 @@ export interface RemoteSession extends ListedSession {
 /** A session on a server. */
 export interface SessionClient extends SessionApi {
   info(): Promise<RemoteSession>
+  /** Like `SessionApi.events`. With `others`, also yields the events of all other sessions as they happen. */
+  events(options?: {
+    after?: number
+    signal?: AbortSignal
+    others?: boolean
+  }): AsyncIterableIterator<SessionEvent>
 }
 
 /** The sessions of a server. */
@@ -179,8 +186,9 @@ export function createSessions({
           await post("resume", {})
         },
       },
-      events: ({ after, signal } = {}) =>
+      events: ({ after, signal, others } = {}) =>
         followSession({
+          others,
           connection,
           silenceMs,
           sessionID: id,

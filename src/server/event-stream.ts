@@ -4,8 +4,8 @@ import { within } from "../util/abort.ts"
 export interface EventStreamResponse {
   /** Interval in milliseconds between comments that keep the connection alive. */
   heartbeatMs: number
-  /** Whether the messages have an `id`. False if the stream cannot be continued. Default: true. */
-  hasIds?: boolean
+  /** Session with whose events the stream can be continued. Only their messages have an `id`. Default: none. */
+  idsOf?: string
   /** Called once, when the stream ends or the client disconnects. */
   onEnd(): void
 }
@@ -13,6 +13,7 @@ export interface EventStreamResponse {
 /** An event, with the number that is the `id` of its message. */
 interface StreamedEvent {
   type: string
+  sessionID?: string
   seq?: number
 }
 
@@ -22,14 +23,14 @@ const heartbeat = encoder.encode(": heartbeat\n\n")
 /** Cache of encoded events. All streams of a session share the event objects, so each event is encoded only once. */
 const encoded = new WeakMap<object, Uint8Array>()
 
-function encode(event: StreamedEvent, hasIds: boolean): Uint8Array {
+function encode(event: StreamedEvent, idsOf: string | undefined): Uint8Array {
   const id = event.seq === undefined ? "" : `id: ${event.seq}\n`
   let bytes = encoded.get(event)
   if (!bytes) {
     bytes = encoder.encode(`${id}data: ${JSON.stringify(event)}\n\n`)
     encoded.set(event, bytes)
   }
-  return hasIds ? bytes : bytes.subarray(id.length)
+  return event.sessionID === idsOf ? bytes : bytes.subarray(id.length)
 }
 
 /** The events of a session. `drain` returns all events that have arrived but have not been read. */
@@ -46,7 +47,7 @@ const writeBytes = 64 * 1024
  */
 export function eventStream(
   events: StreamedEvents,
-  { heartbeatMs, hasIds = true, onEnd }: EventStreamResponse,
+  { heartbeatMs, idsOf, onEnd }: EventStreamResponse,
 ): ReadableStream<Uint8Array> {
   let next: Promise<IteratorResult<StreamedEvent>> | undefined
   /** Events that were read but not sent. */
@@ -66,7 +67,7 @@ export function eventStream(
     let size = 0
     for (const event of read) {
       if (size >= writeBytes) break
-      const chunk = encode(event, hasIds)
+      const chunk = encode(event, idsOf)
       chunks.push(chunk)
       size += chunk.length
     }

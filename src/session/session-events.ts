@@ -31,6 +31,11 @@ export interface EventStreamOptions {
    * 10,000.
    */
   maxWaiting?: number
+  /**
+   * Calls a listener with the events of all sessions, and returns a function that unsubscribes. The stream then also
+   * contains the events of the other sessions, as they happen.
+   */
+  others?(listener: (event: TackleEvent) => void): () => void
 }
 
 /** The parts of a session that a model is streaming in this engine. */
@@ -74,7 +79,7 @@ export function eventOf(change: SequencedChange["change"], created = false): Eve
 export function followSession(
   { store, bus, parts }: { store: Store; bus: Bus; parts: StreamingParts },
   sessionID: string,
-  { after, signal, maxWaiting = 10_000 }: EventStreamOptions,
+  { after, signal, maxWaiting = 10_000, others }: EventStreamOptions,
 ): Channel<SessionEvent> {
   /** Events that happen while the store is being read. */
   const live: TackleEvent[] = []
@@ -106,10 +111,14 @@ export function followSession(
     if (reading) again = true
     else void catchUp()
   })
+  const unsubscribeOthers = others?.((event) => {
+    if (event.sessionID !== sessionID) send(event)
+  })
   signal?.addEventListener("abort", end, { once: true })
 
   function stop(): void {
     unsubscribe()
+    unsubscribeOthers?.()
     unwatch()
     signal?.removeEventListener("abort", end)
     live.length = 0
@@ -124,7 +133,9 @@ export function followSession(
     channel.push(event)
     if (!reading && channel.size <= maxWaiting) limit = maxWaiting
     if (channel.size <= limit) return
-    const [first] = channel.drain().flatMap((waiting) => waiting.seq ?? [])
+    const [first] = channel
+      .drain()
+      .flatMap((waiting) => (waiting.sessionID === sessionID && waiting.seq) || [])
     finish({ type: "reset", sessionID, seq: first === undefined ? last : first - 1, reason: "behind" })
   }
 

@@ -1,6 +1,13 @@
 import type { SessionApi, TackleApi } from "../client/api.ts"
 import type { TackleEvent } from "../event/events.ts"
-import { applyEvent, createSessionState, prependMessages, type SessionState } from "./session-state.ts"
+import type { StreamReset } from "../session/session-events.ts"
+import {
+  applyEvent,
+  createSessionState,
+  prependMessages,
+  type SessionState,
+  withSubagentMessages,
+} from "./session-state.ts"
 
 /** A session whose state is kept up to date. */
 export interface FollowedSession {
@@ -8,6 +15,15 @@ export interface FollowedSession {
   readonly state: SessionState
   /** Loads older messages. Resolves with false if no more messages exist. */
   loadOlder(): Promise<boolean>
+  /** Loads the messages of a subagent. Events contain only those that are new. */
+  loadSubagent(id: string): Promise<void>
+  /** Ends the event stream. The state stays as it is until `reopen`. */
+  pause(): void
+  /**
+   * Opens the event stream after the last event that was received, and reads what events do not repeat: requests and
+   * the status. Rejects if the session cannot be read. The session then stays paused.
+   */
+  reopen(): Promise<void>
   /** Stops following the session. `onChange` is not called again. */
   close(): void
 }
@@ -32,7 +48,12 @@ export interface FollowOptions {
  */
 export async function followSession(options: FollowOptions): Promise<FollowedSession> {
   const { api, session, onChange, onEvent, onEnd, pageSize = 100 } = options
-  const leave = new AbortController()
+  let isClosed = false
+  /** Ends the present event stream. */
+  let stream = new AbortController()
+  /** Number of the last event of the session. */
+  let last = 0
+  let state: SessionState | undefined
   /** Events that arrived since the state was last shown. */
   let waiting: TackleEvent[] = []
   /** True while the events wait for a microtask, or for the session to be loaded. */
@@ -42,24 +63,37 @@ export async function followSession(options: FollowOptions): Promise<FollowedSes
   const unsubscribe = api.subscribe((event) => {
     if (event.sessionID !== session.id) take(event)
   })
-  let { events, state } = await open().catch((error: unknown) => {
-    close()
-    throw error
-  })
 
   /**
-   * Loads the session, and opens the stream of its later events. Events wait until the caller has stored the state and
-   * calls `applyWaiting`.
+   * Opens the event stream, loads the session, and shows it. With `after`, the stream repeats the later changes, so
+   * that only the other data is loaded. Does nothing if it is called again before the session is loaded.
    */
-  async function open() {
+  async function open(after?: number): Promise<void> {
+    stream.abort()
+    stream = new AbortController()
+    const { signal } = stream
+    // Events wait until the session is loaded.
     isScheduled = true
     // The number is read before the data. Later changes are therefore repeated as events, even if the data already
     // contains them.
-    const after = await session.sequence()
+    last = after ?? (await session.sequence())
+    if (signal.aborted) return
     // Requests and the end of a run have no number, so the stream begins before they are read.
-    const events = session.events({ after, signal: leave.signal })
-    const state = await load(options, pageSize)
-    return { events, state }
+    const events = session.events({ after: last, signal })
+    const [stored, current] = await Promise.all([
+      after === undefined ? loadStored(session, pageSize) : undefined,
+      loadCurrent(options),
+    ])
+    if (signal.aborted) return
+    state = withCurrent(stored ?? known(), current)
+    applyWaiting()
+    show()
+    void follow(events, signal)
+  }
+
+  function known(): SessionState {
+    if (!state) throw new Error("The session is not loaded.")
+    return state
   }
 
   function take(event: TackleEvent): void {
@@ -71,12 +105,12 @@ export async function followSession(options: FollowOptions): Promise<FollowedSes
 
   function applyWaiting(): void {
     isScheduled = false
-    if (leave.signal.aborted) return
-    const before = state
+    if (isClosed) return
+    const before = known()
     const arrived = waiting
     waiting = []
     for (const event of arrived) {
-      state = applyEvent(state, event)
+      state = applyEvent(known(), event)
       if (event.sessionID === session.id || state.subagents.has(event.sessionID)) onEvent?.(event)
     }
     if (state !== before) show()
@@ -84,73 +118,101 @@ export async function followSession(options: FollowOptions): Promise<FollowedSes
 
   function show(): void {
     watchStatus()
-    onChange(state)
+    if (!isClosed) onChange(known())
   }
 
   /** Regularly checks whether a run is still active, because a run whose process ended does not report its end. */
   function watchStatus(): void {
-    if (state.isRunning && !leave.signal.aborted) statusTimer ??= setInterval(checkStatus, statusIntervalMs)
-    else {
-      clearInterval(statusTimer)
-      statusTimer = undefined
-    }
+    if (known().isRunning && !stream.signal.aborted)
+      statusTimer ??= setInterval(checkStatus, statusIntervalMs)
+    else stopWatching()
+  }
+
+  function stopWatching(): void {
+    clearInterval(statusTimer)
+    statusTimer = undefined
   }
 
   async function checkStatus(): Promise<void> {
+    const { signal } = stream
     const status = await Promise.resolve(api.sessions.status(session.id)).catch(() => "running")
-    if (status !== "idle" || !state.isRunning || leave.signal.aborted) return
-    state = { ...state, isRunning: false, requests: [], questions: [] }
+    if (status !== "idle" || !known().isRunning || signal.aborted) return
+    state = { ...known(), isRunning: false, requests: [], questions: [] }
     show()
   }
 
-  async function follow(): Promise<void> {
+  /** Reads a stream until it ends. */
+  async function follow(
+    events: AsyncIterable<TackleEvent | StreamReset>,
+    signal: AbortSignal,
+  ): Promise<void> {
     let failure: unknown
     try {
-      while (await readEvents()) {
-        ;({ events, state } = await open())
-        applyWaiting()
-        show()
+      for await (const event of events) {
+        if (signal.aborted) return
+        if (event.type === "reset") return void reload()
+        if (event.seq !== undefined) last = event.seq
+        take(event)
       }
     } catch (error) {
       failure = error
     }
-    if (leave.signal.aborted) return
+    if (signal.aborted) return
     close()
     onEnd?.(failure)
   }
 
-  /** Reads events until the stream ends. Resolves with true if the session must be loaded again. */
-  async function readEvents(): Promise<boolean> {
-    for await (const event of events) {
-      if (event.type === "reset") return true
-      take(event)
+  /** Loads the session again, because its stream cannot continue. */
+  async function reload(): Promise<void> {
+    try {
+      await open()
+    } catch (error) {
+      if (isClosed) return
+      close()
+      onEnd?.(error)
     }
-    return false
+  }
+
+  function pause(): void {
+    stream.abort()
+    stopWatching()
   }
 
   function close(): void {
-    leave.abort()
+    isClosed = true
+    pause()
     unsubscribe()
-    clearInterval(statusTimer)
   }
 
-  applyWaiting()
-  watchStatus()
-  void follow()
+  try {
+    await open()
+  } catch (error) {
+    close()
+    throw error
+  }
 
   return {
     session,
     get state() {
-      return state
+      return known()
     },
     async loadOlder() {
-      const [first] = state.messages
+      const [first] = known().messages
       if (!first) return false
       const older = await session.messages({ before: first.message.id, limit: pageSize })
-      state = prependMessages(state, older)
+      state = prependMessages(known(), older)
       if (older.length > 0) show()
       return older.length === pageSize
     },
+    async loadSubagent(id) {
+      const subagent = await api.sessions.get(id)
+      const messages = await subagent?.messages()
+      if (!messages) return
+      state = withSubagentMessages(known(), id, messages)
+      show()
+    },
+    pause,
+    reopen: () => open(last),
     close,
   }
 }
@@ -158,22 +220,35 @@ export async function followSession(options: FollowOptions): Promise<FollowedSes
 /** Time in milliseconds between two checks whether a run is still active. */
 const statusIntervalMs = 5_000
 
-async function load({ api, session }: FollowOptions, limit: number): Promise<SessionState> {
-  const [info, messages, inputs, todos, requests, questions, status] = await Promise.all([
+/** Loads the data of a session whose changes are events with numbers. */
+async function loadStored(session: SessionApi, limit: number): Promise<SessionState> {
+  const [info, messages, inputs, todos] = await Promise.all([
     session.info(),
     session.messages({ limit }),
     session.inputs.list(),
     session.todos(),
+  ])
+  return createSessionState({ session: info, messages, inputs, todos })
+}
+
+/** Loads the data that a stream does not repeat. */
+async function loadCurrent({ api, session }: FollowOptions) {
+  const [requests, questions, status] = await Promise.all([
     api.pendingRequests(),
     api.questions.pending(),
     api.sessions.status(session.id),
   ])
-  const isRunning = status !== undefined && status !== "idle"
-  const stored = createSessionState({ session: info, messages, inputs, todos, isRunning })
-  // Selects the requests of this session and its subagents.
-  const asked: TackleEvent[] = [
+  const asked = [
     ...requests.map((request) => ({ type: "permission.asked" as const, request })),
     ...questions.map((request) => ({ type: "question.asked" as const, request })),
   ].map((event) => ({ ...event, time: 0, sessionID: event.request.sessionID }) as TackleEvent)
-  return asked.reduce(applyEvent, stored)
+  return { asked, isRunning: status !== undefined && status !== "idle" }
+}
+
+function withCurrent(
+  state: SessionState,
+  { asked, isRunning }: Awaited<ReturnType<typeof loadCurrent>>,
+): SessionState {
+  // `applyEvent` selects the requests of this session and its subagents.
+  return asked.reduce(applyEvent, { ...state, isRunning, requests: [], questions: [] })
 }

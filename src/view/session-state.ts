@@ -16,6 +16,8 @@ export interface SessionState {
   readonly session: Session
   /** Messages from the oldest loaded one to the newest. */
   readonly messages: readonly MessageWithParts[]
+  /** Parts whose message has not arrived. A stream that continues sends a part before its message. */
+  readonly early?: readonly Part[]
   /** Permission requests that wait for the user, including those of subagents. The oldest comes first. */
   readonly requests: readonly PermissionRequest[]
   /** Questions that wait for the user, including those of subagents. The oldest comes first. */
@@ -40,6 +42,8 @@ export interface SubagentState {
   readonly agent: string
   readonly parentID: string
   readonly messages: readonly MessageWithParts[]
+  /** Like {@link SessionState.early}. */
+  readonly early?: readonly Part[]
 }
 
 /** Creates the state of a session from stored data. Data that is not given is empty. */
@@ -123,6 +127,34 @@ export function prependMessages(state: SessionState, older: readonly MessageWith
   return added.length === 0 ? state : { ...state, messages: [...added, ...state.messages] }
 }
 
+/**
+ * Returns the state with the stored messages of a subagent. Keeps what events have added to messages that the store
+ * does not contain completely.
+ */
+export function withSubagentMessages(
+  state: SessionState,
+  id: string,
+  stored: readonly MessageWithParts[],
+): SessionState {
+  const subagent = state.subagents.get(id)
+  if (!subagent) return state
+  const known = new Map(subagent.messages.map((item) => [item.message.id, item]))
+  const messages = stored.map((item) => {
+    const present = known.get(item.message.id)
+    known.delete(item.message.id)
+    if (!present || isComplete(item.message)) return item
+    const ids = new Set(present.parts.map((part) => part.id))
+    const missed = item.parts.filter((part) => !ids.has(part.id))
+    return { ...present, parts: [...missed, ...present.parts] }
+  })
+  const next = withSubagent(state, id, { ...subagent, messages: [...messages, ...known.values()] })
+  return stored.flatMap(({ parts }) => parts).reduce(withTask, next)
+}
+
+function isComplete(message: Message): boolean {
+  return isAnswer(message) && message.time.completed !== undefined
+}
+
 type RequestEvent = EventOf<
   "permission.asked" | "permission.replied" | "question.asked" | "question.replied" | "question.rejected"
 >
@@ -188,26 +220,35 @@ type MessageEvent = EventOf<
   "message.created" | "message.updated" | "part.updated" | "part.removed" | "part.delta"
 >
 
+/** The messages of a session or of a subagent. */
+type WithMessages = Pick<SessionState, "messages" | "early">
+
 /** Applies an event to the messages of a session or of a subagent. */
-function withMessages<T extends { readonly messages: readonly MessageWithParts[] }>(
-  state: T,
-  event: MessageEvent,
-): T {
-  const { messages } = state
+function withMessages<T extends WithMessages>(state: T, event: MessageEvent): T {
+  const { messages, early = [] } = state
   switch (event.type) {
     case "message.created":
     case "message.updated": {
-      const index = messages.findLastIndex(({ message }) => message.id === event.message.id)
-      const parts = messages[index]?.parts ?? []
-      return { ...state, messages: replaced(messages, index, { message: event.message, parts }) }
+      const { message } = event
+      const index = messages.findLastIndex((item) => item.message.id === message.id)
+      const known = messages[index]
+      if (known) return { ...state, messages: messages.with(index, { ...known, message }) }
+      const [parts, others] = [
+        early.filter(({ messageID }) => messageID === message.id),
+        early.filter(({ messageID }) => messageID !== message.id),
+      ]
+      const next = messages.findLastIndex((item) => item.message.id < message.id) + 1
+      return { ...state, messages: messages.toSpliced(next, 0, { message, parts }), early: others }
     }
     case "part.updated": {
-      const index = messages.findLastIndex(({ message }) => message.id === event.part.messageID)
+      const { part } = event
+      const index = messages.findLastIndex(({ message }) => message.id === part.messageID)
       const found = messages[index]
-      // The part belongs to a message that is older than the loaded messages.
-      if (!found) return state
-      const parts = withItem(found.parts, event.part)
-      return { ...state, messages: replaced(messages, index, { ...found, parts }) }
+      if (found)
+        return { ...state, messages: messages.with(index, { ...found, parts: withPart(found.parts, part) }) }
+      // The part may belong to a message that is older than the loaded messages.
+      const isOlder = messages[0] !== undefined && part.messageID < messages[0].message.id
+      return isOlder ? state : { ...state, early: withPart(early, part) }
     }
     case "part.removed":
       return changePart(state, event.partID, () => undefined)
@@ -216,8 +257,15 @@ function withMessages<T extends { readonly messages: readonly MessageWithParts[]
   }
 }
 
+/** Replaces a part, or adds it in the order of the ids. A stream that continues sends parts in another order. */
+function withPart(parts: readonly Part[], part: Part): Part[] {
+  const index = parts.findLastIndex(({ id }) => id === part.id)
+  if (index >= 0) return parts.with(index, part)
+  return parts.toSpliced(parts.findLastIndex(({ id }) => id < part.id) + 1, 0, part)
+}
+
 /** Changes the part with the given id, or removes it if `change` returns undefined. */
-function changePart<T extends { readonly messages: readonly MessageWithParts[] }>(
+function changePart<T extends WithMessages>(
   state: T,
   partID: string,
   change: (part: Part) => Part | undefined,

@@ -70,6 +70,24 @@ test("sends the events of all sessions, without numbers to continue with", async
   expect([...ended].map((id) => `/session/${id}`).sort()).toEqual([first, second].sort())
 })
 
+test("sends the events of other sessions in the stream of a session, without numbers", async () => {
+  const { server, post, session } = await setUp(() => ({ text: "Hello." }))
+  const [own, other] = [await session(), await session()]
+  const ended = new Set<string>()
+  for await (const event of readEvents(`${server.url}${own}/event?after=0&others=true`)) {
+    if (typeof event === "string") {
+      await post(`${other}/input`, { text: "Hi" })
+      await post(`${own}/input`, { text: "Hi" })
+      continue
+    }
+    const { sessionID, seq, type } = event.data
+    expect(event.id).toBe(`/session/${sessionID}` === own && seq !== undefined ? String(seq) : undefined)
+    if (type === "run.completed") ended.add(sessionID)
+    if (ended.size === 2) break
+  }
+  expect([...ended].map((id) => `/session/${id}`).sort()).toEqual([own, other].sort())
+})
+
 test("sends comments while nothing happens", async () => {
   const { server, session } = await setUp([], { heartbeatMs: 20 })
   const path = await session()

@@ -129,3 +129,52 @@ test("applies events that arrive while the session is loaded", async () => {
   await until(({ subagents }) => subagents.has(child.id))
   followed.close()
 })
+
+test("continues after a pause with what happened in the meantime, and loads no message again", async () => {
+  await using engine = await startEngine(
+    ({ body: { messages } }) =>
+      messages.at(-1)?.role === "user" ? { calls: [{ name: "note", arguments: {} }] } : { text: "Noted." },
+    { tools: [note], permission: { "*": "allow", note: "ask" }, approvals: true },
+  )
+  const session = await engine.tackle.sessions.create()
+  let loads = 0
+  const messages = (page?: object) => {
+    loads += 1
+    return session.messages(page)
+  }
+  await session.send("one")
+  const { followed, until } = await follow(engine.tackle, { ...session, messages })
+  const { requests } = await until((state) => state.requests.length > 0)
+  followed.pause()
+  await engine.tackle.reply(requests[0]?.id ?? "", { reply: "once" })
+  await session.wait()
+  await session.send("two")
+  await expect.poll(() => engine.tackle.pendingRequests().length).toBe(1)
+  expect(followed.state.requests).toEqual(requests)
+  await followed.reopen()
+  const waiting = await until((state) => state.requests.length > 0)
+  expect(waiting.requests[0]?.id).not.toBe(requests[0]?.id)
+  expect(waiting.isRunning).toBe(true)
+  await engine.tackle.reply(waiting.requests[0]?.id ?? "", { reply: "once" })
+  const done = await until(({ lastRun }) => lastRun !== undefined)
+  expect(done.messages).toEqual(await session.messages())
+  expect(loads).toBe(1)
+  followed.close()
+})
+
+test("loads the messages of a subagent that ended before", async () => {
+  const script = scriptFor({
+    go: [{ calls: [task("look")] }, { text: "Done." }],
+    look: [{ calls: [{ name: "note", arguments: {} }] }, { text: "Noted." }],
+  })
+  await using engine = await startEngine(script, { tools: [note], permission: { "*": "allow" } })
+  const session = await engine.tackle.sessions.create()
+  await session.prompt("go").completed
+  const { followed } = await follow(engine.tackle, session)
+  const [[id = "", child] = []] = followed.state.subagents
+  expect(child?.messages).toEqual([])
+  await followed.loadSubagent(id)
+  const own = await engine.tackle.sessions.get(id)
+  expect(followed.state.subagents.get(id)?.messages).toEqual(await own?.messages())
+  followed.close()
+})

@@ -1,4 +1,6 @@
-import { expect, test } from "vitest"
+import type { Page } from "playwright-core"
+import { expect, onTestFinished, test } from "vitest"
+import { startCuttingProxy } from "../client/cutting-proxy.ts"
 import { closeBrowserAfterwards, hasNoBrowser, openLoggedIn, startPageServer } from "./open-page.ts"
 
 closeBrowserAfterwards()
@@ -60,5 +62,74 @@ test.skipIf(hasNoBrowser)(
       "[...document.querySelectorAll('.message .markdown')].filter((each) => !each.checkVisibility({ contentVisibilityAuto: true })).length",
     )
     expect(skipped).toBeGreaterThan(100)
+  },
+)
+
+/** Returns the message at the top of the visible part, and its distance from the top in pixels. */
+function topMessage(page: Page): Promise<{ text: string; top: number }> {
+  return page.evaluate(`(() => {
+    const { top, left } = document.querySelector(".scroller").getBoundingClientRect()
+    const found = [...document.querySelectorAll(".message")].find((each) => each.getBoundingClientRect().bottom > top)
+    return { text: found.textContent.slice(0, 12), top: Math.round(found.getBoundingClientRect().top - top) }
+  })()`)
+}
+
+function distanceFromEnd(page: Page): Promise<number> {
+  return page.evaluate(
+    "(({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight)(document.querySelector('.scroller'))",
+  )
+}
+
+test.skipIf(hasNoBrowser)(
+  "keeps the place of a reader after a reload or an interruption and while the agent answers, and otherwise follows the end",
+  async () => {
+    const { server, post, directory } = await startPageServer(() => ({
+      text: "A new answer.\n\n".repeat(30),
+    }))
+    await post("/session/import", { directory, archive: longSession(directory, 400) })
+    const proxy = await startCuttingProxy(server.url)
+    onTestFinished(() => proxy[Symbol.asyncDispose]())
+    const { page } = await openLoggedIn(proxy.url)
+    await page.goto(`${proxy.url}/#ses_long`)
+    await page.getByText("Answer 399 with").waitFor()
+    const place = async () => {
+      const { text, top } = await topMessage(page)
+      return `${text} ${top}`
+    }
+    // Two pages of older messages above the newest ones.
+    for (const count of [200, 300]) {
+      await page.evaluate("document.querySelector('.scroller').scrollTop = 100")
+      await expect.poll(() => page.locator(".message").count()).toBeGreaterThanOrEqual(count)
+    }
+    await page.evaluate("document.querySelector('.message:nth-child(20)').scrollIntoView()")
+    await page.mouse.move(700, 300)
+    await page.mouse.wheel(0, 33)
+    await page.evaluate("new Promise((resolve) => setTimeout(resolve, 300))")
+    const before = await place()
+    await page.reload()
+    await expect.poll(place).toBe(before)
+    await page.getByRole("button", { name: "Latest" }).waitFor()
+    await post("/session/ses_long/input", { text: "More" })
+    await post("/session/ses_long/wait")
+    await page.getByText("A new answer.").first().waitFor({ state: "attached" })
+    expect(await place()).toBe(before)
+    proxy.refuse()
+    await page.getByText("The server does not answer.").waitFor()
+    await post("/session/ses_long/input", { text: "Meanwhile" })
+    await post("/session/ses_long/wait")
+    proxy.accept()
+    await page.getByText("Meanwhile").waitFor({ state: "attached" })
+    await page.getByText("The server does not answer.").waitFor({ state: "detached" })
+    expect(await place()).toBe(before)
+    await page.getByRole("button", { name: "Latest" }).click()
+    await expect.poll(() => distanceFromEnd(page)).toBeLessThan(2)
+    await page.evaluate("new Promise((resolve) => setTimeout(resolve, 300))")
+    await page.reload()
+    await page.getByText("A new answer.").first().waitFor()
+    await expect.poll(() => distanceFromEnd(page)).toBeLessThan(2)
+    await post("/session/ses_long/input", { text: "Even more" })
+    await post("/session/ses_long/wait")
+    await page.getByText("Even more").waitFor()
+    await expect.poll(() => distanceFromEnd(page)).toBeLessThan(2)
   },
 )

@@ -50,7 +50,7 @@ async function addressOf(url: string, { tokenFile }: RemoteFlags): Promise<strin
 
 /**
  * Opens the address in a browser, or prints it if this fails. The browser gets the path of a private page that leads to
- * the address: other users of the machine can see the arguments of a process, and the address logs in the first browser that opens it.
+ * the address, because other users of the machine can see the arguments of a process, and the address logs in once.
  */
 function openBrowser(address: string): void {
   const page = join(defaultDataDirectory(process.env), "open-page.html")

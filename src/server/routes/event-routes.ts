@@ -57,6 +57,10 @@ export function eventRoutes(context: ServerContext) {
           after: sequence.optional().openapi({
             description: "Number of the last event that the client knows, or `seq` of the session",
           }),
+          others: z.enum(["true", "false"]).optional().openapi({
+            description:
+              "With `true`, also sends the events of all other sessions as they happen, as `GET /event` does. Their messages have no `id`",
+          }),
         }),
       },
       responses: stream("`id` is the number of the change, if it has one."),
@@ -70,12 +74,13 @@ export function eventRoutes(context: ServerContext) {
         const handle = await tackle.sessions.get(id)
         if (!handle) throw notFound("session", id)
         const ending = context.streamSignal(id)
-        const events = handle.events({ after, signal: ending.signal, maxWaiting })
+        const others = c.req.valid("query").others === "true" ? engines.subscribe : undefined
+        const events = handle.events({ after, signal: ending.signal, maxWaiting, others })
         const onEnd = () => {
           ending.release()
           release()
         }
-        return respond(c, eventStream(events, { heartbeatMs, onEnd }))
+        return respond(c, eventStream(events, { heartbeatMs, idsOf: id, onEnd }))
       } catch (error) {
         release()
         throw error
@@ -109,7 +114,7 @@ export function eventRoutes(context: ServerContext) {
         ending.signal.removeEventListener("abort", end)
         channel.end()
       }
-      return respond(c, eventStream(channel, { heartbeatMs, hasIds: false, onEnd: ending.release }))
+      return respond(c, eventStream(channel, { heartbeatMs, onEnd: ending.release }))
     },
   )
 
