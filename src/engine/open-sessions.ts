@@ -1,4 +1,5 @@
 import type { Bus } from "../event/bus.ts"
+import type { Part } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import type { LocalSession, SessionHandle } from "../session/handle.ts"
 import type { Store } from "../store/store.ts"
@@ -18,6 +19,8 @@ export interface OpenSessions {
   begin(fields: Omit<Session, "id" | "time">): Promise<SessionHandle>
   /** Opens a session that was just stored, and publishes its creation. `seq` is the number of its last change. */
   made(session: Session, seq: number): SessionHandle
+  /** Returns the parts that models are streaming into the open sessions. */
+  streaming(): Part[]
   /** Returns the handles of the given sessions that are open. */
   all(ids: readonly string[]): SessionHandle[]
   /** Keeps a handle only while other code references it. */
@@ -67,6 +70,7 @@ export function createOpenSessions({ store, bus, assertOpen, open }: OpenSession
       return made(session, seq)
     },
     made,
+    streaming: () => handles.all().flatMap((handle) => handle.streaming()),
     all: (ids) => ids.flatMap((id) => handles.get(id) ?? []),
     release: handles.release,
     forget: handles.forget,

@@ -118,6 +118,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       })
     },
     get: opened.get,
+    streaming: opened.streaming,
     async latest() {
       const scope = { worktree, parentID: null }
       const [newest] = await store.sessions({ ...scope, limit: 1 })

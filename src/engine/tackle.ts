@@ -20,6 +20,7 @@ import type { PermissionAsk } from "../permission/request.ts"
 import type { AuthHook } from "../plugin/auth.ts"
 import type { RegistryProblem } from "../registry/registered-tool.ts"
 import type { ToolListing } from "../registry/registry.ts"
+import type { Part } from "../schema/part.ts"
 import type { Grant, PermissionReply, PermissionRequest, ReplySource } from "../schema/permission.ts"
 import type { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
 import type { ListedSession, Session } from "../schema/session.ts"
@@ -57,6 +58,8 @@ export interface Sessions {
   }): Promise<SessionHandle>
   /** Returns the handle of a session, or undefined if the session does not exist. */
   get(id: string): Promise<SessionHandle | undefined>
+  /** Returns the parts that models are streaming into sessions of this engine, with the text announced so far. */
+  streaming(): Part[]
   /** Returns the most recently used session of this worktree. Ignores replays. */
   latest(): Promise<SessionHandle | undefined>
   /**

@@ -2,6 +2,7 @@ import type { EventOf, TackleEvent } from "../event/events.ts"
 import type { UndoChoice } from "../files/undo.ts"
 import type { Input, PromptFile } from "../schema/input.ts"
 import type { MessageWithParts } from "../schema/message.ts"
+import type { Part } from "../schema/part.ts"
 import type { CallReference } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
@@ -189,4 +190,6 @@ export interface SessionHandle {
 export interface LocalSession extends SessionHandle {
   /** True while this engine runs the session or delivers its inputs. */
   readonly isActive: boolean
+  /** Returns the parts that a model is streaming, with the text that was announced so far. */
+  streaming(): Part[]
 }

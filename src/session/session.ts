@@ -271,6 +271,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     get isActive() {
       return delivery.isActive
     },
+    streaming: recorder.streaming,
     wait: delivery.wait,
     interrupt,
     prompt,

@@ -32,7 +32,7 @@ async function follow(client: OpencodeClient) {
   const reading = (async () => {
     for await (const event of stream) events.push(event as Event)
   })().catch(() => {})
-  await expect.poll(() => events.map(({ type }) => type)).toEqual(["server.connected"])
+  await expect.poll(() => events[0]?.type).toBe("server.connected")
   return {
     events,
     async sees(type: Event["type"]) {
@@ -87,6 +87,30 @@ test("OpenCode's client finishes a task with an answered permission", async () =
   expect(messages?.map(({ info }) => info.role)).toEqual(["user", "assistant", "assistant"])
   expect(messages?.[1]?.info).toMatchObject({ providerID: "test", modelID: "m", mode: "build" })
   await stream.leave()
+})
+
+test("OpenCode's client that joins in the middle of a text receives the text so far", async () => {
+  const text = Array.from({ length: 100 }, (_, index) => `word${index} `).join("")
+  const { client } = await openClient([{ text, pieceSize: 8, pieceDelayMs: 20 }], {})
+  const { data: session } = await client.session.create({})
+  const first = await follow(client)
+  await client.session.promptAsync({
+    sessionID: session?.id ?? "",
+    parts: [{ type: "text", text: "count" }],
+  })
+  await first.sees("message.part.delta")
+  const second = await follow(client)
+  await second.sees("session.idle")
+  const [joined] = second.events.filter(({ type }) => type !== "server.connected")
+  expect(joined).toMatchObject({
+    type: "message.part.updated",
+    properties: { part: { type: "text", text: expect.stringMatching(/^word0 /), sessionID: session?.id } },
+  })
+  // The final state of the part must not hide a missing delta.
+  const streamed = second.events.filter((event) => event === joined || event.type === "message.part.delta")
+  expect(textsIn(streamed)).toEqual([text])
+  await first.leave()
+  await second.leave()
 })
 
 test("OpenCode's client waits for an answer, reverts it and reverses that", async () => {

@@ -5,6 +5,7 @@ import type { TackleEvent } from "../../event/events.ts"
 import type { MessageWithParts } from "../../schema/message.ts"
 import type { SessionHandle } from "../../session/handle.ts"
 import { createChannel } from "../../util/channel.ts"
+import { currentTime } from "../../util/clock.ts"
 import { type ServerContext, sessionOf, statusOf, withSession } from "../context.ts"
 import { notFound, ServerError } from "../errors.ts"
 import { eventStream } from "../event-stream.ts"
@@ -401,15 +402,23 @@ function asking(
   return found
 }
 
-/** Returns the events of all sessions of a directory, as OpenCode sends them. */
+/**
+ * Returns the events of all sessions of a directory, as OpenCode sends them. They begin with an update of each part that
+ * is being streamed, with its text so far.
+ */
 function followDirectory(context: ServerContext, directory: string): ReadableStream<Uint8Array> {
   const { engines, heartbeatMs, maxWaiting } = context
   const convert = createOpenCodeEvents(context.version)
   const channel = createChannel<OpenCodeEvent>(end)
   channel.push({ id: "evt_0", type: "server.connected", properties: {} })
+  function send(event: TackleEvent): void {
+    for (const converted of convert(event)) channel.push(converted)
+  }
+  for (const part of engines.find(directory)?.sessions.streaming() ?? [])
+    send({ type: "part.updated", sessionID: part.sessionID, part, time: currentTime() })
   const unsubscribe = engines.subscribe((event: TackleEvent, tackle: Tackle) => {
     if (tackle.directory !== directory) return
-    for (const converted of convert(event)) channel.push(converted)
+    send(event)
     // The client reconnects and reads the sessions again.
     if (channel.size > maxWaiting) end()
   })
