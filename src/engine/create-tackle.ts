@@ -27,7 +27,7 @@ import type { SessionEngine, SubagentServices } from "../session/session-engine.
 import { defaultSubagentLimits } from "../session/subagent.ts"
 import { createSharedLocks } from "../store/file-lock.ts"
 import { createGrants } from "../store/grants.ts"
-import type { Store } from "../store/store.ts"
+import type { Lease, Store } from "../store/store.ts"
 import { createSecretMask } from "../tool/secrets.ts"
 import { readFeatures } from "../tools/availability.ts"
 import { createJobTable } from "../tools/bash/background-jobs.ts"
@@ -155,6 +155,8 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   function assertOpen(): void {
     if (closing.signal.aborted) throw new EngineClosedError()
   }
+  const holder = { id: newId("eng"), host: hostname(), ...identifyProcess() }
+  const leases = new Map<string, Lease>()
   const opened = createOpenSessions({
     store,
     bus,
@@ -270,7 +272,8 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     ended: ended.signal,
     store,
     bus,
-    holder: { id: newId("eng"), host: hostname(), ...identifyProcess() },
+    holder,
+    leases,
     cleared: housekeeping.cleared,
     permission,
     policies,
@@ -379,7 +382,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
       store,
       directory,
       worktree,
-      holder: engine.holder,
+      holder,
       kept: [data.outputs, data.plans],
       publish: (event) => bus.publish(event),
       endJobs: (sessionIDs) => jobs.killOf(sessionIDs),

@@ -3,6 +3,7 @@ import type { LeaseHolder, Store } from "../store/store.ts"
 import { orAbort, sleep, throwIfAborted } from "../util/abort.ts"
 import { SessionBusyError } from "./handle.ts"
 import type { InputQueue } from "./inputs.ts"
+import { waitForLease } from "./lease.ts"
 
 /** Allows one operation at a time on a session in this engine, and can stop it. */
 export interface PromptLock {
@@ -64,7 +65,8 @@ export interface Delivery {
   wait(options?: { signal?: AbortSignal }): Promise<EventOf<"run.completed"> | undefined>
 }
 
-/** Interval in milliseconds between checks whether another engine still uses the session. */
+/** Time in milliseconds for which another engine may take to start its next run, and the interval between checks. */
+const nextRunMs = 1_000
 const retryMs = 200
 
 /**
@@ -118,7 +120,7 @@ export function createDelivery({
       assertOpen()
       if (lock.released) await lock.released
       else if (!(await inputs.hasNext())) return
-      else if (await isUsedElsewhere()) await sleep(retryMs, signal)
+      else if (await isUsedElsewhere()) await waitForLease({ store, sessionID }, isFree, signal)
       else if (signal.aborted || lock.released) continue
       else if (!(await run(lock.acquire()))) await sleep(retryMs, signal)
     }
@@ -127,6 +129,23 @@ export function createDelivery({
   async function isUsedElsewhere(): Promise<boolean> {
     const present = await store.holder(sessionID)
     return present !== undefined && present.id !== holder.id
+  }
+
+  const isFree = async () => !(await isUsedElsewhere())
+
+  /**
+   * Waits until no other engine uses the session. An engine releases its lease between two runs of its queue, so this
+   * waits for the next run if an input can be delivered.
+   */
+  async function waitElsewhere(signal: AbortSignal): Promise<void> {
+    for (let waited = 0; waited < nextRunMs; waited += retryMs) {
+      if (await isUsedElsewhere()) {
+        await waitForLease({ store, sessionID }, isFree, signal)
+        waited = 0
+      }
+      if (!(await inputs.hasNext())) return
+      await sleep(retryMs, signal)
+    }
   }
 
   return {
@@ -147,7 +166,7 @@ export function createDelivery({
         throwIfAborted(signal)
         const work = lock.released ?? delivering
         if (work) await orAbort(work, signal)
-        else if (await isUsedElsewhere()) await sleep(retryMs, signal)
+        else if (await isUsedElsewhere()) await waitElsewhere(signal)
         else if (!(lock.released ?? delivering)) return last
       }
     },

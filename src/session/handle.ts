@@ -140,13 +140,15 @@ export interface SessionHandle {
    */
   events(options?: EventStreamOptions): AsyncIterableIterator<SessionEvent>
   /**
-   * Waits until no run is active and no input can be delivered. Resolves with the `run.completed` event of this
-   * engine's last run, if any. Rejects with the signal's reason if the signal aborts.
+   * Waits until no run is active and no input can be delivered, also in other processes. An input that no process
+   * delivers within a second after the run of another process is not waited for. Resolves with the `run.completed`
+   * event of this engine's last run, if any. Rejects with the signal's reason if the signal aborts.
    */
   wait(options?: { signal?: AbortSignal }): Promise<EventOf<"run.completed"> | undefined>
   /**
    * Stops the run, and pauses the queue until the next input. With `clear`, withdraws the pending inputs instead and
-   * returns them. Resolves when the run has ended.
+   * returns them. Also stops a run of another process. Resolves when the run has ended, or when its process is no longer
+   * alive; its calls are then closed as after a crash.
    */
   interrupt(options?: { clear?: boolean }): Promise<Input[]>
   /**
@@ -156,7 +158,7 @@ export interface SessionHandle {
    */
   prompt(text: string, options?: PromptOptions): PromptRun
   /**
-   * Stops the run, if any. Resolves when the run has ended. After that, this engine delivers no inputs until the next
+   * Stops the run of this engine, if any. Resolves when the run has ended. After that, this engine delivers no inputs until the next
    * `send` or `prompt`.
    */
   abort(): Promise<void>

@@ -1,5 +1,6 @@
 import { hostname } from "node:os"
 import type { Lease, LeaseHolder, Store } from "../store/store.ts"
+import { orAbort, within } from "../util/abort.ts"
 import { TackleError } from "../util/errors.ts"
 
 /** Thrown when another engine, in this or another process, is using the session. */
@@ -63,4 +64,47 @@ export async function isAnyHeld(store: Store, sessionIDs: readonly string[]): Pr
     if ((await store.holder(id)) !== undefined) return true
   }
   return false
+}
+
+/**
+ * Interval in milliseconds between checks while another engine uses a session, because the end of a killed process is
+ * not reported.
+ */
+const checkMs = 1_000
+
+/**
+ * Waits until `isTrue` resolves with true. Checks again when the lease of the session changes. Rejects with the signal's
+ * reason if the signal aborts.
+ */
+export async function waitForLease(
+  { store, sessionID }: Pick<Use, "store" | "sessionID">,
+  isTrue: () => Promise<boolean>,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<void> {
+  let changed = Promise.withResolvers<void>()
+  const unwatch = store.watchControl((change) => {
+    if (!change || (change.sessionID === sessionID && change.what === "lease")) changed.resolve()
+  })
+  try {
+    while (!(await isTrue())) {
+      await within(orAbort(changed.promise, signal), checkMs)
+      changed = Promise.withResolvers<void>()
+    }
+  } finally {
+    unwatch()
+  }
+}
+
+/**
+ * Asks another engine that runs the session to stop, and waits until it has stopped or is no longer alive. Does nothing
+ * if no other engine runs the session. Returns true if the engine died, so that its run must be recovered.
+ */
+export async function stopElsewhere({ store, sessionID, holder }: Use): Promise<boolean> {
+  const present = await store.holder(sessionID)
+  if (!present || present.id === holder.id) return false
+  const lease = await store.stop(sessionID)
+  if (!lease || lease.holder.id === holder.id) return false
+  const isOver = async () => !(await store.isStopping(lease)) || (await store.holder(sessionID)) === undefined
+  await waitForLease({ store, sessionID }, isOver)
+  return store.isStopping(lease)
 }

@@ -6,7 +6,7 @@ import type { Change, Store } from "../store/store.ts"
 import type { SecretMask } from "../tool/secrets.ts"
 
 /**
- * Wraps a store to hide secrets in titles, messages, parts and to-dos. Secrets are hidden on writing and, for older
+ * Wraps a store to hide secrets in titles, messages, parts, to-dos and requests. Secrets are hidden on writing and, for older
  * records, on reading. Ids, session paths and grant patterns remain unchanged, because lookups compare them with the
  * original values.
  */
@@ -35,6 +35,7 @@ export function maskStore(store: Store, mask: SecretMask): Store {
         change: maskChange(change, mask),
       })),
     watch: (listener) => store.watch(listener),
+    watchControl: (listener) => store.watchControl(listener),
     updateInputs: (sessionID, named, decide, options) =>
       store.updateInputs(
         sessionID,
@@ -56,6 +57,12 @@ export function maskStore(store: Store, mask: SecretMask): Store {
       ),
     holder: (sessionID) => store.holder(sessionID),
     contents: store.contents,
+    stop: (sessionID) => store.stop(sessionID),
+    isStopping: (lease) => store.isStopping(lease),
+    openRequest: (request, lease) => store.openRequest(mask.value(request), lease),
+    requests: async () => mask.value(await store.requests()),
+    request: async (id) => mask.value(await store.request(id)),
+    answerRequest: async (id, answer) => mask.value(await store.answerRequest(id, mask.value(answer))),
     reclaim: () => store.reclaim(),
     close: () => store.close(),
   }

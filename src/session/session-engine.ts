@@ -10,7 +10,7 @@ import type { StreamLimits } from "../model/stream.ts"
 import type { ModelRef } from "../schema/message.ts"
 import type { Session } from "../schema/session.ts"
 import type { ContentStore } from "../store/content-store.ts"
-import type { LeaseHolder, Store } from "../store/store.ts"
+import type { Lease, LeaseHolder, Store } from "../store/store.ts"
 import type { FoundInstructions } from "../tool/context.ts"
 import type { MentionedFiles } from "./attach-mentions.ts"
 import type { SessionHandle } from "./handle.ts"
@@ -26,6 +26,8 @@ export interface SessionEngine extends Engine {
   bus: Bus
   /** Identifies this engine as the holder of a session's lease. */
   holder: LeaseHolder
+  /** The leases that this engine holds, by session. */
+  leases: Map<string, Lease>
   /** Resolves when the sessions of killed runs have been cleaned up. Prompts wait for this promise. */
   cleared: Promise<void>
   /**

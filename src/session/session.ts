@@ -5,17 +5,19 @@ import type { Direction, UndoChoice } from "../files/undo.ts"
 import { parseModelName } from "../model/model.ts"
 import type { Input } from "../schema/input.ts"
 import type { Session } from "../schema/session.ts"
+import type { Lease } from "../store/store.ts"
 import { createChannel } from "../util/channel.ts"
 import { errorMessage } from "../util/errors.ts"
 import { keepAlive } from "../util/keep-alive.ts"
 import type { CommandCall } from "./command.ts"
 import { compactConversation } from "./compact.ts"
 import { openConversation } from "./conversation.ts"
+import { settleKilled } from "./crash-recovery.ts"
 import { createDelivery, createPromptLock, type HeldLock } from "./delivery.ts"
 import { concludeBroken, type Ending } from "./ending.ts"
 import type { CompactionResult, LocalSession, PromptOptions, PromptRun, SessionChange } from "./handle.ts"
 import type { Receipt, SendOptions } from "./inputs.ts"
-import { SessionHeldError, withLease } from "./lease.ts"
+import { SessionHeldError, stopElsewhere, withLease } from "./lease.ts"
 import { type Prompt, runPrompt, type Said } from "./run-prompt.ts"
 import type { SessionEngine } from "./session-engine.ts"
 import { followSession } from "./session-events.ts"
@@ -160,6 +162,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
       // The run ends even if the store cannot be written.
       await delivery.stop()
     }
+    if (await stopElsewhere({ store, sessionID, holder })) await settleKilled(store)
     // The run claimed these inputs but did not deliver them.
     if (clear) return [...cleared, ...(await inputs.clear())]
     // An input that was sent after the pause has resumed the queue.
@@ -233,14 +236,24 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
    * the work if the lease is lost.
    */
   async function whileHeld<T>({ stop }: HeldLock, work: () => Promise<T>): Promise<T> {
+    /** Stops the work and the delivery if another process has interrupted the session. */
+    async function stopIfAsked(lease: Lease): Promise<void> {
+      // A store that cannot be read ends the work anyway.
+      if (await store.isStopping(lease).catch(() => false)) await delivery.stop()
+    }
     await engine.cleared
     try {
       return await withLease({ store, sessionID, holder, settle: conversation.settle }, (lease) => {
         conversation.lease = lease
+        engine.leases.set(sessionID, lease)
         lease.lost?.addEventListener("abort", stop, { once: true })
-        return work()
+        const unwatch = store.watchControl((change) => {
+          if (!change || (change.sessionID === sessionID && change.what === "lease")) void stopIfAsked(lease)
+        })
+        return work().finally(unwatch)
       })
     } finally {
+      engine.leases.delete(sessionID)
       if (!conversation.lease?.lost?.aborted) conversation.lease = undefined
     }
   }

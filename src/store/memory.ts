@@ -3,10 +3,13 @@ import type { Input } from "../schema/input.ts"
 import type { Message } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
 import type { Grant } from "../schema/permission.ts"
+import { type StoredRequest, withAnswer } from "../schema/request.ts"
 import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
+import { currentTime } from "../util/clock.ts"
 import { errorMessage } from "../util/errors.ts"
 import { isProcessRunning } from "../util/process-table.ts"
+import { createControlBell } from "./control-bell.ts"
 import { searchByReading } from "./search.ts"
 import {
   type Change,
@@ -35,7 +38,9 @@ export function createMemoryStore({
   const todos = new Map<string, Todo[]>()
   const grants = new Map<string, Grant>()
   const inputs = new Map<string, Input>()
-  const leases = new Map<string, { holder: LeaseHolder; epoch: number }>()
+  const requests = new Map<string, StoredRequest>()
+  const leases = new Map<string, { holder: LeaseHolder; epoch: number; stops: boolean }>()
+  const bell = createControlBell()
   let epoch = 0
   /** The last change of each object, by session. */
   const logs = new Map<string, { last: number; changes: Map<string, SequencedChange> }>()
@@ -106,6 +111,7 @@ export function createMemoryStore({
     for (const [key, input] of [...inputs]) if (input.sessionID === id) inputs.delete(key)
     for (const message of [...messages.values()]) if (message.sessionID === id) messages.delete(message.id)
     for (const part of [...parts.values()]) if (part.sessionID === id) parts.delete(part.id)
+    for (const [key, { asked }] of [...requests]) if (asked.sessionID === id) requests.delete(key)
     for (const grant of [...grants.values()]) {
       if (grant.scope === "session" && grant.sessionID === id) grants.delete(grant.id)
     }
@@ -115,6 +121,12 @@ export function createMemoryStore({
   function isCurrent({ sessionID, holder, epoch }: Lease): boolean {
     const present = leases.get(sessionID)
     return present?.holder.id === holder.id && present.epoch === epoch
+  }
+
+  /** Returns true if the lease of a request has not ended. */
+  function isLeased({ asked: { sessionID }, holder, epoch }: StoredRequest): boolean {
+    const present = leases.get(sessionID)
+    return present?.holder.id === holder && present.epoch === epoch && isAlive(copy(present.holder))
   }
 
   function assertOpen(): void {
@@ -199,6 +211,7 @@ export function createMemoryStore({
     },
     // Never calls the listener, because no other engine can change this store.
     watch: () => () => {},
+    watchControl: bell.add,
     async updateInputs(sessionID, named, decide, { lease } = {}) {
       assertOpen()
       const chosen = named === undefined ? undefined : inputs.get(inputKey({ sessionID, id: named }))
@@ -229,12 +242,13 @@ export function createMemoryStore({
       if (present && present.id !== holder.id && isAlive(copy(present)))
         return { isHeld: false, holder: copy(present) }
       epoch += 1
-      leases.set(sessionID, { holder: copy(holder), epoch })
+      leases.set(sessionID, { holder: copy(holder), epoch, stops: false })
       return { isHeld: true, lease: { sessionID, holder, epoch } }
     },
     async release(lease) {
       assertOpen()
       if (isCurrent(lease)) leases.delete(lease.sessionID)
+      bell.ring({ sessionID: lease.sessionID, what: "lease" })
     },
     async recover(settle) {
       for (const [sessionID, { holder }] of [...leases]) {
@@ -242,11 +256,51 @@ export function createMemoryStore({
         await this.commit(settle(await this.messages(sessionID)))
         leases.delete(sessionID)
       }
+      for (const [id, request] of [...requests])
+        if (!request.answer && !isLeased(request)) requests.delete(id)
     },
     async holder(sessionID) {
       assertOpen()
       const present = leases.get(sessionID)?.holder
       return present && isAlive(present) ? copy(present) : undefined
+    },
+    async stop(sessionID) {
+      assertOpen()
+      const present = leases.get(sessionID)
+      if (!present || !isAlive(copy(present.holder))) return undefined
+      present.stops = true
+      bell.ring({ sessionID, what: "lease" })
+      return { sessionID, holder: copy(present.holder), epoch: present.epoch }
+    },
+    async isStopping(lease) {
+      assertOpen()
+      return isCurrent(lease) && leases.get(lease.sessionID)?.stops === true
+    },
+    async openRequest(request, lease) {
+      assertOpen()
+      if (!isCurrent(lease)) throw new LeaseLostError(lease.sessionID)
+      requests.set(request.asked.id, copy(request))
+      bell.ring({ sessionID: lease.sessionID, what: "request" })
+    },
+    async requests() {
+      assertOpen()
+      const open = [...requests.values()].filter((request) => !request.answer && isLeased(request))
+      return open.sort((a, b) => compare(a.asked.id.slice(3), b.asked.id.slice(3))).map(copy)
+    },
+    async request(id) {
+      assertOpen()
+      const request = requests.get(id)
+      return request && copy(request)
+    },
+    async answerRequest(id, answer) {
+      assertOpen()
+      const request = requests.get(id)
+      if (!request || request.answer) return request && copy(request)
+      if (!isLeased(request)) return undefined
+      const answered = withAnswer(request, copy(answer), currentTime())
+      requests.set(id, answered)
+      bell.ring({ sessionID: request.asked.sessionID, what: "request" })
+      return copy(answered)
     },
     async reclaim() {
       assertOpen()

@@ -117,6 +117,16 @@ export const migrations: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX pending_inputs ON inputs (session_id) WHERE data ->> 'state' = 'pending';
   `,
+  // Permission requests and questions that wait for the user, or did.
+  `
+  CREATE TABLE requests (
+    id TEXT PRIMARY KEY,
+    session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    data TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX requests_by_session ON requests (session_id);
+  CREATE INDEX open_requests ON requests (id) WHERE data ->> 'answer' IS NULL;
+  `,
 ]
 
 /** The version and origin of a database. `empty` means that the database contains no tables. */

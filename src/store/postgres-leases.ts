@@ -2,6 +2,7 @@ import { hostname } from "node:os"
 import { newId } from "../util/id.ts"
 import { identifyProcess } from "../util/process-table.ts"
 import type { PostgresConnection } from "./postgres-connection.ts"
+import { controlPayload } from "./postgres-requests.ts"
 import { parse } from "./rows.ts"
 import type { Lease, LeaseHolder, LeaseResult } from "./store.ts"
 
@@ -14,6 +15,9 @@ export interface PostgresLeases {
   take(sessionID: string, holder: LeaseHolder): Promise<LeaseResult>
   release(lease: Lease): Promise<void>
   holder(sessionID: string): Promise<LeaseHolder | undefined>
+  /** Asks the present holder to stop. See `Store.stop`. */
+  stop(sessionID: string): Promise<Lease | undefined>
+  isStopping(lease: Lease): Promise<boolean>
   /**
    * Takes over each expired lease and calls `settle`. Then ends the lease. If `settle` rejects, lets the lease expire
    * again.
@@ -27,7 +31,7 @@ export interface PostgresLeases {
 
 /** Creates the leases of a store. `ttlMs` is the time to live in milliseconds. */
 export function createPostgresLeases(
-  { query, schema }: PostgresConnection,
+  { query, schema, channel }: PostgresConnection,
   { ttlMs }: { ttlMs: number },
 ): PostgresLeases {
   /** Leases that this process holds, by number. */
@@ -81,7 +85,12 @@ export function createPostgresLeases(
 
   async function release({ sessionID, epoch }: Lease): Promise<void> {
     drop(epoch)
-    await query(`SELECT ${schema}.end_lease($1, $2)`, [sessionID, epoch])
+    await query(`SELECT ${schema}.end_lease($1, $2), pg_notify($3, $4)`, [
+      sessionID,
+      epoch,
+      channel,
+      controlPayload({ sessionID, what: "lease" }),
+    ])
   }
 
   function end(): void {
@@ -98,6 +107,23 @@ export function createPostgresLeases(
         [sessionID],
       )
       return row && parse<LeaseHolder>(row.holder)
+    },
+    async stop(sessionID) {
+      const [row] = await query(
+        `WITH stopped AS (
+           UPDATE ${schema}.leases SET stop_epoch = epoch
+           WHERE session_id = $1 AND expires_at > clock_timestamp() RETURNING holder, epoch)
+         SELECT holder, epoch, pg_notify($2, $3) FROM stopped`,
+        [sessionID, channel, controlPayload({ sessionID, what: "lease" })],
+      )
+      return row && { sessionID, holder: parse<LeaseHolder>(row.holder), epoch: Number(row.epoch) }
+    },
+    async isStopping({ sessionID, epoch }) {
+      const rows = await query(
+        `SELECT FROM ${schema}.leases WHERE session_id = $1 AND epoch = $2 AND stop_epoch = epoch`,
+        [sessionID, epoch],
+      )
+      return rows.length > 0
     },
     async takeExpired(settle) {
       const expired = await query(

@@ -254,4 +254,18 @@ export const postgresMigrations: readonly ((schema: string) => string)[] = [
   );
   CREATE INDEX contents_by_use ON ${schema}.contents (used);
   `,
+  // Permission requests and questions that wait for the user, or did. A holder is asked to stop by the number of its
+  // lease.
+  (schema) => `
+  CREATE TABLE ${schema}.requests (
+    id text COLLATE "C" PRIMARY KEY,
+    session_id text COLLATE "C" NOT NULL REFERENCES ${schema}.sessions (id) ON DELETE CASCADE,
+    epoch bigint NOT NULL,
+    is_open boolean NOT NULL,
+    data text NOT NULL
+  );
+  CREATE INDEX requests_by_session ON ${schema}.requests (session_id);
+  CREATE INDEX open_requests ON ${schema}.requests (id) WHERE is_open;
+  ALTER TABLE ${schema}.leases ADD COLUMN stop_epoch bigint;
+  `,
 ]

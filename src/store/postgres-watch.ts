@@ -1,7 +1,9 @@
 import type { Client, Notification } from "pg"
 import { isRecord, parseJson } from "../util/json.ts"
+import { createControlBell } from "./control-bell.ts"
 import type { PostgresConnection } from "./postgres-connection.ts"
-import type { Store } from "./store.ts"
+import { controlChangeOf } from "./postgres-requests.ts"
+import type { ControlChange, Store } from "./store.ts"
 
 /** First and maximum pause in milliseconds between attempts to reconnect. */
 const firstPauseMs = 50
@@ -14,11 +16,16 @@ const checkMs = 5_000
  * Watches for commits of other processes with LISTEN, on one connection for all listeners. After reconnecting, calls
  * all listeners, because notifications may have been missed.
  */
-export function createPostgresWatcher({ createClient, channel, isOwnBackend }: PostgresConnection): {
-  watch: Store["watch"]
+export function createPostgresWatcher({ createClient, channel, isOwnBackend }: PostgresConnection): Pick<
+  Store,
+  "watch" | "watchControl"
+> & {
+  /** Calls the listeners of `watchControl`. */
+  ring(change?: ControlChange): void
   end(): Promise<void>
 } {
   const listeners = new Set<(sessionIDs?: ReadonlySet<string>) => void>()
+  const bell = createControlBell()
   let client: Client | undefined
   let retry: NodeJS.Timeout | undefined
   let check: NodeJS.Timeout | undefined
@@ -31,7 +38,20 @@ export function createPostgresWatcher({ createClient, channel, isOwnBackend }: P
   function onNotification({ processId, payload = "" }: Notification): void {
     if (isOwnBackend(processId)) return
     const parsed = parseJson(payload)
-    callAll(parsed.ok && isRecord(parsed.value) ? new Set(Object.keys(parsed.value)) : undefined)
+    if (!parsed.ok || !isRecord(parsed.value)) {
+      callAll()
+      bell.ring()
+      return
+    }
+    const control = controlChangeOf(parsed.value)
+    if (control) bell.ring(control)
+    else callAll(new Set(Object.keys(parsed.value)))
+  }
+
+  function open(): void {
+    if (client) return
+    clearTimeout(retry)
+    void connect()
   }
 
   async function connect(): Promise<void> {
@@ -50,6 +70,7 @@ export function createPostgresWatcher({ createClient, channel, isOwnBackend }: P
       check = setInterval(() => void assertAlive(opening), checkMs).unref()
       // Reports the changes since the last notification, or since the listener was added.
       callAll()
+      bell.ring()
     } catch {
       reconnect(opening)
     }
@@ -65,7 +86,7 @@ export function createPostgresWatcher({ createClient, channel, isOwnBackend }: P
   function reconnect(failed: Client): void {
     if (client !== failed) return
     close()
-    if (listeners.size === 0) return
+    if (listeners.size + bell.size === 0) return
     // A random delay prevents all processes from reconnecting at the same moment.
     retry = setTimeout(() => void connect(), pauseMs * (0.5 + Math.random()))
     pauseMs = Math.min(pauseMs * 2, maxPauseMs)
@@ -84,16 +105,19 @@ export function createPostgresWatcher({ createClient, channel, isOwnBackend }: P
       // Creates a new function for each watch, so that one listener can be added twice.
       const entry = (sessionIDs?: ReadonlySet<string>) => listener(sessionIDs)
       listeners.add(entry)
-      if (!client) {
-        clearTimeout(retry)
-        void connect()
-      }
+      open()
       return () => {
         listeners.delete(entry)
       }
     },
+    watchControl(listener) {
+      open()
+      return bell.add(listener)
+    },
+    ring: bell.ring,
     end() {
       listeners.clear()
+      bell.clear()
       return close()
     },
   }

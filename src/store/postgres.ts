@@ -7,9 +7,10 @@ import { migrateSchema, openPostgresConnection, type PostgresConnection } from "
 import { createPostgresContents } from "./postgres-contents.ts"
 import { createPostgresLeases } from "./postgres-leases.ts"
 import { createPostgresReader } from "./postgres-reader.ts"
+import { createPostgresRequests } from "./postgres-requests.ts"
 import { createPostgresSearch } from "./postgres-search.ts"
 import { createPostgresWatcher } from "./postgres-watch.ts"
-import { DamagedRowError, numbered, type Store, StoreError } from "./store.ts"
+import { type ControlChange, DamagedRowError, numbered, type Store, StoreError } from "./store.ts"
 
 /** Options for {@link openPostgresStore} and {@link migratePostgres}. */
 export interface PostgresStoreOptions {
@@ -67,6 +68,7 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
   const writer = createPostgresWriter(connection, leases.lost)
   const watcher = createPostgresWatcher(connection)
   const search = createPostgresSearch(connection, reader)
+  const requests = createPostgresRequests(connection)
 
   function assertOpen(): void {
     if (connection.isClosed) throw new StoreError("The store is closed.")
@@ -79,6 +81,19 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
       await writer.settled()
       return read(...given)
     }
+  }
+
+  /** Wraps a control change so that it calls the listeners of this store too. */
+  function ringing<A extends unknown[], T>(
+    write: (...given: A) => Promise<T>,
+    changeOf: (result: T, ...given: A) => ControlChange | undefined,
+  ) {
+    return afterCommits(async (...given: A): Promise<T> => {
+      const result = await write(...given)
+      const change = changeOf(result, ...given)
+      if (change) watcher.ring(change)
+      return result
+    })
   }
 
   async function close(): Promise<void> {
@@ -119,6 +134,7 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
     sequence: afterCommits(reader.sequence),
     changes: afterCommits(reader.changes),
     watch: watcher.watch,
+    watchControl: watcher.watchControl,
     async updateInputs(sessionID, named, decide, { lease } = {}) {
       assertOpen()
       return writer.alone(async (commit) => {
@@ -140,15 +156,28 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
     inputs: afterCommits(reader.pendingInputs),
     sessionsWithInputs: afterCommits(reader.sessionsWithInputs),
     lease: afterCommits((sessionID, holder) => leases.take(sessionID, holder)),
-    release: afterCommits(leases.release),
-    recover: afterCommits((settle) =>
-      leases.takeExpired(async (lease) => {
+    release: ringing(leases.release, (_, { sessionID }) => ({ sessionID, what: "lease" })),
+    recover: afterCommits(async (settle) => {
+      await leases.takeExpired(async (lease) => {
         const changes = settle(await readableMessages(lease.sessionID))
         if (changes.length > 0) await writer.commit(changes, { lease })
-      }),
-    ),
+      })
+      await requests.removeStale()
+    }),
     holder: afterCommits(leases.holder),
     contents: (limits) => createPostgresContents(connection, limits),
+    stop: ringing(leases.stop, (_, sessionID) => ({ sessionID, what: "lease" })),
+    isStopping: afterCommits(leases.isStopping),
+    openRequest: ringing(requests.openRequest, (_, { asked: { sessionID } }) => ({
+      sessionID,
+      what: "request",
+    })),
+    requests: afterCommits(requests.requests),
+    request: afterCommits(requests.request),
+    answerRequest: ringing(
+      requests.answerRequest,
+      (request) => request && { sessionID: request.asked.sessionID, what: "request" },
+    ),
     // PostgreSQL reuses the space of deleted rows by itself.
     reclaim: afterCommits(async () => {}),
     // Idle connections do not keep the process running.

@@ -2,10 +2,12 @@ import "../util/require-node.ts"
 import type { DatabaseSync } from "node:sqlite"
 import type { MessageWithParts } from "../schema/message.ts"
 import { isProcessRunning } from "../util/process-table.ts"
+import { createControlBell } from "./control-bell.ts"
 import { searchByReading } from "./search.ts"
 import { createChangeWriter } from "./sqlite-changes.ts"
 import { openConnection, openReadOnlyConnection, type SqliteConnection } from "./sqlite-connection.ts"
 import { createReader } from "./sqlite-reader.ts"
+import { createRequestTable } from "./sqlite-requests.ts"
 import { createSearchIndex } from "./sqlite-search.ts"
 import { createSqliteWatch } from "./sqlite-watch.ts"
 import {
@@ -68,7 +70,12 @@ function createStore(
   const reader = createReader(database)
   const index = createSearchIndex(connection, database, reader)
   const leases = createLeaseTable(database)
+  const requests = createRequestTable(database, ({ asked: { sessionID }, holder, epoch }) => {
+    const lease = leases.current(sessionID)
+    return lease?.holder.id === holder && lease.epoch === epoch && isAlive(lease.holder)
+  })
   const watcher = createSqliteWatch(database)
+  const bell = createControlBell()
 
   /** Returns an empty list if a message is damaged. The next use of the session reports the damage. */
   function readableMessages(sessionID: string): MessageWithParts[] {
@@ -117,6 +124,12 @@ function createStore(
       return run(() => reader.changes(sessionID, after))
     },
     watch: watcher.watch,
+    watchControl(listener) {
+      const ends = [watcher.watch(() => listener()), bell.add(listener)]
+      return () => {
+        for (const end of ends) end()
+      }
+    },
     async updateInputs(sessionID, named, decide, { lease } = {}) {
       return change(() =>
         transact(() => {
@@ -151,6 +164,7 @@ function createStore(
     },
     async release(lease) {
       change(() => leases.remove(lease))
+      bell.ring({ sessionID: lease.sessionID, what: "lease" })
     },
     async recover(settle) {
       for (const lease of run(leases.all)) {
@@ -164,10 +178,46 @@ function createStore(
           }),
         )
       }
+      if (run(requests.hasStale)) change(() => transact(requests.removeStale))
     },
     async holder(sessionID) {
       const present = run(() => leases.holder(sessionID))
       return present && isAlive(present) ? present : undefined
+    },
+    async stop(sessionID) {
+      const lease = change(() =>
+        transact(() => {
+          const present = leases.current(sessionID)
+          if (!present || !isAlive(present.holder)) return undefined
+          leases.stop(sessionID)
+          return present
+        }),
+      )
+      bell.ring({ sessionID, what: "lease" })
+      return lease
+    },
+    async isStopping(lease) {
+      return run(() => leases.isStopping(lease))
+    },
+    async openRequest(request, lease) {
+      change(() =>
+        transact(() => {
+          leases.assertCurrent(lease)
+          requests.open(request)
+        }),
+      )
+      bell.ring({ sessionID: lease.sessionID, what: "request" })
+    },
+    async requests() {
+      return run(requests.list)
+    },
+    async request(id) {
+      return run(() => requests.get(id))
+    },
+    async answerRequest(id, answer) {
+      const request = change(() => transact(() => requests.answer(id, answer)))
+      if (request) bell.ring({ sessionID: request.asked.sessionID, what: "request" })
+      return request
     },
     async reclaim() {
       change(index.compact)
@@ -182,6 +232,7 @@ function createStore(
 
 /** The table of leases, with prepared statements. */
 interface LeaseTable {
+  current(sessionID: string): Lease | undefined
   holder(sessionID: string): LeaseHolder | undefined
   all(): Lease[]
   /** Replaces the lease of the session. */
@@ -191,6 +242,10 @@ interface LeaseTable {
   assertCurrent(lease: Lease): void
   /** Removes the lease. Does nothing if it has ended. */
   remove(lease: Lease): void
+  /** Marks the present lease of the session. */
+  stop(sessionID: string): void
+  /** Returns true if the lease has not ended and was marked. */
+  isStopping(lease: Lease): boolean
 }
 
 function createLeaseTable(database: DatabaseSync): LeaseTable {
@@ -203,7 +258,14 @@ function createLeaseTable(database: DatabaseSync): LeaseTable {
     remove: database.prepare(
       "DELETE FROM leases WHERE session_id = ? AND data ->> 'id' = ? AND coalesce(data ->> 'epoch', 0) = ?",
     ),
+    stop: database.prepare(
+      "UPDATE leases SET data = json_set(data, '$.stops', json('true')) WHERE session_id = ?",
+    ),
+    isStopping: database.prepare("SELECT data ->> 'stops' AS stops FROM leases WHERE session_id = ?"),
   }
+
+  /** The greatest number of the leases that this store has issued. */
+  let last = 0
 
   function current(sessionID: string): Lease | undefined {
     const row = statements.select.get(sessionID)
@@ -216,12 +278,14 @@ function createLeaseTable(database: DatabaseSync): LeaseTable {
   }
 
   return {
+    current,
     holder: (sessionID) => current(sessionID)?.holder,
     all: () => statements.all.all().map((row) => parseLease(String(row.session_id), row.data)),
     put(sessionID, holder) {
-      const epoch = (current(sessionID)?.epoch ?? 0) + 1
-      statements.put.run(sessionID, JSON.stringify({ ...holder, epoch }))
-      return { sessionID, holder, epoch }
+      // A released lease is not in the table, but a later lease of its holder must have another number.
+      last = Math.max(current(sessionID)?.epoch ?? 0, last) + 1
+      statements.put.run(sessionID, JSON.stringify({ ...holder, epoch: last }))
+      return { sessionID, holder, epoch: last }
     },
     isCurrent,
     assertCurrent(lease) {
@@ -230,11 +294,19 @@ function createLeaseTable(database: DatabaseSync): LeaseTable {
     remove({ sessionID, holder, epoch }) {
       statements.remove.run(sessionID, holder.id, epoch)
     },
+    stop(sessionID) {
+      statements.stop.run(sessionID)
+    },
+    isStopping: (lease) => statements.isStopping.get(lease.sessionID)?.stops === 1 && isCurrent(lease),
   }
 }
 
 /** Parses a lease. Earlier versions of Tackle stored only the holder, without a number. */
 function parseLease(sessionID: string, data: unknown): Lease {
-  const { epoch = 0, ...holder } = JSON.parse(String(data)) as LeaseHolder & { epoch?: number }
+  const {
+    epoch = 0,
+    stops: _,
+    ...holder
+  } = JSON.parse(String(data)) as LeaseHolder & { epoch?: number; stops?: true }
   return { sessionID, holder, epoch }
 }

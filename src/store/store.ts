@@ -2,6 +2,7 @@ import type { Input } from "../schema/input.ts"
 import type { Message, MessageWithParts } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
 import type { Grant } from "../schema/permission.ts"
+import type { RequestAnswer, StoredRequest } from "../schema/request.ts"
 import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
 import { TackleError } from "../util/errors.ts"
@@ -58,6 +59,15 @@ export interface CurrentInputs {
   named: Input | undefined
   /** Holder of the session's lease, whether or not it is alive. */
   holder: LeaseHolder | undefined
+}
+
+/**
+ * A request of the session was stored or answered, or its lease was released or its holder was asked to stop. Undefined
+ * means any of them.
+ */
+export interface ControlChange {
+  sessionID: string
+  what: "request" | "lease"
 }
 
 /** Selects sessions. Default: all sessions. */
@@ -204,6 +214,12 @@ export interface Store {
    */
   watch(listener: (sessionIDs?: ReadonlySet<string>) => void): () => void
   /**
+   * Calls the listener after a {@link ControlChange} by any engine, including one that shares this store object. May also
+   * call it without a change. With SQLite, the delay is at most 200 ms. The end of a killed process is not reported.
+   * Returns a function that ends the watch.
+   */
+  watchControl(listener: (change?: ControlChange) => void): () => void
+  /**
    * Passes the current inputs of a session to `decide` and stores the inputs that it returns, in one transaction. If
    * `decide` throws, nothing is stored. Calls `decide` again if the inputs change meanwhile. A new input with `seq` 0
    * receives the number of this change. Returns the stored inputs with their sequence numbers. Throws
@@ -248,13 +264,32 @@ export interface Store {
   release(lease: Lease): Promise<void>
   /**
    * Recovers each session whose holder is no longer alive: applies the changes from `settle` and ends the lease. If this
-   * fails, the lease stays, and the next call tries again. If a session has a damaged row, only ends its lease.
+   * fails, the lease stays, and the next call tries again. If a session has a damaged row, only ends its lease. Also
+   * deletes the requests without an answer whose lease has ended.
    */
   recover(settle: (history: MessageWithParts[]) => readonly Change[]): Promise<void>
   /** Returns the holder of the session's lease, or undefined if the session has no holder that is alive. */
   holder(sessionID: string): Promise<LeaseHolder | undefined>
   /** Returns the store of file contents in the same database. Absent if the contents are stored elsewhere. */
   contents?(limits: ContentLimits): ContentStore
+  /**
+   * Asks the holder of the session's lease to stop. Returns the lease, or undefined if the session has no holder that is
+   * alive. Later leases of the session are not affected.
+   */
+  stop(sessionID: string): Promise<Lease | undefined>
+  /** Returns true if the lease has not ended and its holder was asked to stop. */
+  isStopping(lease: Lease): Promise<boolean>
+  /** Stores a request that waits for the user. Throws {@link LeaseLostError} if its lease has ended. */
+  openRequest(request: StoredRequest, lease: Lease): Promise<void>
+  /** Returns the requests without an answer whose lease has not ended and whose holder is alive, oldest first. */
+  requests(): Promise<StoredRequest[]>
+  /** Returns a request with or without an answer, or undefined if it is not stored. */
+  request(id: string): Promise<StoredRequest | undefined>
+  /**
+   * Stores an answer, unless the request already has one. Returns the request with its first answer. Returns undefined
+   * if the request is not stored, or ended without an answer because its lease has ended. Atomic across processes.
+   */
+  answerRequest(id: string, answer: RequestAnswer): Promise<StoredRequest | undefined>
   /** Returns the space of deleted data to the file system. The duration depends on the amount of data. */
   reclaim(): Promise<void>
   /** Closes the store. Later calls throw. */

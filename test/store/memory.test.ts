@@ -1,10 +1,14 @@
 import { createMemoryStore } from "../../src/store/memory.ts"
-import { testLeases } from "../suites/leases.ts"
+import { testControl } from "../suites/control.ts"
+import { type LeasePlace, testLeases } from "../suites/leases.ts"
 import { testStore } from "../suites/store.ts"
 
 testStore("memory", async () => createMemoryStore())
 
-testLeases("memory", async () => {
+testLeases("memory", openPlace)
+testControl("memory", openPlace)
+
+async function openPlace(): Promise<LeasePlace> {
   const stopped = new Set<string>()
   const store = createMemoryStore({ isAlive: ({ id }) => !stopped.has(id) })
   return {
@@ -13,4 +17,4 @@ testLeases("memory", async () => {
     start: ({ id }) => void stopped.delete(id),
     close: () => store.close(),
   }
-})
+}

@@ -4,7 +4,8 @@ import { migratePostgres, openPostgresStore, type PostgresStoreOptions } from ".
 import { postgresMigrations } from "../../src/store/postgres-migrations.ts"
 import { type Store, StoreError } from "../../src/store/store.ts"
 import { describePostgres, type PostgresServer, startPostgres } from "../postgres.ts"
-import { testLeases } from "../suites/leases.ts"
+import { testControl } from "../suites/control.ts"
+import { type LeasePlace, testLeases } from "../suites/leases.ts"
 import { aMessage, aPart, aSession } from "../suites/records.ts"
 import { testStore } from "../suites/store.ts"
 
@@ -49,7 +50,10 @@ describePostgres("PostgreSQL", () => {
 
   testStore("postgres", async () => open(await newSchema()))
 
-  testLeases("postgres", async () => {
+  testLeases("postgres", openPlace)
+  testControl("postgres", openPlace)
+
+  async function openPlace(): Promise<LeasePlace> {
     const schema = await newSchema()
     // Renewed so rarely that only `stop` lets a lease expire.
     const stores = [
@@ -70,7 +74,7 @@ describePostgres("PostgreSQL", () => {
         for (const store of stores) await store.close()
       },
     }
-  })
+  }
 
   describe("migrations", () => {
     test("are needed before the store opens, and do nothing the second time", async () => {

@@ -19,7 +19,8 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { applicationID, migrations } from "../../src/store/migrations.ts"
 import { openSqliteStore } from "../../src/store/sqlite.ts"
 import { StoreError, StoreRemovedError } from "../../src/store/store.ts"
-import { testLeases } from "../suites/leases.ts"
+import { testControl } from "../suites/control.ts"
+import { type LeasePlace, testLeases } from "../suites/leases.ts"
 import { aMessage, aPart, aSession } from "../suites/records.ts"
 import { testStore } from "../suites/store.ts"
 
@@ -36,7 +37,10 @@ afterEach(() => {
 
 testStore("sqlite", () => openSqliteStore(path))
 
-testLeases("sqlite", async () => {
+testLeases("sqlite", openPlace)
+testControl("sqlite", openPlace)
+
+async function openPlace(): Promise<LeasePlace> {
   const stopped = new Set<string>()
   const open = () => openSqliteStore(path, { isAlive: ({ id }) => !stopped.has(id) })
   const stores = [await open(), await open(), await open()] as const
@@ -48,7 +52,7 @@ testLeases("sqlite", async () => {
       for (const store of stores) await store.close()
     },
   }
-})
+}
 
 async function failure(open: Promise<unknown>): Promise<string> {
   const error = await open.then(

@@ -1,9 +1,8 @@
 import * as z from "zod"
 import type { Tackle } from "../../engine/tackle.ts"
 import type { Input, PromptFile } from "../../schema/input.ts"
-import { isThisProcess } from "../../util/process-table.ts"
 import { type ServerContext, sessionOf, statusOf, withSession } from "../context.ts"
-import { notFound, ServerError } from "../errors.ts"
+import { notFound } from "../errors.ts"
 import { eventResponses } from "../schemas/event-schemas.ts"
 import { type InputParts, inputBodies, inputResponses } from "../schemas/input-schemas.ts"
 import { page } from "../schemas/named.ts"
@@ -139,9 +138,9 @@ export function inputRoutes(context: ServerContext) {
       method: "post",
       path: "/session/{id}/interrupt",
       summary: "Stop the run",
-      description: "Also pauses the queue until the next input. Responds when the run has ended.",
+      description:
+        "Also pauses the queue until the next input. Also stops a run in another process. Responds when the run has ended, or when its process is no longer alive.",
       scope: "run",
-      errors: ["session.held"],
       request: {
         params: sessionParams,
         body: { content: { "application/json": { schema: inputBodies.interrupt } } },
@@ -153,24 +152,10 @@ export function inputRoutes(context: ServerContext) {
     async (c) => {
       const { id } = c.req.valid("param")
       const { clear } = c.req.valid("json")
-      const withdrawn = await withSession(context, id, async (handle) => {
-        const inputs = await handle.interrupt({ clear })
-        await assertNotHeld(id)
-        return inputs
-      })
+      const withdrawn = await withSession(context, id, (handle) => handle.interrupt({ clear }))
       return c.json({ withdrawn }, 200)
     },
   )
-
-  /** Throws `ServerError` if another process runs the session, because this server cannot interrupt that run. */
-  async function assertNotHeld(id: string): Promise<void> {
-    const holder = await store.holder(id)
-    if (!holder || isThisProcess(holder)) return
-    throw new ServerError(
-      `Session ${id} is in use by process ${holder.pid}, which this server cannot interrupt. End that run there. The queue is paused.`,
-      { code: "session.held" },
-    )
-  }
 
   routes.openapi(
     route({
@@ -178,7 +163,7 @@ export function inputRoutes(context: ServerContext) {
       path: "/session/{id}/wait",
       summary: "Wait until the session is idle",
       description:
-        "Responds when the session is idle, or after the timeout. The response contains the end of the last run that this server has seen.",
+        "Responds when the session is idle, also in other processes, or after the timeout. The response contains the end of the last run that this server has seen.",
       scope: "read",
       request: {
         params: sessionParams,
