@@ -23,6 +23,8 @@ export async function bundleCommand({ source, directory, version }: CommandBundl
       "watchdog-thread": join(source, "cli/process/watchdog-thread.ts"),
     },
     platform: "node",
+    // Its paths replace the types of packages.
+    tsconfig: false,
     // ripgrep and jiti locate files relative to themselves. The user installs the others.
     external: ["@vscode/ripgrep", "jiti", "sharp", "pg", "pg-boss", "aws4fetch"],
     // Prefers modules to UMD, because a bundler cannot follow the `require` calls of UMD.

@@ -52,6 +52,7 @@ const fences: Record<string, readonly string[]> = {
   commander: ["cli/"],
   "@clack/prompts": ["cli/"],
   "@earendil-works/pi-tui": ["cli/", "tui/"],
+  "highlight.js/": ["tui/"],
 }
 
 interface Import {

@@ -1,5 +1,6 @@
 import type { Component } from "@earendil-works/pi-tui"
 import type { SessionApi, TackleApi } from "../client/api.ts"
+import type { MessageWithParts } from "../schema/message.ts"
 import type { PermissionRequest } from "../schema/permission.ts"
 import { errorMessage } from "../util/errors.ts"
 import { type FollowedSession, followSession } from "../view/follow-session.ts"
@@ -8,10 +9,12 @@ import { visible } from "../view/visible.ts"
 import { createAttention } from "./attention.ts"
 import { clip, wrap } from "./card.ts"
 import { type Cards, createCards } from "./cards.ts"
+import { loadHighlighter, needsHighlighter, onHighlighter } from "./code.ts"
 import { type Conversation, createConversation } from "./conversation.ts"
 import type { InputHistory } from "./history.ts"
 import { createInputArea, type InputArea } from "./input-area.ts"
 import type { Keys } from "./keys.ts"
+import { forgetBlocks } from "./markdown.ts"
 import type { WrittenInput } from "./prompt-editor.ts"
 import type { Screen } from "./screen.ts"
 import { renderStatus } from "./status-line.ts"
@@ -146,6 +149,11 @@ export function createApp(options: AppOptions): App {
   if (options.draft) input.editor.setInput(options.draft)
   const attention = createAttention(tui)
   const stopListening = tui.addInputListener(handleKey)
+  const stopWaiting = onHighlighter(() => {
+    forgetBlocks()
+    conversation.invalidate()
+    tui.requestRender()
+  })
 
   function setTheme(next: Theme): void {
     changeTheme(theme, next)
@@ -237,7 +245,13 @@ export function createApp(options: AppOptions): App {
             : `The session cannot be followed: ${errorMessage(error)}`,
         ),
     })
+    // Colors that arrive later would draw the whole conversation again.
+    if (followed.state.messages.some(hasCode)) await loadHighlighter()
     show(followed.state)
+  }
+
+  function hasCode({ parts }: MessageWithParts): boolean {
+    return parts.some((part) => part.type === "text" && needsHighlighter(part.text, theme))
   }
 
   function show(next: SessionState | undefined): void {
@@ -330,6 +344,7 @@ export function createApp(options: AppOptions): App {
     draft: () => input.editor.take(),
     close() {
       stopListening()
+      stopWaiting()
       followed?.close()
       cards.close()
       attention.close()

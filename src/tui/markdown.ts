@@ -1,6 +1,7 @@
 import { Markdown } from "@earendil-works/pi-tui"
 import { createMarkdownBlocks } from "../view/markdown-blocks.ts"
 import { visible } from "../view/visible.ts"
+import { renderCode } from "./code.ts"
 import { markdownTheme, type Theme } from "./theme.ts"
 
 /** Lines of complete blocks, by text. A streamed text changes only in its last block. */
@@ -13,7 +14,17 @@ export function renderMarkdown(text: string, width: number, theme: Theme): strin
   const complete = blocks.push(visible(text))
   const rest = blocks.rest()
   const lines = complete.flatMap((block) => [...renderBlock(block, width, theme), ""])
-  return rest.trim() === "" ? lines.slice(0, -1) : [...lines, ...format(rest, width, theme)]
+  if (rest.trim() === "") return lines.slice(0, -1)
+  // A block whose last line closes its code does not change until another line begins.
+  const last = closing.test(rest) ? renderBlock(rest, width, theme) : format(rest, width, theme, true)
+  return [...lines, ...last]
+}
+
+const closing = /\n\s*(?:`{3,}|~{3,})\s*$/
+
+/** Forgets the lines of all blocks, because they look different now. */
+export function forgetBlocks(): void {
+  blockLines.clear()
 }
 
 function renderBlock(block: string, width: number, theme: Theme): string[] {
@@ -27,9 +38,10 @@ function renderBlock(block: string, width: number, theme: Theme): string[] {
   return lines
 }
 
-function format(text: string, width: number, theme: Theme): string[] {
+function format(text: string, width: number, theme: Theme, isOpen = false): string[] {
   const options = { renderLatex: false, preserveOrderedListMarkers: true }
-  return new Markdown(text, 0, 0, markdownTheme(theme), undefined, options)
+  const highlightCode = (code: string, language?: string) => renderCode(code, language, { theme, isOpen })
+  return new Markdown(text, 0, 0, { ...markdownTheme(theme), highlightCode }, undefined, options)
     .render(width)
     .map((line) => line.trimEnd())
 }

@@ -30,6 +30,8 @@ export interface Theme extends Record<ColorName, Paint> {
   name: string
   /** Background that the colors are made for. */
   background: "dark" | "light"
+  /** False if the terminal shows no colors, or the user disables them. */
+  hasColors: boolean
   bold: Paint
   italic: Paint
   underline: Paint
@@ -124,6 +126,7 @@ export function themeOf({
     ...painted,
     name,
     background,
+    hasColors: depth !== "none",
     bold: sgr("1", "22"),
     italic: sgr("3", "23"),
     underline: sgr("4", "24"),
@@ -179,7 +182,7 @@ export function editorTheme(theme: Theme): EditorTheme {
 }
 
 /** Returns the styles of Markdown. They follow later changes of the theme. */
-export function markdownTheme(theme: Theme): MarkdownTheme {
+export function markdownTheme(theme: Theme): Omit<MarkdownTheme, "highlightCode"> {
   const dim = (text: string) => theme.dim(text)
   return {
     heading: (text) => theme.bold(theme.heading(text)),
