@@ -5,6 +5,7 @@ import type { TackleEvent } from "../../src/event/events.ts"
 import type { Message } from "../../src/schema/message.ts"
 import type { SessionEvent } from "../../src/session/session-events.ts"
 import { createApp } from "../../src/tui/app.ts"
+import { loadHighlighter } from "../../src/tui/code.ts"
 import { loadKeys } from "../../src/tui/keys.ts"
 import { createScreen } from "../../src/tui/screen.ts"
 import { aMessage, aPart, aSession } from "../suites/records.ts"
@@ -113,6 +114,22 @@ test("a stream of 1,000 updates clears nothing, stays in frames, and fits the sc
   for (const line of written.split(/\r\n|\x1b\[2K|\x1b\[\?2026[hl]/))
     expect(visibleWidth(line.replaceAll("\r", ""))).toBeLessThanOrEqual(100)
   expect(written.length).toBeLessThan(1_000_000)
+  shown.app.close()
+})
+
+test("a stream of code that is longer than the screen gets its colors and clears nothing", async () => {
+  await loadHighlighter()
+  const terminal = fakeTerminal()
+  const shown = await showSession(terminal)
+  await shown.send({ type: "message.created", message: answer })
+  await shown.send({ type: "part.updated", part: aPart("prt_2", "msg_2", "ses_1", "") })
+  const code = Array.from({ length: 200 }, (_, line) => `const v${line} = "text" // note\n`).join("")
+  for (const delta of `\`\`\`ts\n${code}\`\`\`\n\nEnd.`.match(/[\s\S]{1,30}/g) ?? [])
+    await shown.send({ type: "part.delta", partID: "prt_2", field: "text", delta })
+  const written = terminal.writes.join("")
+  expect(written).toContain(theme.keyword("const"))
+  expect(written).toContain("End.")
+  expect(written).not.toContain("\u001b[2J")
   shown.app.close()
 })
 
