@@ -93,7 +93,7 @@ export function commentsOf(source: string): Prose[] {
 }
 
 /** Returns the string literals and template parts of a source file that contain a space: messages, not names. */
-export function stringsOf(source: string): Prose[] {
+function stringsOf(source: string): Prose[] {
   return tokens(source).flatMap(({ type, value, line }) => {
     const isText =
       type === "StringLiteral" || type.startsWith("Template") || type === "NoSubstitutionTemplate"
@@ -102,7 +102,7 @@ export function stringsOf(source: string): Prose[] {
 }
 
 /** Returns the paragraphs of a Markdown page, without code. */
-export function paragraphsOf(page: string): Prose[] {
+function paragraphsOf(page: string): Prose[] {
   const prose: Prose[] = []
   let fenced = false
   page.split("\n").forEach((text, index) => {

@@ -149,7 +149,7 @@ function Code({ lang = "", text }: Tokens.Code) {
 }
 
 /** Copies a text to the clipboard, and tells the user. */
-export async function copyText(text: string): Promise<void> {
+async function copyText(text: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text)
     notify("Copied.")

@@ -8,13 +8,13 @@ import { attempt } from "./notices.tsx"
 const pageSize = 50
 
 /** The newest sessions of the server, the last changed one first. Undefined until they are loaded. */
-export const sessions = signal<readonly RemoteSession[] | undefined>(undefined)
+const sessions = signal<readonly RemoteSession[] | undefined>(undefined)
 
 /** Words of the search. Empty without a search. */
 export const search = signal("")
 
 /** Results of the search. Undefined without a search and until it has ended. */
-export const found = signal<readonly RemoteSession[] | undefined>(undefined)
+const found = signal<readonly RemoteSession[] | undefined>(undefined)
 
 /** True if the server has more sessions than are loaded. */
 export const hasMore = signal(false)
@@ -30,7 +30,7 @@ export const knownDirectories = computed(() => [
 let limit = pageSize
 
 /** Loads the newest sessions. */
-export async function loadSessions(): Promise<void> {
+async function loadSessions(): Promise<void> {
   const loaded = await attempt(() => api.sessions.list({ everywhere: true, limit: limit + 1 }))
   if (!loaded) return
   hasMore.value = loaded.length > limit

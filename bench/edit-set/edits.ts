@@ -56,7 +56,7 @@ const maxLines = 40
 const maxAround = 150
 
 /** Returns the changes between two versions of a file, each with one to three context lines. */
-export function realEdits(path: string, before: string, after: string, random: Random): RealEdit[] {
+function realEdits(path: string, before: string, after: string, random: Random): RealEdit[] {
   const patch = structuredPatch(path, path, before, after, "", "", { context: 1 + random.below(3) })
   return patch.hunks.flatMap((hunk) => {
     const lines = hunk.lines.filter((line) => !line.startsWith("\\")).map(changedLine)
@@ -108,7 +108,7 @@ function editsBetween(path: string, before: string, after: string, random: Rando
 const nothingToRead: ReadonlySet<string> = new Set(["ENOENT", "EISDIR"])
 
 /** Returns the text of a file. Returns undefined if the file is missing or not UTF-8. */
-export function textOf(path: string): string | undefined {
+function textOf(path: string): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(path))
   } catch (error) {

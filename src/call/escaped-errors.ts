@@ -9,7 +9,7 @@ import { watchThirdPartyCode } from "../util/main-thread.ts"
 export type EscapeListener = (error: unknown) => void
 
 /** Thrown by `process.exit` in contained code. */
-export class ProcessExitError extends TackleError {
+class ProcessExitError extends TackleError {
   constructor(code: unknown) {
     super(
       `process.exit(${code === undefined ? "" : String(code)}) was called, which would end Tackle. Return a result or throw an error instead.`,

@@ -133,7 +133,7 @@ function suggestion(tree: ObjectNode, path: Path, key: string): string {
  * Describes an invalid value: what was expected, what kind of value was found, and how to correct it. Never includes
  * strings of the file, which could be secrets. `description` is the schema's text for the key. Ends with a period.
  */
-export function describeIssue(
+function describeIssue(
   issue: z.core.$ZodIssue,
   { name, found, description }: { name: string; found: ConfigNode | undefined; description?: string },
 ): string {
@@ -157,7 +157,7 @@ export function foundWords(node: ConfigNode, { named = false, number = false } =
 }
 
 /** Formats a list of alternatives, such as `"a", "b" or "c"`. */
-export function alternatives(words: readonly string[]): string {
+function alternatives(words: readonly string[]): string {
   const last = words.at(-1) ?? ""
   return words.length > 1 ? `${words.slice(0, -1).join(", ")} or ${last}` : last
 }
@@ -240,7 +240,7 @@ export interface SchemaAt {
 }
 
 /** Looks up a path in the JSON Schema. Uses the tree to choose between alternatives. */
-export function schemaAt(tree: ConfigNode, path: Path): SchemaAt {
+function schemaAt(tree: ConfigNode, path: Path): SchemaAt {
   let shapes = [configJsonSchema()]
   for (const [depth, step] of path.entries()) {
     const node = nodeAt(tree, path.slice(0, depth))

@@ -250,10 +250,10 @@ export interface Sources {
 }
 
 /** Variable that contains a config, and the file name shown for this config. */
-export const contentName = "TACKLE_CONFIG_CONTENT"
+const contentName = "TACKLE_CONFIG_CONTENT"
 
 /** Reads every config text in order of increasing precedence, without checking trust. */
-export function readSources(location: Location): Sources {
+function readSources(location: Location): Sources {
   const { sources, problems } = readFiles(configFiles(location))
   const text = location.environment[contentName]
   if (!text) return { sources, problems }
@@ -262,7 +262,7 @@ export function readSources(location: Location): Sources {
 }
 
 /** Reads the files that exist. Missing files are skipped unless they are required. */
-export function readFiles(files: readonly ConfigFile[]): Sources {
+function readFiles(files: readonly ConfigFile[]): Sources {
   const found: Sources = { sources: [], problems: [] }
   for (const file of files) {
     try {
@@ -294,7 +294,7 @@ function readSource({ path, kind, scope, required }: ConfigFile): ConfigSource[]
 }
 
 /** Sets the trust of each source and removes the project's untrusted agents and commands. */
-export async function withTrust(
+async function withTrust(
   sources: ConfigSource[],
   options: Location & { trusted: boolean | TrustCheck },
 ): Promise<ConfigSource[]> {
@@ -328,12 +328,12 @@ async function judge(source: ConfigSource, check: TrustCheck, location: Location
 }
 
 /** Returns true for a Markdown agent or command of another program. */
-export function isForeignMarkdown(source: Pick<ConfigSource, "path" | "kind">): boolean {
+function isForeignMarkdown(source: Pick<ConfigSource, "path" | "kind">): boolean {
   return source.kind !== "tackle" && isMarkdown(source)
 }
 
 /** Returns true for a Markdown agent or command. */
-export function isMarkdown({ path }: Pick<ConfigSource, "path">): boolean {
+function isMarkdown({ path }: Pick<ConfigSource, "path">): boolean {
   return trustKind(path) !== "config"
 }
 
@@ -341,7 +341,7 @@ export function isMarkdown({ path }: Pick<ConfigSource, "path">): boolean {
  * Prevents a project from restoring tools that the user has removed from an agent: if the user's files list the tools
  * of the agent, removes the project's entries with `true`.
  */
-export function withoutRestoredTools(project: ObjectNode, own: readonly ObjectNode[]): ObjectNode {
+function withoutRestoredTools(project: ObjectNode, own: readonly ObjectNode[]): ObjectNode {
   return mapObject(project, "agent", (agents) =>
     filterEntries(agents, (agent) => {
       const isListed = own.some((tree) => toolsOf(tree, agent.key))
@@ -371,7 +371,7 @@ function mapObject(node: ObjectNode, key: string, change: (value: ObjectNode) =>
  * Returns a problem for each unknown formatter that lacks settings. Expects the merged config, because one file may
  * complete a formatter of another.
  */
-export function formatterProblems(tree: ObjectNode): Problem[] {
+function formatterProblems(tree: ObjectNode): Problem[] {
   const section = entryOf(tree, "formatter")?.value
   if (section?.kind !== "object") return []
   return section.entries.flatMap(({ key, position, value }) => {

@@ -111,7 +111,7 @@ function withBody(
  * Parses a YAML map of fields. Empty text has no fields. `position` converts offsets to positions. Rejects aliases,
  * because they can expand short text enormously. Throws {@link ConfigError} with the position of the first error.
  */
-export function parseYaml(text: string, position: (offset: number) => Position): ObjectNode {
+function parseYaml(text: string, position: (offset: number) => Position): ObjectNode {
   const failure = (offset: number, text: string) => new ConfigError([{ position: position(offset), text }])
 
   function toNode(node: Node | null | undefined, at: Position): ConfigNode {
@@ -159,7 +159,7 @@ function plain(value: unknown): string | number | boolean | null {
  * Parses lines of the form `key: value` in front matter that is not valid YAML, as other programs do. The value is the
  * rest of the line. Returns undefined if any line has another form.
  */
-export function looseFields(text: string, position: (offset: number) => Position): ObjectNode | undefined {
+function looseFields(text: string, position: (offset: number) => Position): ObjectNode | undefined {
   const entries: ConfigEntry[] = []
   let offset = 0
   for (const line of text.split("\n")) {

@@ -162,7 +162,7 @@ export function packageDirectories(
  * Lists the installed packages that a project's config file names as plugins. Ignores files that cannot be parsed, and
  * names with substitutions, which a user cannot review.
  */
-export async function namedPackages(
+async function namedPackages(
   file: Pick<ConfigFile, "path" | "scope"> & { text: string },
   location: PluginLocation,
 ): Promise<{ name: string; root: string; provided: readonly string[] }[]> {

@@ -69,7 +69,7 @@ function toEntries(table: object, path: Path, near: number, scan: Scan): ConfigE
 export type KeyOffsets = ReadonlyMap<string, number>
 
 /** Returns a unique string for a path. Keys may contain any characters. */
-export function pathKey(path: Path): string {
+function pathKey(path: Path): string {
   return JSON.stringify(path)
 }
 
@@ -77,7 +77,7 @@ export function pathKey(path: Path): string {
  * Finds the keys of a valid TOML text. `parts` splits a dotted key (`a."b.c"`) into names. Invalid text results in
  * wrong offsets, but never in an endless loop.
  */
-export function keyOffsets(text: string, parts: (key: string) => string[]): KeyOffsets {
+function keyOffsets(text: string, parts: (key: string) => string[]): KeyOffsets {
   const offsets = new Map<string, number>()
   /** Number of tables found so far in each array of tables. */
   const counts = new Map<string, number>()

@@ -159,7 +159,7 @@ function changesOf(given: AgentConfigs = {}, changed: AgentConfigs = {}): AgentC
 }
 
 /** Creates the built-in agents and the agents of the options, with their rules. */
-export function createAgents(options: AgentOptions): Agents {
+function createAgents(options: AgentOptions): Agents {
   const all = new Map<string, Agent>()
   const everKnown = new Map<string, Agent>()
   replace(options)

@@ -74,7 +74,7 @@ export function keyVariables(providers: Readonly<Record<string, ProviderConfig>>
 }
 
 /** Returns all values to hide: the values of the variables, and the keys in the config and in stored files. */
-export function knownSecrets({
+function knownSecrets({
   environment,
   providers = {},
   secrets,

@@ -36,7 +36,7 @@ export async function externalTool(program: Program, describeLimitMs?: number): 
  * Returns a schema that validates arguments against the JSON Schema. Models receive the JSON Schema unchanged. Rejects
  * unknown keys unless the JSON Schema allows them. Throws {@link ExternalToolError} for an unsupported JSON Schema.
  */
-export function parametersOf(given: Record<string, unknown>): z.ZodType<Record<string, unknown>> {
+function parametersOf(given: Record<string, unknown>): z.ZodType<Record<string, unknown>> {
   const schema = { additionalProperties: false, ...given }
   if (given.type !== "object")
     throw new ExternalToolError('--describe printed "parameters" that are not of type "object".', "manifest")

@@ -10,7 +10,7 @@ import { type OpenFile, readChunks } from "./open-file.ts"
 import { showName } from "./show-name.ts"
 
 /** Maximum number of characters shown per line. */
-export const maxLineLength = 2000
+const maxLineLength = 2000
 
 /** Maximum size of a page in bytes, including line numbers. */
 export const maxPageBytes = 51_200

@@ -58,7 +58,7 @@ const web = ".js .mjs .cjs .jsx .ts .mts .cts .tsx .json .jsonc .css .graphql"
 const runCode: ReadonlySet<string> = new Set(["prettier", "rustfmt"])
 
 /** Known formatters, in the order in which they run. */
-export const knownFormatters: readonly Formatter[] = [
+const knownFormatters: readonly Formatter[] = [
   formatter("biome", "biome format --write $FILE", web, "biome.json biome.jsonc"),
   formatter(
     "prettier",

@@ -146,10 +146,7 @@ type AssistantContent = Extract<LanguageModelV4Message, { role: "assistant" }>["
  * Converts an assistant message and the results of its calls. Returns an empty list if the message contains only
  * reasoning.
  */
-export function convertAssistant(
-  { message, parts }: MessageWithParts,
-  model: ModelInfo,
-): LanguageModelV4Message[] {
+function convertAssistant({ message, parts }: MessageWithParts, model: ModelInfo): LanguageModelV4Message[] {
   const isOwn = isFrom(message, model)
   const content: AssistantContent = []
   const calls: ToolPart[] = []

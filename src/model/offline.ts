@@ -169,7 +169,7 @@ type OfflineMove = { calls: OfflineCall[] } | { answer: string }
  * progress. Does not repeat a failed call and skips the calls that depend on it. `turn` makes call ids unique in a
  * session.
  */
-export function nextMove(options: {
+function nextMove(options: {
   requests: readonly OfflineRequest[]
   offered: ReadonlySet<string>
   results: OfflineResults

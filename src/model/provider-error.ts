@@ -300,7 +300,7 @@ function messageOf(value: unknown): string | undefined {
 }
 
 /** Joins the lines of the text and shortens it to 300 characters. */
-export function shorten(text: string): string {
+function shorten(text: string): string {
   const line = text.replaceAll(/\s+/g, " ").trim()
   return line.length > maxLength ? `${line.slice(0, maxLength)}…` : line
 }

@@ -43,7 +43,7 @@ export interface ShellOutput {
 }
 
 /** Thrown when a plugin's shell command fails. */
-export class ShellFailedError extends TackleError {
+class ShellFailedError extends TackleError {
   readonly stdout: Buffer
   readonly stderr: Buffer
   readonly exitCode: number

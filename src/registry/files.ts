@@ -14,7 +14,7 @@ import { isFile } from "../util/file-system.ts"
 import { isModuleFile } from "../util/load-module.ts"
 
 /** Names of the folders in a config directory that contain custom tools. */
-export const toolFolders = ["tool", "tools"] as const
+const toolFolders = ["tool", "tools"] as const
 
 /** Returns the paths of the tool files (modules and executables) in the config directories, in order. */
 export function findToolFiles(configDirectories: readonly string[]): string[] {

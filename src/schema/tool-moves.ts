@@ -9,7 +9,7 @@ import type {
 } from "./tool-state.ts"
 
 /** Thrown for an impossible transition, such as completed → running. Indicates a bug in the caller. */
-export class IllegalMoveError extends TackleError {
+class IllegalMoveError extends TackleError {
   constructor(from: ToolState["status"], to: ToolState["status"]) {
     super(`A tool call cannot change from ${from} to ${to}.`, {
       code: "tool-state.illegal-move",

@@ -33,7 +33,7 @@ export function toOpenCodeSession(session: Session, version: string): OpenCodeOb
 }
 
 /** Returns a message in OpenCode's format. */
-export function toOpenCodeMessage(message: Message): OpenCodeObject {
+function toOpenCodeMessage(message: Message): OpenCodeObject {
   if (message.role === "user") return { ...message }
   const { model, error, ...rest } = message
   return {
@@ -51,7 +51,7 @@ export function toOpenCodeEntry({ message, parts }: MessageWithParts): OpenCodeO
 }
 
 /** Returns a part in OpenCode's format. Most kinds of parts have the same format in Tackle. */
-export function toOpenCodePart(part: Part): OpenCodeObject {
+function toOpenCodePart(part: Part): OpenCodeObject {
   switch (part.type) {
     case "patch":
       return { ...part, hash: part.id, files: part.files.map(({ path }) => path) }

@@ -44,7 +44,7 @@ export function stepsMessage(steps: number): MessageError {
 }
 
 /** Returns the tokens and dollars that remain in a budget. The values are never negative. */
-export function restOf({ maxTokens, maxCost }: Budget, used: Usage): Pick<Budget, "maxTokens" | "maxCost"> {
+function restOf({ maxTokens, maxCost }: Budget, used: Usage): Pick<Budget, "maxTokens" | "maxCost"> {
   return {
     maxTokens: maxTokens === undefined ? undefined : Math.max(0, maxTokens - countTokens(used)),
     maxCost: maxCost === undefined ? undefined : Math.max(0, maxCost - used.cost),

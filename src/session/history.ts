@@ -7,7 +7,7 @@ import type { MessagePage } from "../store/store.ts"
 export type PageReader = (page: MessagePage) => Promise<MessageWithParts[]>
 
 /** Number of messages per page. The number is low because each message may contain several outputs of 50 KB. */
-export const pageSize = 100
+const pageSize = 100
 
 /**
  * Yields the messages of a session page by page, oldest first, so that a long session is never completely in memory.

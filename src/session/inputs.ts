@@ -233,7 +233,7 @@ export function createInputQueue({
  * steering inputs, or with one queued input. An input with a command is delivered alone, because a command may choose
  * the agent and the model.
  */
-export function choose(pending: readonly Input[], which: "steer" | "next"): Input[] {
+function choose(pending: readonly Input[], which: "steer" | "next"): Input[] {
   const ready = pending.filter(({ held, paused }) => !held && !paused)
   const steering = ready.filter(({ delivery }) => delivery === "steer")
   if (which === "steer") return untilCommand(steering)

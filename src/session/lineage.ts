@@ -24,7 +24,7 @@ type Family = Pick<Session, "id" | "parentID">
  * Thrown when the parent of a session no longer exists. The session cannot run, because its permissions depend on the
  * parent.
  */
-export class OrphanError extends TackleError {
+class OrphanError extends TackleError {
   constructor(id: string, parentID: string) {
     super(
       `Session ${id} depends on the permissions of its parent ${parentID}, which no longer exists. Start a new session.`,

@@ -43,7 +43,7 @@ export interface MentionPlace {
 }
 
 /** Returns, without surrounding punctuation, the words that start with `@` but do not refer to anything. */
-export function unknownMentions(text: string, place: MentionPlace): string[] {
+function unknownMentions(text: string, place: MentionPlace): string[] {
   const unknown = mentionWords(text).filter(({ names }) => knownOf(names, place) === undefined)
   return [...new Set(unknown.map(({ names }) => names.at(-1) ?? ""))]
 }

@@ -88,7 +88,7 @@ export function partOf({
 const titleLength = 60
 
 /** Returns the first line of the user's text, shortened at a word boundary if it is too long for a title. */
-export function titleOf(text: string): string {
+function titleOf(text: string): string {
   const line = text.trim().split("\n", 1)[0] ?? ""
   if (line.length <= titleLength) return line
   const cut = line.slice(0, titleLength)

@@ -259,7 +259,7 @@ const intervalMs = 33
  * Creates a buffer that joins deltas by part. Calls `onDue` when a delta has waited for the interval. Holds back the
  * end of the text if it could be the start of a secret.
  */
-export function createDeltas(onDue: () => void, mask: SecretMask | undefined): Deltas {
+function createDeltas(onDue: () => void, mask: SecretMask | undefined): Deltas {
   let waiting = new Map<string, Delta>()
   let timer: NodeJS.Timeout | undefined
 

@@ -194,7 +194,7 @@ function stepsSince(user: UserMessage, history: readonly MessageWithParts[]): As
 }
 
 /** Returns access to the to-do list of a session. The list is kept in the store, and changes are announced. */
-export function createTodoCapability(sessionID: string, store: Store, recorder: Recorder): TodoCapability {
+function createTodoCapability(sessionID: string, store: Store, recorder: Recorder): TodoCapability {
   return {
     read: () => store.todos(sessionID),
     write: (todos) => recorder.todos(todos),

@@ -48,7 +48,7 @@ export async function createSessionAgent(agent: Agent, run: SessionRun): Promise
 }
 
 /** Returns the system prompts of an agent: its prompt, its environment and the user's instructions. */
-export function systemPrompt(input: {
+function systemPrompt(input: {
   agent: Agent
   directory: string
   worktree: string

@@ -20,7 +20,7 @@ import type { SessionRun } from "./session-run.ts"
 export const defaultSubagentLimits: SubagentLimits = { depth: 1, timeMs: 1_800_000 }
 
 /** Thrown when the model asks to continue a task that does not exist or that belongs to another subagent. */
-export class UnknownTaskError extends TackleError {
+class UnknownTaskError extends TackleError {
   constructor(message: string) {
     super(message, { code: "task.unknown", recoverable: true })
   }

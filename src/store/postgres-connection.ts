@@ -258,7 +258,7 @@ function checkedUrl(url: string): string {
  * Returns a name as an SQL identifier. Throws {@link StoreError} for a name that is invalid or that PostgreSQL would
  * truncate.
  */
-export function quoted(name: string): string {
+function quoted(name: string): string {
   if (!/^[a-z_][a-z0-9_]{0,39}$/.test(name))
     throw new StoreError(
       `The schema name ${JSON.stringify(name)} is not valid. Use up to 40 lower-case letters, digits and "_".`,

@@ -23,7 +23,7 @@ export interface RunOptions {
 }
 
 /** Thrown if a tool returns an invalid result, which is a bug in the tool. The message says what to fix. */
-export class ToolResultError extends TackleError {
+class ToolResultError extends TackleError {
   constructor(tool: string, problem: string) {
     super(
       `The ${tool} tool returned an invalid result: ${problem}. This is a bug in the tool, not in the call.`,

@@ -30,7 +30,7 @@ export interface MaskedStream {
 }
 
 /** Minimum length of a secret, in characters. Shorter values, such as `yes` or a port, are common in other text. */
-export const shortestSecret = 8
+const shortestSecret = 8
 
 /**
  * Creates a mask. Ignores values shorter than `shortestSecret`. If two secrets have the same value, the first name is

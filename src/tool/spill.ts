@@ -5,7 +5,7 @@ import { errorMessage, TackleError } from "../util/errors.ts"
 import type { MaskedStream, SecretMask } from "./secrets.ts"
 
 /** Maximum size of a spill file: 1 GB, so that a runaway command cannot fill the disk. */
-export const maxSpillBytes = 1_000_000_000
+const maxSpillBytes = 1_000_000_000
 
 /**
  * Space in bytes that spill files leave free on their disk: 64 MB, or a quarter of a disk under 256 MB. The database

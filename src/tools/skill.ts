@@ -20,7 +20,7 @@ export interface SkillOptions {
 }
 
 /** Thrown if the model names a skill that does not exist. */
-export class UnknownSkillError extends TackleError {
+class UnknownSkillError extends TackleError {
   constructor(name: string, offered: readonly Skill[]) {
     const names = offered.map((skill) => skill.name).slice(0, maxNames)
     const more = offered.length - names.length

@@ -31,7 +31,7 @@ export interface TaskOptions {
  * Thrown if a subagent fails or is interrupted. The error message contains the id of the subagent's session, the cause,
  * and the subagent's last message.
  */
-export class TaskFailedError extends TackleError {
+class TaskFailedError extends TackleError {
   readonly sessionID: string
   constructor(agent: string, { sessionID, status, cause, text }: SubagentResult) {
     const what = status === "interrupted" ? "was interrupted" : `failed: ${cause ?? "no reason given"}`

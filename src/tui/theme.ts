@@ -166,7 +166,7 @@ export function changeTheme(theme: Theme, next: Theme): void {
 }
 
 /** Returns the styles of a list. They follow later changes of the theme. */
-export function selectListTheme(theme: Theme): SelectListTheme {
+function selectListTheme(theme: Theme): SelectListTheme {
   return {
     selectedPrefix: (text) => theme.accent(text),
     selectedText: (text) => theme.selected(text),

@@ -121,7 +121,7 @@ function digestOf(text: string): string {
 }
 
 /** Extensions of module files. */
-export const moduleExtensions: readonly string[] = [".js", ".mjs", ".ts", ".mts"]
+const moduleExtensions: readonly string[] = [".js", ".mjs", ".ts", ".mts"]
 
 /** Returns true for a file that {@link loadModule} can import. Declaration files are not modules. */
 export function isModuleFile(name: string): boolean {

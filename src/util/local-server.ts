@@ -100,7 +100,7 @@ export function isLoopbackOrigin(origin: string): boolean {
 }
 
 /** Formats an address for a URL: puts IPv6 addresses in brackets. */
-export function hostInUrl(address: string): string {
+function hostInUrl(address: string): string {
   return address.includes(":") ? `[${address}]` : address
 }
 

@@ -278,6 +278,6 @@ function resolveLoosely<T>(specifier: string, next: (specifier: string) => T): T
 }
 
 /** Returns true if the specifier names a file and not a package. False for `#name`, which package.json resolves. */
-export function isPath(specifier: string): boolean {
+function isPath(specifier: string): boolean {
   return /^(?:\.{0,2}\/|\.{1,2}$|file:|#)/i.test(specifier)
 }

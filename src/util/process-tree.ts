@@ -9,7 +9,7 @@ import {
 } from "./process-table.ts"
 
 /** Time between SIGTERM and SIGKILL, in milliseconds. */
-export const killGraceMs = 3_000
+const killGraceMs = 3_000
 
 /** Time in ms to wait after SIGKILL. A process that is stuck in the kernel cannot be ended. */
 const afterKillMs = 1_000

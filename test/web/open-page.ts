@@ -20,7 +20,7 @@ function findChromium(): string | undefined {
 let browser: Promise<Browser> | undefined
 
 /** Returns the browser of this test file. */
-export function openBrowser(): Promise<Browser> {
+function openBrowser(): Promise<Browser> {
   browser ??= chromium.launch({
     executablePath: program,
     // The user of a container is often root. The sandbox of Chromium then does not start.

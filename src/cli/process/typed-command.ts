@@ -30,7 +30,7 @@ function directoryFlag(words: string): string {
 }
 
 /** Returns the name under which the user can run this program again from the current directory. */
-export function commandName(): string {
+function commandName(): string {
   const { env, argv } = process
   const [, script = ""] = argv
   if (basename(script) !== "tackle") return "tackle"

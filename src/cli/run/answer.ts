@@ -123,7 +123,7 @@ export function answerRequests(requests: AskedRequests, options: AnswerOptions):
 /**
  * Returns the reply of `--auto`. Refuses loops, protected files that no rule names, and commands outside the sandbox.
  */
-export function autoReply(request: PermissionRequest): PermissionReply {
+function autoReply(request: PermissionRequest): PermissionReply {
   const guarded =
     request.metadata.protected !== undefined ||
     partsOf(request).some(({ permission }) => permission === "doom_loop" || permission === "sandbox_escape")

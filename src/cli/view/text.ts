@@ -308,12 +308,12 @@ function callKey({ messageID, callID }: { messageID: string; callID: string }): 
 }
 
 /** Describes a repeated request to the model. */
-export function retryText({ attempt, delayMs, error }: RetryPart): string {
+function retryText({ attempt, delayMs, error }: RetryPart): string {
   return `↻ attempt ${attempt} failed, retrying in ${Math.ceil(delayMs / 1000)} s: ${error}`
 }
 
 /** Warns that the model's context is almost full. */
-export function fillingText({ used, room }: EventOf<"context.filling">): string {
+function fillingText({ used, room }: EventOf<"context.filling">): string {
   const share = `${Math.round((used / room) * 100)}% of the model's context is used (${used} of ${room} tokens)`
   return `! ${share}: a summary will replace older messages when the context is full`
 }
@@ -322,7 +322,7 @@ export function fillingText({ used, room }: EventOf<"context.filling">): string 
  * Describes how a run ended, and its usage. If the session is stored, also says how to continue it. Reports an empty
  * answer, because it would otherwise look like a defect.
  */
-export function summary(event: EventOf<"run.completed">, { isStored = true } = {}): string[] {
+function summary(event: EventOf<"run.completed">, { isStored = true } = {}): string[] {
   const { status, text, usage, refused, durationMs, sessionID } = event
   const words = [
     { completed: "done", failed: "failed", limit: "stopped by a limit", interrupted: "interrupted" }[status],

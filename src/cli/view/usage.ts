@@ -15,7 +15,7 @@ export function usageWords({ input, output, reasoning, cacheRead, cacheWrite, co
 }
 
 /** Formats a cost, such as `$0.0123`. Costs below $0.0001 have two significant digits. */
-export function dollars(cost: number): string {
+function dollars(cost: number): string {
   if (cost >= 0.0001 || cost === 0) return `$${cost.toFixed(4)}`
   return `$${cost.toFixed(1 - Math.floor(Math.log10(cost)))}`
 }

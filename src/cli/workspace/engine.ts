@@ -139,7 +139,7 @@ export function reportProblems([first, ...others]: readonly Problem[]): void {
 }
 
 /** Returns the engine options from config and trust. Reports instructions that cannot be read. */
-export async function engineOptions(workspace: Workspace, flags: RuleFlags): Promise<TackleOptions> {
+async function engineOptions(workspace: Workspace, flags: RuleFlags): Promise<TackleOptions> {
   const { config } = workspace.config
   const plugins = trustedPlugins(workspace, trustedItems(workspace, "plugin"))
   const definitions = definitionsOf(workspace)
@@ -195,7 +195,7 @@ export async function engineOptions(workspace: Workspace, flags: RuleFlags): Pro
  * Returns the limits from the config. If the config has problems, old files are kept, because the retention setting may
  * be invalid.
  */
-export function limitsOf({ config: loaded, problems }: Workspace): NonNullable<TackleOptions["limits"]> {
+function limitsOf({ config: loaded, problems }: Workspace): NonNullable<TackleOptions["limits"]> {
   const { config } = loaded
   return {
     output: {

@@ -87,7 +87,7 @@ export function readArguments(words: readonly Word[], program: Program): Argumen
 }
 
 /** Returns true if the word may start with a dash at run time. */
-export function mayBeOption(word: Word): boolean {
+function mayBeOption(word: Word): boolean {
   if (word.base !== undefined) return false
   return word.text.startsWith("-") || word.splits || /^[*?]/.test(word.span)
 }

@@ -168,10 +168,10 @@ const typeOptions = new Set(["-t", "--type"])
 const typesWithSecrets = new Set(["sh", "all"])
 
 /** Ignore files. A line that starts with `!` can re-include hidden files. */
-export const ignoreFiles: readonly string[] = [".gitignore", ".ignore", ".rgignore"]
+const ignoreFiles: readonly string[] = [".gitignore", ".ignore", ".rgignore"]
 
 /** Returns patterns for the hidden files that the ignore files of a directory re-include. */
-export function unhiddenIn(directory: string, names: readonly string[] = ignoreFiles): string[] {
+function unhiddenIn(directory: string, names: readonly string[] = ignoreFiles): string[] {
   const found: string[] = []
   for (const name of names) {
     const text = readIgnoreFile(join(directory, name))
@@ -197,7 +197,7 @@ export function unhiddenAbove(directory: string, worktree: string): string[] {
 }
 
 /** Returns true if at least one of the patterns may match the file or directory. */
-export function isUnhidden(path: string, patterns: readonly string[]): boolean {
+function isUnhidden(path: string, patterns: readonly string[]): boolean {
   return patterns.some((pattern) => wildcardMatch(path.toLowerCase(), pattern))
 }
 

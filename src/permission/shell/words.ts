@@ -150,7 +150,7 @@ function spanOf(text: string, mask: string): string {
 }
 
 /** Builds the draft of a word. Never throws. */
-export function draftOf(node: ShellNode, text: string, bindings?: Bindings): Draft {
+function draftOf(node: ShellNode, text: string, bindings?: Bindings): Draft {
   const draft: Draft = {
     text: "",
     mask: "",
@@ -191,7 +191,7 @@ export interface Draft {
 /** Marks a literal character in a mask. */
 export const quoted = "\u0000"
 /** Marks a character in a mask whose value is known only at run time. */
-export const unknown = "\u0001"
+const unknown = "\u0001"
 
 function read(node: ShellNode, text: string, draft: Draft, inQuotes: boolean): void {
   const source = text.slice(node.start, node.end)
@@ -368,7 +368,7 @@ function unescapeQuoted(text: string): string {
 }
 
 /** Decodes a string in `$'…'`. If an escape is not recognized, sets `problem` and leaves the escape as written. */
-export function decodeAnsi(text: string): { text: string; problem?: string } {
+function decodeAnsi(text: string): { text: string; problem?: string } {
   let problem: string | undefined
   const escapes = /\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))/gs
   const decoded = text.replaceAll(escapes, (whole, hex, short, long, octal, letter: string | undefined) => {
@@ -407,7 +407,7 @@ const ansiEscapes: Readonly<Record<string, string>> = {
  * expansion, and text that the grammar, but not a shell, treats as plain. `text` is the string to which the positions
  * of the node refer.
  */
-export function expansionProblem(node: ShellNode, text: string): string | undefined {
+function expansionProblem(node: ShellNode, text: string): string | undefined {
   const source = text.slice(node.start, node.end).trimStart()
   if (!harmlessExpansion.test(source)) return `${source.slice(0, 40)} can do more than look up a value`
   const parts = partsOf(node)
@@ -433,7 +433,7 @@ export function expansionProblem(node: ShellNode, text: string): string | undefi
  * Returns why an arithmetic expression may run commands. A shell evaluates the names in the expression and the values
  * of parameters such as `$1`, so only numbers are allowed.
  */
-export function arithmeticProblem(source: string): string | undefined {
+function arithmeticProblem(source: string): string | undefined {
   return /[^\s\d+*/%()$[\]-]|\$(?![([])/.test(source) ? "its arithmetic can run commands" : undefined
 }
 

@@ -173,7 +173,7 @@ function asJson(body: string, quote: string): string {
 /**
  * Returns all spellings of a DeepSeek mark. Some servers and distilled models write plain bars and underscores in it.
  */
-export function spellings(mark: string): string[] {
+function spellings(mark: string): string[] {
   return ["｜", "|"].flatMap((bar) => ["▁", "_"].map((gap) => `<${bar}${mark.replaceAll(" ", gap)}${bar}>`))
 }
 

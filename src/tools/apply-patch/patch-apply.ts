@@ -204,10 +204,7 @@ const maxNamedLines = 10
  * the anchor, the order of the hunks or the end of the file must select one of them. Otherwise the result is
  * `ambiguous`. `cursor` is the index of the line after the previous hunk.
  */
-export function createLocator(
-  lines: readonly Line[],
-  length: number,
-): (hunk: PatchHunk, cursor: number) => Located {
+function createLocator(lines: readonly Line[], length: number): (hunk: PatchHunk, cursor: number) => Located {
   const usable = length > maxFuzzyLength ? strategies.slice(0, 1) : strategies
   const indexes = new Map<PatchStrategy, Index>()
   const indexFor = (strategy: PatchStrategy, key: LineKey): Index => {

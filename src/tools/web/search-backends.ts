@@ -33,7 +33,7 @@ export interface SearchAccess {
 }
 
 /** Thrown if a search fails. The message contains the cause and never contains the key. */
-export class SearchError extends TackleError {
+class SearchError extends TackleError {
   constructor(message: string, cause?: unknown) {
     super(message, { code: "websearch.failed", recoverable: true, cause })
   }
