@@ -113,15 +113,24 @@ function asNamed(
     }
     return changed
   }
+  return changingCalls(inner, withSettings, { provider: ref.providerID, modelId: ref.modelID })
+}
+
+/** Wraps a model. `change` returns the options with which each call reaches the model. */
+function changingCalls(
+  inner: LanguageModelV4,
+  change: (call: LanguageModelV4CallOptions) => LanguageModelV4CallOptions,
+  { provider, modelId }: Pick<LanguageModelV4, "provider" | "modelId"> = inner,
+): LanguageModelV4 {
   return {
     specificationVersion: "v4",
-    provider: ref.providerID,
-    modelId: ref.modelID,
+    provider,
+    modelId,
     get supportedUrls() {
       return inner.supportedUrls
     },
-    doGenerate: (call) => inner.doGenerate(withSettings(call)),
-    doStream: (call) => inner.doStream(withSettings(call)),
+    doGenerate: (call) => inner.doGenerate(change(call)),
+    doStream: (call) => inner.doStream(change(call)),
   }
 }
 
@@ -204,23 +213,10 @@ function isOpenAI(baseURL: string | undefined): boolean {
  * references to stored items, which expire. A configured `store` takes precedence.
  */
 function unstored(inner: LanguageModelV4): LanguageModelV4 {
-  function withStore(call: LanguageModelV4CallOptions): LanguageModelV4CallOptions {
-    const { providerOptions } = call
-    return {
-      ...call,
-      providerOptions: { ...providerOptions, openai: { store: false, ...providerOptions?.openai } },
-    }
-  }
-  return {
-    specificationVersion: "v4",
-    provider: inner.provider,
-    modelId: inner.modelId,
-    get supportedUrls() {
-      return inner.supportedUrls
-    },
-    doGenerate: (call) => inner.doGenerate(withStore(call)),
-    doStream: (call) => inner.doStream(withStore(call)),
-  }
+  return changingCalls(inner, ({ providerOptions, ...call }) => ({
+    ...call,
+    providerOptions: { ...providerOptions, openai: { store: false, ...providerOptions?.openai } },
+  }))
 }
 
 /** Removes undefined settings, which packages would treat as values. */

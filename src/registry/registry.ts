@@ -87,8 +87,6 @@ export function createRegistry(options: {
   onProblem?: (problem: RegistryProblem) => void
   override?: readonly string[]
   disabled?: ReadonlySet<string>
-  /** Maximum time to prepare a tool, in milliseconds. Default: 10,000. */
-  initLimitMs?: number
 }): Registry {
   const { files, dynamic, onProblem } = options
   const override = new Set(options.override)
@@ -145,7 +143,7 @@ export function createRegistry(options: {
     const onRules = (json: string) => {
       read = json
     }
-    const tool = prepareTool(entry, scope, { limitMs: options.initLimitMs, onRules })
+    const tool = prepareTool(entry, scope, { onRules })
     forAgents.set(scope.agent, { tool, rules: () => read })
     return tool
   }

@@ -3,6 +3,7 @@ import {
   ProtocolError,
   ProtocolErrorCode,
   type Server,
+  type ToolAnnotations,
 } from "@modelcontextprotocol/server"
 import type { Caller } from "../../engine/standalone-calls.ts"
 import type { Tackle } from "../../engine/tackle.ts"
@@ -10,7 +11,6 @@ import { findListing, type ToolListing } from "../../registry/registry.ts"
 import type { ToolStateCompleted } from "../../schema/tool-state.ts"
 import { UsageError } from "../../util/errors.ts"
 import { canonicalJson } from "../../util/json.ts"
-import { annotationsOf } from "./annotations.ts"
 import type { ClientCalls } from "./client-calls.ts"
 import { contentOf } from "./content.ts"
 
@@ -127,3 +127,50 @@ export async function assertChosenTools(
     await caller.close()
   }
 }
+
+/**
+ * Returns the hints that a client uses to decide whether to call a tool without asking, for example while it plans.
+ * Only built-in tools have hints of their own. Any other tool gets the strictest hints, regardless of what the tool or
+ * its MCP server declares.
+ */
+function annotationsOf({ id, source }: Pick<ToolListing, "id" | "source">): Hints {
+  return (source === "builtin" ? builtin.get(id) : undefined) ?? strictest
+}
+
+type Hints = Required<Omit<ToolAnnotations, "title">>
+
+const strictest: Hints = {
+  readOnlyHint: false,
+  destructiveHint: true,
+  idempotentHint: false,
+  openWorldHint: true,
+}
+const reads: Hints = {
+  readOnlyHint: true,
+  destructiveHint: false,
+  idempotentHint: true,
+  openWorldHint: false,
+}
+const readsWeb: Hints = { ...reads, openWorldHint: true }
+const edits: Hints = { ...strictest, openWorldHint: false }
+
+/** Hints by tool id. A tool without an entry, such as `bash`, gets the strictest hints. */
+const builtin: ReadonlyMap<string, Hints> = new Map(
+  Object.entries({
+    read: reads,
+    glob: reads,
+    grep: reads,
+    list: reads,
+    skill: reads,
+    todoread: reads,
+    question: { ...reads, idempotentHint: false },
+    webfetch: readsWeb,
+    websearch: readsWeb,
+    codesearch: readsWeb,
+    // `todowrite` changes only the client's to-do list, which is not part of the project.
+    todowrite: { ...reads, readOnlyHint: false },
+    write: { ...edits, idempotentHint: true },
+    edit: edits,
+    apply_patch: edits,
+  }),
+)
