@@ -154,7 +154,7 @@ function undoRefused({ summary, refused }: UndoRefusedError): Pick<Shown, "messa
   }
 }
 
-/** Errors that Hono itself throws: invalid JSON and an unsupported content type. */
+/** Converts an error that Hono itself throws: for invalid JSON, or for an unsupported content type. */
 function fromHono({ status, message }: HTTPException): Shown {
   if (status === 415) return describe(unsupportedType())
   if (/malformed json/i.test(message))

@@ -207,7 +207,7 @@ async function closeConnections(server: HttpServer): Promise<void> {
   clearTimeout(late)
 }
 
-/** The open event streams of a server. */
+/** Creates the registry of the server's open event streams. */
 function createStreams() {
   const open = new Map<string, Set<AbortController>>()
   return {

@@ -69,7 +69,7 @@ function stopped(state: ToolState): ToolState {
   return { ...state, metadata: { ...state.metadata, output: `${output}\n[stopped]`.trimStart() } }
 }
 
-/** The metadata contains only the end of the output. */
+/** Replaces the output in the metadata, which contains only its end, with the whole output. */
 function withWholeOutput(state: ToolState): ToolState {
   if (state.status !== "completed") return state
   return { ...state, metadata: { ...state.metadata, output: state.output } }

@@ -7,7 +7,7 @@ import { style } from "./style.ts"
 
 /** Maximum number of lines of a diff below a call. */
 const maxDiffLines = 60
-/** Number of lines to show of the end of a command's output, depending on whether the command succeeded or failed. */
+/** Maximum number of lines shown from the end of a command's output, depending on whether the command succeeded. */
 const outputLines = 8
 const failureLines = 30
 
