@@ -30,7 +30,7 @@ export const knownDirectories = computed(() => [
 let limit = pageSize
 
 /** Loads the newest sessions. */
-async function loadSessions(): Promise<void> {
+export async function loadSessions(): Promise<void> {
   const loaded = await attempt(() => api.sessions.list({ everywhere: true, limit: limit + 1 }))
   if (!loaded) return
   hasMore.value = loaded.length > limit
