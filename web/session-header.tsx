@@ -32,7 +32,7 @@ export function SessionHeader({ state }: { state: SessionState | undefined }) {
 
 /** Cost and context of the loaded messages. */
 function Usage({ state }: { state: SessionState }) {
-  const { contextTokens, cost } = usageOf(state.messages)
+  const { contextTokens, cost } = usageOf(state)
   const { model, directory } = state.session
   const id = model && `${model.providerID}/${model.modelID}`
   const room =

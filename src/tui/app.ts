@@ -76,13 +76,20 @@ const leaveMs = 1_500
 /** Time in milliseconds between a change of the session and the next frame, which limits the frames to 30 per second. */
 const frameMs = 33
 
+/** Maximum number of messages in memory. Older ones are loaded again when the user asks for them. */
+const maxMessages = 400
+
 /** Creates the interface and shows it on the screen. */
 export function createApp(options: AppOptions): App {
   const { api, screen, keys } = options
   const defaults = { ...options.defaults }
   const { tui } = screen
   const theme = options.theme
-  const conversation: Conversation = createConversation(theme)
+  const conversation: Conversation = createConversation(theme, {
+    rows: () => tui.terminal.rows,
+    linesAbove: () => screen.linesAbove,
+    olderKey: keys.label("scrollUp"),
+  })
   let session: SessionApi | undefined
   let followed: FollowedSession | undefined
   let state: SessionState | undefined
@@ -177,8 +184,32 @@ export function createApp(options: AppOptions): App {
     if (cards.active) return undefined
     if (keys.matches(data, "exit") && input.editor.isEmpty) return consume(() => options.onLeave("leave"))
     if (input.handleKey(data)) return consume(() => {})
-    const direction = keys.matches(data, "scrollUp") ? -1 : keys.matches(data, "scrollDown") ? 1 : 0
-    return direction !== 0 && screen.scrollPage(direction) ? consume(() => {}) : undefined
+    const hasScrolled = keys.matches(data, "scrollUp")
+      ? scrollUp()
+      : keys.matches(data, "scrollDown") && screen.scrollPage(1)
+    return hasScrolled ? consume(() => {}) : undefined
+  }
+
+  /** Scrolls the full screen up. At its top, and in the scrollback, draws earlier messages. */
+  function scrollUp(): boolean {
+    if (!screen.isAtTop && screen.scrollPage(-1)) return true
+    if (!input.editor.isEmpty) return false
+    showOlder().catch((error: unknown) => notify(errorMessage(error)))
+    return true
+  }
+
+  async function showOlder(): Promise<void> {
+    if (!conversation.showOlder()) {
+      if (!followed?.hasOlder) return notify("This is the beginning of the session.")
+      await followed.loadOlder()
+      conversation.showOlder()
+    }
+    const before = conversation.lineCount
+    tui.renderNow()
+    if (screen.isAtTop) {
+      screen.scrollBy(conversation.lineCount - before)
+      screen.scrollPage(-1)
+    } else notify("Scroll up in the terminal to see earlier messages.")
   }
 
   function consume(action: () => void): { consume: true } {
@@ -248,6 +279,7 @@ export function createApp(options: AppOptions): App {
     // Colors that arrive later would draw the whole conversation again.
     if (followed.state.messages.some(hasCode)) await loadHighlighter()
     show(followed.state)
+    drawFrame()
   }
 
   function hasCode({ parts }: MessageWithParts): boolean {
@@ -257,7 +289,11 @@ export function createApp(options: AppOptions): App {
   function show(next: SessionState | undefined): void {
     if (next?.isRunning && !state?.isRunning) startedAt = Date.now()
     state = next
-    conversation.setState(next)
+    if (followed && next && next.messages.length > maxMessages) {
+      followed.dropOld(Math.max(maxMessages / 2, conversation.shownCount))
+      state = followed.state
+    }
+    conversation.setState(state, { hasOlder: followed?.hasOlder ?? false })
     showRequests()
     attention.update(next)
     tick(next?.isRunning === true)
@@ -266,8 +302,16 @@ export function createApp(options: AppOptions): App {
   }
 
   function drawFrame(): void {
+    clearTimeout(frame)
     frame = undefined
-    tui.requestRender()
+    const spare = conversation.spareLines()
+    const result = spare > 0 ? screen.forgetLines(spare) : "needed"
+    if (result !== "needed") conversation.forgetSpareLines({ areKept: result === "kept" })
+    tui.renderNow()
+    // Clearing the screen would interrupt a run.
+    if (!conversation.isStale || state?.isRunning) return
+    conversation.redraw()
+    tui.renderNow()
   }
 
   /** Updates the duration of a run once per second. No timer is active while the session is idle. */

@@ -1,69 +1,201 @@
 import type { Component } from "@earendil-works/pi-tui"
-import type { MessageWithParts } from "../schema/message.ts"
-import type { Part, ToolPart } from "../schema/part.ts"
 import type { SessionState } from "../view/session-state.ts"
-import { visible } from "../view/visible.ts"
-import { indented, wrap } from "./card.ts"
-import { renderMarkdown } from "./markdown.ts"
-import { createNotes, type Notes, renderNote } from "./notes.ts"
+import { clip } from "./card.ts"
+import { type ConversationItem, itemsOfMessage, itemsOfNotes, type LineCache } from "./conversation-items.ts"
+import { createNotes, type Notes } from "./notes.ts"
 import type { Theme } from "./theme.ts"
-import { type CallOptions, renderCall } from "./tool-card.ts"
+import type { CallOptions } from "./tool-card.ts"
 
 /** The messages of a session. Only messages that changed are formatted again. */
 export interface Conversation extends Component {
   /** Shows a state. Before the first prompt, pass undefined to show nothing. */
-  setState(state: SessionState | undefined): void
+  setState(state: SessionState | undefined, options?: { hasOlder: boolean }): void
   /** Whether the output of calls and the reasoning are shown completely. */
   expanded: boolean
   /** Calls and texts between the messages. */
   readonly notes: Notes
   setTheme(theme: Theme): void
+  /** Number of lines of the last frame. */
+  readonly lineCount: number
+  /** Number of messages of the state that are drawn. */
+  readonly shownCount: number
+  /** Draws more of the earlier messages. Returns false if all messages of the state are drawn. */
+  showOlder(): boolean
+  /**
+   * Returns how many of the first lines of the last frame need not be drawn again. Returns 0 if the conversation is
+   * short.
+   */
+  spareLines(): number
+  /** Stops drawing the {@link spareLines}. `areKept` is true if the terminal keeps them in its scrollback. */
+  forgetSpareLines(options: { areKept: boolean }): void
+  /** True if lines above the screen show an earlier state. */
+  readonly isStale: boolean
+  /** Draws the lines above the screen again with the next frame. */
+  redraw(): void
 }
 
+/** Options of {@link createConversation}. */
+export interface ConversationOptions {
+  /** Returns the height of the screen. */
+  rows(): number
+  /** Returns how many of the lines of the last frame are above the screen, where they can no longer be changed. */
+  linesAbove(): number
+  /** Name of the key that shows earlier messages. */
+  olderKey: string
+}
+
+/** Number of screens that are drawn at the start. Drawing 100 messages would take longer than the rest of the start. */
+const firstScreens = 10
+/** Minimum number of lines that are drawn again after a change of the size, or added by {@link Conversation.showOlder}. */
+const pageLines = 500
+/** Number of lines above which the first lines are no longer drawn. Each frame compares all lines. */
+const maxLines = 1_000
+
 /**
- * Maximum number of messages that are shown. If a session exceeds it, the interface no longer draws the older half.
- * These messages stay in the terminal's scrollback.
+ * Creates a conversation. It draws only its end, so that the time for a frame does not depend on the length of the
+ * session.
+ *
+ * A terminal cannot change the lines above its screen without clearing everything. Therefore those lines keep their text
+ * while a run changes them, for example because an earlier call ends.
  */
-const maxMessages = 400
-
-/** Creates a conversation. */
-export function createConversation(theme: Theme): Conversation {
+export function createConversation(
+  theme: Theme,
+  { rows, linesAbove, olderKey }: ConversationOptions = noScreen,
+): Conversation {
   let state: SessionState | undefined
+  let hasOlder = false
   let expanded = false
-  let firstShown: string | undefined
   const notes = createNotes()
-  /**
-   * Lines of messages and parts. The cache needs no invalidation, because a message or part that changes becomes a
-   * different object.
-   */
-  let cache = new WeakMap<object, { width: number; lines: string[] }>()
+  let cache: LineCache = new WeakMap()
+  /** First message that is drawn. Undefined until the next frame chooses it. */
+  let first: { messageID: string; key?: string } | undefined
+  /** True if the line about earlier messages is drawn. */
+  let hasHead = false
+  /** Minimum number of lines that the next frame draws if it chooses the first message. */
+  let wantedLines = 0
+  let drawn: ConversationItem[] = []
+  /** Number of lines before those of the last frame that are in the terminal's scrollback. */
+  let forgotten = 0
+  let size = ""
+  let isStale = false
+  let keepsLinesAbove = true
 
-  function cached(key: object, width: number, format: () => string[]): string[] {
-    const known = cache.get(key)
-    if (known?.width === width) return known.lines
-    const lines = format()
-    cache.set(key, { width, lines })
-    return lines
+  /** Chooses the first message again with the next frame. */
+  function restart(lines: number): void {
+    first = undefined
+    wantedLines = lines
+    keepsLinesAbove = false
+    forgotten = 0
   }
 
-  /** Returns the messages to show: all messages except those that are no longer drawn. */
-  function shownMessages(): readonly MessageWithParts[] {
-    const messages = state?.messages ?? []
-    const start = Math.max(
-      0,
-      messages.findIndex(({ message }) => message.id === firstShown),
-    )
-    if (messages.length - start <= maxMessages) return messages.slice(start)
-    const shown = messages.slice(-maxMessages / 2)
-    firstShown = shown[0]?.message.id
-    return shown
+  /** Draws again what is in the terminal's scrollback, as far as this is fast. */
+  function restartAll(): void {
+    restart(Math.min(maxLines, Math.max(pageLines, forgotten + countLines(drawn))))
+  }
+
+  function optionsOf(): CallOptions {
+    return {
+      ...{ theme, expanded, subagents: state?.subagents ?? new Map() },
+      worktree: state?.session.worktree ?? "",
+    }
+  }
+
+  function itemsAfter(index: number, width: number): ConversationItem[] {
+    const item = state?.messages[index]
+    if (!item) return []
+    const options = { ...optionsOf(), width, cache }
+    return [...itemsOfMessage(item, options), ...itemsOfNotes(notes, item.message.id, options)]
+  }
+
+  /** Draws at least the wanted number of lines, beginning with a complete message. */
+  function drawEnd(width: number): ConversationItem[] {
+    const { messages = [] } = state ?? {}
+    const items: ConversationItem[][] = []
+    let index = messages.length
+    for (let lines = 0; index > 0 && lines < wantedLines; ) {
+      index -= 1
+      const added = itemsAfter(index, width)
+      items.unshift(added)
+      lines += countLines(added)
+    }
+    const id = messages[index]?.message.id
+    first = id === undefined ? undefined : { messageID: id }
+    hasHead = true
+    return items.flat()
+  }
+
+  function drawFromFirst(
+    from: { messageID: string; key?: string },
+    width: number,
+  ): ConversationItem[] | undefined {
+    const { messages = [] } = state ?? {}
+    const index = messages.findIndex(({ message }) => message.id === from.messageID)
+    if (index < 0) return undefined
+    const items = messages.slice(index).flatMap((_, offset) => itemsAfter(index + offset, width))
+    const start = from.key === undefined ? 0 : items.findIndex(({ key }) => key === from.key)
+    return start < 0 ? undefined : items.slice(start)
+  }
+
+  function headItems(width: number): ConversationItem[] {
+    if (!hasHead) return []
+    const isWhole = !first || (first.messageID === state?.messages[0]?.message.id && !hasOlder)
+    if (isWhole) return itemsOfNotes(notes, undefined, { ...optionsOf(), width, cache })
+    const text = `── earlier messages: ${olderKey} ──`
+    return [{ key: "head", messageID: undefined, lines: [clip(theme.dim(text), width), ""] }]
+  }
+
+  /** Replaces lines above the screen by those of the last frame. Returns undefined if other items are there now. */
+  function keepLinesAbove(items: readonly ConversationItem[], above: number): ConversationItem[] | undefined {
+    let end = 0
+    let isChanged = false
+    const kept: ConversationItem[] = []
+    for (const [index, item] of items.entries()) {
+      const before = drawn[index]
+      const start = end
+      if (start >= above) {
+        kept.push(item)
+        continue
+      }
+      if (before?.key !== item.key) return undefined
+      end += before.lines.length
+      if (before.lines === item.lines) {
+        kept.push(item)
+        continue
+      }
+      const fixed = before.lines.slice(0, above - start)
+      const isSame = fixed.every((line, at) => line === item.lines[at])
+      if (isSame && (end > above || fixed.length === item.lines.length)) kept.push(item)
+      else {
+        isChanged = true
+        kept.push({ ...item, lines: end > above ? [...fixed, ...item.lines.slice(fixed.length)] : fixed })
+      }
+    }
+    if (end < above && items.length < drawn.length) return undefined
+    isStale = isChanged
+    return kept
+  }
+
+  function draw(width: number): ConversationItem[] {
+    const end = (first && drawFromFirst(first, width)) ?? drawEnd(width)
+    return [...headItems(width), ...end]
   }
 
   return {
     notes,
-    setState(next) {
-      if (next?.session.id !== state?.session.id) firstShown = undefined
+    get lineCount() {
+      return countLines(drawn)
+    },
+    get shownCount() {
+      const index = (state?.messages ?? []).findIndex(({ message }) => message.id === first?.messageID)
+      return index < 0 ? 0 : (state?.messages.length ?? 0) - index
+    },
+    get isStale() {
+      return isStale
+    },
+    setState(next, options) {
+      if (next?.session.id !== state?.session.id) restart(firstScreens * rows())
       state = next
+      hasOlder = options?.hasOlder ?? false
     },
     get expanded() {
       return expanded
@@ -71,98 +203,69 @@ export function createConversation(theme: Theme): Conversation {
     set expanded(value) {
       expanded = value
       cache = new WeakMap()
+      restartAll()
     },
     setTheme(next) {
       theme = next
       cache = new WeakMap()
+      keepsLinesAbove = false
     },
     invalidate() {
       cache = new WeakMap()
     },
+    redraw: restartAll,
+    showOlder() {
+      const isWhole = first === undefined || (hasHead && first.messageID === state?.messages[0]?.message.id)
+      if (isWhole) return false
+      restart(forgotten + countLines(drawn) + pageLines)
+      return true
+    },
+    spareLines() {
+      return countLines(spareItems())
+    },
+    forgetSpareLines({ areKept }) {
+      const spare = spareItems()
+      const next = drawn[spare.length]
+      if (next?.messageID === undefined) return
+      drawn = drawn.slice(spare.length)
+      first = { messageID: next.messageID, key: next.key }
+      hasHead = !areKept
+      forgotten += areKept ? countLines(spare) : 0
+    },
     render(width) {
-      const options: CallOptions = {
-        ...{ theme, expanded, subagents: state?.subagents ?? new Map() },
-        worktree: state?.session.worktree ?? "",
-      }
-      return [
-        ...renderNotes(undefined, width, options),
-        ...shownMessages().flatMap((item) => [
-          ...renderMessage(item, width, options),
-          ...renderNotes(item.message.id, width, options),
-        ]),
-      ]
+      const nextSize = `${width} ${rows()}`
+      // After a change of the size, the terminal's scrollback is drawn again.
+      if (size !== "" && size !== nextSize) restartAll()
+      size = nextSize
+      const above = keepsLinesAbove ? linesAbove() : 0
+      keepsLinesAbove = true
+      isStale = false
+      const items = draw(width)
+      drawn = keepLinesAbove(items, above) ?? items
+      return drawn.flatMap(({ lines }) => lines)
     },
   }
 
-  function renderNotes(after: string | undefined, width: number, options: CallOptions): string[] {
-    return notes.after(after).flatMap((note) => cached(note, width, () => renderNote(note, width, options)))
-  }
-
-  function renderMessage(item: MessageWithParts, width: number, options: CallOptions): string[] {
-    const { message, parts } = item
-    if (message.role === "user") return cached(item, width, () => renderUserMessage(parts, width, options))
-    const lines = parts
-      .filter((part) => part.type !== "tool" || part.parentCallID === undefined)
-      .flatMap((part) => {
-        // The card of a `task` call is not cached, because it shows calls of the subagent's session.
-        if (part.type === "tool" && part.tool === "task") return renderCall(part, width, options)
-        return cached(part, width, () => renderPart(part, width, options))
-      })
-    if (!message.error || message.error.name === "aborted") return lines
-    return [...lines, ...wrap(options.theme.error(`✗ ${visible(message.error.message)}`), width), ""]
+  /** Returns the first items of the last frame that need not be drawn again. */
+  function spareItems(): ConversationItem[] {
+    let lines = countLines(drawn)
+    // The next frame may draw more, for example because the user asked for earlier messages.
+    if (first === undefined || lines <= maxLines + rows()) return []
+    const end = drawn.findIndex((item) => {
+      lines -= item.lines.length
+      return lines < maxLines / 2 + rows()
+    })
+    return drawn.slice(0, end)
   }
 }
 
-function renderUserMessage(
-  parts: readonly Part[],
-  width: number,
-  { theme, ...options }: CallOptions,
-): string[] {
-  const texts = parts.flatMap((part) => (part.type === "text" && !part.synthetic ? [part.text] : []))
-  const files = parts.flatMap((part) => (part.type === "file" ? [part.filename ?? part.mime] : []))
-  const lines = wrap(visible(texts.join("\n").trim()), width - 2).map((line, index) =>
-    theme.user(`${index === 0 ? "›" : " "} ${line}`),
-  )
-  const calls = parts.filter((part): part is ToolPart => part.type === "tool")
-  return [
-    ...(texts.length > 0 ? lines : []),
-    ...files.flatMap((file) => indented(theme.dim(`+ ${visible(file)}`), width)),
-    "",
-    ...calls.flatMap((call) => renderCall(call, width, { theme, ...options })),
-  ]
+/** The options without a screen, which show all. */
+const noScreen: ConversationOptions = {
+  rows: () => Number.POSITIVE_INFINITY,
+  linesAbove: () => 0,
+  olderKey: "",
 }
 
-function renderPart(part: Part, width: number, options: CallOptions): string[] {
-  const { theme, expanded } = options
-  switch (part.type) {
-    case "text":
-      return part.text.trim() === "" ? [] : [...renderMarkdown(part.text, width, theme), ""]
-    case "reasoning":
-      return renderReasoning(part.text, width, { theme, expanded })
-    case "tool":
-      return renderCall(part, width, options)
-    case "retry": {
-      const seconds = Math.ceil(part.delayMs / 1000)
-      const text = `↻ attempt ${part.attempt} failed, retrying in ${seconds} s: ${visible(part.error)}`
-      return [...wrap(theme.warning(text), width), ""]
-    }
-    case "compaction":
-      return [...wrap(theme.dim("── older messages were replaced by a summary for the model ──"), width), ""]
-    default:
-      return []
-  }
-}
-
-/** Shows the first line of reasoning, or all of it if the view is expanded. */
-function renderReasoning(
-  text: string,
-  width: number,
-  { theme, expanded }: { theme: Theme; expanded: boolean },
-): string[] {
-  const plain = visible(text).trim()
-  if (plain === "") return []
-  if (expanded) return [...indented(theme.dim(plain), width), ""]
-  const [first = ""] = plain.split("\n")
-  const [line = ""] = wrap(`∴ ${first.replaceAll(/[*#`]/g, "")}`, width - 2)
-  return [theme.dim(theme.italic(line)), ""]
+function countLines(items: readonly ConversationItem[]): number {
+  return items.reduce((sum, { lines }) => sum + lines.length, 0)
 }

@@ -25,8 +25,8 @@ const ownActions = {
   pasteImage: { defaultKeys: "ctrl+v", description: "Attach the image from the clipboard" },
   cycleAgent: { defaultKeys: "shift+tab", description: "Change to the next agent" },
   expand: { defaultKeys: "ctrl+o", description: "Show or hide the full output of calls" },
-  scrollUp: { defaultKeys: "pageUp", description: "Scroll up, in the full screen" },
-  scrollDown: { defaultKeys: "pageDown", description: "Scroll down, in the full screen" },
+  scrollUp: { defaultKeys: "pageUp", description: "Scroll up in the full screen, or show earlier messages" },
+  scrollDown: { defaultKeys: "pageDown", description: "Scroll down in the full screen" },
   clear: { defaultKeys: "ctrl+c", description: "Clear the input, or interrupt the run; press twice to exit" },
   exit: { defaultKeys: "ctrl+d", description: "Exit, if the input is empty" },
 } as const satisfies Record<string, { defaultKeys: KeyId | KeyId[]; description: string }>

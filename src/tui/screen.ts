@@ -20,6 +20,20 @@ export interface ScreenContent {
 export interface Screen {
   readonly tui: TUI
   show(content: ScreenContent): void
+  /**
+   * Number of lines of the last frame that are above the screen and cannot be changed without clearing everything. 0 with
+   * `fullscreen`, and if the next frame clears everything anyway.
+   */
+  readonly linesAbove: number
+  /**
+   * Prepares for a next frame without the first lines of the last one. Returns `kept` if they remain in the terminal's
+   * scrollback, `gone` if they disappear above the visible part, and `needed` if the frame must contain them.
+   */
+  forgetLines(count: number): "kept" | "gone" | "needed"
+  /** True if the user has scrolled to the first line of the full screen. */
+  readonly isAtTop: boolean
+  /** Keeps the visible part of the full screen in its place after lines were added above it. */
+  scrollBy(lines: number): void
   /** Scrolls the full screen by a page, up for -1. Returns false if the terminal scrolls. */
   scrollPage(direction: -1 | 1): boolean
   start(): void
@@ -48,6 +62,33 @@ export function createScreen(
 
   return {
     tui,
+    get linesAbove() {
+      if (!(tui instanceof TuiMainScreen)) return 0
+      const { previousWidth, previousHeight, previousViewportTop } = tui.captureRenderState()
+      const isSameSize = previousWidth === terminal.columns && previousHeight === terminal.rows
+      return isSameSize ? previousViewportTop : 0
+    },
+    forgetLines(count) {
+      if (!(tui instanceof TuiMainScreen)) return scroll?.isFollowingEnd ? "gone" : "needed"
+      const state = tui.captureRenderState()
+      const previousLines = state.previousLines.slice(count)
+      // The state cannot be restored with images.
+      if (count > state.previousViewportTop || previousLines.some(isImage)) return "needed"
+      tui.restoreRenderState({
+        ...{ ...state, previousLines },
+        cursorRow: state.cursorRow - count,
+        hardwareCursorRow: state.hardwareCursorRow - count,
+        maxLinesRendered: state.maxLinesRendered - count,
+        previousViewportTop: state.previousViewportTop - count,
+      })
+      return "kept"
+    },
+    get isAtTop() {
+      return scroll?.scrollTop === 0 && !scroll.isFollowingEnd
+    },
+    scrollBy(lines) {
+      scroll?.scrollBy(lines)
+    },
     scrollPage(direction) {
       if (!scroll) return false
       scroll.scrollBy(direction * Math.max(1, scroll.viewportHeight - 2))
@@ -85,4 +126,9 @@ export function createScreen(
       return state
     },
   }
+}
+
+/** Returns true for lines that contain images in the protocols of Kitty and iTerm2. */
+function isImage(line: string): boolean {
+  return line.includes("\u001b_G") || line.includes("\u001b]1337;File=")
 }

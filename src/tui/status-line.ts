@@ -20,7 +20,7 @@ export function renderStatus(
   { agent, model, more, hint }: StatusFacts,
   { width, theme }: { width: number; theme: Theme },
 ): string {
-  const { contextTokens, cost } = usageOf(state?.messages ?? [])
+  const { contextTokens, cost } = usageOf(state ?? { messages: [] })
   const facts = [
     agent,
     model,

@@ -4,6 +4,7 @@ import type { StreamReset } from "../session/session-events.ts"
 import {
   applyEvent,
   createSessionState,
+  dropOldMessages,
   prependMessages,
   type SessionState,
   withSubagentMessages,
@@ -13,6 +14,10 @@ import {
 export interface FollowedSession {
   readonly session: SessionApi
   readonly state: SessionState
+  /** True if the session has messages before those that are loaded. */
+  readonly hasOlder: boolean
+  /** Drops all but the newest messages from the state, without calling `onChange`. */
+  dropOld(kept: number): void
   /** Loads older messages. Resolves with false if no more messages exist. */
   loadOlder(): Promise<boolean>
   /** Loads the messages of a subagent. Events contain only those that are new. */
@@ -59,6 +64,7 @@ export async function followSession(options: FollowOptions): Promise<FollowedSes
   /** True while the events wait for a microtask, or for the session to be loaded. */
   let isScheduled = false
   let statusTimer: ReturnType<typeof setInterval> | undefined
+  let hasOlder = false
   // The stream of a session does not contain the events of its subagents.
   const unsubscribe = api.subscribe((event) => {
     if (event.sessionID !== session.id) take(event)
@@ -86,6 +92,7 @@ export async function followSession(options: FollowOptions): Promise<FollowedSes
     ])
     if (signal.aborted) return
     state = withCurrent(stored ?? known(), current)
+    if (stored) hasOlder = stored.messages.length >= pageSize
     applyWaiting()
     show()
     void follow(events, signal)
@@ -196,13 +203,22 @@ export async function followSession(options: FollowOptions): Promise<FollowedSes
     get state() {
       return known()
     },
+    get hasOlder() {
+      return hasOlder
+    },
+    dropOld(kept) {
+      if (known().messages.length <= kept) return
+      state = dropOldMessages(known(), kept)
+      hasOlder = true
+    },
     async loadOlder() {
       const [first] = known().messages
       if (!first) return false
       const older = await session.messages({ before: first.message.id, limit: pageSize })
       state = prependMessages(known(), older)
+      hasOlder = older.length === pageSize
       if (older.length > 0) show()
-      return older.length === pageSize
+      return hasOlder
     },
     async loadSubagent(id) {
       const subagent = await api.sessions.get(id)

@@ -33,6 +33,8 @@ export interface SessionState {
   readonly lastRun?: EventOf<"run.completed">
   /** Last error of the session that belongs to no message. Cleared by the next run. */
   readonly error?: EventOf<"session.error">["error"]
+  /** Messages that are no longer loaded. See {@link dropOldMessages}. */
+  readonly dropped?: { readonly firstID: string; readonly cost: number }
   /** Tokens in the model's context, and its size. Set when the context is almost full. */
   readonly context?: { used: number; room: number }
 }
@@ -81,6 +83,8 @@ export function applyEvent(state: SessionState, event: TackleEvent): SessionStat
       return begin(withMessages(state, event))
     case "message.updated": {
       const isKnown = state.messages.some(({ message }) => message.id === event.message.id)
+      const [first] = state.messages
+      if (!isKnown && state.dropped && first && event.message.id < first.message.id) return state
       const next = withMessages(state, event)
       // Messages that another process creates arrive as updates.
       return isKnown || event.message.role === "user" || event.message.time.completed ? next : begin(next)
@@ -113,18 +117,62 @@ function begin(state: SessionState): SessionState {
 
 /** Adds the subagent of a `task` call. */
 function withTask(state: SessionState, part: Part): SessionState {
-  if (part.type !== "tool" || part.state.status === "pending") return state
-  const { sessionID, agent } = part.state.metadata ?? {}
-  if (typeof sessionID !== "string" || typeof agent !== "string" || state.subagents.has(sessionID))
-    return state
+  const sessionID = subagentOf(part)
+  if (sessionID === undefined || part.type !== "tool" || part.state.status === "pending") return state
+  const { agent } = part.state.metadata ?? {}
+  if (typeof agent !== "string" || state.subagents.has(sessionID)) return state
   return withSubagent(state, sessionID, { agent, parentID: part.sessionID, messages: [] })
+}
+
+/** Returns the id of the session that a `task` call started, if any. */
+function subagentOf(part: Part): string | undefined {
+  if (part.type !== "tool" || part.state.status === "pending") return undefined
+  const { sessionID } = part.state.metadata ?? {}
+  return typeof sessionID === "string" ? sessionID : undefined
 }
 
 /** Returns the state with older messages before those that are loaded. */
 export function prependMessages(state: SessionState, older: readonly MessageWithParts[]): SessionState {
   const known = new Set(state.messages.map(({ message }) => message.id))
   const added = older.filter(({ message }) => !known.has(message.id))
-  return added.length === 0 ? state : { ...state, messages: [...added, ...state.messages] }
+  if (added.length === 0) return state
+  const { dropped } = state
+  const again = dropped ? added.filter(({ message }) => message.id >= dropped.firstID) : []
+  return {
+    ...state,
+    messages: [...added, ...state.messages],
+    dropped: dropped && { ...dropped, cost: dropped.cost - costOf(again) },
+  }
+}
+
+/**
+ * Returns the state with only its newest messages, and with the subagents of their calls. Their number limits the memory
+ * that a long session takes. The cost of the others remains part of the usage.
+ */
+export function dropOldMessages(state: SessionState, kept: number): SessionState {
+  const messages = state.messages.slice(-kept)
+  const old = state.messages.slice(0, -kept)
+  const [first] = old
+  if (!first) return state
+  const { dropped = { firstID: first.message.id, cost: 0 } } = state
+  const firstID = dropped.firstID < first.message.id ? dropped.firstID : first.message.id
+  return {
+    ...state,
+    messages,
+    dropped: { firstID, cost: dropped.cost + costOf(old) },
+    subagents: withoutSubagents(state.subagents, old),
+  }
+}
+
+/** Removes the subagents that calls in the messages started, and the subagents of those. */
+function withoutSubagents(
+  subagents: SessionState["subagents"],
+  messages: readonly MessageWithParts[],
+): SessionState["subagents"] {
+  const removed = new Set(messages.flatMap(({ parts }) => parts).map(subagentOf))
+  // A subagent is added after its parent.
+  for (const [id, { parentID }] of subagents) if (removed.has(parentID)) removed.add(id)
+  return new Map([...subagents].filter(([id]) => !removed.has(id)))
 }
 
 /**
@@ -304,7 +352,7 @@ function replaced<T>(items: readonly T[], index: number, item: T): T[] {
   return index < 0 ? [...items, item] : items.with(index, item)
 }
 
-/** Token counts and cost of the loaded messages of a session. */
+/** Token counts and cost of the messages of a session that are or were loaded. */
 export interface SessionUsage {
   /** Tokens that the last request to the model used: its whole input and output. */
   contextTokens: number
@@ -312,14 +360,18 @@ export interface SessionUsage {
   cost: number
 }
 
-/** Returns the usage of messages. */
-export function usageOf(messages: readonly MessageWithParts[]): SessionUsage {
+/** Returns the usage of a session. */
+export function usageOf({ messages, dropped }: Pick<SessionState, "messages" | "dropped">): SessionUsage {
   const answers = messages.map(({ message }) => message).filter(isAnswer)
   const last = answers.findLast(({ tokens }) => tokens.input + tokens.output > 0)?.tokens
   return {
     contextTokens: last ? last.input + last.cache.read + last.cache.write + last.output + last.reasoning : 0,
-    cost: answers.reduce((sum, { cost }) => sum + cost, 0),
+    cost: costOf(messages) + (dropped?.cost ?? 0),
   }
+}
+
+function costOf(messages: readonly MessageWithParts[]): number {
+  return messages.reduce((sum, { message }) => sum + (isAnswer(message) ? message.cost : 0), 0)
 }
 
 function isAnswer(message: Message): message is Extract<Message, { role: "assistant" }> {

@@ -29,6 +29,10 @@ export interface Terminal {
   resize(columns: number, rows: number): Promise<void>
   /** Sends a signal to the program in the foreground. Default: SIGTERM. */
   terminate(signal?: NodeJS.Signals): Promise<void>
+  /** Begins to record what programs write to the terminal. */
+  log(): Promise<void>
+  /** Returns what programs have written since {@link log}. */
+  logged(): Promise<string>
   /** Closes the window as a user would. */
   close(): Promise<void>
 }
@@ -111,6 +115,10 @@ export async function openTerminal(
       const children = await readFile(`/proc/${shell}/task/${shell}/children`, "utf8")
       process.kill(Number(children.trim().split(" ")[0]), signal)
     },
+    async log() {
+      await tmux("pipe-pane", "-t", "t", `cat > ${place}/log`)
+    },
+    logged: () => readFile(join(place, "log"), "utf8"),
     close: async () => void (await tmux("kill-server")),
   }
   await terminal.sees(/\$$/)

@@ -32,7 +32,7 @@ test("has the messages of the store after the events of a run", async () => {
   expect(state.messages).toEqual(messages)
   expect(state.session).toEqual(session)
   expect(state).toMatchObject({ isRunning: false, lastRun: { status: "completed" } })
-  expect(usageOf(state.messages).contextTokens).toBeGreaterThan(0)
+  expect(usageOf(state).contextTokens).toBeGreaterThan(0)
 })
 
 test("is the same if stored changes are applied twice", async () => {

@@ -1,0 +1,127 @@
+import type { MessageWithParts } from "../schema/message.ts"
+import type { Part, ToolPart } from "../schema/part.ts"
+import { visible } from "../view/visible.ts"
+import { indented, wrap } from "./card.ts"
+import { renderMarkdown } from "./markdown.ts"
+import { type Notes, renderNote } from "./notes.ts"
+import type { Theme } from "./theme.ts"
+import { type CallOptions, renderCall } from "./tool-card.ts"
+
+/** Lines of a part of the conversation. */
+export interface ConversationItem {
+  /** Identifies the item within the session. */
+  key: string
+  /** The message that contains the item, or comes before it. Undefined before the first message. */
+  messageID: string | undefined
+  lines: readonly string[]
+}
+
+/**
+ * Lines of messages and parts. The cache needs no invalidation, because a message or part that changes becomes a
+ * different object.
+ */
+export type LineCache = WeakMap<object, { width: number; lines: string[] }>
+
+/** How items are formatted. */
+export interface ItemOptions extends CallOptions {
+  width: number
+  cache: LineCache
+}
+
+function cached({ cache, width }: ItemOptions, key: object, format: () => string[]): string[] {
+  const known = cache.get(key)
+  if (known?.width === width) return known.lines
+  const lines = format()
+  cache.set(key, { width, lines })
+  return lines
+}
+
+/** Formats the notes after a message, or those before the first message. */
+export function itemsOfNotes(
+  notes: Notes,
+  messageID: string | undefined,
+  options: ItemOptions,
+): ConversationItem[] {
+  return notes.after(messageID).map((note, index) => ({
+    ...{ key: `${messageID} note ${index}`, messageID },
+    lines: cached(options, note, () => renderNote(note, options.width, options)),
+  }))
+}
+
+/** Formats a message. */
+export function itemsOfMessage(item: MessageWithParts, options: ItemOptions): ConversationItem[] {
+  const { message, parts } = item
+  const { id: messageID } = message
+  const { width } = options
+  if (message.role === "user") {
+    const lines = cached(options, item, () => renderUserMessage(parts, width, options))
+    return [{ key: messageID, messageID, lines }]
+  }
+  const items = parts
+    .filter((part) => part.type !== "tool" || part.parentCallID === undefined)
+    .map((part) => ({
+      ...{ key: part.id, messageID },
+      // The card of a `task` call is not cached, because it shows calls of the subagent's session.
+      lines:
+        part.type === "tool" && part.tool === "task"
+          ? renderCall(part, width, options)
+          : cached(options, part, () => renderPart(part, width, options)),
+    }))
+  if (!message.error || message.error.name === "aborted") return items
+  const lines = [...wrap(options.theme.error(`✗ ${visible(message.error.message)}`), width), ""]
+  return [...items, { key: `${messageID} error`, messageID, lines }]
+}
+
+function renderUserMessage(
+  parts: readonly Part[],
+  width: number,
+  { theme, ...options }: CallOptions,
+): string[] {
+  const texts = parts.flatMap((part) => (part.type === "text" && !part.synthetic ? [part.text] : []))
+  const files = parts.flatMap((part) => (part.type === "file" ? [part.filename ?? part.mime] : []))
+  const lines = wrap(visible(texts.join("\n").trim()), width - 2).map((line, index) =>
+    theme.user(`${index === 0 ? "›" : " "} ${line}`),
+  )
+  const calls = parts.filter((part): part is ToolPart => part.type === "tool")
+  return [
+    ...(texts.length > 0 ? lines : []),
+    ...files.flatMap((file) => indented(theme.dim(`+ ${visible(file)}`), width)),
+    "",
+    ...calls.flatMap((call) => renderCall(call, width, { theme, ...options })),
+  ]
+}
+
+function renderPart(part: Part, width: number, options: CallOptions): string[] {
+  const { theme, expanded } = options
+  switch (part.type) {
+    case "text":
+      return part.text.trim() === "" ? [] : [...renderMarkdown(part.text, width, theme), ""]
+    case "reasoning":
+      return renderReasoning(part.text, width, { theme, expanded })
+    case "tool":
+      return renderCall(part, width, options)
+    case "retry": {
+      const seconds = Math.ceil(part.delayMs / 1000)
+      const text = `↻ attempt ${part.attempt} failed, retrying in ${seconds} s: ${visible(part.error)}`
+      return [...wrap(theme.warning(text), width), ""]
+    }
+    case "compaction":
+      return [...wrap(theme.dim("── older messages were replaced by a summary for the model ──"), width), ""]
+    default:
+      return []
+  }
+}
+
+/** Shows the first line of reasoning, or all of it if the view is expanded. */
+function renderReasoning(
+  text: string,
+  width: number,
+  { theme, expanded }: { theme: Theme; expanded: boolean },
+): string[] {
+  const plain = visible(text).trim()
+  if (plain === "") return []
+  if (expanded) return [...indented(theme.dim(plain), width), ""]
+  const [first = ""] = plain.split("\n")
+  const [line = ""] = wrap(`∴ ${first.replaceAll(/[*#`]/g, "")}`, width - 2)
+  return [theme.dim(theme.italic(line)), ""]
+}

@@ -1,0 +1,55 @@
+import { describe, expect, test } from "vitest"
+import { lastText, storeLongSession } from "../../bench/long-session.ts"
+import type { Reply } from "../../src/testing/reply.ts"
+import { createMachine, until } from "./run-tackle.ts"
+import { hasTmux, openTerminal } from "./terminal.ts"
+
+const bash = (command: string) => ({
+  name: "bash",
+  arguments: { command, description: "Do it" },
+})
+
+describe.skipIf(!hasTmux)("a long conversation in the interactive terminal (needs tmux)", () => {
+  test("begins with its end, and shows earlier messages on request", async () => {
+    const machine = await createMachine({ script: [] })
+    const id = await storeLongSession(machine.project.directory, machine.data)
+    const terminal = await openTerminal(machine)
+    await terminal.tackle("-s", id)
+    const screen = await terminal.sees(lastText)
+    expect(screen).toContain("── earlier messages: PgUp ──")
+    expect(screen).not.toContain("Do step 495 of")
+    await terminal.press("PPage")
+    await terminal.sees("Do step 495 of")
+    await terminal.press("/fullscreen", "Enter")
+    await until("the alternate screen is active", terminal.isAlternate)
+    await until("an earlier message is visible", async () => {
+      await terminal.press("PPage")
+      return (await terminal.screen()).includes("Do step 488 of")
+    })
+    await terminal.press("C-d")
+    await terminal.sees("[exit 0]")
+  })
+
+  test("clears nothing while parallel calls that are taller than the screen change", async () => {
+    const count = "for i in 1 2 3 4 5 6 7 8; do echo line $i; sleep 0.2; done"
+    const script: Reply[] = [
+      { calls: [1, 2, 3, 4].map((call) => bash(`echo call ${call}; ${count}`)) },
+      { text: "All calls ended." },
+    ]
+    const machine = await createMachine({ script, config: { sandbox: "off", permission: { "*": "allow" } } })
+    const terminal = await openTerminal(machine)
+    await terminal.tackle("--dir", machine.project.directory)
+    await terminal.sees("test/m")
+    await terminal.log()
+    await terminal.type("do it")
+    await terminal.sees("line 7")
+    const streamed = await terminal.logged()
+    await terminal.sees("All calls ended.")
+    expect(streamed).not.toContain("\u001b[3J")
+    // When the run ends, the lines above the screen are drawn in their final state.
+    await until("the calls are complete", async () => {
+      const screen = await terminal.screen()
+      return screen.match(/^✓ bash/gm)?.length === 4 && !screen.includes("●")
+    })
+  })
+})
