@@ -54,6 +54,7 @@ export {
 } from "./session/inputs.ts"
 export { SessionHeldError } from "./session/lease.ts"
 export type { PruneChoice } from "./session/prune.ts"
+export { createRunSlots, type RunSlots } from "./session/run-slots.ts"
 export type { FileDiff } from "./session/session-diff.ts"
 export type { EventStreamOptions, SessionEvent, StreamReset } from "./session/session-events.ts"
 export type { ModelStats, ToolStats, UsageStats } from "./session/stats.ts"
@@ -73,6 +74,7 @@ export type {
   Store,
 } from "./store/store.ts"
 export { LeaseLostError, StoreError, StoreRemovedError } from "./store/store.ts"
+export { TenantLimitError, type TenantLimits } from "./store/tenants.ts"
 export type { AskRequest, MetadataUpdate, ToolContext } from "./tool/context.ts"
 export { Tool } from "./tool/index.ts"
 export type { ToolResult } from "./tool/tool.ts"

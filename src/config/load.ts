@@ -153,7 +153,7 @@ function mergeTrees(layers: readonly ConfigLayer[]): ObjectNode {
   const isOwn = ({ source }: ConfigLayer) => source.scope !== "project"
   const own = layers.filter(isOwn).map((layer) => layer.tree)
   return layers
-    .map((layer) => (isOwn(layer) ? layer.tree : withoutRestoredTools(layer.tree, own)))
+    .map((layer) => (isOwn(layer) ? layer.tree : withoutRestoredTools(without(layer.tree, ["tenants"]), own)))
     .reduce(mergeNodes, nowhere)
 }
 

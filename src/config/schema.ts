@@ -85,6 +85,15 @@ const RetentionSection = z.lazy(() =>
   }),
 )
 
+const TenantSection = z.lazy(() =>
+  z.strictObject({
+    sessions: count.optional().describe("Maximum sessions that run at once; further inputs wait"),
+    tokensPerDay: count.optional().describe("Maximum tokens per day (UTC), excluding cached tokens"),
+    costPerDay: z.number().positive().optional().describe("Maximum cost per day (UTC) in US dollars"),
+    queued: count.optional().describe("Maximum inputs that wait in all sessions; further inputs are refused"),
+  }),
+)
+
 const SubagentSection = z.lazy(() =>
   z.strictObject({
     depth: z
@@ -181,6 +190,12 @@ const sections = {
     z.array(z.string()).describe("Files, or patterns of files, whose text is added to the system prompt"),
   truncate: () => TruncateSection.describe("Limits of tool output"),
   retention: () => RetentionSection.describe("Retention of the files that belong to sessions"),
+  tenants: () =>
+    z
+      .record(z.string().regex(/^([\w.-]{1,64}|\*)$/), TenantSection)
+      .describe(
+        "Limits by tenant, for sessions of tokens with a tenant; * applies to all others. Not read from a project",
+      ),
   subagent: () => SubagentSection.describe("Limits of the task tool"),
   experimental: () => ExperimentalSection.describe("Features that may change"),
   secrets: () =>

@@ -64,6 +64,12 @@ import type { Tackle } from "./tackle.ts"
 import { openRegistry } from "./tools.ts"
 import { createUnavailableTools, onlyForManyTools } from "./unavailable-tools.ts"
 
+/** Loads the module only for engines with such limits. */
+async function loadTenantGuard(store: Store, limits: NonNullable<TackleOptions["tenants"]>) {
+  const { createTenantGuard } = await import("../session/tenant-limits.ts")
+  return createTenantGuard(store, limits)
+}
+
 /**
  * Opens an engine. The caller must close it. Until it is closed, the engine keeps the store open and handles errors
  * that escape from tools. Throws `UsageError` if an option is unknown or a directory does not exist.
@@ -207,7 +213,8 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     agent: agents.subagentNamed,
     startable: (name) => access.subagents(name).map((agent) => agent.name),
     start({ parent, agent, model, title }) {
-      const where = { directory: parent.directory, worktree: parent.worktree, parentID: parent.id }
+      const { directory, worktree, id: parentID, tenant } = parent
+      const where = { directory, worktree, parentID, tenant }
       return opened.begin({ ...where, agent: agent.name, model, title })
     },
     find: opened.get,
@@ -326,6 +333,8 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
         save,
       }),
     turns: new Map(),
+    tenants: options.tenants && (await loadTenantGuard(store, options.tenants)),
+    runSlots: options.runSlots,
     attach: options.attach,
     recorded: options.recorded,
     streamLimits: { ...defaultStreamLimits, ...limits.stream },

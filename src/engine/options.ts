@@ -15,10 +15,12 @@ import type { ToolFile } from "../registry/load-tool-file.ts"
 import type { SandboxMode } from "../sandbox/sandbox.ts"
 import type { MentionedFiles } from "../session/attach-mentions.ts"
 import type { CommandConfig } from "../session/command.ts"
+import type { RunSlots } from "../session/run-slots.ts"
 import type { SubagentLimits } from "../session/session-engine.ts"
 import type { SkillFile } from "../skill/skill.ts"
 import type { ContentStore } from "../store/content-store.ts"
 import type { Store } from "../store/store.ts"
+import type { TenantLimits } from "../store/tenants.ts"
 import type { FoundInstructions } from "../tool/context.ts"
 import type { SecretMask } from "../tool/secrets.ts"
 import type { Info, OutputLimits } from "../tool/tool.ts"
@@ -179,6 +181,13 @@ export interface TackleOptions extends AgentOptions {
     /** Limits of one `task` call, and the maximum depth of subagents. */
     subagent?: Partial<SubagentLimits>
   }
+  /**
+   * Limits by tenant, over all engines that share the store. The limits of `*` apply to tenants without their own entry.
+   * Sessions without a tenant have no limits.
+   */
+  tenants?: Readonly<Record<string, TenantLimits>>
+  /** Limits how many prompts run at once in all engines that share it. Default: no limit. */
+  runSlots?: RunSlots
   /** Sends the requests to models that are selected by name. Default: Node's HTTP client. */
   fetch?: typeof fetch
   /** Wraps the `fetch` function of all models, including a `fetch` function that a plugin provides. */
@@ -246,6 +255,8 @@ const optionNames: Record<keyof TackleOptions, true> = {
   dataDirectory: true,
   environment: true,
   limits: true,
+  tenants: true,
+  runSlots: true,
   fetch: true,
   aroundFetch: true,
   recorded: true,

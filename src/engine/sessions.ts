@@ -105,8 +105,9 @@ export function createSessions(options: SessionsOptions): Sessions {
   }
 
   const sessions: Sessions = {
-    async create({ agent = options.defaultAgent, model, title = "", parentID } = {}) {
+    async create({ agent = options.defaultAgent, model, title = "", parentID, tenant } = {}) {
       await options.checkModel(agent, model)
+      const parent = parentID === undefined ? undefined : await store.session(parentID)
       return opened.begin({
         title,
         directory,
@@ -114,6 +115,7 @@ export function createSessions(options: SessionsOptions): Sessions {
         agent,
         model: model === undefined ? undefined : parseModelName(model),
         parentID,
+        tenant: parent ? parent.tenant : tenant,
         replayed: options.replays ? true : undefined,
       })
     },
@@ -191,9 +193,9 @@ export function createSessions(options: SessionsOptions): Sessions {
       const diffs = await diffSession({ readPage, contents: options.contents, worktree: session.worktree })
       return options.hide(diffs)
     },
-    async import(archive, { copy = false } = {}) {
+    async import(archive, { copy = false, tenant } = {}) {
       const { importSession } = await archives()
-      const session = await importSession(store, archive, { directory, worktree, copy })
+      const session = await importSession(store, archive, { directory, worktree, tenant, copy })
       return opened.made(session, await store.sequence(session.id))
     },
     async fork(id, { at } = {}) {

@@ -55,6 +55,8 @@ export interface Sessions {
     model?: string
     title?: string
     parentID?: string
+    /** Name of the tenant whose limits apply: 1 to 64 letters, digits, `_`, `-` or `.`. Ignored with `parentID`. */
+    tenant?: string
   }): Promise<SessionHandle>
   /** Returns the handle of a session, or undefined if the session does not exist. */
   get(id: string): Promise<SessionHandle | undefined>
@@ -110,7 +112,7 @@ export interface Sessions {
    * Stores an archive as a session of this worktree. `copy` assigns new ids. Throws `ArchiveError` if the archive is
    * invalid or contains a session that already exists.
    */
-  import(archive: unknown, options?: { copy?: boolean }): Promise<SessionHandle>
+  import(archive: unknown, options?: { copy?: boolean; tenant?: string }): Promise<SessionHandle>
   /**
    * Creates a session with a copy of another session's history. `at` ends the copy after the turn with that message.
    * Returns undefined if the session does not exist. Throws `ArchiveError` if the message is unknown.

@@ -13,6 +13,11 @@ export const Session = z.object({
   model: ModelRef.optional(),
   /** Id of the session whose `task` call started this session. */
   parentID: z.string().optional(),
+  /** Name of the tenant whose limits apply. Subagents and forks inherit it. */
+  tenant: z
+    .string()
+    .regex(/^[\w.-]{1,64}$/)
+    .optional(),
   /** Whether this is the replay of a recorded run, which `--continue` ignores. */
   replayed: z.literal(true).optional(),
   /** Ids of the messages whose turns were undone since the last prompt, in the order of the undo operations. */

@@ -15,6 +15,7 @@ import { projectRoutes } from "./routes/project-routes.ts"
 import { requestRoutes } from "./routes/request-routes.ts"
 import { createRouter } from "./routes/route.ts"
 import { sessionRoutes } from "./routes/session-routes.ts"
+import { keepTenantsApart } from "./tenants.ts"
 
 /** Creates the HTTP application. `onProblem` receives errors that the client did not cause. */
 export function createApp(
@@ -24,6 +25,7 @@ export function createApp(
 ): OpenAPIHono<ServerEnvironment> {
   const app = createRouter()
   app.use("*", guard(guardOptions))
+  app.use("*", keepTenantsApart(context))
   app.onError((error, c) => errorResponse(c, error, onProblem))
   app.notFound((c) =>
     errorResponse(

@@ -17,9 +17,9 @@ export interface ServerContext {
   engines: Engines
   /**
    * Throws `ServerError` if the server is stopping. With `sessionID`, also throws if starting this session would exceed
-   * the limit of running sessions.
+   * the limit of running sessions. Sessions of a tenant wait instead.
    */
-  assertStartsWork(sessionID?: string): void
+  assertStartsWork(sessionID?: string, tenant?: string): void
   /** Ends the streams of a session. */
   endStreams(sessionID: string): void
   /**

@@ -2,6 +2,7 @@ import type { Context } from "hono"
 import { HTTPException } from "hono/http-exception"
 import { UndoRefusedError } from "../files/undo.ts"
 import { SessionExistsError } from "../session/archive.ts"
+import { TenantLimitError } from "../store/tenants.ts"
 import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
 
 /** The codes that a route can answer with, by status. */
@@ -27,6 +28,7 @@ const codes = {
     "host.forbidden",
     "origin.forbidden",
     "permission.denied",
+    "tenant.forbidden",
   ],
   404: [
     "session.unknown",
@@ -52,7 +54,7 @@ const codes = {
   ],
   413: ["body.too-large"],
   415: ["content-type.unsupported"],
-  429: ["token.busy"],
+  429: ["token.busy", "tenant.sessions", "tenant.queue", "tenant.tokens", "tenant.cost"],
   503: ["server.busy", "server.stopping", "engine.closed"],
 } as const
 
@@ -135,6 +137,8 @@ function describe(error: unknown): Shown {
   const message = errorMessage(error)
   if (error instanceof ServerError)
     return { status, code, message, details: error.details, headers: error.headers }
+  if (error instanceof TenantLimitError)
+    return { status, code, message, headers: { "retry-after": String(error.retryAfterSeconds) } }
   if (error instanceof UndoRefusedError) return { status, code, ...undoRefused(error) }
   if (error instanceof SessionExistsError)
     return {

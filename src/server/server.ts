@@ -9,7 +9,7 @@ import { isThisProcess } from "../util/process-table.ts"
 import { createApp } from "./app.ts"
 import { type ServerContext, statusOf } from "./context.ts"
 import { createEngines, type Engines, stopping, tooMany } from "./engines.ts"
-import { createAuthenticator, type Scope } from "./tokens.ts"
+import { createAuthenticator, type TokenLine } from "./tokens.ts"
 
 /** Options of the server. */
 export interface ServerOptions {
@@ -23,7 +23,7 @@ export interface ServerOptions {
   openEngine(directory: string): Promise<Tackle>
   /** Directories with the projects that the server may open. All symbolic links must be resolved. */
   roots: readonly string[]
-  tokens: readonly { scope: Scope; token: string }[]
+  tokens: readonly TokenLine[]
   /** Address to listen on. Default: 127.0.0.1. */
   host?: string
   /** Port to listen on. 0 selects a free port. */
@@ -93,8 +93,10 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     pageDirectory: options.pageDirectory,
     store,
     engines,
-    assertStartsWork(sessionID) {
+    assertStartsWork(sessionID, tenant) {
       if (isStopping) throw stopping()
+      // The inputs of a tenant wait for their turn.
+      if (tenant !== undefined) return
       if (sessionID !== undefined && running.size >= maxRunning && !running.has(sessionID))
         throw tooMany(`${maxRunning} sessions are running.`)
     },

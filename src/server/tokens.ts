@@ -12,10 +12,19 @@ export type Scope = (typeof scopes)[number]
 /** A token in the server's memory. The server keeps only its hash. */
 export interface Token {
   readonly scope: Scope
+  /** Tenant of the sessions that the token creates and may use. Undefined for all sessions. */
+  readonly tenant?: string
   /** SHA-256 of the token. */
   readonly digest: Buffer
   /** Number of requests with this token whose responses are not complete. */
   open: number
+}
+
+/** A line of a token file. */
+export interface TokenLine {
+  scope: Scope
+  token: string
+  tenant?: string
 }
 
 /** Finds the token of a request. */
@@ -46,8 +55,13 @@ export function failureDelay(failures: number): number {
 }
 
 /** Creates the authenticator for the lines of a token file. */
-export function createAuthenticator(tokens: readonly { scope: Scope; token: string }[]): Authenticator {
-  const known: Token[] = tokens.map(({ scope, token }) => ({ scope, digest: digest(token), open: 0 }))
+export function createAuthenticator(tokens: readonly TokenLine[]): Authenticator {
+  const known: Token[] = tokens.map(({ scope, token, tenant }) => ({
+    scope,
+    tenant,
+    digest: digest(token),
+    open: 0,
+  }))
   const logins = createLogins(known)
   let failures = 0
 
@@ -75,7 +89,9 @@ export function createAuthenticator(tokens: readonly { scope: Scope; token: stri
     authenticateCookie: (cookie) => orDelay(logins.find(cookie)),
     ticketFor: logins.ticketFor,
     ticketForUser(seconds) {
-      const [widest] = known.toSorted((a, b) => scopes.indexOf(b.scope) - scopes.indexOf(a.scope))
+      const rank = ({ scope, tenant }: Token) =>
+        scopes.indexOf(scope) + (tenant === undefined ? scopes.length : 0)
+      const [widest] = known.toSorted((a, b) => rank(b) - rank(a))
       if (!widest) throw new UsageError("The server has no token.")
       return logins.ticketFor(widest, seconds)
     },
@@ -91,11 +107,11 @@ function digest(text: string): Buffer {
 const shortest = 32
 
 /**
- * Returns the tokens of a file. Each line contains a token, or a scope and a token; empty lines and lines that start
+ * Returns the tokens of a file. Each line contains a token, or a scope and a token, and may end with `tenant=NAME`; empty lines and lines that start
  * with `#` are ignored. A token without a scope has the scope `admin`. Creates a missing file with one random token of
  * 256 bits. Throws `UsageError` for an invalid file, and for a file that other users can read.
  */
-export function readTokenFile(path: string): { scope: Scope; token: string }[] {
+export function readTokenFile(path: string): TokenLine[] {
   let text: string
   try {
     text = readOrCreate(path)
@@ -114,18 +130,19 @@ export function readTokenFile(path: string): { scope: Scope; token: string }[] {
   return tokens
 }
 
-function readLine(line: string, position: string): { scope: Scope; token: string }[] {
+function readLine(line: string, position: string): TokenLine[] {
   if (line === "" || line.startsWith("#")) return []
-  const words = line.split(/\s+/)
+  const [, tenant] = /\s+tenant=([\w.-]{1,64})$/.exec(line) ?? []
+  const words = line.replace(/\s+tenant=\S*$/, tenant === undefined ? "$&" : "").split(/\s+/)
   const [name, token] = words.length === 1 ? ["admin", words[0] ?? ""] : [words[0], words[1] ?? ""]
   const scope = scopes.find((each) => each === name)
   if (scope === undefined || words.length > 2)
     throw new UsageError(
-      `${position}: expected a token, or a scope (${scopes.join(", ")}) and a token, separated by a space.`,
+      `${position}: expected a token, or a scope (${scopes.join(", ")}) and a token, separated by a space, and optionally tenant=NAME.`,
     )
   if (token.length < shortest)
     throw new UsageError(`${position}: the token is too short. Use at least ${shortest} random characters.`)
-  return [{ scope, token }]
+  return [{ scope, token, tenant }]
 }
 
 function readOrCreate(path: string): string {

@@ -59,7 +59,8 @@ export function assertCountable({ maxCost }: Pick<Budget, "maxCost">, { cost, re
   )
 }
 
-function countTokens({ input, output, reasoning, cacheWrite }: Usage): number {
+/** Returns the tokens that limits count, which excludes cache reads. */
+export function countTokens({ input, output, reasoning, cacheWrite }: Usage): number {
   return input + output + reasoning + cacheWrite
 }
 

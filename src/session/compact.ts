@@ -3,6 +3,7 @@ import type { MessageWithParts } from "../schema/message.ts"
 import type { ToolPart } from "../schema/part.ts"
 import { createFullText, createSpillOpener } from "../tool/spill.ts"
 import { TackleError } from "../util/errors.ts"
+import { newId } from "../util/id.ts"
 import type { Conversation } from "./conversation.ts"
 import type { CompactionResult } from "./handle.ts"
 import { promptHistory, sizeOf } from "./history.ts"
@@ -78,7 +79,9 @@ async function compact(
     const room = roomFor(model, before) / attempt
     const summary = await summarize(conversation, recordOf(head, room), options)
     if (!summary) continue
-    result.spent.push({ tokens: summary.tokens, cost: summary.cost })
+    const spent = { tokens: summary.tokens, cost: summary.cost }
+    result.spent.push(spent)
+    await conversation.engine.tenants?.record(conversation.session, newId("msg"), spent)
     const entry = await summaryMessage(conversation, summary, kept, options)
     const size = sizeOf([entry, ...kept])
     if (summary.text === "" || size > before * mustShrinkTo) continue

@@ -1,5 +1,5 @@
 import { hostname } from "node:os"
-import type { Lease, LeaseHolder, Store } from "../store/store.ts"
+import type { Lease, LeaseHolder, LeaseLimit, Store } from "../store/store.ts"
 import { orAbort, within } from "../util/abort.ts"
 import { TackleError } from "../util/errors.ts"
 
@@ -18,13 +18,20 @@ export class SessionHeldError extends TackleError {
  * Holds the exclusive right to write a session while `work` runs. Without this right, another engine could mistake the
  * running calls for calls that a crash left open. The lease of a holder that is not alive is ignored. If `work` fails,
  * `settle` closes the calls that `work` left open. If `settle` also fails, the lease is kept, and the next start of
- * Tackle closes these calls. Throws {@link SessionHeldError} before `work` starts.
+ * Tackle closes these calls. Throws {@link SessionHeldError}, or
+ * `TenantLimitError` for the limit, before `work` starts.
  */
 export async function withLease<T>(
-  { store, sessionID, holder, settle = async () => {} }: Use & { settle?: () => Promise<void> },
+  {
+    store,
+    sessionID,
+    holder,
+    limit,
+    settle = async () => {},
+  }: Use & { limit?: LeaseLimit; settle?: () => Promise<void> },
   work: (lease: Lease) => Promise<T>,
 ): Promise<T> {
-  const taken = await store.lease(sessionID, holder)
+  const taken = await store.lease(sessionID, holder, limit)
   if (!taken.isHeld) throw new SessionHeldError(sessionID, taken.holder)
   let isClosed = true
   try {

@@ -54,7 +54,8 @@ export async function runLoop(first: SessionAgent, prompt: UserMessage): Promise
     await contextLimit.beforeStep()
     const usage = addUsage([spent, spending.elsewhere()])
     shared?.used(usage)
-    const limit = limitReached(budget, number, usage) ?? shared?.limit()
+    const limit =
+      limitReached(budget, number, usage) ?? shared?.limit() ?? (await engine.tenants?.exhausted(run.session))
     const isLast = limit !== undefined
     const processor = startStep(newMessage(active, user), {
       recorder: run.conversation.recorder,
@@ -71,6 +72,7 @@ export async function runLoop(first: SessionAgent, prompt: UserMessage): Promise
 
     const failure = await streamWithRetries(processor, { active, user, isLast })
     spent = addUsage([spent, sumUsage([processor.message])])
+    await engine.tenants?.record(run.session, processor.message.id, processor.message)
     for (const id of callIDs([processor])) used?.add(id)
     history.push({ message: processor.message, parts: processor.parts })
     if (failure) {

@@ -49,13 +49,15 @@ export function maskStore(store: Store, mask: SecretMask): Store {
     messages: async (sessionID, page) => maskHistory(await store.messages(sessionID, page), mask),
     todos: async (sessionID) => mask.value(await store.todos(sessionID)),
     grants: (scope) => store.grants(scope),
-    lease: (sessionID, holder) => store.lease(sessionID, holder),
+    lease: (sessionID, holder, limit) => store.lease(sessionID, holder, limit),
     release: (lease) => store.release(lease),
     recover: (settle) =>
       store.recover((history) =>
         settle(maskHistory(history, mask)).map((change) => maskChange(change, mask)),
       ),
     holder: (sessionID) => store.holder(sessionID),
+    addUsage: (usage) => store.addUsage(usage),
+    tenantUsage: (tenant, day) => store.tenantUsage(tenant, day),
     contents: store.contents,
     stop: (sessionID) => store.stop(sessionID),
     isStopping: (lease) => store.isStopping(lease),

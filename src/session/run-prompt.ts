@@ -50,6 +50,7 @@ export interface Prompt {
  */
 export async function runPrompt(conversation: Conversation, { options, ...prompt }: Prompt): Promise<Ending> {
   await conversation.catchUp()
+  await conversation.engine.tenants?.assertNotExhausted(conversation.session)
   const { model: chosen } = options
   const owner = promptOwner({ command: prompt.said[0]?.command, model: chosen }, conversation.engine)
   conversation.session = lend(conversation.session, owner, { keepModel: options.model !== undefined })
@@ -73,6 +74,7 @@ async function answer(
   await engine.definitions.follow()
   const { agent, model } = await choose(conversation, options)
   const budget = budgetOf(options, agent, model)
+  assertCountable({ maxCost: engine.tenants?.costLimit(conversation.session) }, model.info)
   const demand = options.outputSchema && requireAnswer(options.outputSchema, model.info)
   await engine.policies.load(conversation.session)
   const notes = demand ? [demand.instructions] : []

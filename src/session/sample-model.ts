@@ -2,6 +2,7 @@ import type { Model, ModelPrompt } from "../model/model.ts"
 import { streamStep } from "../model/stream.ts"
 import type { Sample, SampleRequest, SampleResult } from "../tool/context.ts"
 import { UsageError } from "../util/errors.ts"
+import { newId } from "../util/id.ts"
 import { costOf } from "./budget.ts"
 import type { SessionRun } from "./session-run.ts"
 
@@ -25,7 +26,7 @@ export function createSampler(run: SessionRun): Sample {
 
 async function sampleModel(
   request: SampleRequest,
-  { model, engine, spending }: SessionRun,
+  { model, engine, session, spending }: SessionRun,
 ): Promise<SampleResult> {
   const { system, messages, temperature, signal } = request
   const maxOutputTokens = Math.min(request.maxOutputTokens, roomFor(request, model, spending.rest()))
@@ -55,6 +56,7 @@ async function sampleModel(
     result.spent = { tokens, cost: costOf(tokens, model.info.cost) }
     result.cut = reason === "length"
     spending.sampled(result.spent)
+    await engine.tenants?.record(session, newId("msg"), result.spent)
   }
   return result
 }

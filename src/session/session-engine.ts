@@ -15,6 +15,8 @@ import type { FoundInstructions } from "../tool/context.ts"
 import type { MentionedFiles } from "./attach-mentions.ts"
 import type { SessionHandle } from "./handle.ts"
 import type { Lineage } from "./lineage.ts"
+import type { RunSlots } from "./run-slots.ts"
+import type { TenantGuard } from "./tenant-limits.ts"
 
 /** The services of an engine that sessions need, in addition to the services for calls. */
 export interface SessionEngine extends Engine {
@@ -65,6 +67,10 @@ export interface SessionEngine extends Engine {
   attach?: (find: () => Promise<MentionedFiles>) => Promise<MentionedFiles>
   /** Returns the recorded results of calls. Set only when a recorded run is replayed. */
   recorded?: RecordedResults
+  /** Applies the limits of tenants. Undefined without such limits. */
+  tenants?: TenantGuard
+  /** Limits the number of active runs. Undefined without such a limit. */
+  runSlots?: RunSlots
   streamLimits: StreamLimits
   retry: RetryLimits
 }

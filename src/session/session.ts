@@ -5,7 +5,9 @@ import type { Direction, UndoChoice } from "../files/undo.ts"
 import { parseModelName } from "../model/model.ts"
 import type { Input } from "../schema/input.ts"
 import type { Session } from "../schema/session.ts"
-import type { Lease } from "../store/store.ts"
+import type { Lease, LeaseLimit } from "../store/store.ts"
+import { TenantLimitError } from "../store/tenants.ts"
+import { AbortedError } from "../util/abort.ts"
 import { createChannel } from "../util/channel.ts"
 import { errorMessage } from "../util/errors.ts"
 import { keepAlive } from "../util/keep-alive.ts"
@@ -66,7 +68,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
       return true
     } catch (error) {
       if (error instanceof NothingToRun) return true
-      if (error instanceof SessionHeldError) return false
+      if (mustWait(error)) return false
       throw error
     }
   }
@@ -97,18 +99,25 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     const unwatch = store.watch((changed) => {
       if (!changed || changed.has(sessionID)) void stopForUrgent(held)
     })
+    let freeSlot: (() => void) | undefined
     const done = () => {
       end()
       unwatch()
+      freeSlot?.()
       held.release()
     }
     let ending: Ending
     try {
-      ending = await whileHeld(held, () => runSaid(read, { options, signal, workMs }))
+      const { session } = conversation
+      if (initial.parentID === undefined) freeSlot = await engine.runSlots?.acquire(session.tenant, signal)
+      const limit = engine.tenants?.leaseLimit(session)
+      ending = await whileHeld(held, () => runSaid(read, { options, signal, workMs }), limit)
     } catch (error) {
-      if (error instanceof NothingToRun || (ifFree && error instanceof SessionHeldError)) {
+      // The run was stopped while it waited for a slot.
+      const isUnstarted = ifFree && freeSlot === undefined && error instanceof AbortedError
+      if (error instanceof NothingToRun || isUnstarted || (ifFree && mustWait(error))) {
         done()
-        throw error
+        throw isUnstarted ? new NothingToRun() : error
       }
       // The next prompt continues from the stored state and closes open calls.
       conversation.forget()
@@ -144,6 +153,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
 
   async function send(text: string, options: SendOptions = {}): Promise<Receipt> {
     engine.assertOpen()
+    await engine.tenants?.assertAdmits(conversation.session)
     const { input, isNew } = await inputs.admit(text, options)
     if (isNew) {
       if (input.delivery === "now") lock.stop()
@@ -200,6 +210,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
       const signal = given ? AbortSignal.any([stopped, given]) : stopped
       await conversation.catchUp()
       const { session } = conversation
+      await engine.tenants?.assertNotExhausted(session)
       const agent = engine.agent(session.agent)
       const model = await engine.model(session, agent)
       const result = await compactConversation(conversation, { agent, model, auto: false, signal })
@@ -235,7 +246,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
    * Waits until the sessions of killed runs have been cleaned up, then holds the session's lease while `work` runs. Stops
    * the work if the lease is lost.
    */
-  async function whileHeld<T>({ stop }: HeldLock, work: () => Promise<T>): Promise<T> {
+  async function whileHeld<T>({ stop }: HeldLock, work: () => Promise<T>, limit?: LeaseLimit): Promise<T> {
     /** Stops the work and the delivery if another process has interrupted the session. */
     async function stopIfAsked(lease: Lease): Promise<void> {
       // A store that cannot be read ends the work anyway.
@@ -243,7 +254,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     }
     await engine.cleared
     try {
-      return await withLease({ store, sessionID, holder, settle: conversation.settle }, (lease) => {
+      return await withLease({ store, sessionID, holder, limit, settle: conversation.settle }, (lease) => {
         conversation.lease = lease
         engine.leases.set(sessionID, lease)
         lease.lost?.addEventListener("abort", stop, { once: true })
@@ -307,6 +318,14 @@ interface QueuedPrompt {
   signal: AbortSignal
   /** Whether the prompt runs only if no other engine is using the session. */
   ifFree?: boolean
+}
+
+/** Returns true if a run cannot start now, but may start later. */
+function mustWait(error: unknown): boolean {
+  return (
+    error instanceof SessionHeldError ||
+    (error instanceof TenantLimitError && error.code === "tenant.sessions")
+  )
 }
 
 /** Thrown if another engine has taken the inputs, or the run was stopped before it claimed them. */

@@ -26,19 +26,19 @@ export async function exportSession(store: Store, id: string): Promise<Archive |
  * Stores an archive as a session of the given directory, in one transaction. With `copy`, all ids are replaced with new
  * ones, including ids inside texts. Without `copy`, none of the ids may exist yet. Unless `own` is true, the file
  * changes in the archive cannot be undone, because the author of the archive could choose the files that an undo
- * writes. Throws {@link ArchiveError}.
+ * writes. The tenant of the archive is ignored, because limits must not depend on it. Throws {@link ArchiveError}.
  */
 export async function importSession(
   store: Store,
   value: unknown,
-  place: { directory: string; worktree: string; copy?: boolean; own?: boolean },
+  place: { directory: string; worktree: string; tenant?: string; copy?: boolean; own?: boolean },
 ): Promise<Session> {
   const given = checkArchive(value)
   const archive = place.copy ? withNewIds(given) : given
-  const { directory, worktree, own = false } = place
+  const { directory, worktree, tenant, own = false } = place
   const placed = (record: SessionRecord): SessionRecord => {
     const { session, ...rest } = own ? record : withoutChanges(record)
-    return { ...rest, session: { ...session, directory, worktree } }
+    return { ...rest, session: { ...session, directory, worktree, tenant } }
   }
   const main = placed(archive)
   // The parent session of a subagent is not part of the archive.
@@ -71,11 +71,11 @@ export async function forkSession(store: Store, id: string, at?: string): Promis
     time: { created: now, updated: now },
   }
   const kept = at === undefined ? messages : upTo(messages, at, id)
-  const { directory, worktree } = session
+  const { directory, worktree, tenant } = session
   return importSession(
     store,
     { ...archive, session: own, messages: kept, children: [] },
-    { directory, worktree, copy: true, own: true },
+    { directory, worktree, tenant, copy: true, own: true },
   )
 }
 

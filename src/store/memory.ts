@@ -22,6 +22,7 @@ import {
   StoreError,
   sessionOf,
 } from "./store.ts"
+import { TenantLimitError, type UsageRecord } from "./tenants.ts"
 
 /**
  * Creates a {@link Store} in memory, for tests and embedding. Values are converted to JSON and back, as in a
@@ -41,6 +42,7 @@ export function createMemoryStore({
   const requests = new Map<string, StoredRequest>()
   const leases = new Map<string, { holder: LeaseHolder; epoch: number; stops: boolean }>()
   const bell = createControlBell()
+  const usage = new Map<string, UsageRecord>()
   let epoch = 0
   /** The last change of each object, by session. */
   const logs = new Map<string, { last: number; changes: Map<string, SequencedChange> }>()
@@ -127,6 +129,15 @@ export function createMemoryStore({
   function isLeased({ asked: { sessionID }, holder, epoch }: StoredRequest): boolean {
     const present = leases.get(sessionID)
     return present?.holder.id === holder && present.epoch === epoch && isAlive(copy(present.holder))
+  }
+
+  /** Returns the number of sessions of a tenant that a live engine holds, apart from the session `except`. */
+  function runningOf(tenant: string, except?: string): number {
+    return [...leases].filter(([id, { holder }]) => {
+      const session = sessions.get(id)
+      const isRoot = session?.tenant === tenant && session.parentID === undefined
+      return isRoot && id !== except && isAlive(copy(holder))
+    }).length
   }
 
   function assertOpen(): void {
@@ -235,9 +246,11 @@ export function createMemoryStore({
       const pending = [...inputs.values()].filter(({ state }) => state === "pending")
       return [...new Set(pending.map(({ sessionID }) => sessionID))]
     },
-    async lease(sessionID, holder) {
+    async lease(sessionID, holder, limit) {
       assertOpen()
       requireKnown(sessions.has(sessionID), `session ${sessionID}`)
+      if (limit && runningOf(limit.tenant, sessionID) >= limit.sessions)
+        throw new TenantLimitError(limit.tenant, "sessions", limit.sessions)
       const present = leases.get(sessionID)?.holder
       if (present && present.id !== holder.id && isAlive(copy(present)))
         return { isHeld: false, holder: copy(present) }
@@ -301,6 +314,21 @@ export function createMemoryStore({
       requests.set(id, answered)
       bell.ring({ sessionID: request.asked.sessionID, what: "request" })
       return copy(answered)
+    },
+    async addUsage(record) {
+      assertOpen()
+      usage.set(`${record.tenant} ${record.day} ${record.id}`, copy(record))
+    },
+    async tenantUsage(tenant, day) {
+      assertOpen()
+      const pending = [...inputs.values()].filter(({ state }) => state === "pending")
+      const records = [...usage.values()].filter((each) => each.tenant === tenant && each.day === day)
+      return {
+        running: runningOf(tenant),
+        queued: pending.filter(({ sessionID }) => sessions.get(sessionID)?.tenant === tenant).length,
+        tokens: records.reduce((sum, { tokens }) => sum + tokens, 0),
+        cost: records.reduce((sum, { cost }) => sum + cost, 0),
+      }
     },
     async reclaim() {
       assertOpen()

@@ -127,6 +127,18 @@ export const migrations: readonly string[] = [
   CREATE INDEX requests_by_session ON requests (session_id);
   CREATE INDEX open_requests ON requests (id) WHERE data ->> 'answer' IS NULL;
   `,
+  // The usage of tenants.
+  `
+  CREATE INDEX sessions_by_tenant ON sessions (data ->> 'tenant') WHERE data ->> 'tenant' IS NOT NULL;
+  CREATE TABLE usage (
+    tenant TEXT NOT NULL,
+    day INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    tokens REAL NOT NULL,
+    cost REAL NOT NULL,
+    PRIMARY KEY (tenant, day, id)
+  ) STRICT, WITHOUT ROWID;
+  `,
 ]
 
 /** The version and origin of a database. `empty` means that the database contains no tables. */

@@ -4,7 +4,8 @@ import { identifyProcess } from "../util/process-table.ts"
 import type { PostgresConnection } from "./postgres-connection.ts"
 import { controlPayload } from "./postgres-requests.ts"
 import { parse } from "./rows.ts"
-import type { Lease, LeaseHolder, LeaseResult } from "./store.ts"
+import type { Lease, LeaseHolder, LeaseLimit, LeaseResult } from "./store.ts"
+import { TenantLimitError } from "./tenants.ts"
 
 /**
  * The leases of a store. A lease expires after its time to live, by the clock of the server, unless this process
@@ -12,7 +13,8 @@ import type { Lease, LeaseHolder, LeaseResult } from "./store.ts"
  * sessions.
  */
 export interface PostgresLeases {
-  take(sessionID: string, holder: LeaseHolder): Promise<LeaseResult>
+  /** Leases a session. Throws `TenantLimitError` if the limit is reached. */
+  take(sessionID: string, holder: LeaseHolder, options?: { limit?: LeaseLimit }): Promise<LeaseResult>
   release(lease: Lease): Promise<void>
   holder(sessionID: string): Promise<LeaseHolder | undefined>
   /** Asks the present holder to stop. See `Store.stop`. */
@@ -40,14 +42,20 @@ export function createPostgresLeases(
   let timer: NodeJS.Timeout | undefined
   let isRenewing = false
 
-  async function take(sessionID: string, holder: LeaseHolder, replaces?: number): Promise<LeaseResult> {
-    const [row] = await query(`SELECT * FROM ${schema}.take_lease($1, $2, $3, $4, $5)`, [
-      sessionID,
-      holder.id,
-      JSON.stringify(holder),
-      ttl,
-      replaces ?? null,
-    ])
+  async function take(
+    sessionID: string,
+    holder: LeaseHolder,
+    { limit, replaces }: { limit?: LeaseLimit; replaces?: number } = {},
+  ): Promise<LeaseResult> {
+    const given = [sessionID, holder.id, JSON.stringify(holder), ttl]
+    const [row] = limit
+      ? await query(`SELECT * FROM ${schema}.take_tenant_lease($1, $2, $3, $4, $5, $6)`, [
+          ...given,
+          limit.tenant,
+          limit.sessions,
+        ])
+      : await query(`SELECT * FROM ${schema}.take_lease($1, $2, $3, $4, $5)`, [...given, replaces ?? null])
+    if (limit && row?.running != null) throw new TenantLimitError(limit.tenant, "sessions", limit.sessions)
     if (row?.taken == null)
       return { isHeld: false, holder: typeof row?.present === "string" ? parse(row.present) : holder }
     const epoch = Number(row.taken)
@@ -132,7 +140,7 @@ export function createPostgresLeases(
       const own = { id: newId("eng"), host: hostname(), ...identifyProcess() }
       for (const { session_id, epoch } of expired) {
         // Another process may have taken over the session, or deleted it.
-        const taken = await take(String(session_id), own, Number(epoch)).catch(() => undefined)
+        const taken = await take(String(session_id), own, { replaces: Number(epoch) }).catch(() => undefined)
         if (!taken?.isHeld) continue
         try {
           await settle(taken.lease)

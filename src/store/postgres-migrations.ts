@@ -268,4 +268,33 @@ export const postgresMigrations: readonly ((schema: string) => string)[] = [
   CREATE INDEX open_requests ON ${schema}.requests (id) WHERE is_open;
   ALTER TABLE ${schema}.leases ADD COLUMN stop_epoch bigint;
   `,
+  (schema) => `
+  -- Names of tenants need no escapes, so the pattern finds no other text.
+  ALTER TABLE ${schema}.sessions ADD COLUMN tenant text COLLATE "C"
+    GENERATED ALWAYS AS (substring(data from '"tenant":"([^"]*)"')) STORED;
+  CREATE INDEX sessions_by_tenant ON ${schema}.sessions (tenant) WHERE tenant IS NOT NULL;
+  CREATE TABLE ${schema}.usage (
+    tenant text COLLATE "C" NOT NULL,
+    day int NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    tokens double precision NOT NULL,
+    cost double precision NOT NULL,
+    PRIMARY KEY (tenant, day, id)
+  );
+
+  -- Leases a session like take_lease, unless "maximum" other sessions of the tenant are leased. Then returns their number.
+  CREATE FUNCTION ${schema}.take_tenant_lease(
+    session text, new_holder_id text, new_holder text, ttl interval, tenant_name text, maximum bigint,
+    OUT taken bigint, OUT present text, OUT running bigint
+  ) LANGUAGE plpgsql AS $$
+  BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended('${schema} tenant ' || tenant_name, 0));
+    SELECT count(*) INTO running FROM ${schema}.leases l JOIN ${schema}.sessions s ON s.id = l.session_id
+    WHERE s.tenant = tenant_name AND s.parent_id IS NULL AND s.id <> session AND l.expires_at > clock_timestamp();
+    IF running >= maximum THEN RETURN; END IF;
+    running := NULL;
+    SELECT t.taken, t.present INTO taken, present
+    FROM ${schema}.take_lease(session, new_holder_id, new_holder, ttl, NULL) t;
+  END $$;
+  `,
 ]

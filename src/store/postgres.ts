@@ -9,6 +9,7 @@ import { createPostgresLeases } from "./postgres-leases.ts"
 import { createPostgresReader } from "./postgres-reader.ts"
 import { createPostgresRequests } from "./postgres-requests.ts"
 import { createPostgresSearch } from "./postgres-search.ts"
+import { createPostgresTenants } from "./postgres-tenants.ts"
 import { createPostgresWatcher } from "./postgres-watch.ts"
 import { type ControlChange, DamagedRowError, numbered, type Store, StoreError } from "./store.ts"
 
@@ -67,6 +68,7 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
   const leases = createPostgresLeases(connection, { ttlMs: leaseMs })
   const writer = createPostgresWriter(connection, leases.lost)
   const watcher = createPostgresWatcher(connection)
+  const tenants = createPostgresTenants(connection)
   const search = createPostgresSearch(connection, reader)
   const requests = createPostgresRequests(connection)
 
@@ -155,7 +157,7 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
     },
     inputs: afterCommits(reader.pendingInputs),
     sessionsWithInputs: afterCommits(reader.sessionsWithInputs),
-    lease: afterCommits((sessionID, holder) => leases.take(sessionID, holder)),
+    lease: afterCommits((sessionID, holder, limit) => leases.take(sessionID, holder, { limit })),
     release: ringing(leases.release, (_, { sessionID }) => ({ sessionID, what: "lease" })),
     recover: afterCommits(async (settle) => {
       await leases.takeExpired(async (lease) => {
@@ -165,6 +167,8 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
       await requests.removeStale()
     }),
     holder: afterCommits(leases.holder),
+    addUsage: afterCommits(tenants.addUsage),
+    tenantUsage: afterCommits(tenants.usage),
     contents: (limits) => createPostgresContents(connection, limits),
     stop: ringing(leases.stop, (_, sessionID) => ({ sessionID, what: "lease" })),
     isStopping: afterCommits(leases.isStopping),

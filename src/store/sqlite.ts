@@ -9,6 +9,7 @@ import { openConnection, openReadOnlyConnection, type SqliteConnection } from ".
 import { createReader } from "./sqlite-reader.ts"
 import { createRequestTable } from "./sqlite-requests.ts"
 import { createSearchIndex } from "./sqlite-search.ts"
+import { createSqliteTenants, type SqliteTenants } from "./sqlite-tenants.ts"
 import { createSqliteWatch } from "./sqlite-watch.ts"
 import {
   DamagedRowError,
@@ -18,6 +19,7 @@ import {
   numbered,
   type Store,
 } from "./store.ts"
+import { TenantLimitError } from "./tenants.ts"
 
 /** Options for {@link openSqliteStore}. */
 export interface SqliteStoreOptions {
@@ -76,6 +78,22 @@ function createStore(
   })
   const watcher = createSqliteWatch(database)
   const bell = createControlBell()
+
+  let tenants: SqliteTenants | undefined
+  /** Prepares the statements on first use, because most databases have no tenants. */
+  function tenantTable(): SqliteTenants {
+    tenants ??= createSqliteTenants(database)
+    return tenants
+  }
+
+  /** Returns the number of sessions of a tenant that a live engine holds, apart from the session `except`. */
+  function runningOf(tenant: string, except?: string): number {
+    const ids = tenantTable().leased(tenant)
+    return ids.filter((id) => {
+      const holder = id === except ? undefined : leases.holder(id)
+      return holder !== undefined && isAlive(holder)
+    }).length
+  }
 
   /** Returns an empty list if a message is damaged. The next use of the session reports the damage. */
   function readableMessages(sessionID: string): MessageWithParts[] {
@@ -152,9 +170,11 @@ function createStore(
     async sessionsWithInputs() {
       return run(() => reader.sessionsWithInputs())
     },
-    async lease(sessionID, holder) {
+    async lease(sessionID, holder, limit) {
       return change(() =>
         transact(() => {
+          if (limit && runningOf(limit.tenant, sessionID) >= limit.sessions)
+            throw new TenantLimitError(limit.tenant, "sessions", limit.sessions)
           const present = leases.holder(sessionID)
           if (present && present.id !== holder.id && isAlive(present))
             return { isHeld: false, holder: present }
@@ -218,6 +238,12 @@ function createStore(
       const request = change(() => transact(() => requests.answer(id, answer)))
       if (request) bell.ring({ sessionID: request.asked.sessionID, what: "request" })
       return request
+    },
+    async addUsage(usage) {
+      change(() => transact(() => tenantTable().addUsage(usage)))
+    },
+    async tenantUsage(tenant, day) {
+      return run(() => ({ running: runningOf(tenant), ...tenantTable().usage(tenant, day) }))
     },
     async reclaim() {
       change(index.compact)

@@ -8,6 +8,7 @@ import type { Todo } from "../schema/todo.ts"
 import { TackleError } from "../util/errors.ts"
 import type { ProcessIdentity } from "../util/process-table.ts"
 import type { ContentLimits, ContentStore } from "./content-store.ts"
+import type { TenantUsage, UsageRecord } from "./tenants.ts"
 
 /** A change to write. Sessions, messages, parts and grants are written whole and replace the value with the same id. */
 export type Change =
@@ -139,6 +140,12 @@ export interface Lease {
   lost?: AbortSignal
 }
 
+/** Limits how many sessions of a tenant are leased at once. Sessions of subagents do not count. */
+export interface LeaseLimit {
+  tenant: string
+  sessions: number
+}
+
 /** The result of {@link Store.lease}: the new lease, or the holder of the present lease. */
 export type LeaseResult = { isHeld: true; lease: Lease } | { isHeld: false; holder: LeaseHolder }
 
@@ -257,9 +264,10 @@ export interface Store {
   /**
    * Leases the session to `holder`, unless another holder that is alive has the lease. A holder in SQLite or memory is
    * alive while its process runs. A new lease ends the earlier one, also of the same holder. Atomic across processes.
-   * Throws {@link StoreError} if the session does not exist.
+   * Throws {@link StoreError} if the session does not exist, and `TenantLimitError` if the tenant of the limit already
+   * has as many leases.
    */
-  lease(sessionID: string, holder: LeaseHolder): Promise<LeaseResult>
+  lease(sessionID: string, holder: LeaseHolder, limit?: LeaseLimit): Promise<LeaseResult>
   /** Ends the lease. Does nothing if it has already ended. */
   release(lease: Lease): Promise<void>
   /**
@@ -270,6 +278,10 @@ export interface Store {
   recover(settle: (history: MessageWithParts[]) => readonly Change[]): Promise<void>
   /** Returns the holder of the session's lease, or undefined if the session has no holder that is alive. */
   holder(sessionID: string): Promise<LeaseHolder | undefined>
+  /** Records the usage of a model request. Records of the tenant that are older than a day may be removed. */
+  addUsage(usage: UsageRecord): Promise<void>
+  /** Returns what a tenant uses now, and its tokens and cost of a day. */
+  tenantUsage(tenant: string, day: number): Promise<TenantUsage>
   /** Returns the store of file contents in the same database. Absent if the contents are stored elsewhere. */
   contents?(limits: ContentLimits): ContentStore
   /**

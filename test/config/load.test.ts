@@ -31,6 +31,12 @@ describe("precedence", () => {
     expect(loaded.origin(["model"])).toBeUndefined()
   })
 
+  test("takes the limits of tenants only from the user's files", async () => {
+    place.write("home/.config/tackle/tackle.json", `{ "tenants": { "acme": { "sessions": 2 } } }`)
+    place.write("project/tackle.json", `{ "tenants": { "acme": { "sessions": 99 }, "*": { "queued": 9 } } }`)
+    expect((await place.load()).config.tenants).toEqual({ acme: { sessions: 2 } })
+  })
+
   const rising = [
     "home/.config/opencode/opencode.json",
     "home/.config/opencode/opencode.jsonc",

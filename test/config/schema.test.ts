@@ -21,6 +21,7 @@ test("names and describes every key in the JSON Schema for editors", () => {
     "instructions",
     "truncate",
     "retention",
+    "tenants",
     "subagent",
     "experimental",
     "secrets",

@@ -57,6 +57,41 @@ export function testLeases(name: string, open: () => Promise<LeasePlace>): void 
       return taken.lease
     }
 
+    test("limits the sessions of a tenant that are leased at once", async () => {
+      const limit = { tenant: "acme", sessions: 2 }
+      const [, , third] = place.stores
+      const create = (id: string, tenant: string | undefined, parentID?: string) =>
+        first.commit([{ kind: "session", session: { ...aSession(id), tenant, parentID } }])
+      for (const id of ["ses_a", "ses_b", "ses_c"]) await create(id, "acme")
+      await create("ses_child", "acme", "ses_a")
+      await create("ses_other", "other")
+      for (const holder of holders) place.start(holder)
+      const lease = (store: Store, id: string, holder: LeaseHolder) => store.lease(id, holder, limit)
+      // All at the same moment: two get a lease.
+      const results = await Promise.allSettled([
+        lease(first, "ses_a", one),
+        lease(second, "ses_b", two),
+        lease(third, "ses_c", three),
+      ])
+      expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(2)
+      const refused = results.findIndex(({ status }) => status === "rejected")
+      expect(results[refused]).toMatchObject({ reason: { code: "tenant.sessions", retryAfterSeconds: 5 } })
+      // Sessions of subagents and of other tenants do not count.
+      expect(await first.lease("ses_child", one)).toMatchObject({ isHeld: true })
+      expect(await first.lease("ses_other", one)).toMatchObject({ isHeld: true })
+      expect((await second.tenantUsage("acme", 0)).running).toBe(2)
+      // A session does not count against itself, and a holder that is not alive does not count.
+      const [id = "", holder = one] = refused === 0 ? ["ses_b", two] : ["ses_a", one]
+      expect(await lease(first, id, holder)).toMatchObject({ isHeld: true })
+      await place.stop(holder)
+      const [waiting = "", next = one] = [
+        ["ses_a", one],
+        ["ses_b", two],
+        ["ses_c", three],
+      ][refused] as [string, LeaseHolder]
+      expect(await lease(second, waiting, next)).toMatchObject({ isHeld: true })
+    })
+
     test("leases a session to one holder until it releases it", async () => {
       expect(await first.holder("ses_1")).toBeUndefined()
       const lease = await take(first, one)

@@ -580,6 +580,29 @@ export function testStore(name: string, open: () => Promise<Store>): void {
       )
     })
 
+    test("counts what a tenant uses", async () => {
+      const usage = { tenant: "acme", day: 7, tokens: 100, cost: 0.5 }
+      const title = '"tenant":"other", \u0000 and \\"tenant\\":\\"other\\"'
+      await store.commit([session("ses_1", { tenant: "acme", title }), session("ses_2", { title })])
+      const pending = anInput("inp_1", {})
+      await store.commit([
+        { kind: "input", input: pending },
+        { kind: "input", input: anInput("inp_2", { state: "withdrawn" }) },
+        { kind: "input", input: anInput("inp_3", { sessionID: "ses_2" }) },
+      ])
+      await store.addUsage({ ...usage, id: "a" })
+      await store.addUsage({ ...usage, id: "b" })
+      // The same request again, as after a lost answer.
+      await store.addUsage({ ...usage, id: "b" })
+      await store.addUsage({ ...usage, id: "c", tenant: "other" })
+      await store.addUsage({ ...usage, id: "d", day: 8 })
+      expect(await store.tenantUsage("acme", 7)).toEqual({ running: 0, queued: 1, tokens: 200, cost: 1 })
+      expect(await store.tenantUsage("other", 7)).toEqual({ running: 0, queued: 0, tokens: 100, cost: 0.5 })
+      // Deleting sessions does not give tokens back.
+      await store.deleteSession("ses_1")
+      expect(await store.tenantUsage("acme", 7)).toEqual({ running: 0, queued: 0, tokens: 200, cost: 1 })
+    })
+
     test("rejects everything except closing after it is closed", async () => {
       await store.close()
       await store.close()

@@ -85,6 +85,9 @@ export async function runServe(flags: ServeFlags, onReady?: (address: string) =>
     const tokens = readTokenFile(tokenFile)
     const secrets = tokens.map(({ token }) => ({ name: "server-token", value: token }))
     const database = flags.database ?? environment.TACKLE_DATABASE
+    const { createRunSlots } = await import("../../session/run-slots.ts")
+    // Shared by all engines, so that the waiting runs of different tenants take turns.
+    const runSlots = createRunSlots(maxRunning)
     const store = await openDatabase({ database, file: dataPaths(workspace.dataDirectory).database })
     if (database !== undefined) workspace.mask.add(databaseSecrets(database))
     try {
@@ -97,8 +100,9 @@ export async function runServe(flags: ServeFlags, onReady?: (address: string) =>
           own.mask.add(secrets)
           if (database !== undefined) own.mask.add(databaseSecrets(database))
           const { model = offline } = own.config.config
-          return openTackle(own, {}, { model, store, approvals: true, questions: true })
+          return openTackle(own, {}, { model, store, runSlots, approvals: true, questions: true })
         },
+        maxRunning,
         roots,
         tokens,
         host,
@@ -127,6 +131,9 @@ export async function runServe(flags: ServeFlags, onReady?: (address: string) =>
     }
   })
 }
+
+/** Maximum number of sessions that run at once. */
+const maxRunning = 256
 
 /** The command is one directory, `dist/cli`, beside the page. */
 const pageDirectory = join(import.meta.dirname, "../web")

@@ -184,6 +184,7 @@ async function engineOptions(workspace: Workspace, flags: RuleFlags): Promise<Ta
     ...pick("toolSearch", config.tool_search),
     ...pick("experimental", config.experimental),
     ...pick("lsp", config.lsp),
+    ...pick("tenants", config.tenants),
     ...pick("formatter", config.formatter),
     ...pick("mcp", config.mcp),
     trusted: workspace.trusted,

@@ -10,7 +10,7 @@ import {
 import type { ServerContext } from "../context.ts"
 import { ServerError } from "../errors.ts"
 import { itemsOf, type MappedSession, mappedStream, respondWithItems } from "../mapped-stream.ts"
-import { body, createRouter, route, sessionParams } from "./route.ts"
+import { body, createRouter, route, sessionParams, tenantErrors } from "./route.ts"
 
 /** Creates the route for AG-UI clients. */
 export function aguiRoutes(context: ServerContext) {
@@ -23,12 +23,12 @@ export function aguiRoutes(context: ServerContext) {
       description:
         "Responds with a stream of AG-UI 1.0 events. If the last message is from the user, it is sent to the session. Otherwise, `resume` must answer the interrupts of the previous run. Permission requests and questions end the run with the outcome `interrupt`.",
       scope: "run",
-      errors: ["input.id", "input.empty", "input.conflict", "request.unknown", "usage"],
+      errors: ["input.id", "input.empty", "input.conflict", "request.unknown", "usage", ...tenantErrors],
       request: { params: sessionParams, body: body(AguiRequest) },
       responses: mappedStream,
     }),
     async (c) => {
-      context.assertStartsWork(c.req.valid("param").id)
+      context.assertStartsWork(c.req.valid("param").id, c.get("token").tenant)
       const request = c.req.valid("json")
       const turn = readAguiTurn(request)
       if (!turn)

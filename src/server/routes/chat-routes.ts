@@ -4,7 +4,7 @@ import type { ServerContext } from "../context.ts"
 import { ServerError } from "../errors.ts"
 import { itemsOf, type MappedSession, mappedStream, respondWithItems, untilIdle } from "../mapped-stream.ts"
 import { assertDataUrls } from "../schemas/input-schemas.ts"
-import { body, createRouter, route, sessionParams } from "./route.ts"
+import { body, createRouter, route, sessionParams, tenantErrors } from "./route.ts"
 
 /** Response headers and last message of the AI SDK's stream protocol. */
 const protocol = { headers: { "x-vercel-ai-ui-message-stream": "v1" }, last: "[DONE]" }
@@ -21,12 +21,12 @@ export function chatRoutes(context: ServerContext) {
       description:
         "Responds with a UI message stream of the AI SDK, version 1. If the last message is from the user, it is sent to the session. If it is an assistant message with approvals, they answer the permission requests, and the stream continues the message. The stream ends when the run ends or waits for approvals.",
       scope: "run",
-      errors: ["input.id", "input.empty", "input.conflict", "request.unknown", "usage"],
+      errors: ["input.id", "input.empty", "input.conflict", "request.unknown", "usage", ...tenantErrors],
       request: { params: sessionParams, body: body(ChatRequest) },
       responses: mappedStream,
     }),
     async (c) => {
-      context.assertStartsWork(c.req.valid("param").id)
+      context.assertStartsWork(c.req.valid("param").id, c.get("token").tenant)
       const { messages } = c.req.valid("json")
       const turn = readTurn({ messages })
       if (!turn)

@@ -3,7 +3,7 @@ import { type ServerContext, sessionOf, viewOf, withSession } from "../context.t
 import { notFound } from "../errors.ts"
 import { page } from "../schemas/named.ts"
 import { sessionBodies, sessionResponses } from "../schemas/session-schemas.ts"
-import { body, createRouter, directoryErrors, json, route, sessionParams } from "./route.ts"
+import { body, createRouter, directoryErrors, json, route, sessionParams, tenantErrors } from "./route.ts"
 
 /**
  * Creates the routes that fork, undo, compact, export and import sessions, and the routes that read to-do lists,
@@ -73,7 +73,7 @@ export function historyRoutes(context: ServerContext) {
       path: "/session/{id}/compact",
       summary: "Replace old messages in the model's history with a summary",
       scope: "run",
-      errors: ["session.busy", "session.held", "session.compaction"],
+      errors: ["session.busy", "session.held", "session.compaction", ...tenantErrors],
       request: { params: sessionParams },
       responses: { 200: json(sessionResponses.compaction) },
     }),
@@ -127,7 +127,7 @@ export function historyRoutes(context: ServerContext) {
       context.assertStartsWork()
       const { directory, archive, copy } = c.req.valid("json")
       const session = await engines.use(directory, async (tackle) =>
-        (await tackle.sessions.import(archive, { copy })).info(),
+        (await tackle.sessions.import(archive, { copy, tenant: c.get("token").tenant })).info(),
       )
       return c.json(await viewOf(context, session), 201)
     },

@@ -7,7 +7,7 @@ import { eventResponses } from "../schemas/event-schemas.ts"
 import { type InputParts, inputBodies, inputResponses } from "../schemas/input-schemas.ts"
 import { page } from "../schemas/named.ts"
 import { Status } from "../schemas/session-schemas.ts"
-import { body, createRouter, json, numberIn, route, sessionParams } from "./route.ts"
+import { body, createRouter, json, numberIn, route, sessionParams, tenantErrors } from "./route.ts"
 
 const inputParams = sessionParams.extend({
   inputID: z.string().openapi({ description: "Id of the input" }),
@@ -26,12 +26,12 @@ export function inputRoutes(context: ServerContext) {
       description:
         "Stores the input and starts a run if the session is idle. An input never answers a permission request or a question.",
       scope: "run",
-      errors: ["input.id", "input.empty", "input.conflict"],
+      errors: ["input.id", "input.empty", "input.conflict", ...tenantErrors],
       request: { params: sessionParams, body: body(inputBodies.send) },
       responses: { 202: json(inputResponses.receipt, "Stored") },
     }),
     async (c) => {
-      context.assertStartsWork(c.req.valid("param").id)
+      context.assertStartsWork(c.req.valid("param").id, c.get("token").tenant)
       const { id, delivery, text = "", parts = [] } = c.req.valid("json")
       const content = parts.length > 0 ? contentOf(parts) : { text, files: [] }
       const receipt = await withSession(context, c.req.valid("param").id, async (handle, tackle) => {

@@ -49,6 +49,9 @@ export const bodyErrors = [
   "content-type.unsupported",
 ] as const satisfies ErrorCode[]
 
+/** The errors of a route that sends text to a model for a tenant. */
+export const tenantErrors = ["tenant.queue", "tenant.tokens", "tenant.cost"] as const satisfies ErrorCode[]
+
 /** The errors of a route that needs no token. */
 export const publicErrors = ["host.forbidden", "origin.forbidden"] as const satisfies ErrorCode[]
 
@@ -72,7 +75,13 @@ function commonErrors({
   method,
   request = {},
 }: Pick<RouteConfig, "path" | "method" | "request">): ErrorCode[] {
-  const codes: ErrorCode[] = ["token.invalid", "token.busy", "scope.insufficient", ...publicErrors]
+  const codes: ErrorCode[] = [
+    "token.invalid",
+    "token.busy",
+    "scope.insufficient",
+    "tenant.forbidden",
+    ...publicErrors,
+  ]
   if (request.query || request.body || request.headers) codes.push("request.invalid")
   if (request.body) codes.push(...bodyErrors)
   if (path.startsWith("/session/{id}")) codes.push("session.unknown", ...directoryErrors)

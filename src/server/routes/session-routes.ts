@@ -30,7 +30,7 @@ export function sessionRoutes(context: ServerContext) {
       context.assertStartsWork()
       const { directory, ...options } = c.req.valid("json")
       const session = await engines.use(directory, async (tackle) =>
-        (await tackle.sessions.create(options)).info(),
+        (await tackle.sessions.create({ ...options, tenant: c.get("token").tenant })).info(),
       )
       return c.json(await viewOf(context, session), 201)
     },
@@ -63,9 +63,11 @@ export function sessionRoutes(context: ServerContext) {
     async (c) => {
       const { search, directory, limit, cursor } = c.req.valid("query")
       const wanted = directory === undefined ? undefined : engines.resolve(directory)
+      const { tenant } = c.get("token")
       const all = await listed(store, search)
       const found = all.filter(
         ({ session }) =>
+          (tenant === undefined || session.tenant === tenant) &&
           (wanted === undefined ? engines.isServed(session.directory) : session.directory === wanted) &&
           (cursor === undefined || isAfter(session, cursor)),
       )

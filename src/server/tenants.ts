@@ -1,0 +1,56 @@
+import type { MiddlewareHandler } from "hono"
+import type { ServerContext } from "./context.ts"
+import { notFound, ServerError } from "./errors.ts"
+import type { ServerEnvironment } from "./guard.ts"
+
+/** Routes that a token with a tenant may use besides those of its sessions. They read or change no session. */
+const sharedRoutes =
+  /^GET \/(health|docs|openapi\.json|assets\/.*|root|tool|agent|command|skill|model|mcp)?$|^POST \/(login|logout|ticket)$/
+
+/** Creates and lists sessions. These routes apply the tenant of the token. */
+const ownRoutes = /^(GET|POST) \/session$|^POST \/session\/import$/
+
+/**
+ * Lets tokens with a tenant use only the sessions of this tenant. Other sessions do not exist for them. Denies all routes
+ * that are not known to keep this rule.
+ */
+export function keepTenantsApart({ store, engines }: ServerContext): MiddlewareHandler<ServerEnvironment> {
+  async function assertOwn(sessionID: string, tenant: string): Promise<void> {
+    const session = await store.session(sessionID)
+    if (session?.tenant !== tenant) throw notFound("session", sessionID)
+  }
+
+  async function sessionOfRequest(requestID: string): Promise<string | undefined> {
+    const stored = await store.request(requestID)
+    if (stored) return stored.asked.sessionID
+    const waiting = engines
+      .all()
+      .flatMap((tackle) => [...tackle.pendingRequests(), ...tackle.questions.pending()])
+    return waiting.find(({ id }) => id === requestID)?.sessionID
+  }
+
+  return async (c, next) => {
+    // Public routes have no token.
+    const tenant = (c.get("token") as ServerEnvironment["Variables"]["token"] | undefined)?.tenant
+    if (tenant === undefined) return next()
+    const { method, path } = c.req
+    const route = `${method} ${path}`
+    if (sharedRoutes.test(route) || ownRoutes.test(route)) return next()
+    const [, sessionID] = /^\/session\/(\w+)(?:\/|$)/.exec(path) ?? []
+    const asked = route === "GET /request" ? c.req.query("session") : sessionID
+    if (asked !== undefined) {
+      await assertOwn(asked, tenant)
+      return next()
+    }
+    const [, requestID] = /^POST \/request\/(\w+)\/reply$/.exec(route) ?? []
+    if (requestID === undefined)
+      throw new ServerError(
+        "A token with a tenant can use only the routes of its sessions. Use a token without a tenant.",
+        { code: "tenant.forbidden" },
+      )
+    const owner = await sessionOfRequest(requestID)
+    if (owner === undefined) throw notFound("request", requestID)
+    await assertOwn(owner, tenant)
+    return next()
+  }
+}

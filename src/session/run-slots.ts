@@ -1,0 +1,69 @@
+import { AbortedError } from "../util/abort.ts"
+import { afterTurn, nextInTurn } from "../util/round-robin.ts"
+
+/** Limits how many runs are active at once in the engines that share it. Runs of subagents do not count. */
+export interface RunSlots {
+  /**
+   * Waits for a free slot, and returns a function that frees it. Waiting runs of different tenants take turns. Rejects
+   * with `AbortedError` when the signal fires.
+   */
+  acquire(tenant: string | undefined, signal: AbortSignal): Promise<() => void>
+}
+
+interface WaitingRun {
+  tenant: string | undefined
+  start(): void
+}
+
+/** Creates slots for `maximum` runs. */
+export function createRunSlots(maximum: number): RunSlots {
+  const waiting: WaitingRun[] = []
+  let served: (string | undefined)[] = []
+  let active = 0
+
+  function startNext(): void {
+    while (active < maximum && waiting.length > 0) {
+      const index = nextInTurn(
+        waiting.map(({ tenant }) => tenant),
+        served,
+      )
+      const [run] = waiting.splice(index, 1)
+      if (!run) return
+      served = afterTurn(served, run.tenant)
+      active += 1
+      run.start()
+    }
+  }
+
+  function createRelease(): () => void {
+    let isHeld = true
+    return () => {
+      if (!isHeld) return
+      isHeld = false
+      active -= 1
+      startNext()
+    }
+  }
+
+  return {
+    acquire(tenant, signal) {
+      const { promise, resolve, reject } = Promise.withResolvers<() => void>()
+      const run: WaitingRun = {
+        tenant,
+        start() {
+          signal.removeEventListener("abort", leave)
+          resolve(createRelease())
+        },
+      }
+      function leave(): void {
+        waiting.splice(waiting.indexOf(run), 1)
+        reject(new AbortedError())
+      }
+      if (signal.aborted) return Promise.reject(new AbortedError())
+      signal.addEventListener("abort", leave, { once: true })
+      waiting.push(run)
+      startNext()
+      return promise
+    },
+  }
+}

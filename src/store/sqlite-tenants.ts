@@ -1,0 +1,43 @@
+import type { DatabaseSync } from "node:sqlite"
+import type { TenantUsage, UsageRecord } from "./tenants.ts"
+
+/** Counts what tenants use, with prepared statements. */
+export interface SqliteTenants {
+  /** Returns the ids of the leased sessions of a tenant, without those of subagents. */
+  leased(tenant: string): string[]
+  /** Call this within a transaction. */
+  addUsage(usage: UsageRecord): void
+  /** Returns the usage without the number of running sessions. */
+  usage(tenant: string, day: number): Omit<TenantUsage, "running">
+}
+
+/** Prepares the statements. Throws if the tables do not have the newest version. */
+export function createSqliteTenants(database: DatabaseSync): SqliteTenants {
+  const leased = database.prepare(
+    `SELECT l.session_id AS id FROM sessions s JOIN leases l ON l.session_id = s.id
+     WHERE s.data ->> 'tenant' = ? AND s.parent_id IS NULL`,
+  )
+  const outdated = database.prepare("DELETE FROM usage WHERE tenant = ? AND day < ?")
+  const put = database.prepare(
+    `INSERT INTO usage (tenant, day, id, tokens, cost) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT (tenant, day, id) DO UPDATE SET tokens = excluded.tokens, cost = excluded.cost`,
+  )
+  const sum = database.prepare(
+    "SELECT coalesce(sum(tokens), 0) AS tokens, coalesce(sum(cost), 0) AS cost FROM usage WHERE tenant = ? AND day = ?",
+  )
+  const queued = database.prepare(
+    `SELECT count(*) AS n FROM sessions s JOIN inputs i ON i.session_id = s.id AND i.data ->> 'state' = 'pending'
+     WHERE s.data ->> 'tenant' = ?`,
+  )
+  return {
+    leased: (tenant) => leased.all(tenant).map(({ id }) => String(id)),
+    addUsage({ tenant, day, id, tokens, cost }) {
+      outdated.run(tenant, day - 1)
+      put.run(tenant, day, id, tokens, cost)
+    },
+    usage(tenant, day) {
+      const { tokens, cost } = sum.get(tenant, day) ?? {}
+      return { queued: Number(queued.get(tenant)?.n), tokens: Number(tokens), cost: Number(cost) }
+    },
+  }
+}

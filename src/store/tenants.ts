@@ -1,0 +1,67 @@
+import { TackleError } from "../util/errors.ts"
+import { dayMs } from "../util/sweep.ts"
+
+/** Limits of one tenant over all processes that share a store. A limit that is absent does not apply. */
+export interface TenantLimits {
+  /** Maximum number of sessions that run at once, without those of subagents. Further inputs wait. */
+  sessions?: number
+  /** Maximum number of tokens per day (UTC), excluding cache reads. */
+  tokensPerDay?: number
+  /** Maximum cost per day (UTC) in US dollars, at the prices in the config. */
+  costPerDay?: number
+  /** Maximum number of inputs that wait in all sessions. Further inputs are refused. */
+  queued?: number
+}
+
+/** Current usage of a tenant. `tokens` and `cost` count one day. */
+export interface TenantUsage {
+  /** Number of sessions that an engine holds, without those of subagents. */
+  running: number
+  /** Number of pending inputs. */
+  queued: number
+  tokens: number
+  /** In US dollars. */
+  cost: number
+}
+
+/** The usage of one model request. */
+export interface UsageRecord {
+  tenant: string
+  /** Id of the request. A second record with the same id and day replaces the first. */
+  id: string
+  /** Number of the day: see {@link dayOf}. */
+  day: number
+  tokens: number
+  cost: number
+}
+
+/** Returns the number of days (UTC) from the epoch to a time in milliseconds. */
+export function dayOf(time: number): number {
+  return Math.floor(time / dayMs)
+}
+
+const waitSeconds = 5
+
+/** Thrown if a tenant has reached one of its limits. Nothing was started or stored. */
+export class TenantLimitError extends TackleError {
+  /** Time in seconds after which the request may succeed. */
+  readonly retryAfterSeconds: number
+
+  constructor(tenant: string, limit: keyof TenantLimits, maximum: number, now: number = Date.now()) {
+    const isDaily = limit === "tokensPerDay" || limit === "costPerDay"
+    const problem = {
+      sessions: `runs ${maximum} sessions at once`,
+      queued: `has ${maximum} inputs that wait`,
+      tokensPerDay: `has used its ${maximum} tokens of today`,
+      costPerDay: `has used its $${maximum} of today`,
+    }[limit]
+    const next = isDaily ? "Try again after 00:00 UTC" : "Try again when a run has ended"
+    super(
+      `The tenant ${tenant} ${problem}. ${next}, or let the operator raise tenants.${tenant}.${limit} in the config.`,
+      { code: `tenant.${names[limit]}`, recoverable: false },
+    )
+    this.retryAfterSeconds = isDaily ? Math.ceil(((dayOf(now) + 1) * dayMs - now) / 1000) : waitSeconds
+  }
+}
+
+const names = { sessions: "sessions", queued: "queue", tokensPerDay: "tokens", costPerDay: "cost" } as const
