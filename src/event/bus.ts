@@ -5,23 +5,30 @@ import type { EventInput, EventOf, EventType, TackleEvent } from "./events.ts"
 /** Delivers events to the subscribers in this process. */
 export interface Bus {
   /**
-   * Calls every subscriber synchronously, in the order of subscription, and returns the event. If a subscriber
-   * publishes an event, it is delivered after the current one, so all subscribers see the same order. Errors of
-   * subscribers are reported, not thrown. Subscribers run in the async context in which the bus was created.
+   * Calls every subscriber synchronously and returns the event. Subscribers of all events come first, then subscribers
+   * of the type, then subscribers of the session, each in the order of subscription. If a subscriber publishes an
+   * event, it is delivered after the current one, so all subscribers see the same order. Errors of subscribers are
+   * reported, not thrown. Subscribers run in the async context in which the bus was created.
    */
   publish<T extends EventType>(event: Extract<EventInput, { type: T }>): EventOf<T>
   /** Subscribes to all events. Returns a function that ends the subscription. */
-  subscribe(listener: (event: TackleEvent) => void): () => void
+  subscribe(listener: Listener): () => void
+  /** Subscribes to the events of one session. Costs nothing for events of other sessions. */
+  follow(sessionID: string, listener: Listener): () => void
   /** Subscribes to events of one type. Returns a function that ends the subscription. */
   on<T extends EventType>(type: T, listener: (event: EventOf<T>) => void): () => void
 }
+
+type Listener = (event: TackleEvent) => void
 
 /** Creates a bus. `onError` receives errors of subscribers. `hide` removes secrets from each event. */
 export function createBus(
   onError: (error: unknown) => void,
   hide: <T>(value: T) => T = (value) => value,
 ): Bus {
-  const listeners = new Set<(event: TackleEvent) => void>()
+  const everything = new Set<Listener>()
+  const byType = new Map<string, Set<Listener>>()
+  const bySession = new Map<string, Set<Listener>>()
 
   const waiting: TackleEvent[] = []
   let delivering = false
@@ -31,7 +38,9 @@ export function createBus(
   function deliver(): void {
     delivering = true
     for (let event = waiting.shift(); event; event = waiting.shift()) {
-      for (const listener of [...listeners]) {
+      const { type, sessionID } = event
+      const listeners = [...everything, ...(byType.get(type) ?? []), ...(bySession.get(sessionID) ?? [])]
+      for (const listener of listeners) {
         try {
           listener(event)
         } catch (error) {
@@ -42,11 +51,21 @@ export function createBus(
     delivering = false
   }
 
-  function subscribe(listener: (event: TackleEvent) => void): () => void {
+  function add(listeners: Set<Listener>, listener: Listener): () => void {
     // The wrapper is a new function for each subscription, so one listener can subscribe twice.
     const entry = (event: TackleEvent) => listener(event)
     listeners.add(entry)
     return () => listeners.delete(entry)
+  }
+
+  function addTo(groups: Map<string, Set<Listener>>, key: string, listener: Listener): () => void {
+    const listeners = groups.get(key) ?? new Set()
+    groups.set(key, listeners)
+    const remove = add(listeners, listener)
+    return () => {
+      remove()
+      if (listeners.size === 0 && groups.get(key) === listeners) groups.delete(key)
+    }
   }
 
   return {
@@ -56,11 +75,8 @@ export function createBus(
       if (!delivering) outsideCalls(deliver)
       return stamped
     },
-    subscribe,
-    on(type, listener) {
-      return subscribe((event) => {
-        if (event.type === type) listener(event as EventOf<typeof type>)
-      })
-    },
+    subscribe: (listener) => add(everything, listener),
+    follow: (sessionID, listener) => addTo(bySession, sessionID, listener),
+    on: (type, listener) => addTo(byType, type, listener as Listener),
   }
 }

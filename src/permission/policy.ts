@@ -154,11 +154,10 @@ export function matchingRules(
  * general deny.
  */
 export function isOffered(policy: Policy, permission: string, alias?: Alias): boolean {
-  const patterns = allRules(policy)
-    .filter((rule) => rule.action !== "deny")
-    .map((rule) => rule.pattern)
-  return [wildcardProbe, ...patterns].some(
-    (text) => judge(policy, permission, [text], { alias }).action !== "deny",
+  const isPossible = (text: string) => judge(policy, permission, [text], { alias }).action !== "deny"
+  return (
+    isPossible(wildcardProbe) ||
+    allRules(policy).some(({ action, pattern }) => action !== "deny" && isPossible(pattern))
   )
 }
 

@@ -4,6 +4,7 @@ import type { PluginHost } from "../plugin/host.ts"
 import type { Input, PromptFile } from "../schema/input.ts"
 import type { ModelRef, UserMessage } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
+import type { Session } from "../schema/session.ts"
 import type { Handover } from "../tool/tool.ts"
 import { currentTime } from "../util/clock.ts"
 import { newId } from "../util/id.ts"
@@ -32,7 +33,6 @@ export interface Post {
  * time and, for the first message, its title.
  */
 export async function postPrompt(conversation: Conversation, post: Post): Promise<UserMessage> {
-  const { recorder, readPage } = conversation
   const { text, agent, model } = post
   const message = newUserMessage(conversation, { agent: agent.name, model: model.info.ref })
   const part = partOf(message)
@@ -41,7 +41,7 @@ export async function postPrompt(conversation: Conversation, post: Post): Promis
     ...post.files.map((file) => ({ ...part(), type: "file" as const, ...file })),
   ]
   const parts = await hookMessage(post.plugins, message, written, post.signal)
-  const undone = await describeUndone(conversation.session.undone, readPage)
+  const undone = await describeUndone(conversation.session.undone, conversation.readPage)
   for (const note of undone === undefined ? post.notes : [...post.notes, undone])
     parts.push({ ...part(), type: "text", text: note, synthetic: true })
 
@@ -52,9 +52,11 @@ export async function postPrompt(conversation: Conversation, post: Post): Promis
     time: updateTime(conversation.session),
     title: session.title === "" ? titleOf(text) : session.title,
   }
-  await recorder.session(conversation.session)
   const promoted = post.input && conversation.inputs.promoted(post.input, message.id)
-  await append(conversation, message, parts, promoted)
+  await append(conversation, message, parts, {
+    session: conversation.session,
+    inputs: promoted ? [promoted] : [],
+  })
   return message
 }
 
@@ -110,15 +112,14 @@ export function newUserMessage(
   }
 }
 
-/** Stores a message with its parts, and the delivery of its input, in one transaction. */
+/** Stores a message with its parts, and changes of its session and input, in one transaction. */
 async function append(
   conversation: Conversation,
   message: UserMessage,
   parts: Part[],
-  input?: Input,
+  changes: { session?: Session; inputs?: readonly Input[] } = {},
 ): Promise<void> {
-  const inputs = input ? [input] : []
-  await conversation.recorder.write({ inputs, messages: [message], created: true, parts })
+  await conversation.recorder.write({ ...changes, messages: [message], created: true, parts })
   const history = await conversation.history()
   history.push({ message, parts })
 }

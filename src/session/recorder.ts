@@ -17,7 +17,10 @@ import { eventOf, type StreamingParts } from "./session-events.ts"
  */
 export interface Recorder extends StreamingParts {
   session(session: Session): Promise<void>
-  /** Stores new or changed messages, parts and inputs in one transaction. A `durable` transaction survives a power loss. */
+  /**
+   * Stores new or changed messages, parts and inputs, and the session, in one transaction. A `durable` transaction
+   * survives a power loss.
+   */
   write(written: Written & Pick<CommitOptions, "durable">): Promise<void>
   /**
    * Stores messages and parts without waiting. They are committed together with the next write, or at the end of the
@@ -30,8 +33,9 @@ export interface Recorder extends StreamingParts {
   delta(partID: string, field: "text" | "raw", delta: string): void
 }
 
-/** Messages, parts and inputs in their current state. `created` is true for new messages. */
+/** A session, messages, parts and inputs in their current state. `created` is true for new messages. */
 interface Written {
+  session?: Session
   /** Inputs that become one of the messages. */
   inputs?: readonly Input[]
   messages?: readonly Message[]
@@ -225,8 +229,9 @@ function entryOf(change: SequencedChange["change"], created = false): Entry {
   return { change, event: eventOf(change, created) }
 }
 
-function entriesOf({ messages = [], created = false, parts = [], inputs = [] }: Written): Entry[] {
+function entriesOf({ session, messages = [], created = false, parts = [], inputs = [] }: Written): Entry[] {
   return [
+    ...(session ? [entryOf({ kind: "session", session })] : []),
     ...inputs.map((input) => entryOf({ kind: "input", input })),
     ...messages.map((message) => entryOf({ kind: "message", message }, created)),
     ...parts.map((part) => entryOf({ kind: "part", part })),

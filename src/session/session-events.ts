@@ -96,8 +96,7 @@ export function followSession(
   let joining = false
 
   const channel = createChannel<SessionEvent>(stop)
-  const unsubscribe = bus.subscribe((event) => {
-    if (event.sessionID !== sessionID) return
+  const unsubscribe = bus.follow(sessionID, (event) => {
     if (event.type === "session.deleted") {
       channel.push(event)
       end()

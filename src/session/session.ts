@@ -353,8 +353,7 @@ function promptEvents(bus: Bus, sessionID: string, onLeave: () => void): AsyncIt
     unsubscribe()
     onLeave()
   })
-  const unsubscribe = bus.subscribe((event) => {
-    if (event.sessionID !== sessionID) return
+  const unsubscribe = bus.follow(sessionID, (event) => {
     channel.push(event)
     if (event.type !== "run.completed") return
     unsubscribe()

@@ -2,7 +2,7 @@ import type { Agent } from "../agent/agent.ts"
 import type { Run } from "../call/context.ts"
 import { createTimeLimit } from "../call/time-limit.ts"
 import type { Bus } from "../event/bus.ts"
-import type { Usage } from "../event/events.ts"
+import type { EventOf, TackleEvent, Usage } from "../event/events.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { ToolPart } from "../schema/part.ts"
 import type { SpawnRequest, SubagentProgress, SubagentResult } from "../tool/context.ts"
@@ -164,7 +164,8 @@ export interface FamilyListener {
 
 /** Listens to a session and the sessions below it until `end` is called. `end` also resolves every pending wait. */
 export function watchFamily(bus: Bus, sessionID: string, listener: FamilyListener): { end(): void } {
-  const members = new Set([sessionID])
+  /** Functions that end the subscriptions to the members of the family, by session. */
+  const members = new Map<string, () => void>()
   const waits = new Map<string, () => void>()
 
   function wait(requestID: string): void {
@@ -179,22 +180,29 @@ export function watchFamily(bus: Bus, sessionID: string, listener: FamilyListene
     waits.delete(requestID)
   }
 
-  const unsubscribe = bus.subscribe((event) => {
-    if (event.type === "session.created" || event.type === "session.updated") {
-      if (members.has(event.session.parentID ?? "")) members.add(event.session.id)
-    }
-    if (!members.has(event.sessionID)) return
+  function join(id: string): void {
+    if (!members.has(id)) members.set(id, bus.follow(id, take))
+  }
+
+  function take(event: TackleEvent): void {
     if (event.type === "permission.asked" || event.type === "question.asked") wait(event.request.id)
     if (event.type === "permission.replied") answered(event.requestID)
     if (event.type === "question.replied" || event.type === "question.rejected") answered(event.requestID)
     if (event.sessionID !== sessionID) return
     if (event.type === "part.updated" && event.part.type === "tool") listener.onPart?.(event.part)
     if (event.type === "session.error") listener.onError?.(event.error.message)
-  })
+  }
+
+  function adopt({ session }: EventOf<"session.created" | "session.updated">): void {
+    if (members.has(session.parentID ?? "")) join(session.id)
+  }
+
+  join(sessionID)
+  const leave = [bus.on("session.created", adopt), bus.on("session.updated", adopt)]
 
   return {
     end() {
-      unsubscribe()
+      for (const unsubscribe of [...leave, ...members.values()]) unsubscribe()
       for (const resolve of waits.values()) resolve()
       waits.clear()
     },

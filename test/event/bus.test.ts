@@ -43,3 +43,14 @@ test("calls subscribers in the async context in which the bus was created", () =
   context.run("a call", () => bus.publish(event("p")))
   expect(heard).toEqual([undefined])
 })
+
+test("delivers only the events of a session to a subscriber that follows it, until it leaves", () => {
+  const heard: string[] = []
+  const bus = createBus(() => {})
+  bus.subscribe(({ sessionID }) => heard.push(`all ${sessionID}`))
+  const leave = bus.follow("one", ({ sessionID }) => heard.push(`own ${sessionID}`))
+  for (const sessionID of ["one", "two"]) bus.publish({ ...event("p"), sessionID })
+  leave()
+  bus.publish({ ...event("p"), sessionID: "one" })
+  expect(heard).toEqual(["all one", "own one", "all two", "all one"])
+})
