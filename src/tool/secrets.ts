@@ -13,7 +13,7 @@ export interface SecretMask {
   /** Adds secrets. Streams that are already open also mask the new secrets. Secrets are never removed. */
   add(secrets: readonly Secret[]): void
   text(text: string): string
-  /** Masks every string in a plain value, at any depth. Does not mask keys. */
+  /** Masks every string in a plain value, at any depth. Does not mask keys, and does not change the given value. */
   value<T>(value: T): T
   /** Returns a mask for output that arrives in chunks. A secret may span several chunks. */
   stream(): MaskedStream
@@ -54,14 +54,25 @@ export function createSecretMask(secrets: readonly Secret[] = []): SecretMask {
   }
 
   const text = (given: string) =>
-    hidden.reduce((masked, { value, mark }) => masked.replaceAll(value, () => mark), given)
+    hidden.reduce(
+      // Most texts contain no secret, and the search is faster than the replacement.
+      (masked, { value, mark }) => (masked.includes(value) ? masked.replaceAll(value, () => mark) : masked),
+      given,
+    )
 
   function value<T>(given: T): T
   function value(given: unknown): unknown {
     if (typeof given === "string") return text(given)
     if (Array.isArray(given)) return given.map(value)
     if (!isRecord(given)) return given
-    return Object.fromEntries(Object.entries(given).map(([key, inner]) => [key, value(inner)]))
+    let masked = given
+    for (const key of Object.keys(given)) {
+      const inner = value(given[key])
+      if (inner === given[key]) continue
+      if (masked === given) masked = { ...given }
+      masked[key] = inner
+    }
+    return masked
   }
 
   add(secrets)
@@ -90,9 +101,15 @@ interface Hidden {
 /** Masks streamed text. `hidden` is sorted, longest first. */
 function splitText(text: string, hidden: readonly Hidden[]): { shown: string; held: string } {
   if (hidden.length === 0) return { shown: text, held: "" }
+  const initials = new Set(hidden.map(({ value }) => value.charAt(0)))
   let shown = ""
   let from = 0
   for (let at = 0; at < text.length; ) {
+    // Most characters cannot begin a secret.
+    if (!initials.has(text.charAt(at))) {
+      at += 1
+      continue
+    }
     const rest = text.length - at
     if (hidden.some(({ value }) => value.length > rest && value.endsWith(text.slice(at), rest))) {
       return { shown: shown + text.slice(from, at), held: text.slice(at) }

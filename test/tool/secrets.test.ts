@@ -104,3 +104,12 @@ test("shows no part of a secret in streamed text", () => {
     }),
   )
 })
+
+test("keeps values without secrets, and keys with a special meaning", () => {
+  const mask = createSecretMask([{ name: "TOKEN", value: "abcdefgh" }])
+  const given = JSON.parse('{"a":{"b":1},"__proto__":{"text":"is abcdefgh"}}')
+  const masked = mask.value(given)
+  expect(JSON.stringify(masked)).toBe('{"a":{"b":1},"__proto__":{"text":"is [secret TOKEN]"}}')
+  expect(masked.a).toBe(given.a)
+  expect(JSON.stringify(given)).toContain("is abcdefgh")
+})
