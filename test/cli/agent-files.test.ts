@@ -20,7 +20,7 @@ test("runs an agent of a trusted project with its prompt, model and tools", asyn
   const shown = await machine.run(["trust", "--list"])
   expect(shown.stdout).toContain('agent.keeper.prompt = "You keep things."')
   expect(shown.stdout).toContain("allow bash: *   (for the agent keeper)")
-  await machine.run(["trust", "--yes"])
+  await machine.trust()
   const run = await machine.run(["run", "--agent", "keeper", "--format", "json", "go"])
   // The agent's allow rule answers what would be asked, but cannot override a deny rule of the user.
   expect(callsOf(run).map(([tool, status]) => `${tool} ${status}`)).toEqual(["bash completed", "bash error"])

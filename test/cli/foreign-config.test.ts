@@ -55,7 +55,7 @@ const opencodeScript: Reply[] = [
 
 test("reports in doctor what it uses of .opencode and what it does not understand", async () => {
   const machine = await openFixture("opencode-project", { config: null })
-  await machine.run(["trust", "--yes"])
+  await machine.trust()
   const { stdout } = await runDoctor(machine)
   const taken = lineOf(stdout, "other programs")
   for (const what of ["opencode.json", "reviewer.md", "changed.md", "release-notes"])
@@ -86,7 +86,7 @@ test("runs a project made for Claude Code with its instructions, server, skill, 
 
 test("reports in doctor which files and settings of .claude are used and which are not", async () => {
   const machine = await openFixture("claude-project")
-  await machine.run(["trust", "--yes"])
+  await machine.trust()
   const { stdout } = await runDoctor(machine)
   const taken = lineOf(stdout, "other programs")
   for (const what of ["CLAUDE.md", ".mcp.json", "test-writer.md", "fix-issue.md", "changelog/SKILL.md"])

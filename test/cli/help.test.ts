@@ -12,7 +12,7 @@ test("starts no code of a trusted project in commands on stored data", async () 
     ".tackle/tool/noisy.mjs": 'console.error("tool runs")\nexport default {}',
   }
   const machine = await createMachine({ files, script: [{ text: "one" }] })
-  expect((await machine.run(["trust", "--yes"])).code).toBe(0)
+  await machine.trust()
   const { stderr } = await machine.run(["run", "x"])
   expect(stderr).toContain("plugin runs")
   expect(stderr).toContain("tool runs")

@@ -73,7 +73,7 @@ test("drops a changed skill, agent or command of the project, one line each, unt
       return index < 4 ? look : { text: "Done." }
     },
   })
-  await machine.run(["trust", "--yes"])
+  await machine.trust()
   const run = await machine.run(["run", "/go"])
   const told = machine.server.requests.map(toldIn)
   expect(told).toEqual([["helps", "one"], [], [], ["repairs", "one"], ["repairs", "one"]])
@@ -97,7 +97,7 @@ test("keeps the agent of a prompt unchanged until it ends, and drops it for the 
       return index < 2 ? look : { text: "Done." }
     },
   })
-  await machine.run(["trust", "--yes"])
+  await machine.trust()
   const run = await machine.run(["run", "--agent", "worker", "go"])
   expect(run).toMatchObject({ code: 0, stdout: expect.stringContaining("Done.") })
   for (const { body } of machine.server.requests) {
@@ -136,7 +136,7 @@ test("reports a changed plugin once and uses it from the next start on", async (
       return index < 3 ? look : { text: "Done." }
     },
   })
-  await machine.run(["trust", "--yes"])
+  await machine.trust()
   const { stderr } = await machine.run(["run", "go"])
   expect(stderr.split("\n").filter((line) => line.includes("next start"))).toEqual([
     expect.stringMatching(/a\.mjs: it has changed/),

@@ -61,13 +61,13 @@ test("drops only the changed tool of the project, in one line, until it is trust
         return call("b")
       }
       if (index === 1) {
-        await machine.run(["trust", "--yes"])
+        await machine.trust()
         return call("b")
       }
       return { text: "Done." }
     },
   })
-  await machine.run(["trust", "--yes"])
+  await machine.trust()
   const run = await machine.run(["run", "go"])
   expect(machine.server.requests.map(offeredIn)).toEqual([
     ["a: Says one.", "b: Says b."],
@@ -93,7 +93,7 @@ test("drops tools at once when trust is revoked, also while the config is broken
       return index < 2 ? call("read") : { text: "Done." }
     },
   })
-  await machine.run(["trust", "--yes"])
+  await machine.trust()
   await machine.run(["run", "go"])
   expect(machine.server.requests.map(offeredIn)).toEqual([["a: Says one."], [], []])
 })

@@ -36,7 +36,7 @@ test("starts the servers of a project once it is trusted", async () => {
   const before = await machine.run(["mcp", "list"])
   expect(before.stdout).toContain("No MCP servers are configured")
   expect(before.stderr).toContain(".mcp.json: mcp")
-  await machine.run(["trust", "--yes"])
+  await machine.trust()
   expect((await machine.run(["mcp", "list"])).stdout).toContain("everything_echo")
   const call = ["tool", "call", "everything_get-sum", '{"a":1,"b":2}']
   expect(await machine.run([...call, "--allow", "everything_*"])).toMatchObject({
@@ -67,7 +67,7 @@ describe("mcp add", () => {
     const added = await machine.run(["mcp", "add", "everything", "--", command, "stdio"])
     expect(added.stdout).toContain("To use it, trust the project: tackle trust\n")
     expect((await machine.run(["mcp", "list"])).stderr).toContain("tackle.json: ")
-    await machine.run(["trust", "--yes"])
+    await machine.trust()
     const again = await machine.run(["mcp", "add", "second", "https://tickets.example.com/mcp"])
     expect(again.stdout).not.toContain("trust")
     expect((await machine.run(["trust", "--list", "--format", "json"])).stdout).toContain('"trusted":true')

@@ -20,7 +20,7 @@ const rules = `{
 describe("permission check", () => {
   test("returns the verdict as the exit code, and names the deciding rule with file and line", async () => {
     const machine = await createMachine({ config: null, files: { "tackle.json": rules } })
-    await machine.run(["trust", "--yes"])
+    await machine.trust()
     const check = (...args: string[]) => machine.run(["permission", "check", ...args])
     expect(await check("bash", "npm test")).toMatchObject({ code: 0, stderr: "" })
     expect((await check("bash", "make")).code).toBe(10)
@@ -96,7 +96,7 @@ describe("permission check", () => {
 
   test("lists in JSON the commands, their rules and the overruled rules", async () => {
     const machine = await createMachine({ config: null, files: { "tackle.json": rules } })
-    await machine.run(["trust", "--yes"])
+    await machine.trust()
     const { stdout, code } = await machine.run(["permission", "check", "bash", "npm test; rm x", "--json"])
     const other = await machine.run(["permission", "check", "bash", "npm test; rm x", "--format", "json"])
     expect(other).toMatchObject({ stdout, code })
@@ -330,6 +330,6 @@ await describeSandboxed("permission check with a sandbox", () => {
     ])
     for (const { stdout } of [flag, configured]) expect(stdout).toMatch(/^allow\n[\s\S]*sandbox\.allow/)
     expect(secret.stdout).toMatch(/^ask\n/)
-    expect(shown.stdout).toContain("Because of sandbox.allow")
+    expect(shown.stdout).toContain("sandbox.allow is set")
   })
 })

@@ -3,7 +3,11 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { delimiter, dirname, join, resolve } from "node:path"
 import { expect, onTestFinished } from "vitest"
+import { findWorktree } from "../../src/config/location.ts"
+import { projectTrustItems } from "../../src/config/project-trust-items.ts"
+import { dataPaths } from "../../src/engine/data-directory.ts"
 import type { EventOf, EventType, TackleEvent } from "../../src/event/events.ts"
+import { openTrust } from "../../src/permission/trust.ts"
 import { type ModelServer, type Script, startModelServer } from "../../src/testing/model-server.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
 
@@ -45,6 +49,8 @@ export interface Machine {
   env: Record<string, string>
   start(args: readonly string[], options?: StartOptions): Started
   run(args: readonly string[], options?: StartOptions): Promise<Ended>
+  /** Trusts all items of the project like `tackle trust --yes`, without starting a process. */
+  trust(): Promise<void>
 }
 
 export interface MachineOptions {
@@ -77,7 +83,13 @@ export async function createMachine(options: MachineOptions = {}): Promise<Machi
   }
   const start = (args: readonly string[], given: StartOptions = {}) =>
     startTackle(args, { cwd: project.directory, ...given, env: { ...env, ...given.env } })
-  return { project, home, data, server, env, start, run: (args, given) => start(args, given).ended }
+  async function trust(): Promise<void> {
+    const { directory } = project
+    const location = { directory, worktree: findWorktree(directory), home, environment: env }
+    const items = await projectTrustItems({ ...location, dataDirectory: data })
+    openTrust(dataPaths(data).trust).trust(location.worktree, items)
+  }
+  return { project, home, data, server, env, start, run: (args, given) => start(args, given).ended, trust }
 }
 
 /** Runs `tackle doctor` without its sandbox checks, which start dozens of programs. */

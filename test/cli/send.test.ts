@@ -129,7 +129,7 @@ describe("tackle send", () => {
     const { machine } = await machineWithSession({
       files: { "a.txt": "alpha", "b.txt": "beta", ".tackle/command/repeat.md": "say $1 twice" },
     })
-    expect((await machine.run(["trust", "--yes"])).code).toBe(0)
+    await machine.trust()
     await machine.run(["send", "/repeat", "it"])
     expect(JSON.stringify(machine.server.requests.at(-1)?.body.messages)).toContain("say it twice")
     await machine.run(["send", "-f", "a.txt", "and @b.txt"])
@@ -210,7 +210,7 @@ describe("tackle queue", () => {
 
   test("reads a command in the new text", async () => {
     const { machine } = await machineWithSession({ files: { ".tackle/command/say.md": "say $1 twice" } })
-    expect((await machine.run(["trust", "--yes"])).code).toBe(0)
+    await machine.trust()
     await machine.run(["send", "--no-run", "--id", "a", "hello"])
     await machine.run(["queue", "edit", "a", "/say it"])
     await machine.run(["queue", "resume"])

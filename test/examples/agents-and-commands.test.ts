@@ -9,7 +9,7 @@ const example = resolve(import.meta.dirname, "../../examples/agents-and-commands
 async function openExample(script: Script = []): Promise<Machine> {
   const machine = await createMachine({ git: true, script })
   cpSync(example, machine.project.directory, { recursive: true })
-  await machine.run(["trust", "--yes"])
+  await machine.trust()
   return machine
 }
 

@@ -17,7 +17,7 @@ test("runs no executable before it is trusted, not even with --describe", async 
   expect(listed.stdout).toContain("code that runs with your permissions, as the tool disk_free")
   expect(existsSync(machine.project.path("ran"))).toBe(false)
 
-  await machine.run(["trust", "--yes"])
+  await machine.trust()
   const after = await machine.run(["tool", "list"])
   expect(after.stdout).toMatch(/^disk_free /m)
   expect(after.stderr).toContain("spy: --describe did not print a JSON object")
@@ -26,7 +26,7 @@ test("runs no executable before it is trusted, not even with --describe", async 
 
 test("asks before the tool starts, and returns what the page says", async () => {
   const machine = await openExample()
-  await machine.run(["trust", "--yes"])
+  await machine.trust()
   const call = (...flags: string[]) => machine.run(["tool", "call", "disk_free", "{}", ...flags])
   expect(await call()).toMatchObject({ code: 3, stdout: "" })
   expect(await call("--allow", "disk_free")).toMatchObject({
@@ -43,7 +43,7 @@ test("stops a tool after the timeout of its manifest", async () => {
     `#!/bin/sh\n[ "$1" = --describe ] && echo '${manifest}' && exit\nexec sleep 1000\n`,
   )
   chmodSync(machine.project.path(".tackle/tool/hang"), 0o755)
-  await machine.run(["trust", "--yes"])
+  await machine.trust()
   const hung = await machine.run(["tool", "call", "hang", "{}", "--allow", "hang"])
   expect(hung.code).not.toBe(0)
   expect(hung.stderr).toContain("it did not finish within 300 ms")
@@ -55,7 +55,7 @@ test.runIf(hasRust)("builds the Rust tool, which asks for the file as the page s
   const machine = await openExample()
   const build = ["-O", "rust/longest_line.rs", "-o", ".tackle/tool/longest_line"]
   execFileSync("rustc", build, { cwd: machine.project.directory, stdio: "pipe" })
-  await machine.run(["trust", "--yes"])
+  await machine.trust()
   const call = (...flags: string[]) =>
     machine.run(["tool", "call", "longest_line", '{"file":"notes.txt"}', "--allow", "longest_line", ...flags])
   expect(await call()).toMatchObject({

@@ -29,7 +29,7 @@ const prompt = 'Use shout_text with "test"'
 test("ignores a tool before trust, then asks as the TOML rules say, then runs it", async () => {
   const machine = await createMachine({ files: filesOf("shout_text", "ask"), script: [...once, ...once] })
   expect((await machine.run(["tool", "list"])).stdout).not.toContain("shout_text")
-  expect(await machine.run(["trust", "--yes"])).toMatchObject({ code: 0 })
+  await machine.trust()
   const listed = await machine.run(["tool", "list"])
   expect(listed).toMatchObject({ code: 0, stderr: "" })
   expect(listed.stdout).toMatch(/^shout_text +Shouts a text\./m)
@@ -50,14 +50,14 @@ test("ignores a tool before trust, then asks as the TOML rules say, then runs it
 
 test("asks once if the rule and the tool both ask", async () => {
   const machine = await createMachine({ files: filesOf("shout_text", "ask"), script: once })
-  await machine.run(["trust", "--yes"])
+  await machine.trust()
   const { stdout } = await machine.run(["run", "--format", "json", "--auto", prompt])
   expect(stdout.match(/"type":"permission\.asked"/g)).toHaveLength(1)
 })
 
 test("makes the tool unavailable if the file denies it", async () => {
   const machine = await createMachine({ files: filesOf("shout_text", "deny"), script: once })
-  await machine.run(["trust", "--yes"])
+  await machine.trust()
   await machine.run(["run", "--auto", prompt])
   const [first, second] = machine.server.requests
   expect(first?.body.tools?.map((entry) => entry.function.name)).not.toContain("shout_text")
@@ -66,7 +66,7 @@ test("makes the tool unavailable if the file denies it", async () => {
 
 test("offers a tool under its file name, accepts its own name, and applies rules for both", async () => {
   const machine = await createMachine({ files: filesOf("loud", "ask"), script: [...once, ...once] })
-  await machine.run(["trust", "--yes"])
+  await machine.trust()
   await machine.run(["run", "--allow", "loud", prompt])
   const { requests } = machine.server
   expect(requests[0]?.body.tools?.map((entry) => entry.function.name)).toContain("loud")
@@ -88,7 +88,7 @@ test.each(["my_tool", "my_custom_tool"])(
       files,
       script: [{ calls: [{ name: called, arguments: input }] }, { text: "Done." }],
     })
-    await machine.run(["trust", "--yes"])
+    await machine.trust()
     const { code, stdout } = await machine.run(["run", "--format", "json", prompt])
     expect(code).toBe(0)
     expect(stdout).not.toContain('"type":"permission.asked"')

@@ -20,7 +20,7 @@ test("ignores the project before it is trusted", async () => {
 
 test("the tools return what the page says", async () => {
   const machine = await openExample()
-  await machine.run(["trust", "--yes"])
+  await machine.trust()
   const call = (tool: string, input: object, ...flags: string[]) =>
     machine.run(["tool", "call", tool, JSON.stringify(input), ...flags])
 
@@ -47,7 +47,7 @@ test("offers the tools to a model and returns their results", async () => {
     { name: "release", arguments: { version: "1.2.0", dryRun: true } },
   ]
   const machine = await openExample({ config: {}, script: [{ calls }, { text: "Done." }] })
-  await machine.run(["trust", "--yes"])
+  await machine.trust()
   const { code, stdout } = await machine.run(["run", "--auto", "count, then release"])
   expect({ code, stdout }).toEqual({ code: 0, stdout: "Done.\n" })
 

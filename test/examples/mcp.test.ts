@@ -10,7 +10,7 @@ test("the server returns what the page says", async () => {
   cpSync(example, machine.project.directory, { recursive: true })
   const page = readFileSync(`${example}/README.md`, "utf8")
   expect((await machine.run(["mcp", "list"])).stdout).toContain("No MCP servers are configured")
-  await machine.run(["trust", "--yes"])
+  await machine.trust()
   const list = await machine.run(["mcp", "list"])
   expect(page).toContain(`$ tackle mcp list\n${list.stdout}$`)
   const found = await machine.run(["tool", "call", "shelf_find_book", '{"word":"sea"}'])

@@ -11,7 +11,7 @@ export async function openExample(
   const machine = await createMachine({ git: true, script })
   const example = resolve(import.meta.dirname, "../../examples", name)
   cpSync(example, machine.project.directory, { recursive: true })
-  if (trusted) await machine.run(["trust", "--yes"])
+  if (trusted) await machine.trust()
   return machine
 }
 

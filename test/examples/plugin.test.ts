@@ -15,7 +15,7 @@ test("runs no plugin of a project before it is trusted or after it changed", asy
 
   const shown = await machine.run(["trust", "--list"])
   expect(shown.stdout).toContain("code that runs with your permissions, as a plugin")
-  expect(await machine.run(["trust", "--yes"])).toMatchObject({ code: 0 })
+  await machine.trust()
   expect((await machine.run(["tool", "list"])).stdout).toMatch(/^stopwatch /m)
 
   appendFileSync(machine.project.path(".tackle/plugin/stopwatch.ts"), "\n// changed\n")
@@ -28,7 +28,7 @@ test("runs no plugin of a project before it is trusted or after it changed", asy
 
 test("blocks a call with the name of the plugin, changes another, and sets the variable for commands", async () => {
   const machine = await openExample()
-  await machine.run(["trust", "--yes"])
+  await machine.trust()
   const blocked = await machine.run(push)
   expect(blocked.code).not.toBe(0)
   expect(blocked.stderr).toMatch(/house-rules\.ts blocked this call: main and release/)
@@ -48,7 +48,7 @@ test("calls the hooks of a whole run, including failures", async () => {
     config: {},
     script: [{ calls: first }, { calls: [{ name: "stopwatch", arguments: {} }] }, { text: "Done." }],
   })
-  await machine.run(["trust", "--yes"])
+  await machine.trust()
   expect(await machine.run(["run", "read, then say how often"])).toMatchObject({ code: 0, stdout: "Done.\n" })
   const results = machine.server.requests[2]?.body.messages.filter(({ role }) => role === "tool")
   expect(results?.at(-1)?.content).toBe("read: 2 called, 1 failed")

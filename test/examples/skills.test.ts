@@ -9,7 +9,7 @@ test("offers both skills only after they are trusted", async () => {
     return JSON.parse(stdout).tools.find(({ id }: { id: string }) => id === "skill")?.description
   }
   expect(await skill()).toBeUndefined()
-  await machine.run(["trust", "--yes"])
+  await machine.trust()
   expect(await skill()).toMatch(/- commit-message: How commit messages.*\n- release-notes: How the notes/)
 })
 
