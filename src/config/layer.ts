@@ -9,7 +9,7 @@ import { markdownDefinition } from "./markdown-files.ts"
 import { filterEntries, nodeAt, type ObjectNode, type Path, withoutRepeats } from "./node.ts"
 import { parseConfig } from "./parse.ts"
 import { brokenExamples, type FileRules, takeRules } from "./rules.ts"
-import { sectionNames } from "./schema.ts"
+import { sectionNames, userSections } from "./schema.ts"
 import { type FileReader, type SubstitutionContext, substitute } from "./substitute.ts"
 
 /** Text of a config source before parsing. */
@@ -42,11 +42,17 @@ export interface ConfigLayer {
 export async function readLayer(source: ConfigSource, location: Location): Promise<ConfigLayer> {
   const { path, text, trusted, kind, read } = source
   const parsed = await parseConfig(path, text)
-  const written = filterEntries(parsed.tree, (entry) => (entry.key === "$schema" ? undefined : entry))
   const directory = resolve(location.directory, instructionsDirectory(path))
   const warnings: string[] = []
   const warn = (warning: string) => warnings.push(warning)
   for (const note of parsed.notes) warn(describeProblem(note))
+  const written = filterEntries(parsed.tree, (entry) => {
+    if (entry.key === "$schema") return undefined
+    if (source.scope !== "project" || !userSections.includes(entry.key)) return entry
+    const text = `${entry.key} has no effect in a project. Set it in your own config.`
+    warn(describeProblem({ position: entry.position, text }))
+    return undefined
+  })
 
   const counted: Counted = !trusted
     ? restrict(written, { worktree: location.worktree, directory })

@@ -198,6 +198,12 @@ const sections = {
       ),
   subagent: () => SubagentSection.describe("Limits of the task tool"),
   experimental: () => ExperimentalSection.describe("Features that may change"),
+  status_line: () =>
+    z
+      .tuple([z.string().min(1)], z.string())
+      .describe(
+        "Command, as a list of words, that prints the status line of the interactive terminal. Receives JSON on stdin. Only the user's own config can set it",
+      ),
   secrets: () =>
     z.array(z.string().min(1)).describe("Environment variables whose values are masked in tool output"),
   pass_environment: () =>
@@ -226,6 +232,9 @@ const sections = {
 
 /** Top-level keys of a config file. */
 export const sectionNames: readonly string[] = Object.keys(sections)
+
+/** Keys that only the user's own config can set, because no project may choose what they run. */
+export const userSections: readonly string[] = ["status_line"]
 
 /** Returns the schema of a config file, limited to `keys`. */
 export function configSchema(keys: readonly string[] = sectionNames): z.ZodType {

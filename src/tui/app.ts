@@ -17,7 +17,7 @@ import type { Keys } from "./keys.ts"
 import { forgetBlocks } from "./markdown.ts"
 import type { WrittenInput } from "./prompt-editor.ts"
 import type { Screen } from "./screen.ts"
-import { renderStatus } from "./status-line.ts"
+import { createStatusLine, type StatusSource } from "./status-line.ts"
 import { builtInTheme, changeTheme, colorDepth, type Theme } from "./theme.ts"
 import type { Themes } from "./theme-file.ts"
 
@@ -41,8 +41,8 @@ export interface AppOptions {
   defaults: SessionDefaults
   /** Lines to show above an empty conversation. */
   welcome: readonly string[]
-  /** Facts for the status line, such as the git branch. */
-  facts: readonly string[]
+  /** Facts for the status line. Undefined if the project is on another machine. */
+  status?: StatusSource
   /** Text for the editor. */
   draft?: WrittenInput
   /** Called when the user leaves, or switches between the scrollback and the alternate screen. */
@@ -130,6 +130,7 @@ export function createApp(options: AppOptions): App {
     env: options.env,
     ensureSession,
     showCall(call) {
+      if (call.state.status !== "running") statusLine.refresh()
       conversation.notes.setCall(call, lastMessageID())
       tui.requestRender()
     },
@@ -138,6 +139,11 @@ export function createApp(options: AppOptions): App {
       showRequests()
       tui.requestRender()
     },
+  })
+
+  const statusLine = createStatusLine({
+    ...{ api, theme, source: options.status, onProblem: addNote },
+    onChange: () => tui.requestRender(),
   })
 
   screen.show({
@@ -288,6 +294,7 @@ export function createApp(options: AppOptions): App {
 
   function show(next: SessionState | undefined): void {
     if (next?.isRunning && !state?.isRunning) startedAt = Date.now()
+    if (!next?.isRunning && state?.isRunning) statusLine.refresh()
     state = next
     if (followed && next && next.messages.length > maxMessages) {
       followed.dropOld(Math.max(maxMessages / 2, conversation.shownCount))
@@ -365,15 +372,14 @@ export function createApp(options: AppOptions): App {
     const model = state?.session.model
     const facts = {
       agent: state?.session.agent ?? defaults.agent ?? "build",
-      model: model ? `${model.providerID}/${model.modelID}` : (defaults.model ?? ""),
-      more: options.facts,
+      model: model ? `${model.providerID}/${model.modelID}` : defaults.model,
       hint: input.isShellRunning
         ? "esc stops the command"
         : state?.isRunning
           ? "enter steers · tab queues"
           : "",
     }
-    return [renderStatus(state, facts, { width, theme })]
+    return [statusLine.render(state, facts, width)]
   }
 
   return {
@@ -392,6 +398,7 @@ export function createApp(options: AppOptions): App {
       followed?.close()
       cards.close()
       attention.close()
+      statusLine.close()
       clearInterval(ticking)
       clearTimeout(frame)
     },

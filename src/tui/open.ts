@@ -10,6 +10,7 @@ import { loadKeys } from "./keys.ts"
 import type { WrittenInput } from "./prompt-editor.ts"
 import { createScreen, type Screen } from "./screen.ts"
 import type { StartScreen } from "./start-screen.ts"
+import type { StatusSource } from "./status-line.ts"
 import { builtInTheme, colorDepth } from "./theme.ts"
 import { openThemes } from "./theme-file.ts"
 
@@ -31,8 +32,8 @@ export interface TerminalOptions {
   fullscreen?: boolean
   /** Lines above an empty conversation. */
   welcome?: readonly string[]
-  /** Facts for the status line, such as the git branch. */
-  facts?: readonly string[]
+  /** Facts for the status line. Undefined if the project is on another machine. */
+  status?: StatusSource
   /** Closes the interface when it aborts, for example because of SIGTERM. */
   signal: AbortSignal
   env: Readonly<Record<string, string | undefined>>
@@ -90,14 +91,14 @@ interface Left {
 
 /** Shows the interface until the user leaves or changes the screen mode. */
 async function showOnce(
-  { api, signal, env, terminal, notices, defaults = {}, welcome = [], facts = [] }: TerminalOptions,
+  { api, signal, env, terminal, notices, defaults = {}, welcome = [], status }: TerminalOptions,
   shared: Pick<AppOptions, "theme" | "keys" | "history" | "themes">,
   { session, prompts = [], draft, drawn, fullscreen, notice = "" }: Shown,
 ): Promise<Left> {
   const screen = createScreen(terminal ?? new ProcessTerminal(), { fullscreen, drawn })
   const { promise: left, resolve: leave } = Promise.withResolvers<LeaveReason>()
   const app = createApp({
-    ...{ api, screen, env, session, defaults, welcome, facts, draft, ...shared },
+    ...{ api, screen, env, session, defaults, welcome, status, draft, ...shared },
     onLeave: leave,
   })
   if (notice !== "") app.notify(notice)

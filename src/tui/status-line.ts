@@ -1,46 +1,121 @@
+import { visibleWidth } from "@earendil-works/pi-tui"
+import type { TackleApi } from "../client/api.ts"
 import type { SessionState } from "../view/session-state.ts"
 import { usageOf } from "../view/session-state.ts"
 import { visible } from "../view/visible.ts"
 import { clip } from "./card.ts"
+import { createStatusCommand } from "./status-command.ts"
 import type { Theme } from "./theme.ts"
 
-/** Values of the status line. */
+/** Facts about the project for the status line. */
+export interface StatusSource {
+  /** Working directory of sessions that do not exist yet. */
+  directory: string
+  /** Returns the checked-out git branch, if any. */
+  branch(): Promise<string | undefined>
+  /** The user's own command for the status line, as a list of words. */
+  command?: readonly [program: string, ...args: string[]]
+}
+
+/** Options of {@link createStatusLine}. */
+export interface StatusLineOptions {
+  api: Pick<TackleApi, "models">
+  theme: Theme
+  source: StatusSource | undefined
+  /** Called when the line looks different, although the session did not change. */
+  onChange(): void
+  /** Called once if the user's own command fails. */
+  onProblem(message: string): void
+}
+
+/** Values that change with each frame. */
 export interface StatusFacts {
   agent: string
-  model: string
-  /** Further facts, such as the state of the sandbox and the git branch. */
-  more: readonly string[]
+  /** As `provider/model`. */
+  model: string | undefined
   /** Hint about keys that are useful at the moment. */
   hint: string
 }
 
-/** Formats the status line: the agent, the model, the usage, and additional facts. Omits facts that do not fit. */
-export function renderStatus(
-  state: SessionState | undefined,
-  { agent, model, more, hint }: StatusFacts,
-  { width, theme }: { width: number; theme: Theme },
-): string {
-  const { contextTokens, cost } = usageOf(state ?? { messages: [] })
-  const facts = [
-    agent,
-    model,
-    ...(contextTokens > 0 ? [contextText(contextTokens, state?.context?.room)] : []),
-    ...(cost > 0 ? [`$${cost.toFixed(cost < 0.1 ? 3 : 2)}`] : []),
-    ...more,
-  ].map(visible)
-  let left = ""
-  for (const fact of facts) {
-    const next = left === "" ? fact : `${left} · ${fact}`
-    if (next.length > width) break
-    left = next
+/** The line below the editor. */
+export interface StatusLine {
+  /** Reads the git branch again. */
+  refresh(): void
+  /** Formats the line. Passes the values to the user's own command, if they have changed. */
+  render(state: SessionState | undefined, facts: StatusFacts, width: number): string
+  close(): void
+}
+
+/** Creates the status line. */
+export function createStatusLine({ api, theme, source, onChange, onProblem }: StatusLineOptions): StatusLine {
+  const own = source?.command && createStatusCommand({ command: source.command, onLine: onChange, onProblem })
+  let branch: string | undefined
+  /** Sizes of the models' contexts in tokens, by `provider/model`. Empty until they are needed. */
+  let sizes: Map<string, number | undefined> | undefined
+
+  function refresh(): void {
+    void source?.branch().then((next) => {
+      if (next === branch) return
+      branch = next
+      onChange()
+    })
   }
-  const room = width - left.length
-  const right = hint.length + 2 <= room ? hint.padStart(room) : ""
-  return clip(theme.dim(`${left}${right}`), width)
+
+  function sizeOf(model: string | undefined): number | undefined {
+    if (!sizes) {
+      sizes = new Map()
+      void loadSizes().catch(() => undefined)
+    }
+    return sizes.get(model ?? "")
+  }
+
+  async function loadSizes(): Promise<void> {
+    const models = await api.models()
+    sizes = new Map(models.map(({ ref, limit }) => [`${ref.providerID}/${ref.modelID}`, limit.context]))
+    onChange()
+  }
+
+  refresh()
+  return {
+    refresh,
+    render(state, { agent, model, hint }, width) {
+      const { contextTokens, cost } = usageOf(state ?? { messages: [] })
+      const size = contextTokens > 0 ? (state?.context?.room ?? sizeOf(model)) : undefined
+      const { id, title, directory = source?.directory ?? "" } = state?.session ?? {}
+      own?.update({
+        session: id === undefined ? undefined : { id, title: title ?? "" },
+        ...{ agent, model, directory, branch, cost, columns: width, isRunning: state?.isRunning === true },
+        context: { tokens: contextTokens, share: size && contextTokens / size },
+      })
+      const facts = [
+        agent,
+        model ?? "",
+        contextTokens > 0 ? contextText(contextTokens, size) : "",
+        cost > 0 ? `$${cost.toFixed(cost < 0.1 ? 3 : 2)}` : "",
+        branch ?? "",
+      ].filter((fact) => fact !== "")
+      const left =
+        own?.line === undefined ? theme.dim(fitting(facts.map(visible), width)) : clip(own.line, width)
+      const room = width - visibleWidth(left)
+      return hint.length + 2 <= room ? `${left}${theme.dim(hint.padStart(room))}` : left
+    },
+    close: () => own?.close(),
+  }
+}
+
+/** Joins the facts. Omits those that do not fit, except the first. */
+function fitting(facts: readonly string[], width: number): string {
+  let line = ""
+  for (const fact of facts) {
+    const next = line === "" ? fact : `${line} · ${fact}`
+    if (line !== "" && visibleWidth(next) > width) break
+    line = next
+  }
+  return clip(line, width)
 }
 
 /** Formats a number of tokens, such as `12.3k`, with its share of the context if the size is known. */
-function contextText(tokens: number, room: number | undefined): string {
+function contextText(tokens: number, size: number | undefined): string {
   const count = tokens < 1_000 ? String(tokens) : `${(tokens / 1_000).toFixed(tokens < 100_000 ? 1 : 0)}k`
-  return room === undefined ? `${count} tokens` : `${count} tokens (${Math.round((tokens / room) * 100)}%)`
+  return size === undefined ? `${count} tokens` : `${count} tokens (${Math.round((tokens / size) * 100)}%)`
 }

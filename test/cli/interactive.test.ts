@@ -1,7 +1,7 @@
-import { readFile } from "node:fs/promises"
+import { mkdir, readFile, writeFile } from "node:fs/promises"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
 import { describe, expect, onTestFinished, test } from "vitest"
 import type { Script } from "../../src/testing/model-server.ts"
@@ -133,6 +133,27 @@ describe.skipIf(!hasTmux)("the interactive terminal (needs tmux)", () => {
     await terminal.press("C-d")
     await terminal.sees("Continue this session")
     expect(await machine.project.read("errors.txt")).toBe("")
+  })
+
+  test("shows the status line of the user's own command, and runs none of a project", async () => {
+    const command = (name: string) => [
+      process.execPath,
+      "-e",
+      `require("node:fs").writeFileSync("${name}", ""); let text = ""; process.stdin.on("data", (part) => { text += part }).on("end", () => { const data = JSON.parse(text); console.log("own: " + data.model + " " + data.session?.title + " " + (data.context.tokens > 0)) })`,
+    ]
+    const project = JSON.stringify({ status_line: command("of-project") })
+    const machine = await createMachine({ script, files: { "tackle.json": project } })
+    const config = join(machine.home, "config/tackle/tackle.json")
+    await mkdir(dirname(config), { recursive: true })
+    await writeFile(config, JSON.stringify({ status_line: command("of-user") }))
+    const terminal = await openTerminal(machine)
+    await terminal.tackle("--trust")
+    await terminal.sees("own: test/m undefined false")
+    expect(await terminal.screen()).toMatch(/status_line has no effect\s+in a project/)
+    await terminal.press("hello there", "Enter")
+    await terminal.sees("own: test/m hello there true")
+    expect(await machine.project.read("of-user")).toBe("")
+    await expect(machine.project.read("of-project")).rejects.toThrow("ENOENT")
   })
 
   test("appends lines with --plain", async () => {

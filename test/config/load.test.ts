@@ -172,3 +172,16 @@ describe("merging", () => {
     expect((await place.load()).config.agent).toEqual({ b: { steps: 2 } })
   })
 })
+
+test.each(["tackle.json", ".tackle/config.json", "opencode.json"])(
+  "takes the status line only from the user's own config, not from %s",
+  async (file) => {
+    place.write("home/.config/tackle/tackle.json", { status_line: ["mine"] })
+    place.write(`project/${file}`, { status_line: ["theirs"], model: "a/b" })
+    for (const trusted of [true, false]) {
+      const { config, warnings } = await place.load({ trusted })
+      expect(config.status_line).toEqual(["mine"])
+      expect(warnings.join()).toMatch(/status_line has no effect in a project/)
+    }
+  },
+)

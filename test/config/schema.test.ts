@@ -24,6 +24,7 @@ test("names and describes every key in the JSON Schema for editors", () => {
     "tenants",
     "subagent",
     "experimental",
+    "status_line",
     "secrets",
     "pass_environment",
     "shell",

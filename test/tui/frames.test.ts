@@ -57,7 +57,7 @@ async function showSession(terminal: FakeTerminal) {
   const screen = createScreen(terminal, { fullscreen: false })
   const { keys } = await loadKeys("/nowhere/keybindings.json")
   const app = createApp({
-    ...{ api, screen, theme, keys, env: {}, session: handle, defaults: {}, welcome: ["Tackle"], facts: [] },
+    ...{ api, screen, theme, keys, env: {}, session: handle, defaults: {}, welcome: ["Tackle"] },
     history: { list: () => [], add() {} },
     themes: { list: async () => [], chosen: async () => undefined, choose: async () => {} },
     onLeave() {},
@@ -126,6 +126,7 @@ test("a stream of code that is longer than the screen gets its colors and clears
   const code = Array.from({ length: 200 }, (_, line) => `const v${line} = "text" // note\n`).join("")
   for (const delta of `\`\`\`ts\n${code}\`\`\`\n\nEnd.`.match(/[\s\S]{1,30}/g) ?? [])
     await shown.send({ type: "part.delta", partID: "prt_2", field: "text", delta })
+  await vi.advanceTimersByTimeAsync(100)
   const written = terminal.writes.join("")
   expect(written).toContain(theme.keyword("const"))
   expect(written).toContain("End.")

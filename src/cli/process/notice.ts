@@ -9,7 +9,14 @@ import { asTyped } from "./typed-command.ts"
 export function warn(message: string): void {
   outliveStderr()
   const text = `tackle: ${showInvisible(asTyped(message), { keepTabs: true }).replaceAll("\n", "\n  ")}`
-  process.stderr.write(`${process.stderr.isTTY ? folded(text, process.stderr.columns) : text}\n`)
+  process.stderr.write(`${isFolded && process.stderr.isTTY ? folded(text, process.stderr.columns) : text}\n`)
+}
+
+let isFolded = true
+
+/** Sets whether notices are wrapped for the terminal. A screen that shows notices wraps them itself. */
+export function foldNotices(value: boolean): void {
+  isFolded = value
 }
 
 /**

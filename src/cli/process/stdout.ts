@@ -2,7 +2,7 @@ import { format } from "node:util"
 import { fileReason, systemCode } from "../../util/errors.ts"
 import { visibleExceptStyles } from "../../view/visible.ts"
 import { exitCode } from "./exit.ts"
-import { outliveStderr, warn } from "./notice.ts"
+import { foldNotices, outliveStderr, warn } from "./notice.ts"
 import { asTyped } from "./typed-command.ts"
 
 /**
@@ -97,6 +97,7 @@ export function captureOutput(): CapturedOutput {
   }
 
   isCaptured = true
+  foldNotices(false)
   process.stdout.write = write
   process.stderr.write = (chunk: string | Uint8Array, ...more: unknown[]) => {
     take(typeof chunk === "string" ? chunk : Buffer.from(chunk).toString())
@@ -114,6 +115,7 @@ export function captureOutput(): CapturedOutput {
     end() {
       if (!isCaptured) return
       isCaptured = false
+      foldNotices(true)
       process.stderr.write = writeError
       for (const [index, name] of consoleMethods.entries()) console[name] = original[index] ?? console[name]
       if (isReserved) reserveStdout()

@@ -1,8 +1,9 @@
 import { readFile } from "node:fs/promises"
-import { join } from "node:path"
+import { join, resolve } from "node:path"
 import type { SessionApi, TackleApi } from "../../client/api.ts"
 import { openTerminal } from "../../tui/open.ts"
 import type { StartScreen } from "../../tui/start-screen.ts"
+import type { StatusSource } from "../../tui/status-line.ts"
 import { displayPath } from "../../view/display-path.ts"
 import { storedSession } from "../commands/run.ts"
 import { type CapturedOutput, printHint, printLine } from "../process/stdout.ts"
@@ -64,11 +65,13 @@ async function openLocal(options: InteractiveOptions): Promise<string | undefine
     const isStored = flags.session !== undefined || flags.continue
     const session = isStored ? await storedSession(tackle, flags.session) : undefined
     const { directory, worktree, home } = workspace
-    const branch = await branchOf(worktree)
     return await show(options, {
       ...{ api: tackle, session, defaults: { agent: flags.agent, model } },
       welcome: [`Tackle in ${displayPath(directory, home) === "." ? "~" : directory}`],
-      facts: branch === undefined ? [] : [branch],
+      status: {
+        ...{ directory, branch: () => branchOf(worktree) },
+        command: workspace.config.config.status_line,
+      },
     })
   } finally {
     await tackle.close()
@@ -99,7 +102,7 @@ interface Opened {
   session: SessionApi | undefined
   defaults: { agent?: string; model?: string }
   welcome: readonly string[]
-  facts: readonly string[]
+  status?: StatusSource
 }
 
 /** Runs a session by lines. Returns its id, or undefined if stdin ended before the first prompt. */
@@ -140,12 +143,15 @@ async function openRemote(url: string, flags: InteractiveFlags): Promise<Opened>
     session: isStored ? await namedSession(client, flags.session) : undefined,
     defaults: { agent: flags.agent, model: flags.model },
     welcome: [`Tackle at ${url}, in ${directory}`],
-    facts: [],
   }
 }
 
 /** Returns the checked-out git branch of a worktree, if any. */
 async function branchOf(worktree: string): Promise<string | undefined> {
-  const head = await readFile(join(worktree, ".git/HEAD"), "utf8").catch(() => "")
+  const git = join(worktree, ".git")
+  // In a linked worktree, `.git` is a file with the path of the directory.
+  const link = await readFile(git, "utf8").catch(() => "")
+  const directory = resolve(worktree, /^gitdir: (.+)/.exec(link)?.[1] ?? git)
+  const head = await readFile(join(directory, "HEAD"), "utf8").catch(() => "")
   return /^ref: refs\/heads\/(.+)/.exec(head)?.[1]
 }
