@@ -11,7 +11,11 @@ export function isWriting(): boolean {
 export function leaveCard(inside: Element | null): void {
   const own = inside?.closest(".card")
   const others = [...document.querySelectorAll(".card")].filter((card) => card !== own)
-  // On a phone, the focus would open the keyboard.
-  if (others.length === 0 && matchMedia("(pointer: fine)").matches)
+  if (others.length === 0) focusMessageBox()
+}
+
+/** Moves the focus to the message box, except on a phone, where this would open the keyboard. */
+export function focusMessageBox(): void {
+  if (matchMedia("(pointer: fine)").matches)
     document.getElementById("message-box")?.focus({ preventScroll: true })
 }

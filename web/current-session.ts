@@ -32,8 +32,12 @@ function idInAddress(): string | undefined {
   return /^#(ses_\w+)$/.exec(location.hash)?.[1]
 }
 
+/** True from the start of a session until it is shown. */
+export const isNewSession = signal(false)
+
 /** Opens a session, or the start page. */
-export function openSession(id: string | undefined): void {
+export function openSession(id: string | undefined, { isNew = false } = {}): void {
+  isNewSession.value = isNew
   history.pushState(null, "", id === undefined ? "/" : `/#${id}`)
   sessionID.value = id
 }

@@ -5,6 +5,7 @@ import type { UndoResult } from "../src/session/undo.ts"
 import { displayPath } from "../src/view/display-path.ts"
 import { state, title } from "./current-session.ts"
 import { errorText } from "./errors.ts"
+import { GrantList } from "./grants.tsx"
 import { notify } from "./notices.tsx"
 import { changeHistory, deleteSession, dialog, renameSession } from "./session-actions.ts"
 import { ShortcutList } from "./shortcuts.tsx"
@@ -19,6 +20,17 @@ export function Dialogs() {
       return <RenameDialog />
     case "delete":
       return <DeleteDialog />
+    case "grants":
+      return (
+        <Modal label="Allowed without a question">
+          <GrantList />
+          <div class="actions">
+            <button type="button" onClick={close}>
+              Close
+            </button>
+          </div>
+        </Modal>
+      )
     case "shortcuts":
       return (
         <Modal label="Keyboard shortcuts">

@@ -2,6 +2,7 @@ import { useState } from "preact/hooks"
 import type { MessageWithParts } from "../src/schema/message.ts"
 import type { Part, PatchPart, ReasoningPart, ToolPart } from "../src/schema/part.ts"
 import { displayPath } from "../src/view/display-path.ts"
+import { isImage } from "./attachments.tsx"
 import { Icon, Spinner } from "./icons.tsx"
 import { Markdown } from "./markdown.tsx"
 import { memo } from "./memo.ts"
@@ -85,10 +86,12 @@ function PartView({ part, parts, worktree }: PartProps) {
       return <ToolCard part={part} nested={nested.length > 0 ? nested : noCalls} worktree={worktree} />
     }
     case "file":
-      return part.mime.startsWith("image/") && part.url.startsWith("data:") ? (
+      return isImage(part) ? (
         <img class="attachment" src={part.url} alt={part.filename ?? "Attached file"} />
       ) : (
-        <p class="muted small">File: {displayPath(part.filename ?? part.url, worktree)}</p>
+        <p class="file">
+          <Icon name="file" /> {displayPath(part.filename ?? part.url, worktree)}
+        </p>
       )
     case "retry":
       return (

@@ -84,6 +84,7 @@ function QueuedInput({ input, index, count }: { input: Input; index: number; cou
       <div class="queued-text">
         {input.text}
         <span class="muted small">
+          {input.files?.length ? `${input.files.map(({ filename }) => filename).join(", ")} · ` : ""}
           {problem ?? (claimedBy === undefined ? (held ? "held" : when[input.delivery]) : "being delivered")}
         </span>
       </div>

@@ -6,7 +6,7 @@ import { attempt, notify } from "./notices.tsx"
 import { removeSession } from "./session-list-data.ts"
 
 /** A dialog over the page. */
-export type Dialog = "undo" | "redo" | "rename" | "delete" | "shortcuts"
+export type Dialog = "undo" | "redo" | "rename" | "delete" | "grants" | "shortcuts"
 
 /** The open dialog. */
 export const dialog = signal<Dialog | undefined>(undefined)

@@ -64,6 +64,7 @@ function SessionMenu({ state: { session } }: { state: SessionState }) {
     ...(session.undone?.length ? [{ icon: "redo" as const, label: "Redo…", run: () => open("redo") }] : []),
     { icon: "fork", label: "Fork", run: () => forkAt() },
     { icon: "list", label: "Summarize older messages", run: compactSession },
+    { icon: "shield", label: "Permissions…", run: () => open("grants") },
     { icon: "edit", label: "Rename…", run: () => open("rename") },
     { icon: "close", label: "Delete…", run: () => open("delete") },
   ]

@@ -1,8 +1,8 @@
 import { useEffect, useState } from "preact/hooks"
-import { MessageBox } from "./composer.tsx"
+import { emptyDraft, PromptForm } from "./composer.tsx"
 import { clientOf, readRoots } from "./connection.ts"
 import { openSession } from "./current-session.ts"
-import { Icon, Logo } from "./icons.tsx"
+import { Logo } from "./icons.tsx"
 import { attempt } from "./notices.tsx"
 import { AgentAndModel } from "./project-choices.tsx"
 import { knownDirectories } from "./session-list-data.ts"
@@ -12,7 +12,7 @@ export function StartPage() {
   const [roots, setRoots] = useState<string[]>([])
   const [chosen, setChosen] = useState<string>()
   const [choice, setChoice] = useState<{ agent?: string; model?: string }>({})
-  const [text, setText] = useState("")
+  const [draft, setDraft] = useState(emptyDraft)
   const [isBusy, setBusy] = useState(false)
   const directory = chosen ?? knownDirectories.value[0] ?? roots[0] ?? ""
   const suggestions = [...new Set([...knownDirectories.value, ...roots])]
@@ -22,16 +22,14 @@ export function StartPage() {
   }, [])
 
   async function start() {
-    const content = text.trim()
-    if (content === "" || isBusy) return
     setBusy(true)
     const session = await attempt(async () => {
       const created = await clientOf(directory).sessions.create(choice)
-      await created.send(content)
+      await created.send(draft.text.trim(), { files: draft.files })
       return created
     })
     setBusy(false)
-    if (session) openSession(session.id)
+    if (session) openSession(session.id, { isNew: true })
   }
 
   return (
@@ -39,33 +37,24 @@ export function StartPage() {
       <div class="start-box">
         <Logo />
         <h2>What should the agent do?</h2>
-        <form
-          class="composer"
-          aria-label="New session"
-          onSubmit={(event) => {
-            event.preventDefault()
-            void start()
-          }}
+        <PromptForm
+          label="New session"
+          sendLabel="Start the session"
+          placeholder="Describe a task…"
+          directory={directory}
+          draft={draft}
+          canSend={!isBusy && directory !== ""}
+          onChange={setDraft}
+          onSend={start}
         >
-          <MessageBox value={text} placeholder="Describe a task…" onInput={setText} onSend={start} />
-          <div class="composer-row">
-            <AgentAndModel
-              directory={directory}
-              agent={choice.agent}
-              model={choice.model}
-              onChange={(change) => setChoice({ ...choice, ...change })}
-            />
-            <span class="spacer" />
-            <button
-              type="submit"
-              class="primary send"
-              aria-label="Start the session"
-              disabled={isBusy || text.trim() === "" || directory === ""}
-            >
-              <Icon name="send" />
-            </button>
-          </div>
-        </form>
+          <AgentAndModel
+            directory={directory}
+            agent={choice.agent}
+            model={choice.model}
+            onChange={(change) => setChoice({ ...choice, ...change })}
+          />
+          <span class="spacer" />
+        </PromptForm>
         <label class="directory">
           <span class="muted small">Directory</span>
           <input

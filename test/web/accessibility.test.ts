@@ -1,6 +1,5 @@
-import axe from "axe-core"
-import type { Page } from "playwright-core"
 import { describe, expect, test } from "vitest"
+import { violations } from "./accessibility.ts"
 import {
   closeBrowserAfterwards,
   hasNoBrowser,
@@ -10,13 +9,6 @@ import {
 } from "./open-page.ts"
 
 closeBrowserAfterwards()
-
-/** Returns the violations that axe finds, with the elements. */
-async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(axe.source)
-  return page.evaluate(`axe.run(document).then(({ violations }) =>
-    violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ": " + html.slice(0, 200))))`)
-}
 
 const phone = { viewport: { width: 390, height: 844 } }
 
