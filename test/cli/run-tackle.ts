@@ -138,9 +138,13 @@ function startTackle(args: readonly string[], options: StartOptions): Started {
   return started
 }
 
-/** Checks every 20 ms until the condition holds. */
-export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 20_000
+/** Checks every 20 ms until the condition holds, for at most `limitSeconds`. */
+export async function until(
+  what: string,
+  condition: () => boolean | Promise<boolean>,
+  limitSeconds = 20,
+): Promise<void> {
+  const deadline = Date.now() + limitSeconds * 1_000
   while (!(await condition())) {
     if (Date.now() > deadline) throw new Error(`Timed out waiting for: ${what}.`)
     await new Promise((next) => setTimeout(next, 20))

@@ -1,0 +1,79 @@
+import { existsSync, readFileSync } from "node:fs"
+import { writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { createMachine, until } from "./run-tackle.ts"
+import { streamingScript } from "./streaming-script.ts"
+import { hasTmux, openTerminal } from "./terminal.ts"
+
+/** Number of streamed pieces. 100,000 with `npm run test:soak`: as many as in 20 minutes of work. */
+const deltas = Number(process.env.TACKLE_SOAK_DELTAS ?? 3_000)
+const turns = Math.max(3, Math.round(deltas / 5_000))
+const stepsPerTurn = 10
+
+/**
+ * Growth in bytes between the first and the last third of the turns. The engine keeps the session's messages for the next
+ * request, and they grow by about 40 bytes per piece.
+ */
+const maxGrowth = 4e6 + 40 * deltas
+
+/** Collects garbage and appends the size of the heap to a file when the process receives SIGUSR2. */
+const probe = `
+  const { appendFileSync } = require("node:fs")
+  const { isMainThread } = require("node:worker_threads")
+  if (isMainThread) process.on("SIGUSR2", () => {
+    gc()
+    appendFileSync(process.env.TACKLE_PROBE, process.memoryUsage().heapUsed + "\\n")
+  })
+`
+
+describe.skipIf(!hasTmux)("streaming in the interactive terminal (needs tmux)", () => {
+  test(`${deltas} streamed pieces do not grow the heap beyond the session`, {
+    timeout: 60_000 + deltas * 10,
+  }, async () => {
+    const machine = await createMachine({
+      script: (request) => {
+        // The requests need not stay in memory.
+        machine.server.requests.length = 0
+        return script(request)
+      },
+      config: { sandbox: "off", permission: { "*": "allow" } },
+    })
+    const script = streamingScript({ deltas: Math.round(deltas / turns / stepsPerTurn), delayMs: 1 })
+    const [preload, sizes] = [join(machine.home, "probe.cjs"), join(machine.home, "sizes")]
+    await writeFile(preload, probe)
+    const terminal = await openTerminal(machine, {
+      NODE_OPTIONS: `--expose-gc --require ${preload}`,
+      TACKLE_PROBE: sizes,
+    })
+    await terminal.tackle()
+    await terminal.sees("test/m")
+    const heap = () => (existsSync(sizes) ? readFileSync(sizes, "utf8").trim().split("\n").map(Number) : [])
+    for (let turn = 1; turn <= turns; turn += 1) {
+      await terminal.type(`turn ${turn}`)
+      const [columns, rows] = turn % 2 === 1 ? [40, 12] : [80, 24]
+      await terminal.sees("working")
+      await terminal.resize(columns, rows)
+      await until(
+        `turn ${turn}`,
+        async () => (await terminal.screen()).includes(`Turn ${turn} is done.`),
+        300,
+      )
+      await terminal.terminate("SIGUSR2")
+      await until("the size of the heap", () => heap().length === turn)
+    }
+    const third = Math.max(1, Math.floor(turns / 3))
+    const [early, late] = [median(heap().slice(0, third)), median(heap().slice(-third))]
+    console.log(JSON.stringify({ deltas, turns, early, late, heap: heap() }))
+    expect(late - early).toBeLessThan(maxGrowth)
+    await terminal.resize(80, 24)
+    await terminal.sees(new RegExp(`Turn ${turns} is done\\.\\s+─+\\s+─+\\s+build · test/m`))
+    await terminal.press("C-d")
+    await terminal.sees("[exit 0]")
+  })
+})
+
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
+}
