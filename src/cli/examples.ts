@@ -60,6 +60,10 @@ export const examples: Readonly<Record<string, readonly string[]>> = {
   "auth logout": ["tackle auth logout anthropic"],
   attach: ["tackle attach http://127.0.0.1:8486", "tackle attach http://127.0.0.1:8486 -c"],
   serve: ["tackle serve", "tackle serve --port 8080 --root ~/projects --format json"],
+  worker: [
+    "tackle worker --database postgres://tackle@db.example.com/tackle --root ~/projects",
+    "tackle worker --concurrency 32 --grace 60",
+  ],
   gateway: ["tackle gateway --upstream http://127.0.0.1:8000/v1"],
   trust: ["tackle trust", "tackle trust --list"],
   doctor: ["tackle doctor"],

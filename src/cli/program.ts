@@ -109,6 +109,10 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     description: "serve sessions over HTTP",
     load: async () => (await import("./commands/serve.ts")).defineServe,
   },
+  worker: {
+    description: "run the sessions of servers with --dispatch",
+    load: async () => (await import("./commands/worker.ts")).defineWorker,
+  },
   web: {
     description: "open the sessions of this directory in a browser",
     load: async () => (await import("./commands/web.ts")).defineWeb,
@@ -135,7 +139,7 @@ const commands: Readonly<Record<string, CommandEntry>> = {
 }
 
 /** Commands that the help does not list, so that it fits on a screen of 24 rows. */
-const unlisted = ["help", "interactive", "db", "completion"]
+const unlisted = ["help", "interactive", "db", "worker", "completion"]
 
 /** Width of the help text in columns, which fits every terminal. */
 const helpWidth = 80

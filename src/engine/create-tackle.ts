@@ -161,7 +161,8 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   function assertOpen(): void {
     if (closing.signal.aborted) throw new EngineClosedError()
   }
-  const holder = { id: newId("eng"), host: hostname(), ...identifyProcess() }
+  const isWorker = options.isWorker && { isWorker: true }
+  const holder = { id: newId("eng"), host: hostname(), ...identifyProcess(), ...isWorker }
   const leases = new Map<string, Lease>()
   const opened = createOpenSessions({
     store,
@@ -281,6 +282,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     bus,
     holder,
     leases,
+    dispatch: options.dispatch,
     cleared: housekeeping.cleared,
     permission,
     policies,
@@ -402,6 +404,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
       hide,
       asking: () => [...permission.pending(), ...questions.pending()].map(({ sessionID }) => sessionID),
       replays: options.recorded !== undefined,
+      isDispatched: options.dispatch !== undefined,
     }),
     agents: agents.all,
     store,

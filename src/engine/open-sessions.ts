@@ -13,6 +13,8 @@ export interface OpenSessions {
   find(id: string): LocalSession | undefined
   /** Opens a stored session. Returns undefined if the session does not exist. */
   get(id: string): Promise<SessionHandle | undefined>
+  /** Like `get`, for the work of this engine on the session. */
+  local(id: string): Promise<LocalSession | undefined>
   /** Returns the handle of a session. Opens it if necessary. */
   handleOf(session: Session): SessionHandle
   /** Stores a new session and opens it. Throws `EngineClosedError` if the engine is closed. */
@@ -44,7 +46,7 @@ export interface OpenSessionsOptions {
 export function createOpenSessions({ store, bus, assertOpen, open }: OpenSessionsOptions): OpenSessions {
   const handles = createHandleCache()
 
-  function handleOf(session: Session): SessionHandle {
+  function handleOf(session: Session): LocalSession {
     const handle = handles.get(session.id) ?? open(session)
     handles.add(handle)
     return handle
@@ -55,12 +57,15 @@ export function createOpenSessions({ store, bus, assertOpen, open }: OpenSession
     return handleOf(session)
   }
 
+  async function local(id: string): Promise<LocalSession | undefined> {
+    const session = await store.session(id)
+    return session && handleOf(session)
+  }
+
   return {
     find: handles.get,
-    async get(id) {
-      const session = await store.session(id)
-      return session && handleOf(session)
-    },
+    get: local,
+    local,
     handleOf,
     async begin(fields) {
       assertOpen()

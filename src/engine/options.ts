@@ -15,6 +15,7 @@ import type { ToolFile } from "../registry/load-tool-file.ts"
 import type { SandboxMode } from "../sandbox/sandbox.ts"
 import type { MentionedFiles } from "../session/attach-mentions.ts"
 import type { CommandConfig } from "../session/command.ts"
+import type { Dispatch } from "../session/inputs.ts"
 import type { RunSlots } from "../session/run-slots.ts"
 import type { SubagentLimits } from "../session/session-engine.ts"
 import type { SkillFile } from "../skill/skill.ts"
@@ -161,6 +162,13 @@ export interface TackleOptions extends AgentOptions {
    */
   contents?: string | ContentStore
   /**
+   * Passes sessions with new input to workers, as `Dispatcher.enqueue` does, instead of running them. The input and the
+   * request are one transaction if the {@link store} is in PostgreSQL.
+   */
+  dispatch?: Dispatch
+  /** True for the engine of a worker. If its process ends, other workers continue its sessions. Default: false. */
+  isWorker?: boolean
+  /**
    * Directory for sessions and other data. Default: `$TACKLE_DATA_DIR` if it is set, otherwise `$XDG_DATA_HOME/tackle`
    * or `~/.local/share/tackle`.
    */
@@ -252,6 +260,8 @@ const optionNames: Record<keyof TackleOptions, true> = {
   store: true,
   database: true,
   contents: true,
+  dispatch: true,
+  isWorker: true,
   dataDirectory: true,
   environment: true,
   limits: true,

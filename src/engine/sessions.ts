@@ -3,6 +3,7 @@ import { join } from "node:path"
 import type { EventInput } from "../event/events.ts"
 import { parseModelName } from "../model/model.ts"
 import type { Session } from "../schema/session.ts"
+import { isForWorkers } from "../session/delivery.ts"
 import type { PageReader } from "../session/history.ts"
 import { isAnyHeld, SessionHeldError, withLeases } from "../session/lease.ts"
 import { descendants } from "../session/lineage.ts"
@@ -37,6 +38,8 @@ export interface SessionsOptions {
   asking(): string[]
   /** Whether a recorded run is being replayed. If so, new sessions are marked as replays. */
   replays: boolean
+  /** True if workers run the sessions. A session with inputs that can be delivered then counts as running. */
+  isDispatched: boolean
   onProblem(message: string, error: unknown): void
 }
 
@@ -139,9 +142,13 @@ export function createSessions(options: SessionsOptions): Sessions {
     async status(id) {
       if (!(await store.session(id))) return undefined
       for (const asking of new Set(options.asking())) if (await isBelow(asking, id)) return "waiting"
-      const isRunning = opened.find(id)?.isActive || (await isAnyHeld(store, [id]))
+      const isRunning =
+        opened.find(id)?.isActive ||
+        (await isAnyHeld(store, [id])) ||
+        (options.isDispatched && (await isForWorkers(store, id)))
       return isRunning ? "running" : "idle"
     },
+    work: async (id, work) => (await opened.local(id))?.work(work),
     async delete(id) {
       const deleted = await remove(id)
       if (deleted) await reclaim()

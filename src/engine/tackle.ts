@@ -27,7 +27,13 @@ import type { ListedSession, Session } from "../schema/session.ts"
 import type { ToolStateRunning } from "../schema/tool-state.ts"
 import type { Archive } from "../session/archive.ts"
 import type { Command, CommandCall } from "../session/command.ts"
-import type { CompactionResult, SessionHandle, SessionStatus } from "../session/handle.ts"
+import type {
+  CompactionResult,
+  SessionHandle,
+  SessionStatus,
+  WorkOptions,
+  WorkOutcome,
+} from "../session/handle.ts"
 import type { Receipt, SendOptions } from "../session/inputs.ts"
 import type { PruneChoice } from "../session/prune.ts"
 import type { FileDiff } from "../session/session-diff.ts"
@@ -80,6 +86,11 @@ export interface Sessions {
    * process. `waiting` means that the session, or a subagent below it, waits for a reply in this engine.
    */
   status(id: string): Promise<SessionStatus | undefined>
+  /**
+   * Does what a session needs from a worker: continues a run that ended with its process, then delivers the pending
+   * inputs. Returns undefined if the session does not exist.
+   */
+  work(id: string, options: WorkOptions): Promise<WorkOutcome | undefined>
   /** Deletes a session with all its data. Returns false if the session does not exist. */
   delete(id: string): Promise<boolean>
   /**

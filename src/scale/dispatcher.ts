@@ -13,6 +13,11 @@ export interface NewJob {
   /** Enqueuing a key and an id again has no effect, also while the first job is worked on, and at least 10 minutes later. */
   id: string
   reason: JobReason
+  /**
+   * True to forget the other jobs of the key, also a job that a worker has taken. Its handler continues, so set this only
+   * if that worker is gone or has lost the lease of the session. Has no effect if the id is known. Default: false.
+   */
+  replaces?: boolean
 }
 
 /** A job that a worker has taken. */
@@ -54,10 +59,7 @@ export interface Dispatcher {
   enqueue(job: NewJob, transaction?: TransactionQuery): Promise<void>
   /** Starts to take jobs. May be called once. */
   work(options: WorkOptions): Promise<void>
-  /**
-   * Forgets all jobs of a key, including a job that a worker has taken. Its handler continues, so call this only if that
-   * worker is gone or has lost the lease of the session.
-   */
+  /** Forgets all jobs of a key, also a job that a worker has taken. The handler of this job continues. */
   cancel(key: string): Promise<void>
   stats(): Promise<DispatchStats>
   /**

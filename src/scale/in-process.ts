@@ -63,10 +63,16 @@ export function createInProcessDispatcher({ onProblem }: InProcessOptions): Disp
     const name = `${job.key} ${job.id}`
     if (known.has(name)) return
     known.add(name)
+    if (job.replaces) forget(job.key)
     const [oldest] = known
     if (known.size > rememberedIds && oldest !== undefined) known.delete(oldest)
     waiting.push(job)
     start()
+  }
+
+  function forget(key: string): void {
+    waiting = waiting.filter((job) => job.key !== key)
+    for (const [job, state] of active) if (job.key === key) state.isForgotten = true
   }
 
   async function close(graceMs: number): Promise<void> {
@@ -86,8 +92,7 @@ export function createInProcessDispatcher({ onProblem }: InProcessOptions): Disp
       start()
     },
     async cancel(key) {
-      waiting = waiting.filter((job) => job.key !== key)
-      for (const [job, state] of active) if (job.key === key) state.isForgotten = true
+      forget(key)
       start()
     },
     stats: async () => ({

@@ -1,8 +1,7 @@
 import { createHash, randomUUID } from "node:crypto"
-import { setTimeout as delay } from "node:timers/promises"
-import type { PgBoss } from "pg-boss"
-import { isTransient, postgresError } from "../store/postgres-connection.ts"
-import { StoreError, type TransactionQuery } from "../store/store.ts"
+import type { Db, PgBoss } from "pg-boss"
+import { isTransient, postgresError, whileLost } from "../store/postgres-connection.ts"
+import { StoreError } from "../store/store.ts"
 import { within } from "../util/abort.ts"
 import { systemCode } from "../util/errors.ts"
 import type { Again, Dispatcher, JobReason, NewJob, WorkOptions } from "./dispatcher.ts"
@@ -47,7 +46,6 @@ const retryMs = 10_000
  */
 export async function openPgBossDispatcher(url: string, options: PgBossOptions): Promise<Dispatcher> {
   const { schema = "tackle_jobs", onProblem, maintains = false } = options
-  const fail = (error: unknown) => postgresError(error, { url, schema })
   const boss = await createBoss(url, { ...options, schema })
   boss.on("error", (error) => onProblem("the job queue reported an error", error))
   try {
@@ -63,35 +61,42 @@ export async function openPgBossDispatcher(url: string, options: PgBossOptions):
     })
   } catch (error) {
     await boss.stop({ graceful: false }).catch(() => {})
-    throw fail(error)
+    throw postgresError(error, { url, schema })
   }
 
-  /** Repeats an operation of pg-boss while the server cannot be reached. */
-  async function lasting<T>(work: () => Promise<T>): Promise<T> {
-    const deadline = performance.now() + retryMs
-    for (let pause = 50; ; pause = Math.min(pause * 2, 1000)) {
-      try {
-        return await work()
-      } catch (error) {
-        if (!isTransient(error) || performance.now() + pause > deadline) throw fail(error)
-      }
-      await delay(pause)
-    }
-  }
+  const lasting = <T>(work: () => Promise<T>) => whileLost(work, { url, schema, retryMs })
 
-  async function enqueue({ key, id, reason }: NewJob, { transaction, afterMs = 0 }: Given = {}) {
-    const pool = boss.getDb()
-    const db = transaction
-      ? {
-          executeSql: async (text: string, values?: unknown[]) => ({ rows: await transaction(text, values) }),
-        }
-      : pool
+  /** Stores a job in a transaction. */
+  async function add({ key, id, reason, replaces = false }: NewJob, db: Db, afterMs = 0): Promise<void> {
     const data: JobData = { key, reason }
     // Whole seconds by the clock of the server.
     const startAfter = Math.ceil(afterMs / 1000)
     const stored = await boss.send(queue, data, { id: idOf(key, id), singletonKey: key, startAfter, db })
-    if (stored !== null && startAfter === 0)
-      await db.executeSql("SELECT pg_notify($1, '')", [channelOf(schema)])
+    if (stored === null) return
+    if (replaces) await cancel(key, db, stored)
+    if (startAfter === 0) await db.executeSql("SELECT pg_notify($1, '')", [channelOf(schema)])
+  }
+
+  /** Forgets the jobs of a key, except one. */
+  async function cancel(key: string, db: Db, except?: string): Promise<void> {
+    const jobs = await boss.findJobs(queue, { key, db })
+    const open = jobs.filter(({ id, state }) => id !== except && openStates.includes(state))
+    const ids = open.map(({ id }) => id)
+    if (ids.length > 0) await boss.cancel(queue, ids, { db })
+  }
+
+  function enqueue(job: NewJob, afterMs?: number): Promise<void> {
+    return lasting(async () => {
+      const transaction = await boss.getDb().beginTransaction?.()
+      if (!transaction) throw new Error("pg-boss has no transactions.")
+      try {
+        await add(job, transaction.db, afterMs)
+        await transaction.commit()
+      } catch (error) {
+        await transaction.rollback()
+        throw error
+      }
+    })
   }
 
   const worker = createWorker({
@@ -100,7 +105,7 @@ export async function openPgBossDispatcher(url: string, options: PgBossOptions):
     schema,
     pollMs: options.pollMs ?? 1000,
     onProblem,
-    putBack: (key, { reason, afterMs }) => enqueue({ key, id: randomUUID(), reason }, { afterMs }),
+    putBack: (key, { reason, afterMs }) => enqueue({ key, id: randomUUID(), reason }, afterMs),
   })
 
   async function close(graceMs: number): Promise<void> {
@@ -111,19 +116,11 @@ export async function openPgBossDispatcher(url: string, options: PgBossOptions):
   let closed: Promise<void> | undefined
   return {
     enqueue: (job, transaction) =>
-      // A failed transaction is repeated by its owner.
-      transaction ? enqueue(job, { transaction }) : lasting(() => enqueue(job)),
+      transaction
+        ? add(job, { executeSql: async (text, values) => ({ rows: await transaction(text, values) }) })
+        : enqueue(job),
     work: worker.start,
-    cancel: (key) =>
-      lasting(async () => {
-        const jobs = await boss.findJobs(queue, { key })
-        const open = jobs.filter(({ state }) => ["created", "retry", "active"].includes(state))
-        if (open.length > 0)
-          await boss.cancel(
-            queue,
-            open.map(({ id }) => id),
-          )
-      }),
+    cancel: (key) => lasting(() => cancel(key, boss.getDb())),
     stats: () =>
       lasting(async () => {
         const { rows } = await boss.getDb().executeSql(
@@ -157,11 +154,8 @@ export async function openPgBossDispatcher(url: string, options: PgBossOptions):
   }
 }
 
-/** Where and when to enqueue. */
-interface Given {
-  transaction?: TransactionQuery
-  afterMs?: number
-}
+/** States of jobs that have not ended. */
+const openStates = ["created", "retry", "active"]
 
 const channelOf = (schema: string) => `${schema}_new`
 
@@ -228,7 +222,7 @@ function createWorker({
     try {
       const again = await handle({ key, reason, signal })
       // First, so that the job is not lost if the process ends in between.
-      if (again) await lasting(() => putBack(key, again))
+      if (again) await putBack(key, again)
     } catch (error) {
       onProblem(`the job for session ${key} failed`, error)
     }

@@ -58,6 +58,7 @@ export function openConversation(initial: Session, engine: SessionEngine): Conve
     sessionID: id,
     holder: engine.holder,
     lease: () => conversation.lease,
+    dispatch: engine.dispatch,
   })
   const files = createFileTracker(fileCommits)
   const readPage: PageReader = (page) => store.messages(id, page)

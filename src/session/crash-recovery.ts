@@ -19,7 +19,7 @@ export function settleInterrupted(history: readonly MessageWithParts[]): {
 } {
   const now = currentTime()
   return {
-    messages: history.flatMap(({ message }) => (isUnfinished(message) ? [interrupt(message, now)] : [])),
+    messages: history.flatMap(({ message }) => (isOpenAnswer(message) ? [interrupt(message, now)] : [])),
     parts: history.flatMap(({ parts }) => parts.filter(isOpen).map((part) => settle(part, now))),
   }
 }
@@ -56,6 +56,19 @@ export function restoreLedger(history: readonly MessageWithParts[], ledger: File
   }
 }
 
+/**
+ * Returns true if a run must continue after the last message: the model has not answered, or has made calls, or its answer
+ * was interrupted. Assumes that the process of the run has ended, because the history of a run that reached a limit can
+ * look the same.
+ */
+export function isUnfinished(history: readonly MessageWithParts[]): boolean {
+  const last = history.at(-1)
+  if (!last) return false
+  if (last.message.role === "user") return true
+  if (last.message.error) return last.message.error.name === "aborted"
+  return last.parts.some(({ type }) => type === "tool")
+}
+
 /** A part that a process was streaming or executing. */
 type OpenPart = TextPart | ReasoningPart | ToolPart
 
@@ -63,7 +76,7 @@ function isOpen(part: Part): part is OpenPart {
   return isStreaming(part) || (part.type === "tool" && part.state.status === "running")
 }
 
-function isUnfinished(message: Message): message is AssistantMessage {
+function isOpenAnswer(message: Message): message is AssistantMessage {
   return message.role === "assistant" && message.time.completed === undefined
 }
 

@@ -1,8 +1,9 @@
 import type { EventOf } from "../event/events.ts"
 import type { LeaseHolder, Store } from "../store/store.ts"
 import { orAbort, sleep, throwIfAborted } from "../util/abort.ts"
+import { newId } from "../util/id.ts"
 import { SessionBusyError } from "./handle.ts"
-import type { InputQueue } from "./inputs.ts"
+import { choose, type Dispatch, type InputQueue } from "./inputs.ts"
 import { waitForLease } from "./lease.ts"
 
 /** Allows one operation at a time on a session in this engine, and can stop it. */
@@ -51,10 +52,18 @@ export function createPromptLock(sessionID: string): PromptLock {
   }
 }
 
+/** Returns true if workers have something to do: they deliver an input, or continue the run of a lost worker. */
+export async function isForWorkers(store: Store, sessionID: string): Promise<boolean> {
+  if (choose(await store.inputs(sessionID), "next").length > 0) return true
+  return ((await store.abandoned?.(sessionID)) ?? []).length > 0
+}
+
 /** Starts runs for the inputs of one session, one after another. */
 export interface Delivery {
-  /** Delivers the waiting inputs, now or when the current operation ends. */
+  /** Delivers the waiting inputs, now or when the current operation ends. Does nothing if workers deliver them. */
   start(): void
+  /** Like {@link start}, or requests a worker. Rejects if this cannot be stored. */
+  request(): Promise<void>
   /** Records the end of a run. */
   ended(event: EventOf<"run.completed">): void
   /** Stops the current operation. No run starts until `start` is called. Resolves when the operation has ended. */
@@ -79,6 +88,7 @@ export function createDelivery({
   holder,
   inputs,
   lock,
+  dispatch,
   assertOpen,
   run,
 }: {
@@ -87,6 +97,8 @@ export function createDelivery({
   holder: LeaseHolder
   inputs: InputQueue
   lock: PromptLock
+  /** Set if workers deliver the inputs. */
+  dispatch?: Dispatch | undefined
   /** Throws if the engine is closed. */
   assertOpen(): void
   run(held: HeldLock): Promise<boolean>
@@ -99,6 +111,11 @@ export function createDelivery({
   let last: EventOf<"run.completed"> | undefined
 
   function start(): void {
+    if (dispatch) return
+    startHere()
+  }
+
+  function startHere(): void {
     if (stopped.signal.aborted) stopped = new AbortController()
     again = true
     delivering ??= deliver()
@@ -126,6 +143,8 @@ export function createDelivery({
     }
   }
 
+  const isDispatched = async () => dispatch !== undefined && (await isForWorkers(store, sessionID))
+
   async function isUsedElsewhere(): Promise<boolean> {
     const present = await store.holder(sessionID)
     return present !== undefined && present.id !== holder.id
@@ -150,6 +169,10 @@ export function createDelivery({
 
   return {
     start,
+    async request() {
+      if (dispatch) await dispatch({ key: sessionID, id: newId("job"), reason: "input" })
+      else startHere()
+    },
     get isActive() {
       return (lock.released ?? delivering) !== undefined
     },
@@ -167,6 +190,7 @@ export function createDelivery({
         const work = lock.released ?? delivering
         if (work) await orAbort(work, signal)
         else if (await isUsedElsewhere()) await waitElsewhere(signal)
+        else if (await isDispatched()) await sleep(retryMs, signal)
         else if (!(lock.released ?? delivering)) return last
       }
     },

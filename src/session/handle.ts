@@ -188,8 +188,24 @@ export interface SessionHandle {
   redo(options?: UndoChoice): Promise<UndoResult>
 }
 
+/** Options of {@link LocalSession.work}. */
+export interface WorkOptions {
+  /** True if the process that ran the session may have ended before its run. */
+  continues: boolean
+  /** Stops the work when it fires. */
+  signal: AbortSignal
+}
+
+/** How the work on a session ended. `held`: another engine uses the session. `stopped`: the signal fired. */
+export type WorkOutcome = "done" | "held" | "stopped"
+
 /** A session that this engine has opened. */
 export interface LocalSession extends SessionHandle {
+  /**
+   * Does what a session needs from a worker: continues a run that ended with its process, then delivers the pending
+   * inputs. Resolves when there is nothing left to do.
+   */
+  work(options: WorkOptions): Promise<WorkOutcome>
   /** True while this engine runs the session or delivers its inputs. */
   readonly isActive: boolean
   /** Returns the parts that a model is streaming, with the text that was announced so far. */

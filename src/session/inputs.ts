@@ -1,6 +1,13 @@
 import type { Bus } from "../event/bus.ts"
 import type { Delivery, Input, PromptFile } from "../schema/input.ts"
-import type { CommitOptions, CurrentInputs, Lease, LeaseHolder, Store } from "../store/store.ts"
+import type {
+  CurrentInputs,
+  Lease,
+  LeaseHolder,
+  Store,
+  TransactionQuery,
+  UpdateInputsOptions,
+} from "../store/store.ts"
 import { currentTime } from "../util/clock.ts"
 import { TackleError, UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
@@ -60,6 +67,15 @@ export class InputEndedError extends TackleError {
   }
 }
 
+/**
+ * Requests a worker for a session that has admitted input. Dispatching an id again has no effect. With `query`, the
+ * request is part of this transaction.
+ */
+export type Dispatch = (
+  job: { key: string; id: string; reason: "input" },
+  query?: TransactionQuery,
+) => Promise<void>
+
 /** The input queue of one session. All operations are atomic across processes. */
 export interface InputQueue {
   /**
@@ -99,6 +115,7 @@ export function createInputQueue({
   sessionID,
   holder,
   lease = () => undefined,
+  dispatch,
 }: {
   store: Store
   bus: Bus
@@ -106,6 +123,8 @@ export function createInputQueue({
   holder: LeaseHolder
   /** Returns the lease of the current run. Claims need it. */
   lease?: () => Lease | undefined
+  /** Requests a worker for an admitted input, in the same transaction if the store has any. */
+  dispatch?: Dispatch
 }): InputQueue {
   /** Ids of the inputs of the last claim. An input that is still pending is not promoted yet. */
   const claimed = new Set<string>()
@@ -113,7 +132,7 @@ export function createInputQueue({
   async function update(
     named: string | undefined,
     decide: (current: CurrentInputs) => readonly Input[],
-    options?: Pick<CommitOptions, "lease">,
+    options?: UpdateInputsOptions,
   ): Promise<Input[]> {
     const stored = await store.updateInputs(sessionID, named, decide, options)
     for (const { input, seq } of stored) bus.publish({ ...eventOf({ kind: "input", input }), seq })
@@ -144,7 +163,7 @@ export function createInputQueue({
       checkContent(id, text, files)
       const digest = digestOf({ text, delivery, files, command })
       let known: Input | undefined
-      const changed = await update(id, ({ pending, named }) => {
+      const decide = ({ pending, named }: CurrentInputs) => {
         known = named
         if (named && named.digest !== digest) throw new InputConflictError(id)
         if (named) return []
@@ -162,6 +181,9 @@ export function createInputQueue({
           time: { created: currentTime() },
         }
         return [...pending.flatMap(unpaused), input]
+      }
+      const changed = await update(id, decide, {
+        also: dispatch && ((query) => dispatch({ key: sessionID, id, reason: "input" }, query)),
       })
       const input = known ?? changed.find((each) => each.id === id)
       if (!input) throw new Error(`The store did not return the input ${id}.`)
@@ -233,7 +255,7 @@ export function createInputQueue({
  * steering inputs, or with one queued input. An input with a command is delivered alone, because a command may choose
  * the agent and the model.
  */
-function choose(pending: readonly Input[], which: "steer" | "next"): Input[] {
+export function choose(pending: readonly Input[], which: "steer" | "next"): Input[] {
   const ready = pending.filter(({ held, paused }) => !held && !paused)
   const steering = ready.filter(({ delivery }) => delivery === "steer")
   if (which === "steer") return untilCommand(steering)

@@ -18,8 +18,8 @@ export class SessionHeldError extends TackleError {
  * Holds the exclusive right to write a session while `work` runs. Without this right, another engine could mistake the
  * running calls for calls that a crash left open. The lease of a holder that is not alive is ignored. If `work` fails,
  * `settle` closes the calls that `work` left open. If `settle` also fails, the lease is kept, and the next start of
- * Tackle closes these calls. Throws {@link SessionHeldError}, or
- * `TenantLimitError` for the limit, before `work` starts.
+ * Tackle closes these calls. If `passesOn` returns true at the end, another worker continues the session. Throws
+ * {@link SessionHeldError}, or `TenantLimitError` for the limit, before `work` starts.
  */
 export async function withLease<T>(
   {
@@ -28,7 +28,8 @@ export async function withLease<T>(
     holder,
     limit,
     settle = async () => {},
-  }: Use & { limit?: LeaseLimit; settle?: () => Promise<void> },
+    passesOn = () => false,
+  }: Use & { limit?: LeaseLimit; settle?: () => Promise<void>; passesOn?: () => boolean },
   work: (lease: Lease) => Promise<T>,
 ): Promise<T> {
   const taken = await store.lease(sessionID, holder, limit)
@@ -43,7 +44,7 @@ export async function withLease<T>(
     )
     throw error
   } finally {
-    if (isClosed) await store.release(taken.lease)
+    if (isClosed) await store.release(taken.lease, { passesOn: passesOn() })
   }
 }
 

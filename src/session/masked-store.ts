@@ -50,7 +50,7 @@ export function maskStore(store: Store, mask: SecretMask): Store {
     todos: async (sessionID) => mask.value(await store.todos(sessionID)),
     grants: (scope) => store.grants(scope),
     lease: (sessionID, holder, limit) => store.lease(sessionID, holder, limit),
-    release: (lease) => store.release(lease),
+    release: (lease, options) => store.release(lease, options),
     recover: (settle) =>
       store.recover((history) =>
         settle(maskHistory(history, mask)).map((change) => maskChange(change, mask)),
@@ -65,6 +65,7 @@ export function maskStore(store: Store, mask: SecretMask): Store {
     requests: async () => mask.value(await store.requests()),
     request: async (id) => mask.value(await store.request(id)),
     answerRequest: async (id, answer) => mask.value(await store.answerRequest(id, mask.value(answer))),
+    abandoned: store.abandoned && (async (sessionID) => (await store.abandoned?.(sessionID)) ?? []),
     reclaim: () => store.reclaim(),
     close: () => store.close(),
   }

@@ -60,6 +60,22 @@ export async function postPrompt(conversation: Conversation, post: Post): Promis
   return message
 }
 
+/** Appends a message that asks the model to continue after its process has ended. */
+export async function postContinuation(
+  conversation: Conversation,
+  { agent, model }: Pick<Post, "agent" | "model">,
+): Promise<UserMessage> {
+  // Other engines read the session again if this time differs.
+  conversation.session = { ...conversation.session, time: updateTime(conversation.session) }
+  await conversation.recorder.session(conversation.session)
+  const message = newUserMessage(conversation, { agent: agent.name, model: model.info.ref })
+  const text =
+    "The process that worked on this session ended. Continue with the task. " +
+    "If a call was interrupted, check its effect before you repeat it."
+  await append(conversation, message, [{ ...partOf(message)(), type: "text", text, synthetic: true }])
+  return message
+}
+
 /** Appends a message from Tackle for the model. The message has the role `user`. */
 export async function postNote({ conversation, model }: SessionRun, text: string): Promise<UserMessage> {
   const { agent } = conversation.session

@@ -14,7 +14,7 @@ import type { Conversation } from "./conversation.ts"
 import { conclude, type Ending, withOthers } from "./ending.ts"
 import type { PromptOptions } from "./handle.ts"
 import { runLoop } from "./loop.ts"
-import { postPrompt } from "./post-message.ts"
+import { postContinuation, postPrompt } from "./post-message.ts"
 import { addToPrompt } from "./prompt-additions.ts"
 import type { Recorder } from "./recorder.ts"
 import { givenBack, lend, type PromptOwner, promptOwner } from "./run-command.ts"
@@ -35,7 +35,7 @@ export interface Said {
 
 /** A prompt from the user. */
 export interface Prompt {
-  /** The texts of the prompt, at least one. If a text calls a command, it is the only text. */
+  /** The texts of the prompt. None continues an unfinished run. If a text calls a command, it is the only text. */
   said: readonly Said[]
   options: PromptOptions
   /** Interrupts the run when it aborts. */
@@ -52,7 +52,10 @@ export async function runPrompt(conversation: Conversation, { options, ...prompt
   await conversation.catchUp()
   await conversation.engine.tenants?.assertNotExhausted(conversation.session)
   const { model: chosen } = options
-  const owner = promptOwner({ command: prompt.said[0]?.command, model: chosen }, conversation.engine)
+  const owner =
+    prompt.said.length === 0
+      ? await continuedOwner(conversation)
+      : promptOwner({ command: prompt.said[0]?.command, model: chosen }, conversation.engine)
   conversation.session = lend(conversation.session, owner, { keepModel: options.model !== undefined })
   try {
     return await answer(conversation, { ...prompt, options: { ...options, ...owner } })
@@ -61,6 +64,18 @@ export async function runPrompt(conversation: Conversation, { options, ...prompt
       conversation.session = givenBack(conversation.session)
       await conversation.recorder.session(conversation.session)
     }
+  }
+}
+
+/** Returns the agent and model of the last prompt, if they differ from those of the session. */
+async function continuedOwner({ session, history }: Conversation): Promise<PromptOwner> {
+  const last = (await history()).findLast(({ message }) => message.role === "user")?.message
+  if (last?.role !== "user") return {}
+  const { agent, model } = last
+  const isOwn = model.providerID === session.model?.providerID && model.modelID === session.model.modelID
+  return {
+    ...(agent !== session.agent && { agent }),
+    ...(!isOwn && { model: `${model.providerID}/${model.modelID}` }),
   }
 }
 
@@ -78,7 +93,8 @@ async function answer(
   const demand = options.outputSchema && requireAnswer(options.outputSchema, model.info)
   await engine.policies.load(conversation.session)
   const notes = demand ? [demand.instructions] : []
-  const posted: { said: Said; user: UserMessage }[] = []
+  const posted: { said?: Said; user: UserMessage }[] = []
+  if (said.length === 0) posted.push({ user: await postContinuation(conversation, { agent, model }) })
   for (const each of said) {
     // An interrupt before the delivery leaves the input in the queue.
     if (each.input) throwIfAborted(signal)
@@ -93,7 +109,7 @@ async function answer(
   const active = await createSessionAgent(agent, run)
   const refused: Refusal[] = []
   for (const { said: each, user: to } of posted)
-    refused.push(...(await addToPrompt(active, { ...each, subagent: options.subagent, user: to })))
+    if (each) refused.push(...(await addToPrompt(active, { ...each, subagent: options.subagent, user: to })))
   const result = await runLoop(active, user)
   const end = conclude({ bus, sessionID: run.session.id, workMs }, result, {
     past: history,

@@ -14,6 +14,7 @@ import type { Lease, LeaseHolder, Store } from "../store/store.ts"
 import type { FoundInstructions } from "../tool/context.ts"
 import type { MentionedFiles } from "./attach-mentions.ts"
 import type { SessionHandle } from "./handle.ts"
+import type { Dispatch } from "./inputs.ts"
 import type { Lineage } from "./lineage.ts"
 import type { RunSlots } from "./run-slots.ts"
 import type { TenantGuard } from "./tenant-limits.ts"
@@ -30,6 +31,11 @@ export interface SessionEngine extends Engine {
   holder: LeaseHolder
   /** The leases that this engine holds, by session. */
   leases: Map<string, Lease>
+  /**
+   * Passes a session to the workers of the database, which then run it. Undefined if this engine runs its sessions
+   * itself.
+   */
+  dispatch?: Dispatch
   /** Resolves when the sessions of killed runs have been cleaned up. Prompts wait for this promise. */
   cleared: Promise<void>
   /**

@@ -14,10 +14,18 @@ import { keepAlive } from "../util/keep-alive.ts"
 import type { CommandCall } from "./command.ts"
 import { compactConversation } from "./compact.ts"
 import { openConversation } from "./conversation.ts"
-import { settleKilled } from "./crash-recovery.ts"
+import { isUnfinished, settleKilled } from "./crash-recovery.ts"
 import { createDelivery, createPromptLock, type HeldLock } from "./delivery.ts"
 import { concludeBroken, type Ending } from "./ending.ts"
-import type { CompactionResult, LocalSession, PromptOptions, PromptRun, SessionChange } from "./handle.ts"
+import type {
+  CompactionResult,
+  LocalSession,
+  PromptOptions,
+  PromptRun,
+  SessionChange,
+  WorkOptions,
+  WorkOutcome,
+} from "./handle.ts"
 import type { Receipt, SendOptions } from "./inputs.ts"
 import { SessionHeldError, stopElsewhere, withLease } from "./lease.ts"
 import { type Prompt, runPrompt, type Said } from "./run-prompt.ts"
@@ -36,7 +44,13 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
   const { recorder, readPage, inputs } = conversation
   const lock = createPromptLock(sessionID)
   const { holder, assertOpen } = engine
-  const delivery = createDelivery({ store, sessionID, holder, inputs, lock, assertOpen, run: runInputs })
+  /** True if another worker continues the run that is stopped. */
+  let isPassedOn = false
+  const delivery = createDelivery({
+    ...{ store, sessionID, holder, inputs, lock, assertOpen },
+    dispatch: engine.dispatch,
+    run: (held) => runNext(held, () => claimNext(held.stopped)),
+  })
 
   function prompt(text: string, options: PromptOptions = {}): PromptRun {
     engine.assertOpen()
@@ -52,13 +66,13 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
   }
 
   /**
-   * Runs the next inputs, if any. Returns false if another engine uses the session. Rejects if the inputs cannot be
-   * claimed from the queue.
+   * Runs the texts that `next` returns, if any. Returns false if another engine uses the session. Rejects if the texts
+   * cannot be read.
    */
-  async function runInputs(held: HeldLock): Promise<boolean> {
+  async function runNext(held: HeldLock, next: () => Promise<Said[]>): Promise<boolean> {
     let claimed = false
     const read = async () => {
-      const said = await claimNext(held.stopped)
+      const said = await next()
       claimed = true
       return said
     }
@@ -71,6 +85,39 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
       if (mustWait(error)) return false
       throw error
     }
+  }
+
+  /** Continues a run that ended with its process. Then delivers the inputs. See `LocalSession.work`. */
+  async function work({ continues, signal }: WorkOptions): Promise<WorkOutcome> {
+    engine.assertOpen()
+    isPassedOn = false
+    const stop = () => {
+      isPassedOn = true
+      void delivery.stop()
+    }
+    signal.addEventListener("abort", stop)
+    try {
+      if (continues && !lock.released && !(await runNext(lock.acquire(), continueRun))) return "held"
+      if (signal.aborted) return "stopped"
+      while (!signal.aborted && (await inputs.hasNext())) {
+        const held = lock.acquire()
+        if (!(await runNext(held, () => claimNext(held.stopped)))) return "held"
+      }
+      return signal.aborted ? "stopped" : "done"
+    } finally {
+      signal.removeEventListener("abort", stop)
+    }
+  }
+
+  /** Returns no texts if the last run must continue, or rejects with {@link NothingToRun}. */
+  async function continueRun(): Promise<Said[]> {
+    await conversation.catchUp()
+    conversation.forget()
+    // Closes the open calls.
+    const history = await conversation.history()
+    // The parent of a subagent starts it again.
+    if (initial.parentID !== undefined || !isUnfinished(history)) throw new NothingToRun()
+    return []
   }
 
   async function claimNext(stopped: AbortSignal): Promise<Said[]> {
@@ -157,6 +204,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     const { input, isNew } = await inputs.admit(text, options)
     if (isNew) {
       if (input.delivery === "now") lock.stop()
+      // A worker was requested with the input.
       delivery.start()
     }
     const { id, seq, state } = input
@@ -176,7 +224,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     // The run claimed these inputs but did not deliver them.
     if (clear) return [...cleared, ...(await inputs.clear())]
     // An input that was sent after the pause has resumed the queue.
-    if (await inputs.hasNext()) delivery.start()
+    if (await inputs.hasNext()) await delivery.request()
     return []
   }
 
@@ -254,7 +302,9 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     }
     await engine.cleared
     try {
-      return await withLease({ store, sessionID, holder, limit, settle: conversation.settle }, (lease) => {
+      const { settle } = conversation
+      const passesOn = () => isPassedOn
+      return await withLease({ store, sessionID, holder, limit, settle, passesOn }, (lease) => {
         conversation.lease = lease
         engine.leases.set(sessionID, lease)
         lease.lost?.addEventListener("abort", stop, { once: true })
@@ -278,13 +328,13 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
       list: inputs.pending,
       async edit(id, edit) {
         const edited = await inputs.edit(id, edit)
-        if (edit.held === false) delivery.start()
+        if (edit.held === false) await delivery.request()
         return edited
       },
       withdraw: inputs.withdraw,
       async resume() {
         await inputs.resume()
-        delivery.start()
+        await delivery.request()
       },
     },
     events({ signal, ...options } = {}) {
@@ -297,6 +347,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     },
     streaming: recorder.streaming,
     wait: delivery.wait,
+    work,
     interrupt,
     prompt,
     abort: delivery.stop,

@@ -223,7 +223,7 @@ export function createMemoryStore({
     // Never calls the listener, because no other engine can change this store.
     watch: () => () => {},
     watchControl: bell.add,
-    async updateInputs(sessionID, named, decide, { lease } = {}) {
+    async updateInputs(sessionID, named, decide, { lease, also } = {}) {
       assertOpen()
       const chosen = named === undefined ? undefined : inputs.get(inputKey({ sessionID, id: named }))
       const decided = decide({
@@ -235,6 +235,7 @@ export function createMemoryStore({
       const changed = decided.map((input) => numbered(input, ++next))
       const changes = changed.map((input) => ({ kind: "input", input }) as const)
       const sequences = await this.commit(changes, { lease })
+      if (changed.length > 0) await also?.()
       return changed.map((input, index) => ({ input, seq: sequences[index] ?? 0 }))
     },
     async inputs(sessionID) {

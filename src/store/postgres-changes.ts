@@ -1,6 +1,13 @@
 import { errorMessage, systemCode } from "../util/errors.ts"
-import type { PostgresConnection } from "./postgres-connection.ts"
-import { type Change, type Lease, LeaseLostError, StoreError, sessionOf } from "./store.ts"
+import type { PostgresConnection, Query } from "./postgres-connection.ts"
+import {
+  type Change,
+  type Lease,
+  LeaseLostError,
+  StoreError,
+  sessionOf,
+  type UpdateInputsOptions,
+} from "./store.ts"
 
 /** Writes changes in the order of the calls, one statement at a time. */
 export interface PostgresWriter {
@@ -19,6 +26,8 @@ interface WriteOptions {
   lease?: Lease | undefined
   /** If set, rejects with {@link ChangedError} unless the last change of the session still has this number. */
   expected?: number
+  /** See `Store.updateInputs`. Only for {@link PostgresWriter.alone}. */
+  also?: UpdateInputsOptions["also"]
 }
 
 /** Thrown if the session has changed since it was read. */
@@ -56,7 +65,7 @@ const maxShared = 500
 
 /** Creates the writer of a store. Calls `onLost` if a write fails because its lease has ended. */
 export function createPostgresWriter(
-  { query, schema, channel }: PostgresConnection,
+  { query, transact, lasting, schema, channel }: PostgresConnection,
   onLost: (lease: Lease) => void,
 ): PostgresWriter {
   /** The writes that wait for the next transaction. */
@@ -80,7 +89,10 @@ export function createPostgresWriter(
     }
   }
 
-  async function write(writes: readonly Pick<Waiting, "rows" | "options">[]): Promise<number[][]> {
+  async function write(
+    writes: readonly Pick<Waiting, "rows" | "options">[],
+    run: Query = query,
+  ): Promise<number[][]> {
     const owners: { id: string; count: number; options: WriteOptions }[] = []
     const rows: (EncodedChange & { ownerIndex: number })[] = []
     for (const { rows: changes, options } of writes) {
@@ -100,7 +112,7 @@ export function createPostgresWriter(
     const column = <T>(read: (row: EncodedChange) => T) => rows.map((row) => read(row) ?? null)
     let firsts: unknown
     try {
-      const [result] = await query(statement, [
+      const [result] = await run(statement, [
         owners.map(({ id }) => id),
         owners.map(({ count }) => count),
         epochs,
@@ -127,6 +139,21 @@ export function createPostgresWriter(
         if (ownerIndex === 0) return 0
         next[ownerIndex - 1] = (next[ownerIndex - 1] ?? 0) + 1
         return next[ownerIndex - 1] ?? 0
+      }),
+    )
+  }
+
+  /**
+   * Writes changes in one transaction with the statements of `also`. The server ends the transaction of a process that
+   * was stopped in between, because it locks the session.
+   */
+  function writeWith(written: Pick<Waiting, "rows" | "options">, also: NonNullable<WriteOptions["also"]>) {
+    return lasting(() =>
+      transact(async (run) => {
+        await run("SET LOCAL idle_in_transaction_session_timeout = 2000")
+        const sequences = await write([written], run)
+        await also(run)
+        return sequences
       }),
     )
   }
@@ -172,7 +199,8 @@ export function createPostgresWriter(
       group = undefined
       return enqueue(() =>
         work(async (changes, options) => {
-          const [sequences = []] = await write([{ rows: encodeAll(changes), options }])
+          const written = { rows: encodeAll(changes), options }
+          const [sequences = []] = await (options.also ? writeWith(written, options.also) : write([written]))
           return sequences
         }),
       )

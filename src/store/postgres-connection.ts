@@ -23,6 +23,8 @@ export interface PostgresConnection {
   query: Query
   /** Runs statements in one transaction. Does not try again after an error. */
   transact<T>(work: (query: Query) => Promise<T>): Promise<T>
+  /** Runs `work`. If it fails because the connection is lost, waits for the server and runs it again. */
+  lasting<T>(work: () => Promise<T>): Promise<T>
   /** Returns a new connection for notifications, which is not open yet. */
   createClient(): Client
   /** Returns true if a backend process of the server belongs to {@link query} or {@link transact}. */
@@ -167,27 +169,27 @@ async function connect(options: ConnectionOptions): Promise<PostgresConnection> 
   const connection: PostgresConnection = {
     schema: quoted(options.schema),
     channel: `${options.schema}_changes`,
-    async query(text, values = []) {
-      const deadline = performance.now() + options.retryMs
-      for (let pause = 20; ; pause = Math.min(pause * 2, 1000)) {
+    query: (text, values = []) =>
+      connection.lasting(() => {
         assertOpen()
-        try {
-          return await run(pool, text, values)
-        } catch (error) {
-          if (!isTransient(error) || performance.now() + pause > deadline) throw fail(error)
-        }
-        await delay(pause)
-      }
-    },
+        return run(pool, text, values)
+      }),
+    lasting: (work) => whileLost(work, options),
     async transact(work) {
       assertOpen()
       const client = await pool.connect().catch((error: unknown) => Promise.reject(fail(error)))
       let isBroken = true
+      // The next statement reports it.
+      const onLost = () => {}
+      client.on("error", onLost)
       try {
         await client.query("BEGIN")
         const result = await work(async (text, values = []) => {
-          const { rows } = await client.query(text, values.length > 0 ? [...values] : undefined)
-          return rows
+          try {
+            return (await client.query(text, values.length > 0 ? [...values] : undefined)).rows
+          } catch (error) {
+            throw fail(error)
+          }
         })
         await client.query("COMMIT")
         isBroken = false
@@ -196,6 +198,7 @@ async function connect(options: ConnectionOptions): Promise<PostgresConnection> 
         throw fail(error)
       } finally {
         // Closing the connection also ends the transaction.
+        client.off("error", onLost)
         client.release(isBroken)
       }
     },
@@ -218,6 +221,26 @@ async function connect(options: ConnectionOptions): Promise<PostgresConnection> 
     throw fail(error)
   }
   return connection
+}
+
+/**
+ * Runs `work`. While it fails because the server cannot be reached, runs it again, for up to `retryMs` milliseconds.
+ * Throws {@link StoreError}.
+ */
+export async function whileLost<T>(
+  work: () => Promise<T>,
+  { retryMs, ...database }: Pick<ConnectionOptions, "url" | "schema" | "retryMs">,
+): Promise<T> {
+  const deadline = performance.now() + retryMs
+  for (let pause = 20; ; pause = Math.min(pause * 2, 1000)) {
+    try {
+      return await work()
+    } catch (error) {
+      const isLost = isTransient(StoreError.isThrown(error) ? error.cause : error)
+      if (!isLost || performance.now() + pause > deadline) throw postgresError(error, database)
+    }
+    await delay(pause)
+  }
 }
 
 /** Names of prepared statements. A prepared statement belongs to a connection, so all stores can share the names. */

@@ -15,14 +15,16 @@ import { TenantLimitError } from "./tenants.ts"
 export interface PostgresLeases {
   /** Leases a session. Throws `TenantLimitError` if the limit is reached. */
   take(sessionID: string, holder: LeaseHolder, options?: { limit?: LeaseLimit }): Promise<LeaseResult>
-  release(lease: Lease): Promise<void>
+  release(lease: Lease, options?: { passesOn?: boolean }): Promise<void>
   holder(sessionID: string): Promise<LeaseHolder | undefined>
   /** Asks the present holder to stop. See `Store.stop`. */
   stop(sessionID: string): Promise<Lease | undefined>
   isStopping(lease: Lease): Promise<boolean>
+  /** See `Store.abandoned`. */
+  abandoned(sessionID?: string): Promise<{ sessionID: string; epoch: number }[]>
   /**
-   * Takes over each expired lease and calls `settle`. Then ends the lease. If `settle` rejects, lets the lease expire
-   * again.
+   * Takes over each expired lease, except leases that another worker should take over, and calls `settle`. Then ends the
+   * lease. If `settle` rejects, lets the lease expire again.
    */
   takeExpired(settle: (lease: Lease) => Promise<void>): Promise<void>
   /** Fires the signal of a lease that another holder has replaced. */
@@ -30,6 +32,12 @@ export interface PostgresLeases {
   /** Ends the renewal. Leases that are still held expire. */
   end(): void
 }
+
+/** Time in milliseconds for which the session of an expired lease waits for another worker. */
+const workerMs = 60_000
+
+/** Condition for the lease of a worker that was not asked to stop. */
+const isWorker = "((holder::json ->> 'isWorker')::boolean AND stop_epoch IS DISTINCT FROM epoch)"
 
 /** Creates the leases of a store. `ttlMs` is the time to live in milliseconds. */
 export function createPostgresLeases(
@@ -91,14 +99,19 @@ export function createPostgresLeases(
     return controller
   }
 
-  async function release({ sessionID, epoch }: Lease): Promise<void> {
+  async function release({ sessionID, epoch }: Lease, { passesOn = false } = {}): Promise<void> {
     drop(epoch)
+    if (passesOn) return expire(epoch)
     await query(`SELECT ${schema}.end_lease($1, $2), pg_notify($3, $4)`, [
       sessionID,
       epoch,
       channel,
       controlPayload({ sessionID, what: "lease" }),
     ])
+  }
+
+  async function expire(epoch: number): Promise<void> {
+    await query(`UPDATE ${schema}.leases SET expires_at = clock_timestamp() WHERE epoch = $1`, [epoch])
   }
 
   function end(): void {
@@ -133,9 +146,19 @@ export function createPostgresLeases(
       )
       return rows.length > 0
     },
+    async abandoned(sessionID) {
+      const rows = await query(
+        `SELECT session_id, epoch FROM ${schema}.leases WHERE expires_at <= clock_timestamp() AND ${isWorker}
+         AND ($1::text IS NULL OR session_id = $1)`,
+        [sessionID ?? null],
+      )
+      return rows.map(({ session_id, epoch }) => ({ sessionID: String(session_id), epoch: Number(epoch) }))
+    },
     async takeExpired(settle) {
       const expired = await query(
-        `SELECT session_id, epoch FROM ${schema}.leases WHERE expires_at <= clock_timestamp()`,
+        `SELECT session_id, epoch FROM ${schema}.leases WHERE expires_at <= clock_timestamp()
+         AND (${isWorker} IS NOT TRUE OR expires_at <= clock_timestamp() - $1::interval)`,
+        [`${workerMs} milliseconds`],
       )
       const own = { id: newId("eng"), host: hostname(), ...identifyProcess() }
       for (const { session_id, epoch } of expired) {
@@ -146,9 +169,7 @@ export function createPostgresLeases(
           await settle(taken.lease)
         } catch (error) {
           drop(taken.lease.epoch)
-          await query(`UPDATE ${schema}.leases SET expires_at = clock_timestamp() WHERE epoch = $1`, [
-            taken.lease.epoch,
-          ])
+          await expire(taken.lease.epoch)
           throw error
         }
         await release(taken.lease)

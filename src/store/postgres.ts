@@ -137,7 +137,7 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
     changes: afterCommits(reader.changes),
     watch: watcher.watch,
     watchControl: watcher.watchControl,
-    async updateInputs(sessionID, named, decide, { lease } = {}) {
+    async updateInputs(sessionID, named, decide, { lease, also } = {}) {
       assertOpen()
       return writer.alone(async (commit) => {
         for (let attempt = 1; ; attempt += 1) {
@@ -147,7 +147,7 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
           if (inputs.length === 0) return []
           try {
             const changes = inputs.map((input) => ({ kind: "input", input }) as const)
-            const sequences = await commit(changes, { lease, expected })
+            const sequences = await commit(changes, { lease, expected, also })
             return inputs.map((input, index) => ({ input, seq: sequences[index] ?? 0 }))
           } catch (error) {
             if (!(error instanceof ChangedError) || attempt === maxAttempts) throw error
@@ -182,6 +182,7 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
       requests.answerRequest,
       (request) => request && { sessionID: request.asked.sessionID, what: "request" },
     ),
+    abandoned: afterCommits(leases.abandoned),
     // PostgreSQL reuses the space of deleted rows by itself.
     reclaim: afterCommits(async () => {}),
     // Idle connections do not keep the process running.

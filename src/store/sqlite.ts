@@ -148,8 +148,8 @@ function createStore(
         for (const end of ends) end()
       }
     },
-    async updateInputs(sessionID, named, decide, { lease } = {}) {
-      return change(() =>
+    async updateInputs(sessionID, named, decide, { lease, also } = {}) {
+      const stored = change(() =>
         transact(() => {
           if (lease) leases.assertCurrent(lease)
           const decided = decide({
@@ -163,6 +163,8 @@ function createStore(
           return inputs.map((input, index) => ({ input, seq: sequences[index] ?? 0 }))
         }),
       )
+      if (stored.length > 0) await also?.()
+      return stored
     },
     async inputs(sessionID) {
       return run(() => reader.pendingInputs(sessionID))

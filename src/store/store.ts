@@ -111,6 +111,15 @@ export type TransactionQuery = (
   values?: readonly unknown[],
 ) => Promise<Record<string, unknown>[]>
 
+/** Options of {@link Store.updateInputs}. */
+export interface UpdateInputsOptions extends Pick<CommitOptions, "lease"> {
+  /**
+   * Runs after the inputs are stored. In PostgreSQL, it is part of the transaction and must be quick: the transaction is
+   * undone if it rejects or takes longer than two seconds. Other stores pass no `query`.
+   */
+  also?(query?: TransactionQuery): Promise<void>
+}
+
 /** Selects messages of a session. Default: all messages. Messages are always returned in id order. */
 export interface MessagePage {
   /** Selects messages with a greater id. */
@@ -126,6 +135,8 @@ export interface MessagePage {
 /** An engine that uses a session, and the engine's process. */
 export interface LeaseHolder extends ProcessIdentity {
   id: string
+  /** True if the engine belongs to a worker. Other workers continue its sessions, so `Store.recover` leaves them. */
+  isWorker?: boolean
   /** Name of the machine. */
   host?: string
 }
@@ -236,7 +247,7 @@ export interface Store {
     sessionID: string,
     named: string | undefined,
     decide: (current: CurrentInputs) => readonly Input[],
-    options?: Pick<CommitOptions, "lease">,
+    options?: UpdateInputsOptions,
   ): Promise<{ input: Input; seq: number }[]>
   /** Returns the pending inputs of a session in order. */
   inputs(sessionID: string): Promise<Input[]>
@@ -268,14 +279,22 @@ export interface Store {
    * has as many leases.
    */
   lease(sessionID: string, holder: LeaseHolder, limit?: LeaseLimit): Promise<LeaseResult>
-  /** Ends the lease. Does nothing if it has already ended. */
-  release(lease: Lease): Promise<void>
   /**
-   * Recovers each session whose holder is no longer alive: applies the changes from `settle` and ends the lease. If this
-   * fails, the lease stays, and the next call tries again. If a session has a damaged row, only ends its lease. Also
-   * deletes the requests without an answer whose lease has ended.
+   * Ends the lease. Does nothing if it has already ended. With `passesOn`, the lease of a worker expires at once instead,
+   * so that another worker continues the session.
+   */
+  release(lease: Lease, options?: { passesOn?: boolean }): Promise<void>
+  /**
+   * Recovers each session whose holder is no longer alive, unless another worker should continue it: applies the changes
+   * from `settle` and ends the lease. If this fails, the lease stays, and the next call tries again. If a session has a
+   * damaged row, only ends its lease. Also deletes the requests without an answer whose lease has ended.
    */
   recover(settle: (history: MessageWithParts[]) => readonly Change[]): Promise<void>
+  /**
+   * Returns the sessions of workers whose leases have expired, with the numbers of these leases. With `sessionID`, looks
+   * only at this session. Absent in stores that one machine uses.
+   */
+  abandoned?(sessionID?: string): Promise<{ sessionID: string; epoch: number }[]>
   /** Returns the holder of the session's lease, or undefined if the session has no holder that is alive. */
   holder(sessionID: string): Promise<LeaseHolder | undefined>
   /** Records the usage of a model request. Records of the tenant that are older than a day may be removed. */

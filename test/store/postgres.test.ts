@@ -2,7 +2,7 @@ import pg from "pg"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { migratePostgres, openPostgresStore, type PostgresStoreOptions } from "../../src/store/postgres.ts"
 import { postgresMigrations } from "../../src/store/postgres-migrations.ts"
-import { type Store, StoreError } from "../../src/store/store.ts"
+import { type Store, StoreError, type TransactionQuery } from "../../src/store/store.ts"
 import { describePostgres, type PostgresServer, startPostgres } from "../postgres.ts"
 import { testControl } from "../suites/control.ts"
 import { type LeasePlace, testLeases } from "../suites/leases.ts"
@@ -159,6 +159,97 @@ describePostgres("PostgreSQL", () => {
       expect(sequences).toEqual(Array.from({ length: 90 }, (_, index) => index + 3))
       expect((await first.messages("ses_1"))[0]?.parts).toHaveLength(90)
       for (const store of stores) await store.close()
+    })
+
+    test("store inputs and further statements together, or neither", async () => {
+      const schema = await newSchema()
+      const [one, other] = [await open(schema), await open(schema)]
+      await begin(one)
+      await execute(`CREATE TABLE ${schema}.jobs (id text PRIMARY KEY)`)
+      const admit = (id: string, also: (query?: TransactionQuery) => Promise<void>) =>
+        one.updateInputs(
+          "ses_1",
+          id,
+          ({ named }) => [
+            named ?? {
+              ...{ id, sessionID: "ses_1", seq: 0, position: 1, time: { created: 1 } },
+              ...{ text: id, digest: id, delivery: "queue", state: "pending" },
+            },
+          ],
+          { also },
+        )
+      const insert = (id: string) => async (query?: TransactionQuery) =>
+        void (await query?.(`INSERT INTO ${schema}.jobs VALUES ($1)`, [id]))
+      const stored = async () => [
+        (await one.inputs("ses_1")).map(({ id }) => id),
+        (await execute(`SELECT id FROM ${schema}.jobs ORDER BY id`)).map(({ id }) => id),
+      ]
+
+      await admit("first", insert("first"))
+      expect(await stored()).toEqual([["first"], ["first"]])
+      await expect(admit("second", insert("first"))).rejects.toThrow("duplicate key")
+      const failing = admit("second", async (query) => {
+        await insert("second")(query)
+        throw new Error("no")
+      })
+      await expect(failing).rejects.toThrow("no")
+      expect(await stored()).toEqual([["first"], ["first"]])
+
+      // A process that is stopped in the transaction loses it, so that others can write the session.
+      let stops = 1
+      const stopped = admit("third", async (query) => {
+        if (stops-- > 0) await new Promise((resolve) => setTimeout(resolve, 2500))
+        await insert("third")(query)
+      })
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      await other.commit([{ kind: "part", part: aPart("prt_other", "msg_1", "ses_1") }])
+      await stopped
+      expect(await stored()).toEqual([
+        ["first", "third"],
+        ["first", "third"],
+      ])
+      await one.close()
+      await other.close()
+    })
+
+    test("leave the session of a worker to other workers, unless it was asked to stop", async () => {
+      const schema = await newSchema()
+      const store = await open(schema, { leaseMs: 600_000 })
+      await begin(store)
+      const settled: string[] = []
+      const recover = () =>
+        store.recover((history) => {
+          settled.push(...history.map(({ message }) => message.id))
+          return []
+        })
+      const take = async (id: string) => {
+        const taken = await store.lease("ses_1", { id, pid: 1, isWorker: true })
+        if (!taken.isHeld) throw new Error("the session is held")
+        return taken.lease
+      }
+      const first = await take("eng_1")
+      expect(await store.abandoned?.()).toEqual([])
+      await store.release(first, { passesOn: true })
+      expect(await store.holder("ses_1")).toBeUndefined()
+      expect(await store.abandoned?.("ses_1")).toEqual([{ sessionID: "ses_1", epoch: first.epoch }])
+      expect(await store.abandoned?.("ses_2")).toEqual([])
+      await recover()
+      expect(settled).toEqual([])
+
+      const second = await take("eng_2")
+      expect(await store.abandoned?.()).toEqual([])
+      await store.stop("ses_1")
+      await store.release(second, { passesOn: true })
+      expect(await store.abandoned?.()).toEqual([])
+      await recover()
+      expect(settled).toEqual(["msg_1"])
+
+      // Without a worker, any start recovers the session in the end.
+      await store.release(await take("eng_3"), { passesOn: true })
+      await execute(`UPDATE ${schema}.leases SET expires_at = expires_at - interval '2 minutes'`)
+      await recover()
+      expect(settled).toEqual(["msg_1", "msg_1"])
+      await store.close()
     })
 
     test("update the inputs of one session one after the other", async () => {

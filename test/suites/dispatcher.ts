@@ -143,6 +143,24 @@ export function testDispatcher(name: string, place: () => Promise<DispatcherPlac
       jobs[1]?.end()
     })
 
+    test("replaces the jobs of a key once, however often and wherever the replacement is enqueued", async () => {
+      const { jobs, names } = await workBoth()
+      await first.enqueue({ key: "a", id: "1", reason: "input" })
+      await expect.poll(names).toHaveLength(1)
+      await first.enqueue({ key: "a", id: "2", reason: "input" })
+      const replacement = { key: "a", id: "3", reason: "continue", replaces: true } as const
+      await Promise.all([1, 2, 3, 4].map((each) => (each % 2 ? first : second).enqueue(replacement)))
+      await expect.poll(names).toEqual(["a input", "a continue"])
+      await second.enqueue(replacement)
+      await first.enqueue({ key: "a", id: "4", reason: "input" })
+      jobs[0]?.end()
+      await pause()
+      expect(names()).toEqual(["a input", "a continue"])
+      jobs[1]?.end()
+      await expect.poll(names).toEqual(["a input", "a continue", "a input"])
+      jobs[2]?.end()
+    })
+
     test("waits for its jobs when it closes, then stops them, and takes no more", async () => {
       const { jobs, names, work } = worker({ concurrency: 1 })
       await work(first)
@@ -161,7 +179,7 @@ export function testDispatcher(name: string, place: () => Promise<DispatcherPlac
       expect(names()).toEqual(["a input"])
     })
 
-    test("gives the job of a killed process to another one after a cancel", async ({ skip }) => {
+    test("replaces the job of a killed process", async ({ skip }) => {
       if (!queue.takeInProcess) return skip()
       const other = await queue.takeInProcess()
       await first.enqueue({ key: "a", id: "1", reason: "input" })
@@ -171,8 +189,7 @@ export function testDispatcher(name: string, place: () => Promise<DispatcherPlac
       await first.enqueue({ key: "a", id: "2", reason: "input" })
       await pause()
       expect(names()).toEqual([])
-      await first.cancel("a")
-      await first.enqueue({ key: "a", id: "3", reason: "continue" })
+      await first.enqueue({ key: "a", id: "3", reason: "continue", replaces: true })
       await expect.poll(names).toEqual(["a continue"])
       jobs[0]?.end()
     })

@@ -438,6 +438,14 @@ export function testStore(name: string, open: () => Promise<Store>): void {
           throw new Error("no")
         }),
       ).rejects.toThrow("no")
+      let calls = 0
+      const also = async () => {
+        calls += 1
+      }
+      await store.updateInputs("ses_1", undefined, () => [], { also })
+      expect(calls).toBe(0)
+      await store.updateInputs("ses_2", undefined, () => [anInput("inp_2", { sessionID: "ses_2" })], { also })
+      expect(calls).toBe(1)
       expect((await store.sessionsWithInputs()).sort()).toEqual(["ses_1", "ses_2"])
       await store.deleteSession("ses_2")
       expect(await store.sessionsWithInputs()).toEqual(["ses_1"])

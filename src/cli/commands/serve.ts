@@ -1,15 +1,15 @@
 import { once } from "node:events"
-import { existsSync, realpathSync, statSync } from "node:fs"
-import { join, resolve } from "node:path"
+import { realpathSync } from "node:fs"
+import { join } from "node:path"
 import { type Command, Option } from "commander"
+import type { Dispatcher } from "../../scale/dispatcher.ts"
 import { UsageError } from "../../util/errors.ts"
 import { isLoopback } from "../../util/local-server.ts"
 import { interruptible } from "../process/exit.ts"
 import { warn } from "../process/notice.ts"
 import { printJson, printLine } from "../process/stdout.ts"
 import { offline } from "../run/choose-model.ts"
-import { openTackle, reportProblem } from "../workspace/engine.ts"
-import { openWorkspace, type WorkspaceFlags } from "../workspace/workspace.ts"
+import { type Directories, type DirectoriesFlags, openDirectories } from "../workspace/directories.ts"
 import { collect, databaseFlag, formatFlag, jsonFlag, locationFlags, port, positive } from "./flags.ts"
 
 /** Defines `tackle serve`. */
@@ -26,6 +26,7 @@ export function defineServe(serve: Command): void {
       collect,
     )
     .addOption(databaseFlag())
+    .option("--dispatch", "let `tackle worker` processes of the database run the sessions")
     .option("--grace <seconds>", "how long running prompts may continue after a signal", positive, 10)
     .addOption(formatFlag())
     .addOption(jsonFlag())
@@ -46,18 +47,16 @@ export function rootFlag(): Option {
 }
 
 /** Flags of `tackle serve`. */
-export interface ServeFlags extends Omit<WorkspaceFlags, "trust"> {
+export interface ServeFlags extends DirectoriesFlags {
   port: number
   host: string
   socket?: string
   /** Path of the token file. It is created if it is missing. */
   tokenFile?: string
-  /** Directories with the projects that the server may open. */
-  root?: string[]
   /** Origins of web pages that may use the server. */
   cors?: string[]
-  /** URL of a PostgreSQL database. */
-  database?: string
+  /** True to let workers run the sessions. */
+  dispatch?: boolean
   /** Time in seconds that running prompts may continue after a signal. */
   grace: number
   format: "text" | "json"
@@ -73,35 +72,27 @@ export async function runServe(flags: ServeFlags, onReady?: (address: string) =>
   await interruptible(async (signal) => {
     const { startServer } = await import("../../server/server.ts")
     const { readTokenFile } = await import("../../server/tokens.ts")
-    const { openDatabase } = await import("../../engine/open-database.ts")
-    const { maskStore } = await import("../../session/masked-store.ts")
-    const { dataPaths } = await import("../../engine/data-directory.ts")
-    const { databaseSecrets } = await import("../../engine/secrets.ts")
-    // An engine removes the keys of its providers from the environment of this process.
-    const environment = { ...process.env }
-    const workspace = await openWorkspace(flags)
-    const roots = flags.root?.map(rootOf) ?? [workspace.directory]
-    const tokenFile = flags.tokenFile ?? join(workspace.dataDirectory, "server-token")
-    const tokens = readTokenFile(tokenFile)
-    const secrets = tokens.map(({ token }) => ({ name: "server-token", value: token }))
-    const database = flags.database ?? environment.TACKLE_DATABASE
     const { createRunSlots } = await import("../../session/run-slots.ts")
     // Shared by all engines, so that the waiting runs of different tenants take turns.
     const runSlots = createRunSlots(maxRunning)
-    const store = await openDatabase({ database, file: dataPaths(workspace.dataDirectory).database })
-    if (database !== undefined) workspace.mask.add(databaseSecrets(database))
+    let tokenFile = flags.tokenFile ?? ""
+    let tokens: ReturnType<typeof readTokenFile> = []
+    let dispatcher: Dispatcher | undefined
+    const directories = await openDirectories(flags, {
+      secrets({ dataDirectory }) {
+        tokenFile ||= join(dataDirectory, "server-token")
+        tokens = readTokenFile(tokenFile)
+        return tokens.map(({ token }) => ({ name: "server-token", value: token }))
+      },
+      options: () => ({ runSlots, dispatch: dispatcher?.enqueue }),
+    })
+    const { workspace, roots, onProblem } = directories
     try {
+      if (flags.dispatch) dispatcher = await openDispatcher(directories)
       const server = await startServer({
         version: process.env.TACKLE_VERSION ?? "development",
-        // Stored records may contain secrets that were configured only after the records were written.
-        store: maskStore(store, workspace.mask),
-        async openEngine(directory) {
-          const own = await openWorkspace({ ...flags, dir: directory }, environment)
-          own.mask.add(secrets)
-          if (database !== undefined) own.mask.add(databaseSecrets(database))
-          const { model = offline } = own.config.config
-          return openTackle(own, {}, { model, store, runSlots, approvals: true, questions: true })
-        },
+        store: directories.store,
+        openEngine: directories.openEngine,
         maxRunning,
         roots,
         tokens,
@@ -110,7 +101,7 @@ export async function runServe(flags: ServeFlags, onReady?: (address: string) =>
         socket,
         pageDirectory,
         origins,
-        onProblem: (message, error) => void reportProblem(workspace, message, error),
+        onProblem,
       })
       const url = socket === undefined ? server.url : `unix:${socket}`
       if (format === "json") printJson({ url, tokenFile: realpathSync(tokenFile) })
@@ -127,7 +118,8 @@ export async function runServe(flags: ServeFlags, onReady?: (address: string) =>
       if (!signal.aborted) await once(signal, "abort")
       await server.close(flags.grace * 1000)
     } finally {
-      await store.close()
+      await dispatcher?.close()
+      await directories.close()
     }
   })
 }
@@ -135,15 +127,21 @@ export async function runServe(flags: ServeFlags, onReady?: (address: string) =>
 /** Maximum number of sessions that run at once. */
 const maxRunning = 256
 
+/** Opens the job queue of the database. Throws `UsageError` without a database. */
+export async function openDispatcher(
+  { database, onProblem }: Pick<Directories, "database" | "onProblem">,
+  options: { maintains?: boolean } = {},
+): Promise<Dispatcher> {
+  if (database === undefined)
+    throw new UsageError(
+      "Workers need a PostgreSQL database. Name it with --database or TACKLE_DATABASE, such as postgres://user@host/tackle.",
+    )
+  const { openPgBossDispatcher } = await import("../../scale/pg-boss.ts")
+  return openPgBossDispatcher(database, { ...options, onProblem })
+}
+
 /** The command is one directory, `dist/cli`, beside the page. */
 const pageDirectory = join(import.meta.dirname, "../web")
-
-function rootOf(given: string): string {
-  const path = resolve(given)
-  if (!existsSync(path)) throw new UsageError(`The directory ${path} does not exist (--root).`)
-  if (!statSync(path).isDirectory()) throw new UsageError(`${path} is not a directory (--root).`)
-  return realpathSync(path)
-}
 
 function checkOrigin(origin: string): void {
   if (URL.canParse(origin) && new URL(origin).origin === origin) return

@@ -1,0 +1,52 @@
+import { once } from "node:events"
+import type { Command } from "commander"
+import { interruptible } from "../process/exit.ts"
+import { printJson, printLine } from "../process/stdout.ts"
+import { type DirectoriesFlags, openDirectories } from "../workspace/directories.ts"
+import { databaseFlag, formatFlag, jsonFlag, locationFlags, positive } from "./flags.ts"
+import { openDispatcher, rootFlag } from "./serve.ts"
+
+/** Defines `tackle worker`. */
+export function defineWorker(worker: Command): void {
+  locationFlags(worker)
+    .addOption(databaseFlag())
+    .option("--concurrency <n>", "how many sessions run at once", positive, 16)
+    .addOption(rootFlag())
+    .option("--grace <seconds>", "how long runs may continue after a signal", positive, 10)
+    .addOption(formatFlag())
+    .addOption(jsonFlag())
+    .action(runWorker)
+}
+
+/** Flags of `tackle worker`. */
+interface WorkerFlags extends DirectoriesFlags {
+  /** Maximum number of sessions that run at once. */
+  concurrency: number
+  /** Time in seconds that runs may continue after a signal. */
+  grace: number
+  format: "text" | "json"
+}
+
+/** Runs `tackle worker`, which runs sessions until SIGINT or SIGTERM. A second signal ends it immediately. */
+async function runWorker(flags: WorkerFlags): Promise<void> {
+  await interruptible(async (signal) => {
+    const directories = await openDirectories(flags, {
+      secrets: () => [],
+      options: () => ({ isWorker: true }),
+    })
+    try {
+      const { roots, store, openEngine, onProblem } = directories
+      const dispatcher = await openDispatcher(directories, { maintains: true })
+      const { startWorker } = await import("../../scale/worker.ts")
+      const { concurrency, format, grace } = flags
+      const worker = await startWorker({ store, dispatcher, openEngine, roots, concurrency, onProblem })
+      if (format === "json") printJson({ pid: process.pid, roots, concurrency })
+      else
+        printLine(`Runs up to ${concurrency} sessions at once in ${roots.join(", ")}. Press Ctrl-C to stop.`)
+      if (!signal.aborted) await once(signal, "abort")
+      await worker.close(grace * 1000)
+    } finally {
+      await directories.close()
+    }
+  })
+}

@@ -1,0 +1,118 @@
+import type { Tackle } from "../engine/tackle.ts"
+import { createEngines } from "../server/engines.ts"
+import { type Store, StoreError } from "../store/store.ts"
+import type { Again, Dispatcher, Job } from "./dispatcher.ts"
+
+/** Options of {@link startWorker}. */
+export interface WorkerOptions {
+  /** Store of all sessions, which the caller closes. All engines must use it. */
+  store: Store
+  /** The queue of sessions. The worker closes it. */
+  dispatcher: Dispatcher
+  /** Opens an engine for a directory, with the option `isWorker`. The worker closes the engine. */
+  openEngine(directory: string): Promise<Tackle>
+  /** Directories with the projects that the worker may open. All symbolic links must be resolved. */
+  roots: readonly string[]
+  /** Maximum number of sessions that run at once. */
+  concurrency: number
+  /** Interval in milliseconds at which the worker looks for sessions of lost workers. Default: 1000. */
+  sweepMs?: number
+  /** Receives problems that do not stop the worker. */
+  onProblem(message: string, error: unknown): void
+}
+
+/** A running worker. */
+export interface Worker {
+  /**
+   * Stops taking sessions, and waits up to `graceMs` for the runs. Then interrupts the runs, and passes their sessions to
+   * other workers. Idempotent.
+   */
+  close(graceMs?: number): Promise<void>
+}
+
+/** Time in milliseconds after which a session that this worker cannot run is tried again, here or by another worker. */
+const elsewhereMs = 2_000
+const failedMs = 15_000
+
+/** Starts a worker, which runs the sessions that the dispatcher passes to it. */
+export async function startWorker({
+  store,
+  dispatcher,
+  openEngine,
+  roots,
+  concurrency,
+  sweepMs = 1000,
+  onProblem,
+}: WorkerOptions): Promise<Worker> {
+  /** The sessions that run here, each with the controller that stops it. */
+  const running = new Map<string, AbortController>()
+  let isDraining = false
+  const engines = createEngines({
+    roots,
+    open: openEngine,
+    isActive: async (_, sessionID) => running.has(sessionID),
+    idleMs: 15 * 60_000,
+    maxEngines: Math.max(64, concurrency),
+    onProblem,
+  })
+  engines.subscribe(({ type, sessionID }) => {
+    // Another worker delivers the next input.
+    if (isDraining && type === "run.completed") running.get(sessionID)?.abort()
+  })
+
+  async function handle({ key: sessionID, reason, signal }: Job): Promise<Again | undefined> {
+    const session = await store.session(sessionID)
+    if (!session) return undefined
+    if (!engines.isServed(session.directory)) return { reason, afterMs: elsewhereMs }
+    const stop = new AbortController()
+    running.set(sessionID, stop)
+    try {
+      const outcome = await engines.use(session.directory, ({ sessions }) =>
+        sessions.work(sessionID, {
+          continues: reason === "continue",
+          signal: AbortSignal.any([signal, stop.signal]),
+        }),
+      )
+      if (outcome === "held") return { reason, afterMs: 1000 }
+      return outcome === "stopped" ? { reason: "continue", afterMs: 0 } : undefined
+    } catch (error) {
+      onProblem(`session ${sessionID} could not be run`, error)
+      return { reason, afterMs: StoreError.isThrown(error) ? 1000 : failedMs }
+    } finally {
+      if (running.get(sessionID) === stop) running.delete(sessionID)
+    }
+  }
+
+  /** Passes the sessions of lost workers to the workers that remain. */
+  async function sweep(): Promise<void> {
+    for (const { sessionID, epoch } of (await store.abandoned?.()) ?? [])
+      await dispatcher.enqueue({ key: sessionID, id: `lease ${epoch}`, reason: "continue", replaces: true })
+  }
+
+  let sweeping: Promise<void> | undefined
+  const sweeper = setInterval(() => {
+    sweeping ??= sweep()
+      .catch((error: unknown) => onProblem("the sessions of lost workers could not be read", error))
+      .finally(() => {
+        sweeping = undefined
+      })
+  }, sweepMs)
+
+  await dispatcher.work({ concurrency, handle })
+
+  async function close(graceMs: number): Promise<void> {
+    isDraining = true
+    clearInterval(sweeper)
+    await sweeping
+    await dispatcher.close(graceMs)
+    await engines.close()
+  }
+
+  let closed: Promise<void> | undefined
+  return {
+    close(graceMs = 0) {
+      closed ??= close(graceMs)
+      return closed
+    },
+  }
+}
