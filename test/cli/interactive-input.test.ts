@@ -65,7 +65,14 @@ const card = (command: string) => new RegExp(`${command}[\\s\\S]*Press a letter 
 
 describe.skipIf(!hasTmux)("input in the interactive terminal (needs tmux)", () => {
   test("answers each kind of card", async () => {
-    const commands = ["touch once", "touch reason", "touch narrow", "touch narrow other"]
+    const commands = [
+      "touch once",
+      "mkdir session",
+      "mkdir again",
+      "touch reason",
+      "touch narrow",
+      "touch narrow other",
+    ]
     const { machine, terminal, send } = await open({
       script: scripts({
         work: [
@@ -87,8 +94,12 @@ describe.skipIf(!hasTmux)("input in the interactive terminal (needs tmux)", () =
     await send("work")
     await terminal.sees(card("touch once"))
     await terminal.press("y")
-    await terminal.sees(card("touch reason"))
+    await terminal.sees(card("mkdir session"))
     expect(has("once")).toBe(true)
+    await terminal.press("s")
+    // The grant for the session covers the next command, which does not ask.
+    await terminal.sees(card("touch reason"))
+    expect([has("session"), has("again")]).toEqual([true, true])
     await terminal.press("e")
     await terminal.sees("What should it do instead?")
     await terminal.type("stop touching")

@@ -30,6 +30,36 @@ describe.skipIf(!hasTmux)("a long conversation in the interactive terminal (need
     await terminal.sees("[exit 0]")
   })
 
+  test("shows each paragraph once after many changes of the size while it streams", async () => {
+    const text = Array.from({ length: 60 }, (_, index) => `Paragraph ${index} of the text.\n\n`).join("")
+    const machine = await createMachine({ script: [{ text, pieceSize: 8, pieceDelayMs: 10 }] })
+    const terminal = await openTerminal(machine)
+    await terminal.tackle()
+    await terminal.sees("test/m")
+    await terminal.type("go")
+    await terminal.sees("Paragraph 5 of")
+    for (let index = 0; index < 12; index += 1) {
+      const isSmall = index % 2 === 0
+      await terminal.resize(isSmall ? 40 : 80, isSmall ? 12 : 24)
+    }
+    await terminal.resize(40, 12)
+    await terminal.sees("Paragraph 20 of")
+    await terminal.press("typed meanwhile")
+    await terminal.sees("typed meanwhile")
+    await terminal.resize(80, 24)
+    await until("the run has ended", async () => {
+      const screen = await terminal.screen()
+      return screen.includes("Paragraph 59 of") && !screen.includes("working")
+    })
+    const screen = await terminal.screen()
+    const numbers = [...screen.matchAll(/^Paragraph (\d+) of the text\.$/gm)].map(([, number]) =>
+      Number(number),
+    )
+    expect(numbers).toEqual(Array.from({ length: 60 }, (_, index) => index))
+    expect(screen).toMatch(/Paragraph 59 of the text\.\n+─+\n typed meanwhile\s*\n─+\nbuild · test\/m/)
+    expect(await terminal.broken()).toEqual([])
+  })
+
   test("clears nothing while parallel calls that are taller than the screen change", async () => {
     const count = "for i in 1 2 3 4 5 6 7 8; do echo line $i; sleep 0.2; done"
     const script: Reply[] = [
