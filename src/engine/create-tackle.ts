@@ -170,6 +170,17 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     assertOpen,
     open: (session) => openSession(session, engine),
   })
+  const { mail } = store
+  const relay =
+    mail &&
+    (await import("../session/stream-relay.ts")).createStreamRelay({
+      mail,
+      bus,
+      holder,
+      streaming: (id) => opened.find(id)?.streaming() ?? [],
+      onProblem: (error) => onProblem("streamed text could not be sent", error),
+    })
+  opening.defer(() => relay?.close())
   const lineage = createLineage(store, (id) => opened.find(id)?.info())
   const grantBook = createGrants(store)
   const grants = createWorktreeGrants(grantBook, lineage, worktree)
@@ -283,6 +294,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     holder,
     leases,
     dispatch: options.dispatch,
+    relay,
     cleared: housekeeping.cleared,
     permission,
     policies,

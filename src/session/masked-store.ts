@@ -59,6 +59,7 @@ export function maskStore(store: Store, mask: SecretMask): Store {
     addUsage: (usage) => store.addUsage(usage),
     tenantUsage: (tenant, day) => store.tenantUsage(tenant, day),
     contents: store.contents,
+    mail: store.mail,
     stop: (sessionID) => store.stop(sessionID),
     isStopping: (lease) => store.isStopping(lease),
     openRequest: (request, lease) => store.openRequest(mask.value(request), lease),

@@ -17,6 +17,7 @@ import type { SessionHandle } from "./handle.ts"
 import type { Dispatch } from "./inputs.ts"
 import type { Lineage } from "./lineage.ts"
 import type { RunSlots } from "./run-slots.ts"
+import type { StreamRelay } from "./stream-relay.ts"
 import type { TenantGuard } from "./tenant-limits.ts"
 
 /** The services of an engine that sessions need, in addition to the services for calls. */
@@ -36,6 +37,8 @@ export interface SessionEngine extends Engine {
    * itself.
    */
   dispatch?: Dispatch
+  /** Exchanges streamed text with other engines. Undefined if no other machine uses the store. */
+  relay?: StreamRelay
   /** Resolves when the sessions of killed runs have been cleaned up. Prompts wait for this promise. */
   cleared: Promise<void>
   /**

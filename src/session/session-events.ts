@@ -1,5 +1,6 @@
 import type { Bus } from "../event/bus.ts"
 import type { EventInput, TackleEvent } from "../event/events.ts"
+import { isStreaming } from "../event/part-delta.ts"
 import type { Part } from "../schema/part.ts"
 import type { SequencedChange, Store } from "../store/store.ts"
 import { type Channel, createChannel } from "../util/channel.ts"
@@ -44,6 +45,8 @@ export interface StreamingParts {
   streaming(): Part[]
   /** Resolves when all changes that are already stored are announced. */
   announced(): Promise<void>
+  /** Removes a part that is stored completely, if another engine streams it. */
+  ended?(partID: string): void
 }
 
 /** Returns the event that announces a stored change. `created` is true for a new message. */
@@ -68,16 +71,23 @@ export function eventOf(change: SequencedChange["change"], created = false): Eve
   }
 }
 
+/** Maximum number of reads before events without a number are sent. */
+const maxReads = 3
+
 /**
  * Returns the events of a session. The stored changes after `after` come first, with each object once in its current
  * state. They are followed by a `part.updated` without a number for each part that is being streamed, with its text so
  * far, and then by all events as they happen, including changes by other engines. Events with a sequence number are in
- * the order of their numbers, without a gap. The text so far is sent again after each change by another engine. The text
- * that another engine streams arrives when its part is complete. If this engine deletes the session, the last event is
+ * the order of their numbers, without a gap. The text so far is sent again after each change by another engine. If this engine deletes the session, the last event is
  * `session.deleted`.
  */
 export function followSession(
-  { store, bus, parts }: { store: Store; bus: Bus; parts: StreamingParts },
+  {
+    store,
+    bus,
+    parts,
+    onEnd,
+  }: { store: Store; bus: Bus; parts: StreamingParts; onEnd?: (() => void) | undefined },
   sessionID: string,
   { after, signal, maxWaiting = 10_000, others }: EventStreamOptions,
 ): Channel<SessionEvent> {
@@ -119,6 +129,7 @@ export function followSession(
     unsubscribe()
     unsubscribeOthers?.()
     unwatch()
+    onEnd?.()
     signal?.removeEventListener("abort", end)
     live.length = 0
   }
@@ -174,12 +185,18 @@ export function followSession(
     reading = true
     again = false
     try {
-      const changes = await store.changes(sessionID, last)
+      const changes: SequencedChange[] = []
+      // Changes that were announced during the read come before events without a number.
+      for (let reads = 0; reads === 0 || (again && reads < maxReads); reads += 1) {
+        again = false
+        changes.push(...(await store.changes(sessionID, changes.at(-1)?.seq ?? last)))
+      }
       // The changes to a long session do not mean that its reader is slow. If the first changes counted, the reader
       // would never get past them.
       if (isFirst) limit += changes.length
       for (const { seq, change } of changes) {
         last = seq
+        if (change.kind === "part" && !isStreaming(change.part)) parts.ended?.(change.part.id)
         send({ ...eventOf(change), time: currentTime(), seq })
       }
       if (isFirst || changes.length > 0) {

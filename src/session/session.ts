@@ -340,7 +340,10 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     events({ signal, ...options } = {}) {
       engine.assertOpen()
       const ends = signal ? AbortSignal.any([engine.ended, signal]) : engine.ended
-      return followSession({ store, bus, parts: recorder }, sessionID, { ...options, signal: ends })
+      const { relay } = engine
+      const parts = relay ? { ...recorder, ...relay.partsOf(sessionID, recorder) } : recorder
+      const onEnd = relay?.follow(sessionID)
+      return followSession({ store, bus, parts, onEnd }, sessionID, { ...options, signal: ends })
     },
     get isActive() {
       return delivery.isActive

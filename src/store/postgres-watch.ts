@@ -3,7 +3,7 @@ import { isRecord, parseJson } from "../util/json.ts"
 import { createControlBell } from "./control-bell.ts"
 import type { PostgresConnection } from "./postgres-connection.ts"
 import { controlChangeOf } from "./postgres-requests.ts"
-import type { ControlChange, Store } from "./store.ts"
+import type { ControlChange, Mail, Store } from "./store.ts"
 
 /** First and maximum pause in milliseconds between attempts to reconnect. */
 const firstPauseMs = 50
@@ -12,30 +12,47 @@ const maxPauseMs = 5_000
 /** Interval in milliseconds at which the connection is checked, because a lost connection may go unnoticed. */
 const checkMs = 5_000
 
+/** A function that receives texts, and one that is called when they can arrive. */
+interface Receiver {
+  onText(text: string): void
+  onConnected(): void
+}
+
 /**
  * Watches for commits of other processes with LISTEN, on one connection for all listeners. After reconnecting, calls
  * all listeners, because notifications may have been missed.
  */
-export function createPostgresWatcher({ createClient, channel, isOwnBackend }: PostgresConnection): Pick<
-  Store,
-  "watch" | "watchControl"
-> & {
+export function createPostgresWatcher({
+  createClient,
+  query,
+  channel,
+  isOwnBackend,
+}: PostgresConnection): Pick<Store, "watch" | "watchControl"> & {
+  mail: Mail
   /** Calls the listeners of `watchControl`. */
   ring(change?: ControlChange): void
   end(): Promise<void>
 } {
   const listeners = new Set<(sessionIDs?: ReadonlySet<string>) => void>()
   const bell = createControlBell()
+  /** Receivers of texts, by channel. */
+  const receivers = new Map<string, Set<Receiver>>()
   let client: Client | undefined
   let retry: NodeJS.Timeout | undefined
   let check: NodeJS.Timeout | undefined
   let pauseMs = firstPauseMs
+  /** True while the connection receives the texts of all receivers. */
+  let isReady = false
 
   function callAll(sessionIDs?: ReadonlySet<string>): void {
     for (const listener of [...listeners]) listener(sessionIDs)
   }
 
-  function onNotification({ processId, payload = "" }: Notification): void {
+  function onNotification({ processId, payload = "", channel: source }: Notification): void {
+    if (source !== channel) {
+      for (const { onText } of receivers.get(source) ?? []) onText(payload)
+      return
+    }
     if (isOwnBackend(processId)) return
     const parsed = parseJson(payload)
     if (!parsed.ok || !isRecord(parsed.value)) {
@@ -65,12 +82,14 @@ export function createPostgresWatcher({ createClient, channel, isOwnBackend }: P
       // Watching does not keep the process running.
       const { unref } = opening as Client & { unref(): void }
       unref.call(opening)
-      await opening.query(`LISTEN "${channel}"`)
+      for (const each of [channel, ...receivers.keys()]) await opening.query(`LISTEN "${each}"`)
       pauseMs = firstPauseMs
       check = setInterval(() => void assertAlive(opening), checkMs).unref()
       // Reports the changes since the last notification, or since the listener was added.
       callAll()
       bell.ring()
+      isReady = true
+      for (const all of receivers.values()) for (const { onConnected } of all) onConnected()
     } catch {
       reconnect(opening)
     }
@@ -86,7 +105,7 @@ export function createPostgresWatcher({ createClient, channel, isOwnBackend }: P
   function reconnect(failed: Client): void {
     if (client !== failed) return
     close()
-    if (listeners.size + bell.size === 0) return
+    if (listeners.size + bell.size + receivers.size === 0) return
     // A random delay prevents all processes from reconnecting at the same moment.
     retry = setTimeout(() => void connect(), pauseMs * (0.5 + Math.random()))
     pauseMs = Math.min(pauseMs * 2, maxPauseMs)
@@ -97,6 +116,7 @@ export function createPostgresWatcher({ createClient, channel, isOwnBackend }: P
     clearTimeout(retry)
     const closing = client
     client = undefined
+    isReady = false
     return closing?.end().catch(() => {}) ?? Promise.resolve()
   }
 
@@ -114,10 +134,35 @@ export function createPostgresWatcher({ createClient, channel, isOwnBackend }: P
       open()
       return bell.add(listener)
     },
+    mail: {
+      async send(address, texts) {
+        // Nothing is stored, so nothing must wait for the disk.
+        await query(
+          `SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, text) FROM unnest($2::text[]) text`,
+          [`${channel}_${address}`, texts],
+        )
+      },
+      listen(address, onText, onConnected) {
+        const name = `${channel}_${address}`
+        const receiver = { onText, onConnected }
+        const all = receivers.get(name) ?? new Set()
+        receivers.set(name, all.add(receiver))
+        const current = client
+        if (current && isReady)
+          void current.query(`LISTEN "${name}"`).then(onConnected, () => reconnect(current))
+        else open()
+        return () => {
+          all.delete(receiver)
+          if (all.size > 0 || !receivers.delete(name)) return
+          if (client && isReady) client.query(`UNLISTEN "${name}"`).catch(() => {})
+        }
+      },
+    },
     ring: bell.ring,
     end() {
       listeners.clear()
       bell.clear()
+      receivers.clear()
       return close()
     },
   }

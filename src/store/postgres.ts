@@ -137,6 +137,7 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
     changes: afterCommits(reader.changes),
     watch: watcher.watch,
     watchControl: watcher.watchControl,
+    mail: watcher.mail,
     async updateInputs(sessionID, named, decide, { lease, also } = {}) {
       assertOpen()
       return writer.alone(async (commit) => {

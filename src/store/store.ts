@@ -120,6 +120,20 @@ export interface UpdateInputsOptions extends Pick<CommitOptions, "lease"> {
   also?(query?: TransactionQuery): Promise<void>
 }
 
+/** Messages between engines. They are not stored, and are lost while a receiver is not connected. */
+export interface Mail {
+  /**
+   * Sends ASCII texts of up to 7,900 characters to the engines that listen to an address. They arrive in order, and after
+   * the notification of every earlier commit. Throws {@link StoreError}.
+   */
+  send(address: string, texts: readonly string[]): Promise<void>
+  /**
+   * Receives the texts for an address of up to 40 small letters, digits and `_`. `onConnected` is called when texts can
+   * arrive, and again after a lost connection. Returns a function that ends this.
+   */
+  listen(address: string, onText: (text: string) => void, onConnected: () => void): () => void
+}
+
 /** Selects messages of a session. Default: all messages. Messages are always returned in id order. */
 export interface MessagePage {
   /** Selects messages with a greater id. */
@@ -321,6 +335,8 @@ export interface Store {
    * if the request is not stored, or ended without an answer because its lease has ended. Atomic across processes.
    */
   answerRequest(id: string, answer: RequestAnswer): Promise<StoredRequest | undefined>
+  /** Short messages between the engines that use the store. Absent in stores that one machine uses. */
+  mail?: Mail
   /** Returns the space of deleted data to the file system. The duration depends on the amount of data. */
   reclaim(): Promise<void>
   /** Closes the store. Later calls throw. */

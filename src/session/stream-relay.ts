@@ -1,0 +1,277 @@
+import type { Bus } from "../event/bus.ts"
+import type { EventInput, TackleEvent } from "../event/events.ts"
+import { isStreaming, withDelta } from "../event/part-delta.ts"
+import type { Part } from "../schema/part.ts"
+import type { LeaseHolder, Mail } from "../store/store.ts"
+import { isRecord, parseJson } from "../util/json.ts"
+import type { StreamingParts } from "./session-events.ts"
+
+/**
+ * Passes the events that the store does not contain, such as streamed text, from the engine that runs a session to the
+ * engines that follow it. Nothing is sent while no other engine follows the session.
+ */
+export interface StreamRelay {
+  /** Requests the events of a session. Returns a function that ends this. */
+  follow(sessionID: string): () => void
+  /** Adds the parts that other engines stream to those of this engine. */
+  partsOf(sessionID: string, own: StreamingParts): Pick<StreamingParts, "streaming" | "ended">
+  close(): void
+}
+
+/** Options of {@link createStreamRelay}. */
+interface RelayOptions {
+  mail: Mail
+  bus: Bus
+  holder: LeaseHolder
+  /** Returns the parts that this engine streams in a session. */
+  streaming(sessionID: string): readonly Part[]
+  /** Receives an error of the database. The text is lost, but stored with the end of its part. */
+  onProblem(error: unknown): void
+}
+
+/** Interval in milliseconds at which an engine repeats which sessions it follows. */
+const repeatMs = 2_000
+
+/** Time in milliseconds after which a follower that has not repeated its request is forgotten. */
+const forgetMs = 3 * repeatMs
+
+/** Pause in milliseconds between two batches, so that many sessions share them. */
+const batchMs = 15
+
+/** Number of characters of a text. PostgreSQL accepts fewer than 8,000. */
+const frameSize = 7_800
+
+/** The address at which engines learn who follows a session. */
+const followersAddress = "followers"
+
+/** An item of a batch: an event, or the id of a part that is complete. */
+type Item = { event: EventInput } | { sessionID: string; ended: string }
+
+/** Creates the relay of an engine. Connects when the first session runs or is followed. */
+export function createStreamRelay({ mail, bus, holder, streaming, onProblem }: RelayOptions): StreamRelay {
+  const address = holder.id.toLowerCase().replaceAll(/[^a-z0-9_]/g, "")
+  /** How many readers follow a session here, and the parts that other engines stream in it. */
+  const followed = new Map<string, { readers: number; parts: Map<string, Part> }>()
+  /** The engines that follow a session, with the time at which they are forgotten. */
+  const followers = new Map<string, Map<string, number>>()
+  /** Items for each engine. */
+  let waiting = new Map<string, Item[]>()
+  let isSending = false
+  /** True while an event of another engine is published here. */
+  let isForeign = false
+  const ends: (() => void)[] = []
+  let isListening = false
+  let isReceiving = false
+  let repeating: NodeJS.Timeout | undefined
+
+  ends.push(bus.subscribe(onEvent))
+
+  function onEvent(event: TackleEvent): void {
+    if (isForeign) return
+    // The first event of a run comes before its text.
+    if (event.type === "message.created") listen()
+    const present = followersOf(event.sessionID)
+    if (present.length === 0) return
+    const item = itemOf(event)
+    if (item) for (const to of present) enqueue(to, item)
+  }
+
+  /** Starts to listen to requests of other engines. */
+  function listen(): void {
+    if (isListening) return
+    isListening = true
+    ends.push(
+      mail.listen(followersAddress, onFollower, () =>
+        post(followersAddress, [JSON.stringify({ who: address })]),
+      ),
+    )
+  }
+
+  function onFollower(text: string): void {
+    const message = parseJson(text)
+    if (!message.ok || !isRecord(message.value)) return
+    const { from, sessions, who } = message.value
+    if (typeof who === "string" && who !== address) announce()
+    if (typeof from !== "string" || from === address || !Array.isArray(sessions)) return
+    for (const sessionID of sessions) {
+      if (typeof sessionID !== "string") continue
+      const known = followers.get(sessionID) ?? new Map<string, number>()
+      const isNew = (known.get(from) ?? 0) < performance.now()
+      followers.set(sessionID, known.set(from, performance.now() + forgetMs))
+      if (isNew) for (const part of streaming(sessionID)) enqueue(from, { event: snapshot(part) })
+    }
+  }
+
+  function followersOf(sessionID: string): string[] {
+    const known = followers.get(sessionID)
+    if (!known) return []
+    for (const [engine, until] of known) if (until < performance.now()) known.delete(engine)
+    if (known.size === 0) followers.delete(sessionID)
+    return [...known.keys()]
+  }
+
+  function enqueue(to: string, item: Item): void {
+    const items = waiting.get(to) ?? []
+    waiting.set(to, items)
+    const last = items.at(-1)
+    const joined = last && joinDeltas(last, item)
+    if (joined) items[items.length - 1] = joined
+    else items.push(item)
+    if (!isSending) void sendAll()
+  }
+
+  async function sendAll(): Promise<void> {
+    isSending = true
+    while (waiting.size > 0) {
+      const batches = waiting
+      waiting = new Map()
+      for (const [to, items] of batches) await post(to, framesOf(address, JSON.stringify(items)))
+      await new Promise((resolve) => setTimeout(resolve, batchMs))
+    }
+    isSending = false
+  }
+
+  async function post(to: string, texts: readonly string[]): Promise<void> {
+    await mail.send(to, texts).catch(onProblem)
+  }
+
+  /** Tells the other engines which sessions are followed here. */
+  function announce(): void {
+    const ids = [...followed.keys()]
+    for (let start = 0; start < ids.length; start += 100)
+      void post(followersAddress, [
+        JSON.stringify({ from: address, sessions: ids.slice(start, start + 100) }),
+      ])
+  }
+
+  /** Starts to receive the events of other engines. */
+  function receive(): void {
+    if (isReceiving) return
+    isReceiving = true
+    // Engines that start to run a session ask who follows it.
+    listen()
+    const join = createJoiner(onItems)
+    ends.push(mail.listen(address, join, announce))
+    repeating = setInterval(announce, repeatMs).unref()
+  }
+
+  function onItems(items: readonly Item[]): void {
+    for (const item of items) {
+      const sessionID = "event" in item ? item.event.sessionID : item.sessionID
+      const parts = followed.get(sessionID)?.parts
+      if (!parts) continue
+      if ("ended" in item) parts.delete(item.ended)
+      else if (keep(item.event, parts)) publish(item.event)
+    }
+  }
+
+  /** Updates the streamed parts. Returns false for text of a part that is complete or unknown. */
+  function keep(event: EventInput, parts: Map<string, Part>): boolean {
+    if (event.type === "part.updated") parts.set(event.part.id, event.part)
+    if (event.type !== "part.delta") return true
+    const part = parts.get(event.partID)
+    if (part) parts.set(part.id, withDelta(part, event))
+    return part !== undefined
+  }
+
+  function publish(event: EventInput): void {
+    isForeign = true
+    bus.publish(event)
+    isForeign = false
+  }
+
+  return {
+    follow(sessionID) {
+      const entry = followed.get(sessionID) ?? { readers: 0, parts: new Map() }
+      entry.readers += 1
+      followed.set(sessionID, entry)
+      if (!isReceiving) receive()
+      else if (entry.readers === 1)
+        void post(followersAddress, [JSON.stringify({ from: address, sessions: [sessionID] })])
+      let isEnded = false
+      return () => {
+        if (!isEnded) entry.readers -= 1
+        isEnded = true
+        if (entry.readers === 0) followed.delete(sessionID)
+      }
+    },
+    partsOf: (sessionID, own) => ({
+      streaming: () => [...own.streaming(), ...(followed.get(sessionID)?.parts.values() ?? [])],
+      ended: (partID) => void followed.get(sessionID)?.parts.delete(partID),
+    }),
+    close() {
+      clearInterval(repeating)
+      for (const end of ends) end()
+    },
+  }
+}
+
+/** Returns what followers need of an event. The store announces the rest. */
+function itemOf(event: TackleEvent): Item | undefined {
+  switch (event.type) {
+    case "part.updated":
+      return isStreaming(event.part)
+        ? { event: snapshot(event.part) }
+        : { sessionID: event.sessionID, ended: event.part.id }
+    case "part.delta":
+    case "session.error":
+    case "context.filling":
+    case "run.completed": {
+      const { time: _, ...rest } = event
+      return { event: rest }
+    }
+    default:
+      return undefined
+  }
+}
+
+function snapshot(part: Part): EventInput {
+  return { type: "part.updated", sessionID: part.sessionID, part }
+}
+
+/** Joins the texts of two deltas of one part. */
+function joinDeltas(first: Item, second: Item): Item | undefined {
+  if (!("event" in first && "event" in second)) return undefined
+  const [before, after] = [first.event, second.event]
+  if (before.type !== "part.delta" || after.type !== "part.delta") return undefined
+  if (before.partID !== after.partID || before.field !== after.field) return undefined
+  return { event: { ...before, delta: before.delta + after.delta } }
+}
+
+/**
+ * Splits a text into frames of ASCII. A frame starts with its sender, its number, and `+` if more frames follow. The
+ * number keeps frames different, because PostgreSQL drops repeated ones.
+ */
+function framesOf(sender: string, json: string): string[] {
+  const ascii = json.replaceAll(
+    /[^\x20-\x7e]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  )
+  const count = Math.max(1, Math.ceil(ascii.length / frameSize))
+  return Array.from({ length: count }, (_, index) => {
+    const more = index < count - 1 ? "+" : "."
+    return `${sender} ${index}${more}${ascii.slice(index * frameSize, (index + 1) * frameSize)}`
+  })
+}
+
+/** Returns a receiver that joins frames and passes on the items of complete texts. */
+function createJoiner(onItems: (items: readonly Item[]) => void): (frame: string) => void {
+  const texts = new Map<string, { next: number; text: string }>()
+  return (frame) => {
+    const [, sender = "", number, more, text = ""] = /^(\S+) (\d+)([+.])(.*)$/s.exec(frame) ?? []
+    const index = Number(number)
+    const known = index === 0 ? { next: 0, text: "" } : texts.get(sender)
+    // The beginning was lost.
+    if (known?.next !== index) {
+      texts.delete(sender)
+      return
+    }
+    if (more === "+") {
+      texts.set(sender, { next: index + 1, text: known.text + text })
+      return
+    }
+    texts.delete(sender)
+    const parsed = parseJson(known.text + text)
+    if (parsed.ok && Array.isArray(parsed.value)) onItems(parsed.value as Item[])
+  }
+}

@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest"
+import { createTackle } from "../../src/engine/create-tackle.ts"
+import { withDelta } from "../../src/event/part-delta.ts"
+import type { Part } from "../../src/schema/part.ts"
+import type { SessionEvent } from "../../src/session/session-events.ts"
+import { migratePostgres, openPostgresStore } from "../../src/store/postgres.ts"
+import { type Script, startModelServer } from "../../src/testing/model-server.ts"
+import { temporaryProject } from "../../src/testing/project.ts"
+import { describePostgres, type PostgresServer, startPostgres } from "../postgres.ts"
+
+describePostgres("streamed text between engines with PostgreSQL", () => {
+  let postgres: PostgresServer
+
+  beforeAll(async () => {
+    postgres = await startPostgres()
+    await migratePostgres(postgres.url())
+  })
+  afterAll(() => postgres.stop())
+
+  /** Two engines with stores of their own. The first runs a session. */
+  async function twoEngines(script: Script) {
+    const project = await temporaryProject()
+    const model = await startModelServer({ script })
+    const stores = [await openPostgresStore(postgres.url()), await openPostgresStore(postgres.url())] as const
+    const open = (index: 0 | 1) =>
+      createTackle({
+        directory: project.directory,
+        dataDirectory: project.path(`.data-${index}`),
+        store: stores[index],
+        model: "test/m",
+        providers: { test: { options: { baseURL: model.url, apiKey: "k" }, models: { m: {} } } },
+        permission: { "*": "allow" },
+      })
+    const [runner, follower] = [await open(0), await open(1)]
+    onTestFinished(async () => {
+      for (const end of [runner, follower, ...stores, model]) await end.close()
+      await project.remove()
+    })
+    const session = await runner.sessions.create()
+    return { session, runner, follower, stores }
+  }
+
+  /** Follows a session until a run is completed. */
+  async function follow(tackle: Awaited<ReturnType<typeof createTackle>>, id: string, after = 0) {
+    const session = await tackle.sessions.get(id)
+    if (!session) throw new Error("the session is not stored")
+    const events: SessionEvent[] = []
+    const stop = new AbortController()
+    const done = (async () => {
+      for await (const event of session.events({ after, signal: stop.signal })) {
+        events.push(event)
+        if (event.type === "run.completed") break
+      }
+    })()
+    /** The texts of the answer that a client shows, one after each event. */
+    const shown = () => {
+      const parts = new Map<string, Part>()
+      return events.flatMap((event) => {
+        if (event.type === "part.updated") parts.set(event.part.id, event.part)
+        const part = event.type === "part.delta" && parts.get(event.partID)
+        if (part && event.type === "part.delta") parts.set(part.id, withDelta(part, event))
+        const text = [...parts.values()].find((each) => each.type === "text" && each.time)
+        return text?.type === "text" ? text.text : []
+      })
+    }
+    return { events, done, shown, stop: () => stop.abort(), session }
+  }
+
+  const long = Array.from({ length: 60 }, (_, index) => `wörd${index} 🙂 `).join("")
+
+  test("arrives while the model writes, then the end of the run after all stored changes", async () => {
+    const { session, follower } = await twoEngines([{ text: long, pieceSize: 6, pieceDelayMs: 10 }])
+    const { done, shown, events } = await follow(follower, session.id)
+    await session.send("go")
+    await done
+    expect(shown().filter((text) => !long.startsWith(text))).toEqual([])
+    expect(new Set(shown()).size).toBeGreaterThan(5)
+    const last = events.findLastIndex((event) => event.type === "part.updated")
+    const texts = events.flatMap((event) =>
+      event.type === "part.updated" && event.part.type === "text" ? [event.part] : [],
+    )
+    expect(texts.at(-1)).toMatchObject({ text: long, time: { end: expect.any(Number) } })
+    expect(events.at(-1)?.type).toBe("run.completed")
+    expect(last).toBeLessThan(events.length - 1)
+  })
+
+  test("reaches a follower that joins late, with the text so far", async () => {
+    const { session, follower } = await twoEngines([
+      { text: long.repeat(30), pieceSize: 200, pieceDelayMs: 20 },
+    ])
+    await session.send("go")
+    await expect.poll(async () => JSON.stringify(await session.messages()).includes("step-start")).toBe(true)
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    const { done, shown } = await follow(follower, session.id)
+    await done
+    const texts = [...new Set(shown())].filter((text) => text !== "")
+    // Several notifications are needed for this text.
+    expect(texts[0]?.length).toBeGreaterThan(1000)
+    expect(texts.length).toBeGreaterThan(5)
+    expect(texts.filter((text) => !long.repeat(30).startsWith(text))).toEqual([])
+    expect(texts.at(-1)).toBe(long.repeat(30))
+  })
+
+  test("is not sent while no engine follows the session", async () => {
+    const { session, follower, stores } = await twoEngines([
+      { text: long, pieceSize: 6, pieceDelayMs: 10 },
+      { text: "Done." },
+    ])
+    const sent: string[] = []
+    const { mail } = stores[0]
+    if (!mail) throw new Error("the store has no mail")
+    const { send } = mail
+    mail.send = (address, texts) => {
+      sent.push(address)
+      return send(address, texts)
+    }
+    const { stop, done } = await follow(follower, session.id)
+    stop()
+    await done
+    await session.send("go")
+    await session.wait()
+    expect(sent.filter((address) => address !== "followers")).toEqual([])
+  })
+})
