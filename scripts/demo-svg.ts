@@ -1,6 +1,6 @@
 /**
- * Records demos in a terminal and writes them as animated SVG: `node scripts/demo-svg.ts [name]`. Needs tmux and a built
- * command. Each demo works on a copy of `examples/shop` with the built-in model, so it needs no API key.
+ * Records demos in a terminal and writes them as animated SVG and as asciicast v2, the format of asciinema: `node
+ * scripts/demo-svg.ts [name]`. Needs tmux and a built command. Each demo works on a copy of `examples/shop` with the built-in model, so it needs no API key.
  */
 import { execFileSync } from "node:child_process"
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -88,7 +88,9 @@ try {
   for (const demo of demos.filter(({ file }) => only === undefined || file.startsWith(only))) {
     rmSync(project, { recursive: true, force: true })
     cpSync(join(root, "examples/shop"), project, { recursive: true })
-    writeFileSync(join(root, "docs", demo.file), render(await record(demo), demo.label))
+    const frames = await record(demo)
+    writeFileSync(join(root, "docs", demo.file), render(frames, demo.label))
+    writeFileSync(join(root, "docs", demo.file.replace(/svg$/, "cast")), asciicast(frames, demo.label))
     tmux("kill-server")
   }
 } finally {
@@ -154,6 +156,19 @@ async function record(demo: Demo): Promise<Frame[]> {
 
 function tmux(...args: string[]): string {
   return execFileSync("tmux", ["-S", socket, "-f", "/dev/null", ...args], { encoding: "utf8" })
+}
+
+/** Formats the frames as asciicast v2: a header, and one line of JSON per frame with the rows that changed. */
+function asciicast(frames: readonly Frame[], title: string): string {
+  const header = { version: 2, width: size.columns, height: size.rows, title }
+  const events = frames.map(({ lines, at }, index) => {
+    const before = frames[index - 1]?.lines
+    const rows = lines.flatMap((line, row) =>
+      line === before?.[row] ? [] : [`\u001b[${row + 1};1H${line}\u001b[0m\u001b[K`],
+    )
+    return [Number((at / 1_000).toFixed(2)), "o", `${index === 0 ? "\u001b[2J" : ""}${rows.join("")}`]
+  })
+  return [header, ...events].map((line) => `${JSON.stringify(line)}\n`).join("")
 }
 
 /**

@@ -58,7 +58,7 @@ export { createRunSlots, type RunSlots } from "./session/run-slots.ts"
 export type { FileDiff } from "./session/session-diff.ts"
 export type { EventStreamOptions, SessionEvent, StreamReset } from "./session/session-events.ts"
 export type { ModelStats, ToolStats, UsageStats } from "./session/stats.ts"
-export type { UndoResult } from "./session/undo.ts"
+export type { UndoOptions, UndoResult } from "./session/undo.ts"
 export type { ContentLimits, ContentStore } from "./store/content-store.ts"
 export type {
   Change,

@@ -19,7 +19,7 @@ import type { Command } from "../session/command.ts"
 import type { CompactionResult, SessionChange, SessionInputs, SessionStatus } from "../session/handle.ts"
 import type { Receipt, SendOptions } from "../session/inputs.ts"
 import type { EventStreamOptions, SessionEvent } from "../session/session-events.ts"
-import type { UndoResult } from "../session/undo.ts"
+import type { UndoOptions, UndoResult } from "../session/undo.ts"
 import type { MessagePage } from "../store/store.ts"
 
 /** A value, or a promise of the value over a network. Callers use `await` in both cases. */
@@ -58,8 +58,8 @@ export interface SessionApi {
   sequence(): Promise<number>
   /** Replaces old messages in the model's history with a summary. */
   compact(options?: { signal?: AbortSignal }): Promise<CompactionResult>
-  /** Restores the files of the last turn that changed files. `redo` reverts the undo. */
-  undo(options?: UndoChoice): Promise<UndoResult>
+  /** Restores the files of the last turn that changed files, or of several turns. `redo` reverts the undo of a turn. */
+  undo(options?: UndoOptions): Promise<UndoResult>
   redo(options?: UndoChoice): Promise<UndoResult>
 }
 
@@ -75,7 +75,7 @@ export interface SessionsApi {
   status(id: string): Promise<SessionStatus | undefined>
   delete(id: string): Promise<boolean>
   compact(id: string, options?: { signal?: AbortSignal }): Promise<CompactionResult | undefined>
-  undo(id: string, options?: UndoChoice): Promise<UndoResult | undefined>
+  undo(id: string, options?: UndoOptions): Promise<UndoResult | undefined>
   redo(id: string, options?: UndoChoice): Promise<UndoResult | undefined>
   /** Returns all stored data of a session. `sanitize` removes all texts, file names and paths. */
   export(id: string, options?: { sanitize?: boolean }): Promise<Archive | undefined>

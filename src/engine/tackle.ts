@@ -38,7 +38,7 @@ import type { Receipt, SendOptions } from "../session/inputs.ts"
 import type { PruneChoice } from "../session/prune.ts"
 import type { FileDiff } from "../session/session-diff.ts"
 import type { UsageStats } from "../session/stats.ts"
-import type { UndoResult } from "../session/undo.ts"
+import type { UndoOptions, UndoResult } from "../session/undo.ts"
 import type { Store } from "../store/store.ts"
 import type { Info } from "../tool/tool.ts"
 import type { FindFiles } from "./find-files.ts"
@@ -107,7 +107,7 @@ export interface Sessions {
   /** Runs `SessionHandle.compact` on a session. Returns undefined if the session does not exist. */
   compact(id: string, options?: { signal?: AbortSignal }): Promise<CompactionResult | undefined>
   /** Runs `SessionHandle.undo` on a session. Returns undefined if the session does not exist. */
-  undo(id: string, options?: UndoChoice): Promise<UndoResult | undefined>
+  undo(id: string, options?: UndoOptions): Promise<UndoResult | undefined>
   redo(id: string, options?: UndoChoice): Promise<UndoResult | undefined>
   /**
    * Returns all stored data of a session and its subagents' sessions. `sanitize` removes all texts, file names and

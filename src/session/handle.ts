@@ -12,7 +12,7 @@ import type { SharedBudget, Spent } from "./budget.ts"
 import type { CommandCall } from "./command.ts"
 import type { InputEdit, Receipt, SendOptions } from "./inputs.ts"
 import type { EventStreamOptions, SessionEvent } from "./session-events.ts"
-import type { UndoResult } from "./undo.ts"
+import type { UndoOptions, UndoResult } from "./undo.ts"
 
 /** Thrown when the session is busy with another prompt. */
 export class SessionBusyError extends TackleError {
@@ -181,10 +181,10 @@ export interface SessionHandle {
    * Restores the files of the last turn that changed files. Until the next prompt, `redo` reverts the undo. Restores
    * either all files or none. Throws `UndoRefusedError` with the names of files that have changed since the turn. With
    * `others`, restores all files except those that have changed. With `skip`, changes no file, but marks the turn as
-   * undone. Throws `UsageError` if there is nothing to undo, and {@link SessionBusyError} if the session is working on
+   * undone. With `through`, undoes several turns as one operation. Throws `UsageError` if there is nothing to undo, and {@link SessionBusyError} if the session is working on
    * a prompt.
    */
-  undo(options?: UndoChoice): Promise<UndoResult>
+  undo(options?: UndoOptions): Promise<UndoResult>
   redo(options?: UndoChoice): Promise<UndoResult>
 }
 

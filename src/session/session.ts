@@ -1,7 +1,7 @@
 import { createUserWaits } from "../call/user-waits.ts"
 import type { Bus } from "../event/bus.ts"
 import type { EventOf, TackleEvent } from "../event/events.ts"
-import type { Direction, UndoChoice } from "../files/undo.ts"
+import type { Direction } from "../files/undo.ts"
 import { parseModelName } from "../model/model.ts"
 import type { Input } from "../schema/input.ts"
 import type { Session } from "../schema/session.ts"
@@ -33,7 +33,7 @@ import type { SessionEngine } from "./session-engine.ts"
 import { followSession } from "./session-events.ts"
 import { watchFamily } from "./subagent.ts"
 import { endTurn } from "./turn-patch.ts"
-import { type UndoResult, undoTurn } from "./undo.ts"
+import { type UndoOptions, type UndoResult, undoTurn } from "./undo.ts"
 import { updateTime } from "./update-time.ts"
 
 /** Opens a handle on a stored session. */
@@ -268,7 +268,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     })
   }
 
-  function goBack(direction: Direction, choice: UndoChoice = {}): Promise<UndoResult> {
+  function goBack(direction: Direction, choice: UndoOptions = {}): Promise<UndoResult> {
     return alone(async () => {
       await conversation.catchUp()
       const { contents, fileCommits } = engine

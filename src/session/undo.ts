@@ -15,9 +15,18 @@ import { findNewest, type PageReader } from "./history.ts"
 import type { Recorder } from "./recorder.ts"
 import { updateTime } from "./update-time.ts"
 
+/** How much to undo, and how to treat files that cannot be restored. */
+export interface UndoOptions extends UndoChoice {
+  /**
+   * Id of a message of the user. Undoes its turn and all later turns as one operation, which restores all files or none.
+   * `others` and `skip` cannot be used with it. Default: the last turn that is not undone.
+   */
+  through?: string
+}
+
 /** The result of an undo or redo. */
 export interface UndoResult {
-  /** Id of the message that started the turn. `prompt` is its text. */
+  /** Id of the message that started the turn, or the first of several turns. `prompt` is its text. */
   messageID: string
   prompt: string
   files: RestoredFile[]
@@ -28,7 +37,7 @@ export interface UndoResult {
 }
 
 /**
- * Undoes the last turn whose file changes have not been undone, or redoes the turn that was undone last. Returns the
+ * Undoes the last turns whose file changes have not been undone, or redoes the turn that was undone last. Returns the
  * stored session and the result. Throws `UsageError` if no such turn exists, and `UndoRefusedError` if files have
  * changed since the turn.
  */
@@ -36,7 +45,7 @@ export async function undoTurn(
   session: Session,
   options: {
     direction: Direction
-    choice: UndoChoice
+    choice: UndoOptions
     readPage: PageReader
     contents: ContentStore
     recorder: Recorder
@@ -45,31 +54,100 @@ export async function undoTurn(
 ): Promise<{ session: Session; result: UndoResult }> {
   const { direction, choice, readPage, contents, recorder, fileCommits } = options
   const { locks, trackTemporary } = fileCommits
-  const undone = session.undone ?? []
-  const last = undone.at(-1)
-  const isNext = direction === "undo" ? isDone : ({ message }: MessageWithParts) => message.id === last
-  const found = await findNewest(readPage, isNext)
-  const patch = found?.parts.find(isPatch)
-  if (!found || !patch) throw new NothingToUndoError(session.id, direction)
+  const { through, ...rest } = choice
+  const turns =
+    through === undefined
+      ? await nextTurn(session, direction, readPage)
+      : await turnsThrough(through, { direction, choice: rest, readPage })
+  const first = turns.at(-1)
+  if (!first) throw new NothingToUndoError(session.id, direction)
 
   const { files, refused, changes } = await locks.run(
-    patch.files.map(({ path }) => path),
-    () => putBack(patch.files, { ...choice, direction, contents, trackTemporary }),
+    turns.flatMap(({ patch }) => patch.files.map(({ path }) => path)),
+    () => putBack(joinedChanges(turns), { ...rest, direction, contents, trackTemporary }),
   )
-  patch.files = changes
-  patch.undone = direction === "undo"
-  const { id } = found.message
+  if (turns.length === 1) first.patch.files = changes
+  for (const { patch } of turns) patch.undone = direction === "undo"
+  const undone = session.undone ?? []
   const next: Session = {
     ...session,
-    undone: direction === "undo" ? [...undone, id] : undone.slice(0, -1),
+    undone:
+      direction === "undo" ? [...undone, ...turns.map(({ entry }) => entry.message.id)] : undone.slice(0, -1),
     time: updateTime(session),
   }
-  await recorder.write({ parts: [{ ...patch }] })
+  await recorder.write({ parts: turns.map(({ patch }) => ({ ...patch })) })
   await recorder.session(next)
-  const prompt = found.parts.flatMap((part) => (part.type === "text" && !part.synthetic ? [part.text] : []))
+  const { message, parts } = first.entry
+  const prompt = parts.flatMap((part) => (part.type === "text" && !part.synthetic ? [part.text] : []))
+  const unseen = turns.flatMap(({ patch }) => patch.unseen ?? [])
   return {
     session: next,
-    result: { messageID: id, prompt: prompt.join("\n"), files, refused, unseen: patch.unseen ?? [] },
+    result: { messageID: message.id, prompt: prompt.join("\n"), files, refused, unseen },
+  }
+}
+
+/** A turn that changed files. */
+interface ChangedTurn {
+  entry: MessageWithParts
+  patch: PatchPart
+}
+
+async function nextTurn(
+  session: Session,
+  direction: Direction,
+  readPage: PageReader,
+): Promise<ChangedTurn[]> {
+  const last = session.undone?.at(-1)
+  const isNext = direction === "undo" ? isDone : ({ message }: MessageWithParts) => message.id === last
+  const found = await findNewest(readPage, isNext)
+  return found ? changedTurn(found) : []
+}
+
+/** Returns the turns to undo, newest first, down to the turn of a message. */
+async function turnsThrough(
+  messageID: string,
+  { direction, choice, readPage }: { direction: Direction; choice: UndoChoice; readPage: PageReader },
+): Promise<ChangedTurn[]> {
+  if (direction === "redo" || choice.others || choice.skip)
+    throw new UsageError("`through` cannot be used with a redo, `others` or `skip`.")
+  const turns: ChangedTurn[] = []
+  const target = await findNewest(readPage, (entry) => {
+    if (isDone(entry)) turns.push(...changedTurn(entry))
+    return entry.message.id === messageID
+  })
+  if (!target) throw new UsageError(`The message "${messageID}" is not part of the session.`)
+  return turns
+}
+
+function changedTurn(entry: MessageWithParts): ChangedTurn[] {
+  const patch = entry.parts.find(isPatch)
+  return patch ? [{ entry, patch }] : []
+}
+
+/**
+ * Joins the changes of several turns, newest first, to one change per file. A file that was changed between two of the
+ * turns cannot be undone.
+ */
+function joinedChanges(turns: readonly ChangedTurn[]): FileChange[] {
+  const [newest, ...older] = turns.map(({ patch }) => patch.files)
+  if (older.length === 0) return newest ?? []
+  const joined = new Map<string, FileChange>()
+  for (const change of [newest ?? [], ...older].flat()) {
+    const later = joined.get(change.path)
+    joined.set(change.path, later ? joinChanges(change, later) : change)
+  }
+  return [...joined.values()]
+}
+
+function joinChanges(earlier: FileChange, later: FileChange): FileChange {
+  const isGap =
+    earlier.after?.hash !== later.before?.hash || Boolean(earlier.after?.link) !== Boolean(later.before?.link)
+  const directories = [earlier.directory, later.directory].filter((directory) => directory !== undefined)
+  return {
+    ...{ path: later.path, before: earlier.before, after: later.after },
+    fixed: later.fixed ?? earlier.fixed ?? (isGap ? "mixed" : undefined),
+    // The topmost directory has the shortest path.
+    directory: directories.sort((a, b) => a.length - b.length)[0],
   }
 }
 

@@ -30,6 +30,8 @@ export interface PickerOptions<T> {
   theme: Theme
   /** Maximum height in lines. */
   rows(): number
+  /** Lines above the entries, such as the files that a choice changes. At most {@link maxAbout} are shown. */
+  about?: readonly string[]
   items: readonly PickerItem<T>[]
   /** Returns the entries for a typed text, instead of a fuzzy search in `items`. */
   search?(query: string): Promise<readonly PickerItem<T>[]>
@@ -49,6 +51,9 @@ export interface Picker<T> extends Component, Focusable {
 
 /** Time in milliseconds after the last letter before a search starts. */
 const searchDelayMs = 150
+
+/** Maximum number of lines above the entries. */
+const maxAbout = 8
 
 /** Creates a picker with the focus on the current entry, or on the first. */
 export function createPicker<T>(options: PickerOptions<T>): Picker<T> {
@@ -150,6 +155,15 @@ export function createPicker<T>(options: PickerOptions<T>): Picker<T> {
       .flatMap((item, index) => itemLines(item, start + index === focus, width))
   }
 
+  function aboutLines(width: number): string[] {
+    const { about = [] } = options
+    const room = Math.max(1, Math.min(maxAbout, options.rows() - 8))
+    const shown = about.length > room ? about.slice(0, room - 1) : about
+    const more = about.length - shown.length
+    const lines = [...shown, ...(more > 0 ? [`… and ${more} more`] : [])]
+    return lines.map((line) => clip(theme.dim(`  ${oneLine(line, width - 2)}`), width))
+  }
+
   return {
     get focused() {
       return input.focused
@@ -175,10 +189,12 @@ export function createPicker<T>(options: PickerOptions<T>): Picker<T> {
         ...(action ? [action.label] : []),
         "Esc closes",
       ]
+      const about = aboutLines(width)
       return [
         headLine({ title, note, width, theme }),
+        ...about,
         ...input.render(width),
-        ...listLines(Math.max(3, options.rows() - 4), width),
+        ...listLines(Math.max(3, options.rows() - 4 - about.length), width),
         ...(problem === undefined ? [] : [clip(theme.error(`  ${oneLine(problem, width - 2)}`), width)]),
         clip(theme.dim(`  ${keys.join(" · ")}`), width),
       ]

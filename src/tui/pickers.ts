@@ -2,6 +2,7 @@ import type { SessionApi } from "../client/api.ts"
 import { showInvisible } from "../permission/invisible.ts"
 import type { ListedSession } from "../schema/session.ts"
 import { localMinute } from "../util/local-time.ts"
+import { displayPath } from "../view/display-path.ts"
 import { type PickerItem, pick } from "./picker.ts"
 import { kindOf } from "./queue.ts"
 import { type RewindTarget, rewind, rewindPoints } from "./rewind.ts"
@@ -94,7 +95,7 @@ export async function pickFork({ tui, theme, api, open, notify }: Shell, session
 
 /** Lets the user choose an earlier prompt and what is rewound. The prompt returns to the editor. */
 export async function pickRewind(shell: Shell, session: SessionApi): Promise<void> {
-  const { tui, theme, open, notify, setText } = shell
+  const { tui, theme, open, notify, setText, state } = shell
   const points = rewindPoints(await session.messages())
   const items = points.map((point) => ({
     value: point,
@@ -104,13 +105,15 @@ export async function pickRewind(shell: Shell, session: SessionApi): Promise<voi
   const point = await pick(tui, { title: "Rewind to before", theme, items })
   if (!point) return
   const turns = point.changedTurns
-  const undone = turns === 1 ? "the files of 1 turn" : `the files of ${turns} turns`
+  const count = point.files.length === 1 ? "1 file" : `${point.files.length} files`
+  const undone = `${count} of ${turns === 1 ? "1 turn" : `${turns} turns`}`
+  const about = point.files.map((path) => displayPath(path, state?.session.worktree ?? ""))
   const targets: PickerItem<RewindTarget>[] = [
     ...(turns > 0 ? [{ value: "both" as const, label: "conversation and files", detail: undone }] : []),
     { value: "conversation", label: "only the conversation", detail: "files stay as they are" },
     ...(turns > 0 ? [{ value: "files" as const, label: "only the files", detail: undone }] : []),
   ]
-  const target = await pick(tui, { title: "Rewind", theme, items: targets, verb: "rewinds" })
+  const target = await pick(tui, { title: "Rewind", theme, about, items: targets, verb: "rewinds" })
   if (target === undefined) return
   const { session: next, files } = await rewind({ api: shell.api, session }, point, target)
   if (next.id !== session.id) {

@@ -7,20 +7,31 @@ export interface RewindPoint {
   text: string
   /** Number of turns with file changes that can be undone, from this turn on. */
   changedTurns: number
+  /** Paths of the files that these turns changed, sorted. */
+  files: string[]
   time: number
 }
 
 /** Returns the prompts of a session, newest first. */
 export function rewindPoints(messages: readonly MessageWithParts[]): RewindPoint[] {
   let changedTurns = 0
+  const files = new Set<string>()
   return messages.toReversed().flatMap(({ message, parts }) => {
     if (message.role !== "user") return []
-    if (parts.some((part) => part.type === "patch" && !part.undone && part.files.length > 0))
+    const patch = parts.find((part) => part.type === "patch" && !part.undone)
+    if (patch?.type === "patch" && patch.files.length > 0) {
       changedTurns += 1
+      for (const { path } of patch.files) files.add(path)
+    }
     const text = parts.flatMap((part) => (part.type === "text" && !part.synthetic ? [part.text] : []))
     return text.length === 0
       ? []
-      : [{ messageID: message.id, text: text.join("\n"), changedTurns, time: message.time.created }]
+      : [
+          {
+            ...{ messageID: message.id, text: text.join("\n"), time: message.time.created },
+            ...{ changedTurns, files: [...files].sort() },
+          },
+        ]
   })
 }
 
@@ -37,8 +48,8 @@ export interface RewindResult {
 
 /**
  * Rewinds a session to the time before a prompt. Interrupts a run first. The conversation continues in a copy, so the
- * session itself stays as it is. Restores files turn by turn, newest first. If a turn cannot be undone, throws
- * `UndoRefusedError`. The files of later turns then stay restored, and the conversation does not change.
+ * session itself stays as it is. Restores all files or none: if a file cannot be restored, throws `UndoRefusedError`, and
+ * the conversation does not change.
  */
 export async function rewind(
   { api, session }: { api: TackleApi; session: SessionApi },
@@ -46,10 +57,11 @@ export async function rewind(
   target: RewindTarget,
 ): Promise<RewindResult> {
   await session.interrupt()
-  const files: string[] = []
-  if (target !== "conversation")
-    for (let turn = 0; turn < point.changedTurns; turn++)
-      files.push(...(await session.undo()).files.map(({ path }) => path))
+  const undone =
+    target === "conversation" || point.changedTurns === 0
+      ? undefined
+      : await session.undo({ through: point.messageID })
+  const files = undone?.files.map(({ path }) => path) ?? []
   if (target === "files") return { session, files }
   return { session: await copyBefore({ api, session }, point.messageID), files }
 }

@@ -302,3 +302,71 @@ test("undoes turns from the last to the first", async () => {
   await session.redo()
   expect(await engine.project.read("a.txt")).toBe("2")
 })
+
+test("undoes several turns as one operation, and redoes them one after another", async () => {
+  await using engine = await startEngine(
+    turns(
+      bash("echo one > a.txt"),
+      write("new/b.txt", "b\n"),
+      bash("echo two > a.txt"),
+      bash("rm new/b.txt"),
+      write("c.txt", "c\n"),
+    ),
+    { ...allowed, files: { "a.txt": "zero\n" } },
+  )
+  const { session } = await run(engine, { text: "first" })
+  for (const text of ["second", "third", "fourth", "fifth"]) await run(engine, { session, text })
+  const { directory } = engine.project
+  const files = () => {
+    const names = globSync("**/*.txt", { cwd: directory }).sort()
+    return names.map((name) => `${name}: ${readFileSync(join(directory, name), "utf8").trim()}`)
+  }
+  const asked = (await session.messages()).filter(({ message }) => message.role === "user")
+  const [first, second] = asked.map(({ message }) => message.id)
+  expect(files()).toEqual(["a.txt: two", "c.txt: c"])
+  const result = await session.undo({ through: second })
+  expect(files()).toEqual(["a.txt: one"])
+  expect(result).toMatchObject({ messageID: second, prompt: "second" })
+  expect(result.files.map(({ path, kind }) => `${kind} ${relative(directory, path)}`).sort()).toEqual([
+    "removed c.txt",
+    "restored a.txt",
+  ])
+  const redone: string[][] = []
+  for (let turn = 0; turn < 4; turn += 1) {
+    await session.redo()
+    redone.push(files())
+  }
+  expect(redone).toEqual([
+    ["a.txt: one", "new/b.txt: b"],
+    ["a.txt: two", "new/b.txt: b"],
+    ["a.txt: two"],
+    ["a.txt: two", "c.txt: c"],
+  ])
+  await session.undo({ through: first })
+  expect(files()).toEqual(["a.txt: zero"])
+  await expect(session.undo({ through: first })).rejects.toThrow("Nothing to undo")
+})
+
+test("undoes none of several turns if one of their files has changed, also between the turns", async () => {
+  await using engine = await startEngine(
+    turns(bash("echo one > a.txt"), write("b.txt", "b\n"), bash("echo three >> a.txt")),
+    { ...allowed, files: { "a.txt": "zero\n" } },
+  )
+  const { session } = await run(engine, { text: "first" })
+  await run(engine, { session, text: "second" })
+  writeFileSync(engine.project.path("a.txt"), "by the user\n")
+  const asked = (await session.messages()).filter(({ message }) => message.role === "user")
+  const through = asked[0]?.message.id
+  await expect(session.undo({ through })).rejects.toThrow(UndoRefusedError)
+  expect(await engine.project.read("b.txt")).toBe("b\n")
+  await run(engine, { session, text: "third" })
+  await expect(session.undo({ through })).rejects.toThrow(UndoRefusedError)
+  expect(await engine.project.read("a.txt")).toBe("by the user\nthree\n")
+  expect(await engine.project.read("b.txt")).toBe("b\n")
+  // Single turns can still be undone.
+  await session.undo()
+  expect(await engine.project.read("a.txt")).toBe("by the user\n")
+  for (const choice of [{ others: true }, { skip: true }])
+    await expect(session.undo({ through, ...choice })).rejects.toThrow("cannot be used")
+  await expect(session.undo({ through: "msg_unknown" })).rejects.toThrow("not part of the session")
+})

@@ -122,6 +122,10 @@ export const sessionBodies = {
         .boolean()
         .optional()
         .openapi({ description: "Leave all files of the turn unchanged, but count it as undone" }),
+      through: z.string().optional().openapi({
+        description:
+          "Id of a message of the user: undo its turn and all later turns as one operation. Not for a redo, and not with `others` or `skip`",
+      }),
     })
     .openapi("Undo"),
   import: z
