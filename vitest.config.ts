@@ -24,6 +24,7 @@ const built = [
   "test/cli/**/*.test.ts",
   "test/examples/**/*.test.ts",
   "test/docs.test.ts",
+  "test/package.test.ts",
   "test/web/**/*.test.ts",
   "test/crash/*.test.ts",
 ]

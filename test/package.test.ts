@@ -14,6 +14,7 @@ import { delimiter, dirname, join, resolve } from "node:path"
 import { promisify } from "node:util"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { createMachine } from "./cli/run-tackle.ts"
+import { isComplete } from "./runs.ts"
 
 const run = promisify(execFile)
 const root = resolve(import.meta.dirname, "..")
@@ -22,12 +23,13 @@ const root = resolve(import.meta.dirname, "..")
 const workshop = mkdtempSync(join(tmpdir(), "tackle-package-"))
 const project = join(workshop, "project")
 const installed = join(project, "node_modules/tackle")
+const destination = ["--pack-destination", workshop]
 const before = readFileSync(join(root, "package.json"), "utf8")
 const manifest = () => JSON.parse(readFileSync(join(installed, "package.json"), "utf8"))
 
 beforeAll(async () => {
   const clone = makeClone("clone")
-  const { stdout } = await npm(clone, "pack", "--pack-destination", workshop)
+  const { stdout } = await (isComplete ? npm(clone, "pack", ...destination) : packBuild(clone))
   await run("tar", ["-xzf", join(workshop, stdout.trim().split("\n").at(-1) ?? ""), "-C", workshop])
   mkdirSync(dirname(installed), { recursive: true })
   cpSync(join(workshop, "package"), installed, { recursive: true })
@@ -156,13 +158,15 @@ describe("the packed package", () => {
 })
 
 describe("scripts/pack.ts", () => {
+  const packed = ["package.json", "scripts"]
+
   test("leaves package.json unchanged after packing", () => {
     expect(readFileSync(join(workshop, "clone/package.json"), "utf8")).toBe(before)
     expect(readdirSync(join(workshop, "clone"))).not.toContain("package.json.full")
   })
 
   test("repairs package.json after an interrupted pack", async () => {
-    const clone = makeClone("broken-off")
+    const clone = makeClone("broken-off", packed)
     await pack(clone, "strip")
     expect(readFileSync(join(clone, "package.json"), "utf8")).not.toContain("node-linux")
     await pack(clone, "strip")
@@ -173,7 +177,7 @@ describe("scripts/pack.ts", () => {
   })
 
   test("keeps a change that was made meanwhile", async () => {
-    const clone = makeClone("changed")
+    const clone = makeClone("changed", packed)
     await pack(clone, "strip")
     cpSync(join(root, "biome.json"), join(clone, "package.json"))
     await expect(pack(clone, "restore")).rejects.toThrow("changed while it was stripped")
@@ -181,23 +185,32 @@ describe("scripts/pack.ts", () => {
   })
 
   test("refuses to publish the directory", async () => {
-    const clone = makeClone("published")
+    const clone = makeClone("published", packed)
     await expect(pack(clone, "strip", { npm_command: "publish" })).rejects.toThrow("instead of the directory")
     expect(readFileSync(join(clone, "package.json"), "utf8")).toBe(before)
   })
 })
 
-/** Copies the working tree without build output. */
-function makeClone(name: string): string {
+/** Copies entries of the working tree, by default everything except build output. */
+function makeClone(name: string, entries = readdirSync(root)): string {
   const clone = join(workshop, name)
   const left = new Set([".git", "dist", "node_modules"])
   mkdirSync(clone)
-  for (const entry of readdirSync(root)) {
+  for (const entry of entries) {
     if (left.has(entry) || entry.startsWith(".dist-")) continue
     cpSync(join(root, entry), join(clone, entry), { recursive: true })
   }
   symlinkSync(join(root, "node_modules"), join(clone, "node_modules"))
   return clone
+}
+
+/** Packs the existing build. In CI, `npm pack` builds again, which takes longer than all tests of this file. */
+async function packBuild(clone: string) {
+  cpSync(join(root, "dist"), join(clone, "dist"), { recursive: true })
+  await pack(clone, "strip")
+  const packed = await npm(clone, "pack", "--ignore-scripts", ...destination)
+  await pack(clone, "restore")
+  return packed
 }
 
 function pack(clone: string, command: string, env: Record<string, string> = {}) {
