@@ -2,7 +2,7 @@ import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import type { DialectName } from "../../src/synthetic/dialect.ts"
 import { createCallParser } from "../../src/synthetic/parser.ts"
-import { runs } from "../runs.ts"
+import { isComplete, runs } from "../runs.ts"
 import { corpora, expected, readPieces, summary } from "./corpus.ts"
 
 const { mentions, ...formats } = corpora
@@ -31,7 +31,9 @@ describe("parser: corpus texts", () => {
     "of %s are read the same when split in two at any position",
     (_, cases) => {
       for (const entry of cases) {
-        for (let at = 0; at <= entry.text.length; at++) {
+        // CI tries every position, other runs every fourth one.
+        const step = isComplete ? 1 : 4
+        for (let at = Math.floor(Math.random() * step); at <= entry.text.length; at += step) {
           const read = summary(readPieces(entry, [entry.text.slice(0, at), entry.text.slice(at)]))
           expect(read, `${entry.group}: ${entry.about}, cut at ${at}`).toEqual(expected(entry))
         }
