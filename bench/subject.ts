@@ -1,5 +1,6 @@
 import type { ScriptedCall } from "../src/testing/reply.ts"
 import type { WireFormat } from "../src/testing/wire-format.ts"
+import type { Service } from "./service.ts"
 
 /** Directories and model server of one run. */
 export interface Place {
@@ -38,6 +39,8 @@ export interface Subject {
   tools: Tools
   /** Wire format of the model API, if the model server does not serve it by default. */
   format?: WireFormat
+  /** Starts the program's HTTP server in the project `home`, with the model server at `url`. */
+  serve?: (place: Pick<Place, "home" | "url">) => Promise<Service>
   /** Writes the program's configuration before the first run. */
   prepare?: (place: Place) => Promise<void>
   /**

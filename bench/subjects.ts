@@ -1,5 +1,6 @@
 import { join } from "node:path"
 import type { Launch, Place, Subject, Tools } from "./subject.ts"
+import { startTackleService } from "./tackle-service.ts"
 
 const tools: Tools = {
   read: (filePath) => ({ name: "read", arguments: { filePath } }),
@@ -39,6 +40,7 @@ export function tackle(command: string): Subject {
       args: session === undefined ? [command] : [command, "-s", session],
       env: environment(place),
     }),
+    serve: (place) => startTackleService(command, place),
   }
 }
 

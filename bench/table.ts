@@ -60,7 +60,7 @@ function referenceNames(lines: Line[]): string[] {
 
 /** Formats a value with three significant digits and a unit. */
 export function figureText(figure: number | string | undefined, unit: Unit): string {
-  if (figure === undefined) return "–"
+  if (figure === undefined || Number.isNaN(figure)) return "–"
   if (typeof figure === "string") return "failed"
   if (unit === "ratio") return figure.toFixed(2)
   if (unit === "percent") return `${figure.toFixed(1)} %`

@@ -1,3 +1,4 @@
+import { startOpenCodeService } from "./opencode-service.ts"
 import { type Peer, writeConfig } from "./peer.ts"
 
 const quiet = {
@@ -22,6 +23,10 @@ export const opencode: Peer = {
       args: ["run", "--auto", "-m", "bench/m", prompt],
       env: quiet,
     }),
+    async serve({ home, url }) {
+      await writeConfig(home, "opencode.json", config(url))
+      return startOpenCodeService(program, { home, env: quiet })
+    },
     about: (flag) => ({ command: program, args: [flag], env: quiet }),
   }),
 }

@@ -3,8 +3,9 @@ import { setTimeout as delay } from "node:timers/promises"
 import type { Row } from "../bench.ts"
 import { type Line, line, type Runs, type Target, type Unit } from "../line.ts"
 import { startPacedModel } from "../paced-model.ts"
-import { type Service, startService } from "../service-client.ts"
+import type { Service } from "../service.ts"
 import { percentile } from "../statistics.ts"
+import type { Subject } from "../subject.ts"
 
 /** Sessions that run at the same time. */
 const atOnce = 50
@@ -16,6 +17,7 @@ type Figures = Record<string, number>
 
 const lines: { title: string; unit: Unit; target: Target }[] = [
   { title: "warm prompt to model request, over HTTP", unit: "time", target: { kind: "figure", limit: 10 } },
+  { title: `${atOnce} prompts at once, median`, unit: "time", target: { kind: "figure", limit: 200 } },
   { title: `${atOnce} prompts at once, p99`, unit: "time", target: { kind: "figure", limit: 200 } },
   { title: `${atOnce} sessions at once, all done`, unit: "time", target: { kind: "figure", limit: 1600 } },
   {
@@ -48,19 +50,20 @@ const lines: { title: string; unit: Unit; target: Target }[] = [
   },
 ]
 
-/** Measures `tackle serve`: latency, many sessions, many clients, memory. */
+/**
+ * Measures HTTP servers: latency, many sessions, many clients, memory. OpenCode is measured up to 50 sessions, because
+ * it has one event stream for all sessions.
+ */
 export const serviceRow: Row = {
   id: "service",
   async measure(bench) {
-    const own = bench.subjects.filter(({ name }) => name === "tackle")
-    const runs: Runs<Figures> = await bench.alternate(own, bench.count(3), async (subject, home) => {
-      const command = subject.launch({ directory: "", home: "", url: "", port: 0, prompt: "" }).args[0] ?? ""
-      sessionCount = 0
+    const servers = bench.subjects.filter(({ serve }) => serve)
+    const runs: Runs<Figures> = await bench.alternate(servers, bench.count(3), async (subject, home) => {
       rmSync(home, { recursive: true, force: true })
       mkdirSync(home, { recursive: true })
-      return measureService(command, home)
+      return measureService(subject, home)
     })
-    return lines.map(
+    const measured = lines.map(
       ({ title, unit, target }): Line =>
         line({
           row: "service",
@@ -71,17 +74,24 @@ export const serviceRow: Row = {
           figure: (figures) => figures[title] ?? Number.NaN,
         }),
     )
+    const [first] = measured
+    if (first && !runs.has("opencode"))
+      first.details = ["service: opencode serve was not measured. Install opencode and pass --peers."]
+    return measured
   },
 }
 
-async function measureService(command: string, home: string): Promise<Figures> {
+async function measureService({ name, serve }: Subject, home: string): Promise<Figures> {
+  if (!serve) throw new Error(`${name} has no server.`)
   await using model = await startPacedModel(pace)
   const figures: Figures = {}
   {
-    await using service = await startService(command, { url: model.url, home })
+    await using service = await serve({ url: model.url, home })
     await measureWork(service, model.arrivals, figures)
+    if (name !== "tackle") return figures
+    await measureClients(service, model.arrivals, figures)
   }
-  await using restarted = await startService(command, { url: model.url, home })
+  await using restarted = await serve({ url: model.url, home })
   await delay(1_000)
   const before = restarted.cpuMs()
   await delay(5_000)
@@ -90,6 +100,7 @@ async function measureService(command: string, home: string): Promise<Figures> {
   return figures
 }
 
+/** Measures latency, and 50 sessions at once. */
 async function measureWork(
   service: Service,
   arrivals: ReadonlyMap<string, number>,
@@ -101,36 +112,39 @@ async function measureWork(
   const warm: number[] = []
   for (let index = 0; index < 5; index += 1) {
     const text = `warm ${index}`
-    const session = await createSession(service)
+    const session = await service.createSession()
     const sent = performance.now()
-    await service.call("POST", `/session/${session}/input`, { text })
-    await service.call("POST", `/session/${session}/wait?timeout=30`)
+    await service.prompt(session, text)
+    await service.idle(session)
     warm.push((arrivals.get(text) ?? Number.NaN) - sent)
   }
   figures["warm prompt to model request, over HTTP"] = percentile(warm, 0.5)
 
   const many = await runMany(service, arrivals, { sessions: atOnce, clients: 1 })
+  figures[`${atOnce} prompts at once, median`] = percentile(many.latencies, 0.5)
   figures[`${atOnce} prompts at once, p99`] = percentile(many.latencies, 0.99)
   figures[`${atOnce} sessions at once, all done`] = many.doneMs
   figures[`lag of a delta over SSE, ${atOnce} sessions, p99`] = percentile(many.lags, 0.99)
   figures[`memory after ${atOnce} sessions`] = service.memory()
+  figures["events lost or out of order"] = many.wrong
+}
 
+/** Measures many clients, and stores 1,000 sessions. */
+async function measureClients(
+  service: Service,
+  arrivals: ReadonlyMap<string, number>,
+  figures: Figures,
+): Promise<void> {
   const hundred = await runMany(service, arrivals, { sessions: 100, clients: 1 })
   figures["100 sessions with a client each: lag, p99"] = percentile(hundred.lags, 0.99)
-  figures["events lost or out of order"] = many.wrong + hundred.wrong
+  figures["events lost or out of order"] = (figures["events lost or out of order"] ?? 0) + hundred.wrong
 
   const spread = await runMany(service, arrivals, { sessions: 20, clients: 10 })
   const fanned = await runMany(service, arrivals, { sessions: 1, clients: 200 })
   figures["CPU of 200 clients of one session, against 10 each of 20"] = fanned.cpuMs / spread.cpuMs
 
-  while (sessionCount < 1_000) await Promise.all(Array.from({ length: 20 }, () => createSession(service)))
-}
-
-let sessionCount = 0
-
-async function createSession(service: Service): Promise<string> {
-  sessionCount += 1
-  return String((await service.call("POST", "/session", { directory: service.directory })).id)
+  const createTwenty = () => Promise.all(Array.from({ length: 20 }, () => service.createSession()))
+  for (let count = 5 + atOnce + 100 + 21; count < 1_000; count += 20) await createTwenty()
 }
 
 /** Prompts several sessions at once, each followed by some clients, and waits until every client saw the end. */
@@ -139,7 +153,7 @@ async function runMany(
   arrivals: ReadonlyMap<string, number>,
   { sessions, clients }: { sessions: number; clients: number },
 ) {
-  const ids = await Promise.all(Array.from({ length: sessions }, () => createSession(service)))
+  const ids = await Promise.all(Array.from({ length: sessions }, () => service.createSession()))
   const lags: number[] = []
   const latencies: number[] = []
   const leave: (() => void)[] = []
@@ -151,20 +165,20 @@ async function runMany(
       ends.push(end.promise)
       let last = 0
       let text = ""
-      const follow = service.follow(`/session/${id}/event?after=0`, (event, number) => {
-        if (number !== undefined && number !== "") {
-          if (Number(number) <= last) wrong += 1
-          last = Number(number)
-        }
-        if (event.type === "part.delta") {
-          text += String(event.delta)
+      const follow = service.follow(id, {
+        onNumber(seq) {
+          if (seq <= last) wrong += 1
+          last = seq
+        },
+        onDelta(delta) {
+          text += delta
           const now = performance.now()
-          for (const time of String(event.delta).trim().split(" ")) lags.push(now - Number(time))
-        }
-        if (event.type === "run.completed") {
+          for (const time of delta.trim().split(" ")) lags.push(now - Number(time))
+        },
+        onEnd() {
           if (text.trim().split(" ").length !== pace.count) wrong += 1
           end.resolve()
-        }
+        },
       })
       leave.push(await follow)
     }
@@ -174,8 +188,8 @@ async function runMany(
   await Promise.all(
     ids.map(async (id) => {
       const sent = performance.now()
-      await service.call("POST", `/session/${id}/input`, { text: id })
-      await service.call("POST", `/session/${id}/wait?timeout=60`)
+      await service.prompt(id, id)
+      await service.idle(id)
       latencies.push((arrivals.get(id) ?? Number.NaN) - sent)
     }),
   )
