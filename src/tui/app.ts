@@ -343,7 +343,8 @@ export function createApp(options: AppOptions): App {
 
   function renderMain(width: number): string[] {
     const isEmpty = !state || state.messages.length === 0
-    const welcome = isEmpty ? [...options.welcome.flatMap((line) => wrap(line, width)), ""] : []
+    const hint = theme.dim("? keys · / commands · @ files · ! shell")
+    const welcome = isEmpty ? [...options.welcome, hint].flatMap((line) => wrap(line, width)).concat("") : []
     return [...welcome, ...conversation.render(width)]
   }
 

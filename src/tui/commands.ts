@@ -5,6 +5,7 @@ import type { SessionApi } from "../client/api.ts"
 import { showInvisible } from "../permission/invisible.ts"
 import { UsageError } from "../util/errors.ts"
 import { nearNames } from "../util/similarity.ts"
+import { displayPath } from "../view/display-path.ts"
 import { oneLine } from "../view/visible.ts"
 import {
   automatic,
@@ -77,7 +78,8 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
 
   async function undo(direction: "undo" | "redo"): Promise<void> {
     const { files, unseen } = await opened()[direction]()
-    const names = files.map(({ path, kind }) => `${kind} ${showInvisible(path)}`)
+    const { worktree = "" } = shell.state?.session ?? {}
+    const names = files.map(({ path, kind }) => `${kind} ${showInvisible(displayPath(path, worktree))}`)
     const done = direction === "undo" ? "Undid the last turn" : "Redid the turn"
     shell.showPanel(done, [...names, ...unseen].join("\n") || "No file was changed.")
   }
@@ -218,7 +220,7 @@ export function showKeys({ keys, theme, showPanel }: Pick<Shell, "keys" | "theme
     .sort((a, b) => Number(a.name.includes(".")) - Number(b.name.includes(".")))
     .map(
       ({ name, keys: own, description }) =>
-        `${theme.bold(own.join(" ").padEnd(22))} ${description} ${theme.dim(name)}`,
+        `${theme.bold(own.join(" ").padEnd(22))} ${description} ${theme.dim(`(${name})`)}`,
     )
   showPanel("Keys", ["Enter sends. / commands, @ files, ! shell, ? this list.", "", ...lines].join("\n"))
 }

@@ -1,7 +1,7 @@
 import type { MessageWithParts } from "../schema/message.ts"
 import type { Part, ToolPart } from "../schema/part.ts"
 import { visible } from "../view/visible.ts"
-import { indented, wrap } from "./card.ts"
+import { clip, indented, wrap } from "./card.ts"
 import { renderMarkdown } from "./markdown.ts"
 import { type Notes, renderNote } from "./notes.ts"
 import type { Theme } from "./theme.ts"
@@ -72,6 +72,9 @@ export function itemsOfMessage(item: MessageWithParts, options: ItemOptions): Co
   return [...items, { key: `${messageID} error`, messageID, lines }]
 }
 
+/** Maximum number of lines of a prompt that is not expanded. A pasted text may be long. */
+const maxPromptLines = 20
+
 function renderUserMessage(
   parts: readonly Part[],
   width: number,
@@ -79,12 +82,14 @@ function renderUserMessage(
 ): string[] {
   const texts = parts.flatMap((part) => (part.type === "text" && !part.synthetic ? [part.text] : []))
   const files = parts.flatMap((part) => (part.type === "file" ? [part.filename ?? part.mime] : []))
-  const lines = wrap(visible(texts.join("\n").trim()), width - 2).map((line, index) =>
-    theme.user(`${index === 0 ? "›" : " "} ${line}`),
-  )
+  const lines = wrap(visible(texts.join("\n").trim()), width - 2)
+  const shown =
+    options.expanded || lines.length <= maxPromptLines ? lines : lines.slice(0, maxPromptLines - 1)
+  const hidden = lines.length - shown.length
   const calls = parts.filter((part): part is ToolPart => part.type === "tool")
   return [
-    ...(texts.length > 0 ? lines : []),
+    ...(texts.length > 0 ? shown : []).map((line, index) => theme.user(`${index === 0 ? "›" : " "} ${line}`)),
+    ...(hidden > 0 ? [clip(theme.dim(`  … ${hidden} more lines (ctrl+o shows all)`), width)] : []),
     ...files.flatMap((file) => indented(theme.dim(`+ ${visible(file)}`), width)),
     "",
     ...calls.flatMap((call) => renderCall(call, width, { theme, ...options })),

@@ -115,8 +115,10 @@ async function showOnce(
     if (session) await app.open(session)
     for (const prompt of prompts) await app.send(prompt)
     const reason = signal.aborted ? "leave" : await left
+    const draft = app.draft()
+    if (reason === "leave") screen.removeBottom()
     return {
-      ...{ reason, session: app.session, draft: app.draft() },
+      ...{ reason, session: app.session, draft },
       drawn: screen.stop({ keep: reason === "screen" }),
     }
   } finally {

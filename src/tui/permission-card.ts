@@ -213,8 +213,7 @@ export function createPermissionCard(options: PermissionCardOptions): Permission
   function instruction(width: number): string {
     const { typed, named } = decision
     if (!early.isOpen) return clip(theme.dim("  …"), width)
-    if (typed.length < 2)
-      return clip(theme.dim("  Press a letter or digit, or ↑ ↓ and Enter. Esc is no."), width)
+    if (typed.length < 2) return clip(theme.dim(width < 58 ? shortInstruction : longInstruction), width)
     return clip(theme.dim(`  ${typed} ${named === undefined ? "is not a choice" : "and Enter"}`), width)
   }
 
@@ -273,3 +272,6 @@ export function createPermissionCard(options: PermissionCardOptions): Permission
 function withHint(choice: Choice<ReplyChoice>): Choice<ReplyChoice> {
   return choice.value === "project" ? { ...choice, hint: "shows the pattern first" } : choice
 }
+
+const longInstruction = "  Press a letter or digit, or ↑ ↓ and Enter. Esc is no."
+const shortInstruction = "  Press a letter or digit. Esc is no."

@@ -37,6 +37,8 @@ export interface Screen {
   /** Scrolls the full screen by a page, up for -1. Returns false if the terminal scrolls. */
   scrollPage(direction: -1 | 1): boolean
   start(): void
+  /** Removes the lines at the bottom, so that only the conversation remains in the terminal's scrollback. */
+  removeBottom(): void
   /**
    * Restores the terminal. Can be called more than once. Set `keep` if another screen follows. Returns the state that
    * the next screen of this kind continues from.
@@ -59,6 +61,7 @@ export function createScreen(
   const tui = fullscreen ? new TuiAltScreen(terminal) : new TuiMainScreen(terminal)
   let isStarted = false
   let scroll: ScrollView | undefined
+  let bottomLines: Container | undefined
 
   return {
     tui,
@@ -108,6 +111,7 @@ export function createScreen(
         )
         return
       }
+      bottomLines = below
       tui.addChild(main)
       tui.addChild(below)
     },
@@ -116,6 +120,11 @@ export function createScreen(
       if (drawn && tui instanceof TuiMainScreen) tui.restoreRenderState(drawn)
       tui.start()
       terminal.write(focusReports.on)
+    },
+    removeBottom() {
+      if (!bottomLines || !isStarted) return
+      tui.removeChild(bottomLines)
+      tui.renderNow()
     },
     stop({ keep = false } = {}) {
       if (!isStarted) return undefined

@@ -251,6 +251,9 @@ describe.skipIf(!hasTmux)("input in the interactive terminal (needs tmux)", () =
     await terminal.press("Enter")
     await terminal.sees("heard")
     expect(lastText(machine.server.requests.at(-1)?.body ?? { messages: [] })).toBe(text)
+    await terminal.sees(/ line 18\n +… 481 more lines \(ctrl\+o shows all\)/)
+    await terminal.press("C-o")
+    await terminal.sees(/ line 18\n +line 19\n/)
   })
 
   test("continues after kill -9 with the waiting inputs and the history", async () => {

@@ -38,6 +38,7 @@ describe.skipIf(!hasTmux)("the interactive terminal (needs tmux)", () => {
     expect(await machine.project.read("made.txt")).toBe("one\ntwo\n")
     await terminal.press("C-c", "C-c")
     const screen = await terminal.sees("[exit 0]")
+    expect(screen).not.toContain("build · test/m")
     const [, id = ""] = /tackle -s (ses_\w+)/.exec(screen) ?? []
     await terminal.tackle("-s", id)
     expect(await terminal.sees("It is done.")).toContain("› hello there")
