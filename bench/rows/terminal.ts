@@ -11,7 +11,7 @@ import type { Launch, Place, Subject } from "../subject.ts"
 
 /** Each of these streamed answers has 1,000 updates. */
 const pace = { count: 1_000, everyMs: 5 }
-/** So many that single delays by the machine are not the percentile. Typing them takes less time than the stream. */
+/** With few keys, a single delay by the machine would be the percentile. */
 const keyCount = 250
 const keyIntervalMs = 14
 
