@@ -13,6 +13,8 @@ export const Session = z.object({
   model: ModelRef.optional(),
   /** Id of the session whose `task` call started this session. */
   parentID: z.string().optional(),
+  /** Id of the session that this session was copied from. */
+  forkedFrom: z.string().optional(),
   /** Name of the tenant whose limits apply. Subagents and forks inherit it. */
   tenant: z
     .string()

@@ -8,7 +8,9 @@ const word = /^[\w-]{1,80}$/
  * Patterns by key. A value that matches the pattern of its key describes the structure of the archive, not its content.
  */
 const structural: ReadonlyMap<string, RegExp> = new Map([
-  ...["id", "sessionID", "messageID", "parentID"].map((key) => [key, /^(?:ses|msg|prt)_\w{1,100}$/] as const),
+  ...["id", "sessionID", "messageID", "parentID", "forkedFrom"].map(
+    (key) => [key, /^(?:ses|msg|prt)_\w{1,100}$/] as const,
+  ),
   ...["callID", "parentCallID", "tool", "agent", "providerID"].map((key) => [key, word] as const),
   ...["type", "role", "status", "name", "finish", "reason", "priority", "fixed"].map(
     (key) => [key, word] as const,

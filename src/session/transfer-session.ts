@@ -26,16 +26,23 @@ export async function exportSession(store: Store, id: string): Promise<Archive |
  * Stores an archive as a session of the given directory, in one transaction. With `copy`, all ids are replaced with new
  * ones, including ids inside texts. Without `copy`, none of the ids may exist yet. Unless `own` is true, the file
  * changes in the archive cannot be undone, because the author of the archive could choose the files that an undo
- * writes. The tenant of the archive is ignored, because limits must not depend on it. Throws {@link ArchiveError}.
+ * writes. `forkedFrom` names the session that the archive was copied from. The tenant of the archive is ignored, because limits must not depend on it. Throws {@link ArchiveError}.
  */
 export async function importSession(
   store: Store,
   value: unknown,
-  place: { directory: string; worktree: string; tenant?: string; copy?: boolean; own?: boolean },
+  place: {
+    directory: string
+    worktree: string
+    tenant?: string
+    copy?: boolean
+    own?: boolean
+    forkedFrom?: string
+  },
 ): Promise<Session> {
   const given = checkArchive(value)
   const archive = place.copy ? withNewIds(given) : given
-  const { directory, worktree, tenant, own = false } = place
+  const { directory, worktree, tenant, forkedFrom, own = false } = place
   const placed = (record: SessionRecord): SessionRecord => {
     const { session, ...rest } = own ? record : withoutChanges(record)
     return { ...rest, session: { ...session, directory, worktree, tenant } }
@@ -43,6 +50,7 @@ export async function importSession(
   const main = placed(archive)
   // The parent session of a subagent is not part of the archive.
   delete main.session.parentID
+  main.session.forkedFrom = forkedFrom
   const records = [main, ...archive.children.map(placed)]
   for (const { session } of records) {
     if (await store.session(session.id)) throw new SessionExistsError(session.id)
@@ -75,7 +83,7 @@ export async function forkSession(store: Store, id: string, at?: string): Promis
   return importSession(
     store,
     { ...archive, session: own, messages: kept, children: [] },
-    { directory, worktree, tenant, copy: true, own: true },
+    { directory, worktree, tenant, copy: true, own: true, forkedFrom: id },
   )
 }
 

@@ -16,6 +16,8 @@ import type { Theme } from "./theme.ts"
 export interface PickerItem<T> {
   value: T
   label: string
+  /** Lines of a tree before the label. */
+  lead?: string
   /** Text on the right of the label. */
   detail?: string
   /** A line below the label, such as the matching text of a search. */
@@ -130,16 +132,18 @@ export function createPicker<T>(options: PickerOptions<T>): Picker<T> {
   }
 
   function itemLines(
-    { label, detail = "", excerpt, isCurrent }: PickerItem<T>,
+    { label, lead = "", detail = "", excerpt, isCurrent }: PickerItem<T>,
     isFocused: boolean,
     width: number,
   ): string[] {
     const mark = isFocused ? theme.accent("❯ ") : "  "
-    const text = oneLine(label, width - 4)
-    const room = width - 4 - visibleWidth(text)
+    // A deep tree must leave room for the text.
+    const lines = theme.dim(lead.slice(-Math.floor(width / 2)))
+    const text = oneLine(label, width - 4 - visibleWidth(lines))
+    const room = width - 4 - visibleWidth(lines) - visibleWidth(text)
     const more = room > 12 ? oneLine(detail, room - 2) : ""
     const current = isCurrent ? theme.success(" ✓") : ""
-    const line = `${mark}${isFocused ? theme.selected(text) : text}${current}${more === "" ? "" : `  ${theme.dim(more)}`}`
+    const line = `${mark}${lines}${isFocused ? theme.selected(text) : text}${current}${more === "" ? "" : `  ${theme.dim(more)}`}`
     const below = excerpt === undefined ? [] : [theme.dim(`    ${oneLine(excerpt, width - 5)}`)]
     return [line, ...below].map((each) => clip(each, width))
   }

@@ -6,11 +6,15 @@ import { displayPath } from "../view/display-path.ts"
 import { type PickerItem, pick } from "./picker.ts"
 import { kindOf } from "./queue.ts"
 import { type RewindTarget, rewind, rewindPoints } from "./rewind.ts"
+import { sessionTree, type TreeSession } from "./session-tree.ts"
 import type { Shell } from "./shell.ts"
 import type { ThemeEntry } from "./theme-file.ts"
 
-/** Lets the user open another session of the project. A typed text searches the titles and texts of all sessions. */
-export async function pickSession({ tui, theme, api, session, open }: Shell): Promise<void> {
+/**
+ * Lets the user open another session of the project, or a subagent of the open session. Shows forks and subagents below
+ * the session that they come from. A typed text searches the titles and texts of all sessions.
+ */
+export async function pickSession({ tui, theme, api, session, state, open }: Shell): Promise<void> {
   const item = ({ id, title, time, match }: ListedSession): PickerItem<string> => ({
     value: id,
     label: title || "(no prompt yet)",
@@ -18,12 +22,31 @@ export async function pickSession({ tui, theme, api, session, open }: Shell): Pr
     excerpt: match?.excerpt,
     isCurrent: id === session?.id,
   })
-  const items = (await api.sessions.list({ limit: 200 })).map(item)
+  const items = sessionTree(await listSessions({ api, session, state })).map((entry) => ({
+    ...item(entry.session),
+    lead: entry.lead,
+  }))
   const search = async (query: string) => (await api.sessions.list({ search: query, limit: 50 })).map(item)
   const id = await pick(tui, { title: "Sessions", theme, items, search, verb: "opens" })
   if (id === undefined || id === session?.id) return
   const chosen = await api.sessions.get(id)
   if (chosen) await open(chosen)
+}
+
+/** Returns the sessions of the project, and the open session with its subagents. */
+async function listSessions({
+  api,
+  session,
+  state,
+}: Pick<Shell, "api" | "session" | "state">): Promise<(ListedSession & TreeSession)[]> {
+  const listed: ListedSession[] = await api.sessions.list({ limit: 200 })
+  const known = new Set(listed.map(({ id }) => id))
+  const own = [session?.id ?? [], ...(state?.subagents.keys() ?? [])].flat().filter((id) => !known.has(id))
+  const others = await Promise.all(own.map(async (id) => (await api.sessions.get(id))?.info()))
+  return [...listed, ...others.flatMap((each) => each ?? [])].map((each) => ({
+    ...each,
+    parentID: each.parentID ?? each.forkedFrom,
+  }))
 }
 
 /** Lets the user choose a model. */

@@ -27,6 +27,7 @@ const SessionView = described(Session, {
   model: "Model of the next prompt. Absent if the agent or the config chooses it",
   parentID: "Session whose `task` call started this session",
   tenant: "Tenant whose limits apply, from the token that created the session",
+  forkedFrom: "Id of the session that this session was copied from",
   replayed: "True for the replay of a recorded run",
   undone: "Messages of the turns that were undone since the last prompt, in the order of the undo operations",
   lent: "Values to restore after a command with its own agent or model. Set only while it runs",
