@@ -7,19 +7,19 @@ const shared = {
   hookTimeout: 30_000,
   // The default of one second is too short on a busy machine.
   expect: { poll: { timeout: 15_000 } },
-  // The files of one worker share their modules, because loading the engine again for each file takes a second. So a test
-  // restores whatever it changes in the process.
+  // The files of one worker share their modules, because loading the engine again for each file takes a second. Each test
+  // therefore restores whatever it changes in the process.
   isolate: false,
-  // Real processes meet real timing. On a busy machine of others one that failed is tried again, and told as such.
+  // On a busy machine, tests with real processes can exceed a time limit. CI repeats a failed test and reports this.
   retry: process.env.CI ? 2 : 0,
 }
 
-/** Node strips the types of several hundred sources in each process that a test starts. The cache saves two thirds of that. */
+/** Each process that a test starts strips the types of several hundred sources. The cache saves two thirds of this time. */
 const sourceEnvironment = {
   NODE_COMPILE_CACHE: join(import.meta.dirname, "node_modules/.cache/test-modules"),
 }
 
-/** These run the built command, or import the built library, as a person does. */
+/** Tests that run the built command, or import the built library, as a user does. */
 const built = [
   "test/cli/**/*.test.ts",
   "test/examples/**/*.test.ts",
@@ -31,8 +31,8 @@ const built = [
 
 export default defineConfig({
   test: {
-    // Most tests wait for processes and servers: twice as many files as cores keep a small machine busy.
-    maxWorkers: 2 * availableParallelism(),
+    // Most tests wait for processes and servers, so more files than cores run at the same time.
+    maxWorkers: availableParallelism() + 4,
     projects: [
       {
         test: {
