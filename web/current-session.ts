@@ -47,6 +47,11 @@ export const isWaiting = computed(
   () => (state.value?.requests.length ?? 0) + (state.value?.questions.length ?? 0) > 0,
 )
 
+/** Ids of the calls that wait for a permission, separated by spaces. */
+export const askedCalls = computed(
+  () => state.value?.requests.map(({ tool }) => tool?.callID).join(" ") ?? "",
+)
+
 /** Like {@link isWaiting} while the page is hidden and has no stream. */
 const isWaitingHidden = signal(false)
 

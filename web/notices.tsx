@@ -53,7 +53,9 @@ export function Notices() {
         {notices.value.map(({ id, text, kind }) => (
           <div key={id} class={`notice ${kind}`}>
             <Icon name={kind === "error" ? "warning" : "check"} />
-            <span>{text}</span>
+            <span>
+              {text.split("`").map((part, index) => (index % 2 === 0 ? part : <code>{part}</code>))}
+            </span>
             <button type="button" class="quiet" aria-label="Close this message" onClick={() => close(id)}>
               <Icon name="close" />
             </button>

@@ -133,7 +133,7 @@ export function PermissionCard({
       <input
         class="reason"
         aria-label="Reason for the agent if you reject"
-        placeholder="Reason for the agent, if you reject (optional)"
+        placeholder="Reason, if you reject (optional)"
         value={reason}
         onInput={({ currentTarget }) => setReason(currentTarget.value)}
         onKeyDown={(event) => event.key === "Enter" && !event.isComposing && reason.trim() !== "" && refuse()}

@@ -59,14 +59,14 @@ function SessionMenu({ state: { session } }: { state: SessionState }) {
   const [isOpen, setOpen] = useState(false)
   const menu = useRef<HTMLDivElement>(null)
   const button = useRef<HTMLButtonElement>(null)
-  const items: { icon: IconName; label: string; run(): unknown }[] = [
+  const items: { icon: IconName; label: string; isDanger?: boolean; run(): unknown }[] = [
     { icon: "undo", label: "Undo the last turn…", run: () => open("undo") },
     ...(session.undone?.length ? [{ icon: "redo" as const, label: "Redo…", run: () => open("redo") }] : []),
     { icon: "fork", label: "Fork", run: () => forkAt() },
     { icon: "list", label: "Summarize older messages", run: compactSession },
     { icon: "shield", label: "Permissions…", run: () => open("grants") },
     { icon: "edit", label: "Rename…", run: () => open("rename") },
-    { icon: "close", label: "Delete…", run: () => open("delete") },
+    { icon: "close", label: "Delete…", run: () => open("delete"), isDanger: true },
   ]
 
   function open(name: NonNullable<typeof dialog.value>) {
@@ -111,10 +111,11 @@ function SessionMenu({ state: { session } }: { state: SessionState }) {
       </button>
       {isOpen && (
         <div class="menu-items" role="menu" aria-label="Session" ref={menu} onKeyDown={onKeyDown}>
-          {items.map(({ icon, label, run }) => (
+          {items.map(({ icon, label, isDanger, run }) => (
             <button
               key={label}
               type="button"
+              class={isDanger ? "danger" : ""}
               role="menuitem"
               onClick={() => {
                 setOpen(false)

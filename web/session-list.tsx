@@ -65,7 +65,7 @@ export function SessionList() {
         </div>
         <div class="sidebar-foot">
           <span class={`connection ${isOnline.value ? "" : "lost"}`} role="status">
-            {isOnline.value ? "Connected" : "Connection lost. Trying again…"}
+            {isOnline.value ? "Connected" : "Connection lost"}
           </span>
           <span class="spacer" />
           <button

@@ -20,7 +20,7 @@ const shortcuts: readonly [group: string, keys: readonly [keys: string, action: 
       ["Enter", "send"],
       ["Shift Enter", "new line"],
       ["Ctrl Enter", "send after the run"],
-      ["/ at the start", "complete a command or skill"],
+      ["/", "at the start: complete a command or skill"],
       ["@", "complete a file"],
       ["Esc", "leave the message"],
     ],

@@ -72,7 +72,7 @@ export function StartPage() {
             <option key={path} value={path} />
           ))}
         </datalist>
-        <p class="muted small">
+        <p class="muted small keys-hint">
           Press <kbd>?</kbd> for the keyboard shortcuts.
         </p>
       </div>

@@ -3,7 +3,7 @@ import { showInvisible } from "../src/permission/invisible.ts"
 import type { ToolPart } from "../src/schema/part.ts"
 import { type CallSummary, formatterResults, summarizeCall, todoList } from "../src/view/call-summary.ts"
 import { isActive, isOnline } from "./connection.ts"
-import { loadSubagent, state } from "./current-session.ts"
+import { askedCalls, loadSubagent, state } from "./current-session.ts"
 import { DiffView } from "./diff-view.tsx"
 import { Icon, type IconName, Spinner } from "./icons.tsx"
 import { memo } from "./memo.ts"
@@ -70,9 +70,11 @@ function Outcome({ outcome }: Pick<CallSummary, "outcome">) {
 }
 
 /** Running commands, changes of files and failures are shown without a click. */
-function opensItself({ tool, state }: ToolPart, { outcome }: CallSummary): boolean {
+function opensItself({ tool, callID, state }: ToolPart, { outcome }: CallSummary): boolean {
   if (state.status === "pending") return false
-  if (outcome === "running") return tool === "bash" || tool === "task"
+  // The card of the request shows the command.
+  if (outcome === "running")
+    return tool === "task" || (tool === "bash" && !askedCalls.value.split(" ").includes(callID))
   return (
     outcome === "warning" ||
     outcome === "error" ||
@@ -87,6 +89,8 @@ function Body({ part, worktree }: { part: ToolPart; worktree: string }) {
   const metadata = state.status === "pending" ? {} : (state.metadata ?? {})
   const todos = todoList(part)
   const diff = typeof metadata.diff === "string" ? metadata.diff : undefined
+  // The result of a subagent is its last message.
+  const hasSubagent = tool === "task" && typeof metadata.sessionID === "string"
   return (
     <>
       {typeof input.command === "string" && (
@@ -94,7 +98,7 @@ function Body({ part, worktree }: { part: ToolPart; worktree: string }) {
           {showInvisible(input.command)}
         </pre>
       )}
-      {tool === "task" && typeof metadata.sessionID === "string" && <Subagent id={metadata.sessionID} />}
+      {hasSubagent && <Subagent id={String(metadata.sessionID)} />}
       {state.status === "pending" && state.raw !== "" && <Output text={state.raw} label="Arguments" />}
       {diff !== undefined && diff !== "" && <DiffView diff={diff} worktree={worktree} />}
       {todos.length > 0 && (
@@ -107,7 +111,7 @@ function Body({ part, worktree }: { part: ToolPart; worktree: string }) {
       {state.status === "running" && typeof metadata.output === "string" && (
         <Output text={metadata.output} label="Output so far" />
       )}
-      {state.status === "completed" && diff === undefined && todos.length === 0 && (
+      {state.status === "completed" && diff === undefined && todos.length === 0 && !hasSubagent && (
         <Output text={state.output} from={tool === "bash" ? "end" : "start"} label={`Output of ${tool}`} />
       )}
       {state.status === "completed" &&
