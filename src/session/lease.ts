@@ -104,15 +104,16 @@ export async function waitForLease(
 }
 
 /**
- * Asks another engine that runs the session to stop, and waits until it has stopped or is no longer alive. Does nothing
- * if no other engine runs the session. Returns true if the engine died, so that its run must be recovered.
+ * Asks another engine that runs the session to stop, and waits until it has stopped or is no longer alive. Returns false
+ * if it did not stop the run: no other engine runs the session, or it died.
  */
 export async function stopElsewhere({ store, sessionID, holder }: Use): Promise<boolean> {
   const present = await store.holder(sessionID)
   if (!present || present.id === holder.id) return false
   const lease = await store.stop(sessionID)
   if (!lease || lease.holder.id === holder.id) return false
-  const isOver = async () => !(await store.isStopping(lease)) || (await store.holder(sessionID)) === undefined
+  const isOver = async () =>
+    !(await store.isStopping(lease)) || (await store.holder(sessionID)) === undefined
   await waitForLease({ store, sessionID }, isOver)
-  return store.isStopping(lease)
+  return !(await store.isStopping(lease))
 }

@@ -213,6 +213,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
 
   async function interrupt({ clear = false }: { clear?: boolean } = {}): Promise<Input[]> {
     let cleared: Input[] = []
+    const isOwn = lock.released !== undefined
     try {
       if (clear) cleared = await inputs.clear()
       else await inputs.pause()
@@ -220,7 +221,9 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
       // The run ends even if the store cannot be written.
       await delivery.stop()
     }
-    if (await stopElsewhere({ store, sessionID, holder })) await settleKilled(store)
+    const isStopped = isOwn || (await stopElsewhere({ store, sessionID, holder }))
+    // The process of the run may have been killed. If its calls cannot be closed now, the next start closes them.
+    if (!isStopped) await settleKilled(store).catch(() => {})
     // The run claimed these inputs but did not deliver them.
     if (clear) return [...cleared, ...(await inputs.clear())]
     // An input that was sent after the pause has resumed the queue.
