@@ -32,6 +32,8 @@ export function apiDocument(): Document {
     assertStartsWork: unused,
     endStreams: unused,
     streamSignal: unused,
+    otherRequests: { list: unused, subscribe: unused },
+    followEvents: unused,
     heartbeatMs: 0,
     maxWaiting: 0,
   }

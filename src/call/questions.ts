@@ -1,6 +1,8 @@
 import type { EventInput } from "../event/events.ts"
+import type { RequestBoard } from "../permission/pending-requests.ts"
 import type { CallReference } from "../schema/permission.ts"
 import type { Question, QuestionAnswers, QuestionRequest } from "../schema/question.ts"
+import type { RequestAnswer } from "../schema/request.ts"
 import { orAbort } from "../util/abort.ts"
 import { UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
@@ -19,21 +21,35 @@ export interface Questions {
     signal: AbortSignal,
   ): Promise<QuestionAnswers | undefined>
   /**
-   * Answers a request with one list of answers per question. An empty list skips a question. Throws `UsageError` if the
-   * number of lists is wrong, or if a question that allows only one answer gets several.
+   * Answers a request with one list of answers per question. An empty list skips a question. Only the first answer
+   * counts. Throws `UsageError` if the number of lists is wrong, or if a question that allows only one answer gets
+   * several. Returns a promise if another process may have answered the request.
    */
-  reply(requestID: string, answers: QuestionAnswers): QuestionOutcome
+  reply(requestID: string, answers: QuestionAnswers): QuestionOutcome | Promise<QuestionOutcome>
   /** Dismisses the question. The model receives a note about it and continues. */
-  reject(requestID: string): QuestionOutcome
+  reject(requestID: string): QuestionOutcome | Promise<QuestionOutcome>
   /** Returns the waiting questions of one session, or of all sessions, oldest first. */
   pending(sessionID?: string): QuestionRequest[]
 }
 
-/** Creates an empty set of questions for one engine. `publish` receives their events. */
-export function createQuestions(publish: (event: EventInput) => void): Questions {
+/**
+ * Creates an empty set of questions for one engine. `publish` receives their events. `board` shares them with other
+ * processes.
+ */
+export function createQuestions(publish: (event: EventInput) => void, board?: RequestBoard): Questions {
   const waiting = new Map<string, Waiting>()
 
-  function settle(requestID: string, answers: QuestionAnswers | undefined): QuestionOutcome {
+  function settle(
+    requestID: string,
+    answers: QuestionAnswers | undefined,
+  ): QuestionOutcome | Promise<QuestionOutcome> {
+    if (!waiting.has(requestID)) return "unknown"
+    const isFirst = board?.settle(requestID, stored(answers)) ?? true
+    const outcomeOf = (first: boolean) => (first ? apply(requestID, answers) : "unknown")
+    return typeof isFirst === "boolean" ? outcomeOf(isFirst) : isFirst.then(outcomeOf)
+  }
+
+  function apply(requestID: string, answers: QuestionAnswers | undefined): QuestionOutcome {
     const entry = waiting.get(requestID)
     if (!entry) return "unknown"
     waiting.delete(requestID)
@@ -49,11 +65,14 @@ export function createQuestions(publish: (event: EventInput) => void): Questions
       const { promise, resolve } = Promise.withResolvers<QuestionAnswers | undefined>()
       const request: QuestionRequest = { id: newId("que"), ...asked }
       waiting.set(request.id, { request, settle: resolve })
+      board?.share({ type: "question", ...request }, (answer) => {
+        if (answer.type === "question") apply(request.id, answer.answers)
+      })
       publish({ type: "question.asked", sessionID: request.sessionID, request })
       try {
         return await orAbort(promise, signal)
       } finally {
-        settle(request.id, undefined)
+        if (apply(request.id, undefined) === "applied") board?.withdraw(request.id, stored(undefined))
       }
     },
     reply(requestID, answers) {
@@ -70,12 +89,17 @@ export function createQuestions(publish: (event: EventInput) => void): Questions
   }
 }
 
+function stored(answers: QuestionAnswers | undefined): RequestAnswer {
+  return { type: "question", id: newId("ans"), answers }
+}
+
 interface Waiting {
   request: QuestionRequest
   settle(answers: QuestionAnswers | undefined): void
 }
 
-function checkAnswers(questions: readonly Question[], answers: QuestionAnswers): void {
+/** Throws `UsageError` if the answers do not fit the questions. */
+export function checkAnswers(questions: readonly Question[], answers: QuestionAnswers): void {
   if (answers.length !== questions.length)
     throw new UsageError(
       `Expected ${questions.length} lists of answers, got ${answers.length}. Pass one list per question. An empty list skips the question.`,

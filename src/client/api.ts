@@ -11,6 +11,7 @@ import type { Input } from "../schema/input.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { Grant, PermissionReply, PermissionRequest } from "../schema/permission.ts"
 import type { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
+import type { WaitingRequest } from "../schema/request.ts"
 import type { ListedSession, Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
 import type { ToolStateRunning } from "../schema/tool-state.ts"
@@ -92,10 +93,18 @@ export interface SessionsApi {
 export interface TackleApi {
   readonly sessions: SessionsApi
   readonly agents: Awaitable<ReadonlyMap<string, Pick<Agent, "name" | "description" | "mode">>>
-  /** Calls the listener for every event. Returns a function that unsubscribes. */
-  subscribe(listener: (event: TackleEvent) => void): () => void
+  /**
+   * Calls the listener for every event. With `otherProcesses`, also for the permission requests and questions of other
+   * processes on the same store, which a server always includes. Returns a function that unsubscribes.
+   */
+  subscribe(listener: (event: TackleEvent) => void, options?: { otherProcesses?: boolean }): () => void
   /** Answers a permission request. A second, late or unknown answer has no effect. The result reports this. */
   reply(requestID: string, reply: PermissionReply): Promise<ReplyOutcome>
+  /**
+   * Returns the permission requests and questions that wait for the user, oldest first, also those of other processes on
+   * the same store. With `sessionID`, only those of this session and its subagents.
+   */
+  requests(sessionID?: string): Promise<WaitingRequest[]>
   pendingRequests(sessionID?: string): Awaitable<PermissionRequest[]>
   readonly questions: {
     reply(requestID: string, answers: QuestionAnswers): Awaitable<"applied" | "unknown">

@@ -1,8 +1,8 @@
 import type { Agent } from "../agent/agent.ts"
 import type { TackleEvent } from "../event/events.ts"
 import type { ModelInfo } from "../model/model.ts"
-import type { Grant, PermissionReply, PermissionRequest } from "../schema/permission.ts"
-import type { QuestionRequest } from "../schema/question.ts"
+import type { Grant, PermissionReply } from "../schema/permission.ts"
+import type { WaitingRequest } from "../schema/request.ts"
 import type { TackleApi } from "./api.ts"
 import { type ApiRequest, apiPath, createConnection, orUnknown } from "./connection.ts"
 import { ClientError } from "./errors.ts"
@@ -69,8 +69,10 @@ export function createClient(options: ClientOptions): TackleClient {
   }
 
   /** Returns the requests that wait for the user. Returns an empty list for an unknown session. */
-  async function pending(sessionID?: string): Promise<Pending[]> {
-    return (await orUnknown("session.unknown", items<Pending>("/request", { session: sessionID }))) ?? []
+  async function pending(sessionID?: string): Promise<WaitingRequest[]> {
+    return (
+      (await orUnknown("session.unknown", items<WaitingRequest>("/request", { session: sessionID }))) ?? []
+    )
   }
 
   async function asked(sessionID?: string): Promise<TackleEvent[]> {
@@ -110,6 +112,7 @@ export function createClient(options: ClientOptions): TackleClient {
       if (applied === undefined) return "unknown"
       return applied ? "applied" : "already"
     },
+    requests: pending,
     async pendingRequests(sessionID) {
       return (await pending(sessionID)).filter((item) => item.type === "permission")
     },
@@ -149,9 +152,6 @@ export function createClient(options: ClientOptions): TackleClient {
     },
   }
 }
-
-/** A waiting request in the format of the API. */
-type Pending = ({ type: "permission" } & PermissionRequest) | ({ type: "question" } & QuestionRequest)
 
 /** Returns the body of a reply to a permission request. */
 function replyBody(reply: PermissionReply): object {

@@ -22,6 +22,8 @@ import { defaultToolBytes } from "../session/deferred-tools.ts"
 import { EngineClosedError } from "../session/handle.ts"
 import { createLineage } from "../session/lineage.ts"
 import { maskStore } from "../session/masked-store.ts"
+import { createOtherRequests } from "../session/other-requests.ts"
+import { createRequestBoard } from "../session/request-board.ts"
 import { openSession } from "../session/session.ts"
 import type { SessionEngine, SubagentServices } from "../session/session-engine.ts"
 import { defaultSubagentLimits } from "../session/subagent.ts"
@@ -55,6 +57,7 @@ import { createOpenSessions } from "./open-sessions.ts"
 import { checkOptions, type TackleOptions } from "./options.ts"
 import { configuredLayers, createPlanFiles, createPolicies } from "./policies.ts"
 import { readCommand } from "./prompt-command.ts"
+import { createRequests } from "./requests.ts"
 import { defaultRetentionLimits } from "./retention.ts"
 import { openCommandSandbox } from "./sandbox.ts"
 import { databaseSecrets, readSecrets, storageSecrets, storedSecrets } from "./secrets.ts"
@@ -125,7 +128,12 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   const variables = commandVariables(options, environment)
   const bus = createBus((error) => onProblem("a subscriber threw", error), hide)
   if (plugins) bus.subscribe(plugins.sendEvent)
-  const questions = createQuestions((event) => bus.publish(event))
+  const isWorker = options.isWorker && { isWorker: true }
+  const holder = { id: newId("eng"), host: hostname(), ...identifyProcess(), ...isWorker }
+  const leases = new Map<string, Lease>()
+  const board = createRequestBoard({ store, holder, leases, onProblem })
+  const otherRequests = createOtherRequests(store, (id) => id === holder.id)
+  const questions = createQuestions((event) => bus.publish(event), board)
   const jobs = createJobTable()
   const models = openModels(options, credentials, plugins, location)
   const modelChoice = createModelChoice(models, options)
@@ -161,9 +169,6 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   function assertOpen(): void {
     if (closing.signal.aborted) throw new EngineClosedError()
   }
-  const isWorker = options.isWorker && { isWorker: true }
-  const holder = { id: newId("eng"), host: hostname(), ...identifyProcess(), ...isWorker }
-  const leases = new Map<string, Lease>()
   const opened = createOpenSessions({
     store,
     bus,
@@ -190,10 +195,12 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     publish: (event) => bus.publish(event),
     saveGrants: grants.save,
     dropGrants: grantBook.remove,
+    board,
     decide: plugins?.decide,
     hide,
   })
   const listeners = createListeners(bus, permission, questions)
+  const requests = createRequests({ store, permission, questions, others: otherRequests })
   refuseUnheard(bus, {
     answered: () => options.approvals ?? listeners.hearsRequests(),
     reply: permission.reply,
@@ -295,6 +302,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     leases,
     dispatch: options.dispatch,
     relay,
+    otherRequests,
     cleared: housekeeping.cleared,
     permission,
     policies,
@@ -397,6 +405,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   }
 
   const tackle: Tackle = {
+    id: holder.id,
     directory,
     worktree,
     dataDirectory,
@@ -421,8 +430,14 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     agents: agents.all,
     store,
     on: listeners.on,
-    subscribe: (listener) => bus.subscribe(listener),
-    reply: (requestID, reply, source = "user") => permission.reply(requestID, reply, source),
+    subscribe(listener, { otherProcesses = false } = {}) {
+      const ends = [bus.subscribe(listener), otherProcesses ? otherRequests.subscribe(listener) : () => {}]
+      return () => {
+        for (const end of ends) end()
+      }
+    },
+    reply: (requestID, reply, source = "user") => requests.reply(requestID, reply, source),
+    requests: requests.list,
     pendingRequests: (sessionID) => permission.pending(sessionID),
     async explain({ agent: name = defaultAgent, ...request }) {
       await definitions.follow()
@@ -469,7 +484,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     },
     grants: async () => hide(await grants.list()),
     revoke: grants.revoke,
-    questions: { reply: questions.reply, reject: questions.reject, pending: questions.pending },
+    questions: requests.questions,
     models: () => models.list(),
     providers: () => models.providers(),
     signIns: () => plugins?.host.signIns() ?? [],

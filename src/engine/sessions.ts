@@ -9,6 +9,7 @@ import { isAnyHeld, SessionHeldError, withLeases } from "../session/lease.ts"
 import { descendants } from "../session/lineage.ts"
 import { chooseOld } from "../session/prune.ts"
 import { createStats } from "../session/stats.ts"
+import { sessionStatus } from "../session/status.ts"
 import type { ContentStore } from "../store/content-store.ts"
 import type { LeaseHolder, Store } from "../store/store.ts"
 import type { OpenSessions } from "./open-sessions.ts"
@@ -34,7 +35,7 @@ export interface SessionsOptions {
   contents: ContentStore
   /** Removes secrets. */
   hide<T>(value: T): T
-  /** Returns the sessions with a pending permission request or question. */
+  /** Returns the sessions with a pending permission request or question of this engine. */
   asking(): string[]
   /** Whether a recorded run is being replayed. If so, new sessions are marked as replays. */
   replays: boolean
@@ -49,14 +50,6 @@ export function createSessions(options: SessionsOptions): Sessions {
 
   async function withSubagents(session: Session): Promise<Session[]> {
     return [session, ...(await descendants(store, session.id))]
-  }
-
-  /** Returns true if the session `id` is `root` or below it. */
-  async function isBelow(id: string | undefined, root: string): Promise<boolean> {
-    for (let each = id; each !== undefined; each = (await store.session(each))?.parentID) {
-      if (each === root) return true
-    }
-    return false
   }
 
   /**
@@ -141,12 +134,8 @@ export function createSessions(options: SessionsOptions): Sessions {
     },
     async status(id) {
       if (!(await store.session(id))) return undefined
-      for (const asking of new Set(options.asking())) if (await isBelow(asking, id)) return "waiting"
-      const isRunning =
-        opened.find(id)?.isActive ||
-        (await isAnyHeld(store, [id])) ||
-        (options.isDispatched && (await isForWorkers(store, id)))
-      return isRunning ? "running" : "idle"
+      const isActive = opened.find(id)?.isActive || (options.isDispatched && (await isForWorkers(store, id)))
+      return sessionStatus(store, id, { isActive, asking: options.asking() })
     },
     work: async (id, work) => (await opened.local(id))?.work(work),
     async delete(id) {

@@ -23,6 +23,7 @@ import type { ToolListing } from "../registry/registry.ts"
 import type { Part } from "../schema/part.ts"
 import type { Grant, PermissionReply, PermissionRequest, ReplySource } from "../schema/permission.ts"
 import type { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
+import type { WaitingRequest } from "../schema/request.ts"
 import type { ListedSession, Session } from "../schema/session.ts"
 import type { ToolStateRunning } from "../schema/tool-state.ts"
 import type { Archive } from "../session/archive.ts"
@@ -83,7 +84,7 @@ export interface Sessions {
   }): Promise<ListedSession[]>
   /**
    * Returns the status of a session, or undefined if the session does not exist. `running` includes a run in another
-   * process. `waiting` means that the session, or a subagent below it, waits for a reply in this engine.
+   * process. `waiting` means that the session, or a subagent below it, waits for a reply in any process.
    */
   status(id: string): Promise<SessionStatus | undefined>
   /**
@@ -143,6 +144,8 @@ export interface ToolRegistry {
 
 /** A tool-calling engine. */
 export interface Tackle {
+  /** Identifies the engine among all engines on the store. */
+  readonly id: string
   readonly registry: ToolRegistry
   readonly directory: string
   readonly worktree: string
@@ -160,12 +163,23 @@ export interface Tackle {
     type: T,
     listener: (event: EventOf<T>) => void,
   ): () => void
-  subscribe(listener: (event: TackleEvent) => void): () => void
   /**
-   * Answers a permission request. The reply has no effect if the request is unknown, has already been answered or was
-   * withdrawn. The result reports this.
+   * Calls the listener for every event of this engine. With `otherProcesses`, also for the permission requests and
+   * questions of other processes on the same store, and for their answers. Waiting requests are announced first.
+   */
+  subscribe(listener: (event: TackleEvent) => void, options?: { otherProcesses?: boolean }): () => void
+  /**
+   * Answers a permission request of this engine, or of another process on the same store. Only the first reply of all
+   * processes counts. The reply has no effect if the request is unknown, has already been answered or was withdrawn. The
+   * result reports this.
    */
   reply(requestID: string, reply: PermissionReply, source?: ReplySource): Promise<ReplyOutcome>
+  /**
+   * Returns the permission requests and questions that wait for the user, oldest first: those of this engine, and those
+   * of runs in other processes on the same store. With `sessionID`, only those of this session and its subagents.
+   */
+  requests(sessionID?: string): Promise<WaitingRequest[]>
+  /** Returns the permission requests of this engine, oldest first. */
   pendingRequests(sessionID?: string): PermissionRequest[]
   /** Explains how the rules decide a request. Runs no tool and does not ask the user. */
   explain(request: PermissionAsk & { agent?: string }): Promise<Explanation>
@@ -184,7 +198,10 @@ export interface Tackle {
   grants(): Promise<Grant[]>
   /** Revokes grants of this worktree. If an id is unknown, throws `UsageError` and revokes none. */
   revoke(ids: readonly string[]): Promise<void>
-  /** Pending questions of the `question` tool, and functions that answer them. */
+  /**
+   * Pending questions of this engine's `question` tools. `reply` and `reject` also answer questions of other processes on
+   * the same store.
+   */
   readonly questions: Pick<Questions, "reply" | "reject" | "pending">
   models(): ModelInfo[]
   /** Returns the ids of all providers: known providers, and those from the config and from plugins. */
@@ -271,6 +288,6 @@ export interface AskedRequest extends PermissionRequest {
 /** Questions with functions that answer them. */
 export interface AskedQuestion extends QuestionRequest {
   /** Answers the questions. Expects one list per question. An empty list skips the question. */
-  reply(answers: QuestionAnswers): QuestionOutcome
-  reject(): QuestionOutcome
+  reply(answers: QuestionAnswers): QuestionOutcome | Promise<QuestionOutcome>
+  reject(): QuestionOutcome | Promise<QuestionOutcome>
 }

@@ -6,8 +6,9 @@ import {
   type PermissionRequest,
   type ReplySource,
 } from "../schema/permission.ts"
+import type { RequestAnswer, WaitingRequest } from "../schema/request.ts"
 import { currentTime } from "../util/clock.ts"
-import { UsageError } from "../util/errors.ts"
+import { errorMessage, UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 import { wildcardCovers } from "../util/wildcard.ts"
 
@@ -20,6 +21,22 @@ export interface Answer {
 /** The outcome of a reply. `already` means that the request has already been answered. */
 export type ReplyOutcome = "applied" | "already" | "unknown"
 
+/** Shares the requests of an engine with other processes, so that the first answer of any process counts. */
+export interface RequestBoard {
+  /**
+   * Shares a request, unless it is answered in the same turn of the event loop. Calls `deliver` if another process
+   * answers it first.
+   */
+  share(request: WaitingRequest, deliver: (answer: RequestAnswer) => void): void
+  /**
+   * Stores the answer to a request. Returns false if the request already has an answer. Rejects if the answer cannot be
+   * stored. Returns no promise for a request that is not shared yet.
+   */
+  settle(requestID: string, answer: RequestAnswer): boolean | Promise<boolean>
+  /** Ends the sharing of a request that was withdrawn. */
+  withdraw(requestID: string, answer: RequestAnswer): void
+}
+
 /** Functions that publish requests and replies, and store grants. */
 export interface ReplyDependencies {
   publish(event: EventInput): void
@@ -27,6 +44,8 @@ export interface ReplyDependencies {
   saveGrants(grants: Grant[]): Promise<void>
   /** Removes the grants of a request that ended while they were being stored. */
   dropGrants(ids: string[]): Promise<void>
+  /** Undefined if there are no other processes. */
+  board?: RequestBoard
 }
 
 /** The permission requests that are waiting for a reply. */
@@ -58,6 +77,7 @@ export function createPendingRequests({
   publish,
   saveGrants,
   dropGrants,
+  board,
 }: ReplyDependencies): PendingRequests {
   const waiting = new Map<string, Entry>()
   const answered = new Set<string>()
@@ -72,33 +92,60 @@ export function createPendingRequests({
     const entry = waiting.get(requestID)
     if (!entry) return answered.has(requestID) ? "already" : "unknown"
     if (saving.has(requestID)) return "already"
-    const parsed = PermissionReply.safeParse(given)
-    // An invalid reply must not count as consent.
-    if (!parsed.success) throw new UsageError('Invalid reply: expected "once", "always" or "reject".')
-    const answer: Answer = { reply: parsed.data, source }
-    if (parsed.data.reply !== "always") return settle(requestID, answer)
+    const reply = parseReply(given)
+    if (reply.reply !== "always") return settle(requestID, { reply, source })
 
-    const grants = grantsOf(parsed.data, entry.request, entry.worktree)
+    const grants = grantsOf(reply, entry.request, entry.worktree)
+    await save(requestID, grants)
+    const outcome = await settle(requestID, { reply, source })
+    if (outcome === "applied") await answerAllowed()
+    // The request ended while the grants were being stored, so nothing is granted.
+    else await dropGrants(grants.map(({ id }) => id))
+    return outcome
+  }
+
+  async function save(requestID: string, grants: Grant[]): Promise<void> {
     saving.add(requestID)
     try {
       await saveGrants(grants)
     } finally {
       saving.delete(requestID)
     }
-    const outcome = settle(requestID, answer)
-    if (outcome !== "applied") {
-      // The call ended while the grants were being stored, so nothing is granted.
-      await dropGrants(grants.map(({ id }) => id))
-      return outcome
-    }
-    // Checks the requests of every session, because a grant can apply to parallel subagents or to the whole project.
-    for (const [id, other] of [...waiting]) {
-      if (await other.isAllowed()) settle(id, { reply: { reply: "once" }, source: "grant" })
-    }
-    return outcome
   }
 
-  function settle(requestID: string, answer: Answer): ReplyOutcome {
+  /** Answers the requests of every session that the rules now allow, such as those of parallel subagents. */
+  async function answerAllowed(): Promise<void> {
+    for (const [id, other] of [...waiting])
+      if (await other.isAllowed()) await settle(id, { reply: { reply: "once" }, source: "grant" })
+  }
+
+  /** Applies an answer that another process has stored. */
+  async function receive(requestID: string, answer: RequestAnswer): Promise<void> {
+    const entry = waiting.get(requestID)
+    if (!entry || answer.type !== "permission") return
+    const { reply, source } = answer
+    if (reply.reply !== "always") {
+      apply(requestID, { reply, source })
+      return
+    }
+    try {
+      await save(requestID, grantsOf(reply, entry.request, entry.worktree))
+    } catch (error) {
+      apply(requestID, { reply: { reply: "reject", message: errorMessage(error) }, source })
+      return
+    }
+    apply(requestID, { reply, source })
+    await answerAllowed()
+  }
+
+  /** Applies the answer, unless the request already has one. */
+  async function settle(requestID: string, answer: Answer): Promise<ReplyOutcome> {
+    if (!waiting.has(requestID)) return "already"
+    const isFirst = board?.settle(requestID, stored(answer)) ?? true
+    return isFirst === true || (await isFirst) ? apply(requestID, answer) : "already"
+  }
+
+  function apply(requestID: string, answer: Answer): ReplyOutcome {
     const entry = waiting.get(requestID)
     if (!entry) return "already"
     waiting.delete(requestID)
@@ -119,18 +166,41 @@ export function createPendingRequests({
     add(request, worktree, isAllowed) {
       const { promise, resolve } = Promise.withResolvers<Answer>()
       waiting.set(request.id, { request, worktree, isAllowed, resolve })
+      board?.share({ type: "permission", ...request }, (answer) => void receive(request.id, answer))
       publish({ type: "permission.asked", sessionID: request.sessionID, request })
       return promise
     },
     reply,
     abandon(requestID) {
-      settle(requestID, { reply: { reply: "reject" }, source: "abort" })
+      const answer: Answer = { reply: { reply: "reject" }, source: "abort" }
+      if (apply(requestID, answer) === "applied") board?.withdraw(requestID, stored(answer))
     },
     list(sessionID) {
       const requests = [...waiting.values()].map(({ request }) => request)
       return requests.filter((request) => sessionID === undefined || request.sessionID === sessionID)
     },
   }
+}
+
+function stored(answer: Answer): RequestAnswer {
+  return { type: "permission", id: newId("ans"), ...answer }
+}
+
+/** Returns a valid reply. Throws `UsageError` for an invalid one, which must not count as consent. */
+function parseReply(given: PermissionReply): PermissionReply {
+  const parsed = PermissionReply.safeParse(given)
+  if (!parsed.success) throw new UsageError('Invalid reply: expected "once", "always" or "reject".')
+  return parsed.data
+}
+
+/**
+ * Returns a valid reply to a request of another process. Throws `UsageError` if it is invalid, or allows more than the
+ * request offers.
+ */
+export function checkedReply(given: PermissionReply, request: PermissionRequest): PermissionReply {
+  const reply = parseReply(given)
+  if (reply.reply === "always") grantsOf(reply, request, "")
+  return reply
 }
 
 /** Returns the parts of a request, one for each permission that it asks for. */

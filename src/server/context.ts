@@ -1,7 +1,9 @@
 import type { Tackle } from "../engine/tackle.ts"
+import type { TackleEvent } from "../event/events.ts"
 import type { Session } from "../schema/session.ts"
 import type { SessionHandle, SessionStatus } from "../session/handle.ts"
-import { isAnyHeld } from "../session/lease.ts"
+import type { OtherRequests } from "../session/other-requests.ts"
+import { sessionStatus } from "../session/status.ts"
 import type { Store } from "../store/store.ts"
 import type { Engines } from "./engines.ts"
 import { notFound } from "./errors.ts"
@@ -15,6 +17,13 @@ export interface ServerContext {
   /** Store of all sessions. */
   store: Store
   engines: Engines
+  /** Requests of other processes on the store. */
+  otherRequests: OtherRequests
+  /**
+   * Calls the listener for every event of every engine, and for the requests of other processes in sessions that the
+   * server serves. Returns a function that unsubscribes.
+   */
+  followEvents(listener: (event: TackleEvent) => void): () => void
   /**
    * Throws `ServerError` if the server is stopping. With `sessionID`, also throws if starting this session would exceed
    * the limit of running sessions. Sessions of a tenant wait instead.
@@ -72,6 +81,5 @@ export async function statusOf(
   sessionID: string,
   tackle: Tackle | undefined,
 ): Promise<SessionStatus> {
-  const status = await tackle?.sessions.status(sessionID)
-  return status ?? ((await isAnyHeld(store, [sessionID])) ? "running" : "idle")
+  return (await tackle?.sessions.status(sessionID)) ?? sessionStatus(store, sessionID)
 }

@@ -1,17 +1,15 @@
 import type { Tackle } from "../engine/tackle.ts"
 import type { TackleEvent } from "../event/events.ts"
-import type { PermissionReply, PermissionRequest } from "../schema/permission.ts"
-import type { QuestionRequest } from "../schema/question.ts"
+import type { PermissionReply } from "../schema/permission.ts"
+import type { RequestAnswer, WaitingRequest } from "../schema/request.ts"
+import { isBelow } from "../session/lineage.ts"
+import type { OtherRequests } from "../session/other-requests.ts"
+import type { Store } from "../store/store.ts"
 import type { Engines } from "./engines.ts"
 import { notFound, ServerError } from "./errors.ts"
 import type { Reply } from "./schemas/request-schemas.ts"
 
-/** A permission request or question that waits for the user. */
-export type WaitingRequest =
-  | ({ type: "permission" } & PermissionRequest)
-  | ({ type: "question" } & QuestionRequest)
-
-/** The requests that wait for the user, in all engines of a server. */
+/** The requests that wait for the user, in all engines of a server and in other processes on its database. */
 export interface Replies {
   /**
    * Returns the waiting requests, oldest first. With `sessionID`, returns only the requests of this session and its
@@ -25,32 +23,43 @@ export interface Replies {
   reply(requestID: string, reply: Reply): Promise<void>
 }
 
-/** Maximum number of answered requests to remember. The error for a late reply contains the first reply. */
+/** Dependencies of {@link createReplies}. */
+export interface RepliesOptions {
+  engines: Engines
+  store: Store
+  otherRequests: Pick<OtherRequests, "list">
+}
+
+/**
+ * Maximum number of answered requests to remember. A late reply to one of them receives the first reply in its error.
+ */
 const maxRemembered = 1_000
 
-/** Creates the access to the waiting requests of all engines of a server. */
-export function createReplies(
-  engines: Engines,
-  parentOf: (id: string) => Promise<string | undefined>,
-): Replies {
-  /** First replies by request. */
-  const answered = new Map<string, Reply>()
+/** Creates the access to the waiting requests. */
+export function createReplies({ engines, store, otherRequests }: RepliesOptions): Replies {
+  /** First replies by request. A reply from an event has no scope and patterns of the grant, so it is not exact. */
+  const answered = new Map<string, { reply: Reply; isExact: boolean }>()
   /** Replies that are being applied. */
-  const applying = new Map<string, { reply: Reply; done: Promise<unknown> }>()
+  const applying = new Map<string, Promise<unknown>>()
 
   engines.subscribe((event) => {
-    const first = replyIn(event)
-    if (!first) return
-    const [id, reply] = first
-    answered.set(id, applying.get(id)?.reply ?? reply)
+    const [id, reply] = replyIn(event) ?? []
+    if (id !== undefined && reply && !answered.has(id)) remember(id, { reply, isExact: false })
+  })
+
+  function remember(id: string, first: { reply: Reply; isExact: boolean }): void {
+    answered.set(id, first)
     for (const oldest of answered.keys()) {
       if (answered.size <= maxRemembered) break
       answered.delete(oldest)
     }
-  })
+  }
 
-  function assertUnanswered(id: string): void {
-    const first = answered.get(id)
+  async function assertUnanswered(id: string): Promise<void> {
+    const known = answered.get(id)
+    const stored = known?.isExact ? undefined : await store.request(id)
+    const isVisible = stored?.answer && (known || (await isServed(stored.asked)))
+    const first = isVisible && stored.answer ? replyOf(stored.answer) : known?.reply
     if (!first) return
     throw new ServerError(`The request ${id} has already been answered. The reply was not applied.`, {
       code: "request.answered",
@@ -58,28 +67,52 @@ export function createReplies(
     })
   }
 
-  async function isBelow(id: string, root: string): Promise<boolean> {
-    for (let each: string | undefined = id; each !== undefined; each = await parentOf(each))
-      if (each === root) return true
-    return false
+  /** Returns false for a request of a session that this server does not serve. */
+  async function isServed({ sessionID }: WaitingRequest): Promise<boolean> {
+    const session = await store.session(sessionID)
+    return session !== undefined && engines.isServed(session.directory)
+  }
+
+  /** Runs `work` with an engine that can answer the request. */
+  async function withEngine<T>(
+    id: string,
+    work: (tackle: Tackle, asked: WaitingRequest) => Promise<T>,
+  ): Promise<T> {
+    for (const tackle of engines.all()) {
+      const asked = waitingIn(tackle).find((request) => request.id === id)
+      if (asked) return work(tackle, asked)
+    }
+    const stored = await store.request(id)
+    if (!stored || !(await isServed(stored.asked))) throw notFound("request", id)
+    // Every engine can store the answer. The directory of the session may be on another machine.
+    const { asked } = stored
+    return engines.use(engines.defaultDirectory, (tackle) => work(tackle, asked))
+  }
+
+  async function answer(id: string, reply: Reply): Promise<void> {
+    const outcome = await withEngine(id, (tackle, asked) => apply(tackle, asked, reply))
+    if (outcome === "applied") return remember(id, { reply, isExact: true })
+    await assertUnanswered(id)
+    throw notFound("request", id)
   }
 
   return {
     async list(sessionID) {
-      const found: WaitingRequest[] = []
-      for (const request of engines.all().flatMap(waitingIn))
-        if (sessionID === undefined || (await isBelow(request.sessionID, sessionID))) found.push(request)
-      return found.sort((a, b) => (a.id.slice(3) < b.id.slice(3) ? -1 : 1))
+      const found = engines.all().flatMap(waitingIn)
+      for (const request of await otherRequests.list()) if (await isServed(request)) found.push(request)
+      const shown: WaitingRequest[] = []
+      for (const request of found)
+        if (sessionID === undefined || (await isBelow(store, request.sessionID, sessionID)))
+          shown.push(request)
+      return shown.sort((a, b) => (a.id.slice(3) < b.id.slice(3) ? -1 : 1))
     },
     async reply(id, reply) {
-      assertUnanswered(id)
+      await assertUnanswered(id)
       // If the engine refuses the first reply, this reply is applied.
-      for (let first = applying.get(id); first; first = applying.get(id)) await first.done.catch(() => {})
-      assertUnanswered(id)
-      const tackle = engines.all().find((each) => waitingIn(each).some((request) => request.id === id))
-      if (!tackle) throw notFound("request", id)
-      const done = apply(tackle, id, reply)
-      applying.set(id, { reply, done })
+      for (let first = applying.get(id); first; first = applying.get(id)) await first.catch(() => {})
+      if (answered.has(id)) await assertUnanswered(id)
+      const done = answer(id, reply)
+      applying.set(id, done)
       try {
         await done
       } finally {
@@ -113,8 +146,20 @@ function replyIn(event: TackleEvent): [id: string, reply: Reply] | undefined {
   }
 }
 
-async function apply(tackle: Tackle, id: string, reply: Reply): Promise<void> {
-  const isQuestion = tackle.questions.pending().some((request) => request.id === id)
+/** Returns a stored answer in the format of the API. */
+function replyOf(answer: RequestAnswer): Reply {
+  if (answer.type === "question") return answer.answers ? { answers: answer.answers } : { dismissed: true }
+  const { reply } = answer
+  if (reply.reply !== "always") return reply
+  return reply.patterns ? { reply: reply.scope, pattern: reply.patterns } : { reply: reply.scope }
+}
+
+async function apply(
+  tackle: Tackle,
+  { id, type }: WaitingRequest,
+  reply: Reply,
+): Promise<"applied" | "already" | "unknown"> {
+  const isQuestion = type === "question"
   if (isQuestion === "reply" in reply)
     throw new ServerError(
       isQuestion
@@ -122,9 +167,9 @@ async function apply(tackle: Tackle, id: string, reply: Reply): Promise<void> {
         : `The request ${id} is a permission request. Send {"reply": "once" | "session" | "project" | "reject"}.`,
       { code: "request.invalid" },
     )
-  if ("answers" in reply) tackle.questions.reply(id, reply.answers)
-  else if ("dismissed" in reply) tackle.questions.reject(id)
-  else await tackle.reply(id, permissionReply(reply))
+  if ("answers" in reply) return tackle.questions.reply(id, reply.answers)
+  if ("dismissed" in reply) return tackle.questions.reject(id)
+  return tackle.reply(id, permissionReply(reply))
 }
 
 function permissionReply({ reply, message, pattern }: Extract<Reply, { reply: string }>): PermissionReply {

@@ -1,7 +1,9 @@
 import type { Server as HttpServer } from "node:http"
 import { getRequestListener } from "@hono/node-server"
 import type { Tackle } from "../engine/tackle.ts"
+import type { TackleEvent } from "../event/events.ts"
 import type { SessionHandle } from "../session/handle.ts"
+import { createOtherRequests } from "../session/other-requests.ts"
 import type { Store } from "../store/store.ts"
 import { within } from "../util/abort.ts"
 import { startLocalServer } from "../util/local-server.ts"
@@ -88,11 +90,15 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     onProblem,
   })
   const running = watchRunning(engines)
+  const isOwn = (holderID: string) => engines.all().some(({ id }) => id === holderID)
+  const otherRequests = createOtherRequests(store, isOwn)
   const context: ServerContext = {
     version: options.version,
     pageDirectory: options.pageDirectory,
     store,
     engines,
+    otherRequests,
+    followEvents: (listener) => followEvents(context, listener),
     assertStartsWork(sessionID, tenant) {
       if (isStopping) throw stopping()
       // The inputs of a tenant wait for their turn.
@@ -154,6 +160,29 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       closed ??= close(graceMs)
       return closed
     },
+  }
+}
+
+/** See `ServerContext.followEvents`. */
+function followEvents(
+  { store, engines, otherRequests }: ServerContext,
+  listener: (event: TackleEvent) => void,
+): () => void {
+  let isOver = false
+  let last = Promise.resolve()
+  const ends = [
+    engines.subscribe(listener),
+    otherRequests.subscribe((event) => {
+      // One after the other, so that the events keep their order.
+      last = last.then(async () => {
+        const session = await store.session(event.sessionID).catch(() => undefined)
+        if (session && engines.isServed(session.directory) && !isOver) listener(event)
+      })
+    }),
+  ]
+  return () => {
+    isOver = true
+    for (const end of ends) end()
   }
 }
 

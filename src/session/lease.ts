@@ -112,8 +112,7 @@ export async function stopElsewhere({ store, sessionID, holder }: Use): Promise<
   if (!present || present.id === holder.id) return false
   const lease = await store.stop(sessionID)
   if (!lease || lease.holder.id === holder.id) return false
-  const isOver = async () =>
-    !(await store.isStopping(lease)) || (await store.holder(sessionID)) === undefined
+  const isOver = async () => !(await store.isStopping(lease)) || (await store.holder(sessionID)) === undefined
   await waitForLease({ store, sessionID }, isOver)
   return !(await store.isStopping(lease))
 }

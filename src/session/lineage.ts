@@ -106,3 +106,14 @@ async function parentOf(store: Pick<Store, "session">, id: string): Promise<stri
   const parentID = (await store.session(id))?.parentID
   return parentID === undefined ? undefined : (await store.session(parentID))?.id
 }
+
+/** Returns true if the session `id` is `root` or below it. */
+export async function isBelow(
+  store: Pick<Store, "session">,
+  id: string | undefined,
+  root: string,
+): Promise<boolean> {
+  for (let each = id; each !== undefined; each = (await store.session(each))?.parentID)
+    if (each === root) return true
+  return false
+}

@@ -16,6 +16,7 @@ import type { MentionedFiles } from "./attach-mentions.ts"
 import type { SessionHandle } from "./handle.ts"
 import type { Dispatch } from "./inputs.ts"
 import type { Lineage } from "./lineage.ts"
+import type { OtherRequests } from "./other-requests.ts"
 import type { RunSlots } from "./run-slots.ts"
 import type { StreamRelay } from "./stream-relay.ts"
 import type { TenantGuard } from "./tenant-limits.ts"
@@ -39,6 +40,8 @@ export interface SessionEngine extends Engine {
   dispatch?: Dispatch
   /** Exchanges streamed text with other engines. Undefined if no other machine uses the store. */
   relay?: StreamRelay
+  /** The requests of other engines on the same store. */
+  otherRequests: OtherRequests
   /** Resolves when the sessions of killed runs have been cleaned up. Prompts wait for this promise. */
   cleared: Promise<void>
   /**

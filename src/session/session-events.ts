@@ -5,6 +5,7 @@ import type { Part } from "../schema/part.ts"
 import type { SequencedChange, Store } from "../store/store.ts"
 import { type Channel, createChannel } from "../util/channel.ts"
 import { currentTime } from "../util/clock.ts"
+import type { OtherRequests } from "./other-requests.ts"
 
 /**
  * The last item of a stream that cannot continue. `behind`: the reader was too slow and must follow the session again,
@@ -74,6 +75,17 @@ export function eventOf(change: SequencedChange["change"], created = false): Eve
 /** Maximum number of reads before events without a number are sent. */
 const maxReads = 3
 
+/** Where a stream reads. */
+export interface FollowedStore {
+  store: Store
+  bus: Bus
+  parts: StreamingParts
+  /** Requests of other processes. Without it, the stream contains only those of this engine. */
+  otherRequests?: Pick<OtherRequests, "subscribe">
+  /** Called when the stream ends. */
+  onEnd?: (() => void) | undefined
+}
+
 /**
  * Returns the events of a session. The stored changes after `after` come first, with each object once in its current
  * state. They are followed by a `part.updated` without a number for each part that is being streamed, with its text so
@@ -82,12 +94,7 @@ const maxReads = 3
  * `session.deleted`.
  */
 export function followSession(
-  {
-    store,
-    bus,
-    parts,
-    onEnd,
-  }: { store: Store; bus: Bus; parts: StreamingParts; onEnd?: (() => void) | undefined },
+  { store, bus, parts, otherRequests, onEnd }: FollowedStore,
   sessionID: string,
   { after, signal, maxWaiting = 10_000, others }: EventStreamOptions,
 ): Channel<SessionEvent> {
@@ -106,15 +113,8 @@ export function followSession(
   let joining = false
 
   const channel = createChannel<SessionEvent>(stop)
-  const unsubscribe = bus.follow(sessionID, (event) => {
-    if (event.type === "session.deleted") {
-      channel.push(event)
-      end()
-      return
-    }
-    live.push(event)
-    if (!reading) takeLive()
-  })
+  let unsubscribeRequests: (() => void) | undefined
+  const unsubscribe = bus.follow(sessionID, take)
   const unwatch = store.watch((changed) => {
     if (changed && !changed.has(sessionID)) return
     if (reading) again = true
@@ -125,8 +125,19 @@ export function followSession(
   })
   signal?.addEventListener("abort", end, { once: true })
 
+  function take(event: TackleEvent): void {
+    if (event.type === "session.deleted") {
+      channel.push(event)
+      end()
+      return
+    }
+    live.push(event)
+    if (!reading) takeLive()
+  }
+
   function stop(): void {
     unsubscribe()
+    unsubscribeRequests?.()
     unsubscribeOthers?.()
     unwatch()
     onEnd?.()
@@ -221,7 +232,14 @@ export function followSession(
     await catchUp({ isFirst: true })
   }
 
-  if (signal?.aborted) end()
-  else void begin()
+  if (signal?.aborted) {
+    end()
+    return channel
+  }
+  void begin()
+  // Requests that already wait come after the stored changes.
+  unsubscribeRequests = otherRequests?.subscribe((event) => {
+    if (event.sessionID === sessionID) take(event)
+  })
   return channel
 }

@@ -46,6 +46,8 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
   const { holder, assertOpen } = engine
   /** True if another worker continues the run that is stopped. */
   let isPassedOn = false
+  /** True if another process has interrupted the last run. */
+  let isInterrupted = false
   const delivery = createDelivery({
     ...{ store, sessionID, holder, inputs, lock, assertOpen },
     dispatch: engine.dispatch,
@@ -91,6 +93,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
   async function work({ continues, signal }: WorkOptions): Promise<WorkOutcome> {
     engine.assertOpen()
     isPassedOn = false
+    isInterrupted = false
     const stop = () => {
       isPassedOn = true
       void delivery.stop()
@@ -99,7 +102,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     try {
       if (continues && !lock.released && !(await runNext(lock.acquire(), continueRun))) return "held"
       if (signal.aborted) return "stopped"
-      while (!signal.aborted && (await inputs.hasNext())) {
+      while (!signal.aborted && !isInterrupted && (await inputs.hasNext())) {
         const held = lock.acquire()
         if (!(await runNext(held, () => claimNext(held.stopped)))) return "held"
       }
@@ -301,7 +304,9 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     /** Stops the work and the delivery if another process has interrupted the session. */
     async function stopIfAsked(lease: Lease): Promise<void> {
       // A store that cannot be read ends the work anyway.
-      if (await store.isStopping(lease).catch(() => false)) await delivery.stop()
+      if (!(await store.isStopping(lease).catch(() => false))) return
+      isInterrupted = true
+      await delivery.stop()
     }
     await engine.cleared
     try {
@@ -343,10 +348,11 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     events({ signal, ...options } = {}) {
       engine.assertOpen()
       const ends = signal ? AbortSignal.any([engine.ended, signal]) : engine.ended
-      const { relay } = engine
+      const { relay, otherRequests } = engine
       const parts = relay ? { ...recorder, ...relay.partsOf(sessionID, recorder) } : recorder
       const onEnd = relay?.follow(sessionID)
-      return followSession({ store, bus, parts, onEnd }, sessionID, { ...options, signal: ends })
+      const from = { store, bus, parts, otherRequests, onEnd }
+      return followSession(from, sessionID, { ...options, signal: ends })
     },
     get isActive() {
       return delivery.isActive

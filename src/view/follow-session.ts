@@ -66,9 +66,12 @@ export async function followSession(options: FollowOptions): Promise<FollowedSes
   let statusTimer: ReturnType<typeof setInterval> | undefined
   let hasOlder = false
   // The stream of a session does not contain the events of its subagents.
-  const unsubscribe = api.subscribe((event) => {
-    if (event.sessionID !== session.id) take(event)
-  })
+  const unsubscribe = api.subscribe(
+    (event) => {
+      if (event.sessionID !== session.id) take(event)
+    },
+    { otherProcesses: true },
+  )
 
   /**
    * Opens the event stream, loads the session, and shows it. With `after`, the stream repeats the later changes, so

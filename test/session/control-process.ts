@@ -1,6 +1,7 @@
 /**
  * Runs a session in its own process, so that a test can control it from another one. Sends each line of the input to the
- * session. Prints the id of the session, then each line of the output as JSON: events of requests and of the end.
+ * session, except `ID|reject`, which answers a request. Prints the id of the session, and then JSON: the outcomes of
+ * these answers, and the events of requests and of ends.
  */
 import { createInterface } from "node:readline"
 import { createTackle } from "../../src/engine/create-tackle.ts"
@@ -34,11 +35,11 @@ tackle.subscribe((event) => {
 const session = await tackle.sessions.create()
 process.stdout.write(`${session.id}\n`)
 for await (const line of createInterface({ input: process.stdin })) {
-  const [id = "", action = "", text = ""] = line.split("|")
-  if (action === "reply") {
-    const outcome = await tackle.reply(id, { reply: "reject", message: text })
+  const [text = "", action] = line.split("|")
+  if (action === "reject") {
+    const outcome = await tackle.reply(text, { reply: "reject" })
     process.stdout.write(`${JSON.stringify({ outcome })}\n`)
-  } else await session.send(id, { delivery: "queue" })
+  } else await session.send(text, { delivery: "queue" })
 }
 await session.wait()
 await tackle.close()

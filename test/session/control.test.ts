@@ -4,6 +4,8 @@ import { createInterface } from "node:readline"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { createTackle } from "../../src/engine/create-tackle.ts"
 import type { TackleOptions } from "../../src/engine/options.ts"
+import type { TackleEvent } from "../../src/event/events.ts"
+import type { WaitingRequest } from "../../src/schema/request.ts"
 import { migratePostgres, openPostgresStore } from "../../src/store/postgres.ts"
 import { startModelServer } from "../../src/testing/model-server.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
@@ -141,6 +143,148 @@ function testControl(databaseOf: () => Promise<string | undefined>): void {
       await interrupted
       const end = await next()
       expect(["interrupted", "failed"]).toContain(end.status)
+    })
+  })
+
+  describe("a request", () => {
+    /** Waits until this process sees a request of the other one, and returns it. */
+    async function asked({ say, next, tackle, session }: Awaited<ReturnType<typeof start>>, text: string) {
+      say(text)
+      const { request } = await next()
+      await expect.poll(() => tackle.requests(), { timeout: 10_000 }).toHaveLength(1)
+      const [seen] = await tackle.requests(session.id)
+      expect(seen?.id).toBe(request.id)
+      expect(await tackle.sessions.status(session.id)).toBe("waiting")
+      return seen as WaitingRequest
+    }
+
+    test("for permission is listed, shown and answered in every process", async () => {
+      await using disposer = new AsyncDisposableStack()
+      const place = await start(disposer)
+      const { tackle, session, next } = place
+      const announced: string[] = []
+      const listener = ({ type }: TackleEvent) => {
+        if (type.startsWith("permission")) announced.push(type)
+      }
+      tackle.subscribe(listener, { otherProcesses: true })
+      const ending = new AbortController()
+      disposer.defer(() => ending.abort())
+      const followed: string[] = []
+      void (async () => {
+        for await (const event of session.events({ signal: ending.signal })) followed.push(event.type)
+      })()
+      const request = await asked(place, "now act")
+      expect(request).toMatchObject({ type: "permission", permission: "act", tool: { callID: "call_0_0" } })
+      expect(tackle.pendingRequests()).toEqual([])
+      await expect.poll(() => announced).toEqual(["permission.asked"])
+      await expect.poll(() => followed).toContain("permission.asked")
+
+      expect(await tackle.reply(request.id, { reply: "once" })).toBe("applied")
+      expect(await tackle.reply(request.id, { reply: "reject" })).toBe("already")
+      expect(await next()).toMatchObject({ type: "permission.replied", reply: "once", source: "user" })
+      expect(await next()).toMatchObject({ type: "run.completed", status: "completed" })
+      expect(await resultsOf(session)).toEqual(["acted"])
+      expect(await tackle.requests()).toEqual([])
+      const shown = ["permission.asked", "permission.replied"]
+      await expect.poll(() => announced).toEqual(shown)
+      await expect.poll(() => followed.filter((type) => type.startsWith("permission"))).toEqual(shown)
+    })
+
+    test("for permission grants with `always`, in the process that asks", async () => {
+      await using disposer = new AsyncDisposableStack()
+      const place = await start(disposer)
+      const { tackle, say, next, session } = place
+      const request = await asked(place, "now act")
+      const wide = tackle.reply(request.id, { reply: "always", scope: "session", patterns: [] })
+      await expect(wide).rejects.toThrow(/at least one pattern/)
+      expect(await tackle.requests()).toHaveLength(1)
+      expect(await tackle.reply(request.id, { reply: "always", scope: "session" })).toBe("applied")
+      expect(await next()).toMatchObject({ reply: "always" })
+      expect(await next()).toMatchObject({ status: "completed" })
+      expect(await tackle.grants()).toMatchObject([{ permission: "act", sessionID: session.id }])
+      say("now act")
+      expect(await next()).toMatchObject({ type: "run.completed", status: "completed" })
+      expect(await resultsOf(session)).toEqual(["acted", "acted"])
+    })
+
+    test("with questions is answered by every process", async () => {
+      await using disposer = new AsyncDisposableStack()
+      const place = await start(disposer)
+      const { tackle, next, session } = place
+      const request = await asked(place, "now question")
+      expect(request).toMatchObject({ type: "question", questions: [{ question: "Which one?" }] })
+      await expect(async () => tackle.questions.reply(request.id, [])).rejects.toThrow(/1 lists of answers/)
+      expect(await tackle.reply(request.id, { reply: "once" })).toBe("unknown")
+      expect(await tackle.questions.reply(request.id, [["the left one"]])).toBe("applied")
+      expect(await tackle.questions.reject(request.id)).toBe("unknown")
+      expect(await next()).toMatchObject({ type: "question.replied", answers: [["the left one"]] })
+      expect(await next()).toMatchObject({ status: "completed" })
+      expect((await resultsOf(session))[0]).toContain("the left one")
+    })
+
+    test("has one answer if two processes reply at the same time", async () => {
+      await using disposer = new AsyncDisposableStack()
+      const place = await start(disposer)
+      const { tackle, say, next, session } = place
+      const request = await asked(place, "now act")
+      say(`${request.id}|reject`)
+      const here = await tackle.reply(request.id, { reply: "once" })
+      const lines = [await next(), await next(), await next()]
+      const there = lines.find(({ outcome }) => outcome)?.outcome
+      expect([here, there].sort()).toEqual(["already", "applied"])
+      const [replied, ...others] = lines.filter(({ type }) => type === "permission.replied")
+      expect(others).toEqual([])
+      expect(replied.reply).toBe(here === "applied" ? "once" : "reject")
+      const [result] = await resultsOf(session)
+      expect(result).toMatch(here === "applied" ? /^acted$/ : /^Error: The user refused/)
+    })
+
+    test("is withdrawn by the interrupt of its run, and is not answered by an input", async () => {
+      await using disposer = new AsyncDisposableStack()
+      const place = await start(disposer)
+      const { tackle, next, session } = place
+      const request = await asked(place, "now act")
+      await session.send("once")
+      expect(await tackle.requests()).toMatchObject([{ id: request.id }])
+      await session.interrupt({ clear: true })
+      expect(await tackle.requests()).toEqual([])
+      expect(await tackle.sessions.status(session.id)).toBe("idle")
+      expect(await tackle.reply(request.id, { reply: "once" })).not.toBe("applied")
+      expect(await next()).toMatchObject({ reply: "reject", source: "abort" })
+    })
+
+    test("ends with a killed process", async () => {
+      await using disposer = new AsyncDisposableStack()
+      const place = await start(disposer)
+      const { tackle, child, session } = place
+      const request = await asked(place, "now act")
+      child.kill("SIGKILL")
+      await exitOf(child)
+      await expect.poll(() => tackle.sessions.status(session.id), { timeout: 10_000 }).toBe("idle")
+      expect(await tackle.requests()).toEqual([])
+      expect(await tackle.reply(request.id, { reply: "once" })).toBe("unknown")
+      await session.send("continue")
+      expect(await session.wait()).toMatchObject({ status: "completed" })
+      expect(await tackle.store.request(request.id)).not.toHaveProperty("answer")
+    })
+
+    test("of a stopped process is answered when it continues, or ends with its lease", async () => {
+      await using disposer = new AsyncDisposableStack()
+      const place = await start(disposer)
+      const { tackle, child, next, session } = place
+      const request = await asked(place, "now act")
+      child.kill("SIGSTOP")
+      if (await databaseOf()) {
+        await expect.poll(() => tackle.requests(), { timeout: 10_000 }).toEqual([])
+        expect(await tackle.reply(request.id, { reply: "once" })).toBe("unknown")
+        expect(await tackle.sessions.status(session.id)).toBe("idle")
+        return
+      }
+      expect(await tackle.reply(request.id, { reply: "once" })).toBe("applied")
+      child.kill("SIGCONT")
+      expect(await next()).toMatchObject({ reply: "once" })
+      expect(await next()).toMatchObject({ status: "completed" })
+      expect(await resultsOf(session)).toEqual(["acted"])
     })
   })
 

@@ -74,7 +74,7 @@ export function eventRoutes(context: ServerContext) {
         const handle = await tackle.sessions.get(id)
         if (!handle) throw notFound("session", id)
         const ending = context.streamSignal(id)
-        const others = c.req.valid("query").others === "true" ? engines.subscribe : undefined
+        const others = c.req.valid("query").others === "true" ? context.followEvents : undefined
         const events = handle.events({ after, signal: ending.signal, maxWaiting, others })
         const onEnd = () => {
           ending.release()
@@ -94,13 +94,13 @@ export function eventRoutes(context: ServerContext) {
       path: "/event",
       summary: "Follow all sessions",
       description:
-        "Sends the events of all sessions of this server as they happen. The stream cannot be continued after a disconnect.",
+        "Sends the events of all sessions of this server as they happen, and the permission requests and questions of other processes on the same database. The stream cannot be continued after a disconnect.",
       scope: "read",
       responses: stream("The messages have no `id`."),
     }),
     (c) => {
       const channel = createChannel<TackleEvent | { type: "reset"; reason: "behind" }>(end)
-      const unsubscribe = engines.subscribe((event) => {
+      const unsubscribe = context.followEvents((event) => {
         channel.push(event)
         if (channel.size <= maxWaiting) return
         channel.drain()

@@ -9,8 +9,8 @@ import { body, createRouter, directory, directoryErrors, json, route } from "./r
 
 /** Creates the routes of permission requests, questions and grants. */
 export function requestRoutes(context: ServerContext) {
-  const { engines, store } = context
-  const replies = createReplies(engines, async (id) => (await store.session(id))?.parentID)
+  const { engines } = context
+  const replies = createReplies(context)
   const routes = createRouter()
 
   routes.openapi(
@@ -18,6 +18,7 @@ export function requestRoutes(context: ServerContext) {
       method: "get",
       path: "/request",
       summary: "List the permission requests and questions that wait for the user, oldest first",
+      description: "Includes those of runs in other processes on the same database.",
       scope: "read",
       errors: ["session.unknown", "directory.forbidden"],
       request: {
@@ -43,7 +44,7 @@ export function requestRoutes(context: ServerContext) {
       path: "/request/{id}/reply",
       summary: "Answer a permission request or a question",
       description:
-        "Only the first reply is applied. A later reply gets status 409, with the first reply in `details.first`.",
+        "Answers a request of any process on the same database. Only the first reply is applied. A later reply gets status 409, with the first reply in `details.first`.",
       scope: "reply",
       errors: ["request.unknown", "request.answered", "usage"],
       request: {

@@ -1,0 +1,28 @@
+import type { Store } from "../store/store.ts"
+import type { SessionStatus } from "./handle.ts"
+import { isBelow } from "./lineage.ts"
+
+/** Describes what an engine knows about a session without reading the store. */
+export interface LocalActivity {
+  /** True while the engine runs the session or delivers its inputs. */
+  isActive?: boolean
+  /** The sessions with requests of the engine that wait for the user. */
+  asking: readonly string[]
+}
+
+/** Returns the status of a stored session, in all processes. */
+export async function sessionStatus(
+  store: Store,
+  id: string,
+  { isActive = false, asking }: LocalActivity = { asking: [] },
+): Promise<SessionStatus> {
+  const isWaiting = async (sessionIDs: readonly string[]) => {
+    for (const each of new Set(sessionIDs)) if (await isBelow(store, each, id)) return true
+    return false
+  }
+  if (await isWaiting(asking)) return "waiting"
+  if (!isActive && (await store.holder(id)) === undefined) return "idle"
+  return (await isWaiting((await store.requests()).map(({ asked }) => asked.sessionID)))
+    ? "waiting"
+    : "running"
+}
