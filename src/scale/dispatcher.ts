@@ -1,21 +1,25 @@
 import type { TransactionQuery } from "../store/store.ts"
 
 /**
- * Why a session needs a worker: it has admitted input (`input`), or the process that ran it ended before its run
- * (`continue`).
+ * Why a session needs a worker. `input`: the session has input to deliver. `continue`: the process that ran the
+ * session ended before its run did.
  */
 export type JobReason = "input" | "continue"
 
 /** A job to enqueue. */
 export interface NewJob {
-  /** The session. Jobs with the same key are worked on in the order of `enqueue`, one at a time. */
+  /** The session. Jobs with the same key run one at a time, in the order of the `enqueue` calls. */
   key: string
-  /** Enqueuing a key and an id again has no effect, also while the first job is worked on, and at least 10 minutes later. */
+  /**
+   * Id of the job. Enqueuing the same key and id again has no effect while the first job waits or runs, and for at
+   * least 10 minutes afterwards.
+   */
   id: string
   reason: JobReason
   /**
-   * True to forget the other jobs of the key, also a job that a worker has taken. Its handler continues, so set this only
-   * if that worker is gone or has lost the lease of the session. Has no effect if the id is known. Default: false.
+   * Whether to forget the other jobs of the key, including a job that a worker has taken. The handler of that job
+   * continues, so set this only if its worker is gone or has lost the lease of the session. Has no effect if the id
+   * is known. Default: false.
    */
   replaces?: boolean
 }
@@ -24,11 +28,11 @@ export interface NewJob {
 export interface Job {
   key: string
   reason: JobReason
-  /** Fires when the dispatcher closes and the time for its jobs is over. The handler must then return soon. */
+  /** Fires when the dispatcher closes and the grace time has passed. The handler must then return soon. */
   signal: AbortSignal
 }
 
-/** Puts a job back behind the other jobs of its key. */
+/** Result of a handler that puts its job back behind the other jobs of its key. */
 export interface Again {
   reason: JobReason
   /** Time in milliseconds before which no worker takes the job. */
@@ -37,13 +41,16 @@ export interface Again {
 
 /** Options of {@link Dispatcher.work}. */
 export interface WorkOptions {
-  /** Maximum number of jobs at once. */
+  /** Maximum number of jobs that run at once. */
   concurrency: number
-  /** Works on a job. Resolves with {@link Again} to put it back. A rejected job is reported and not repeated. */
+  /**
+   * Handles a job. Resolves with {@link Again} to put the job back. If the handler rejects, the error is reported and
+   * the job is not repeated.
+   */
   handle(job: Job): Promise<Again | undefined>
 }
 
-/** Numbers of jobs in the queue of all processes. */
+/** Numbers of jobs in the queue, over all processes. */
 export interface DispatchStats {
   /** Jobs that no worker has taken. */
   waiting: number
@@ -51,20 +58,23 @@ export interface DispatchStats {
 }
 
 /**
- * Passes jobs to workers. A job only says that a session needs a worker. The store says what to do there, so a job
- * may come too late or once too often, but not be lost. Every implementation passes `test/suites/dispatcher.ts`.
+ * Passes jobs to workers. A job only says that a session needs a worker. The store determines what the worker does,
+ * so a job may arrive late or twice, but must not be lost. Every implementation passes `test/suites/dispatcher.ts`.
  */
 export interface Dispatcher {
-  /** Adds a job. With `transaction`, a dispatcher in the same database adds it if this transaction commits. */
+  /**
+   * Adds a job. With `transaction`, a dispatcher that uses the same database adds the job only if the transaction
+   * commits.
+   */
   enqueue(job: NewJob, transaction?: TransactionQuery): Promise<void>
-  /** Starts to take jobs. May be called once. */
+  /** Starts to take jobs. Can be called only once. */
   work(options: WorkOptions): Promise<void>
-  /** Forgets all jobs of a key, also a job that a worker has taken. The handler of this job continues. */
+  /** Forgets all jobs of a key, including a job that a worker has taken. The handler of that job continues. */
   cancel(key: string): Promise<void>
   stats(): Promise<DispatchStats>
   /**
-   * Stops taking jobs and waits up to `graceMs` for the jobs of this process. Then fires their signals, and waits for
-   * them. Default: 0. Idempotent.
+   * Stops taking jobs and waits up to `graceMs` (default 0) for the jobs of this process. Then fires their signals
+   * and waits until they have ended. Idempotent.
    */
   close(graceMs?: number): Promise<void>
 }

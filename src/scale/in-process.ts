@@ -7,15 +7,15 @@ interface InProcessOptions {
   onProblem(message: string, error: unknown): void
 }
 
-/** Number of ended jobs whose ids are remembered, so that they are not repeated. */
+/** Number of ended jobs whose ids are remembered, so that these jobs are not repeated. */
 const rememberedIds = 10_000
 
 /** Creates a dispatcher for the workers of this process. Its jobs end with the process. */
 export function createInProcessDispatcher({ onProblem }: InProcessOptions): Dispatcher {
   let waiting: NewJob[] = []
-  /** The jobs that are worked on. A cancelled job stays here without blocking its key. */
+  /** Jobs whose handlers run. A canceled job stays in this set but does not block its key. */
   const active = new Map<NewJob, { controller: AbortController; done: Promise<void>; isForgotten: boolean }>()
-  /** Keys and ids of the jobs so far, oldest first. */
+  /** Keys and ids of all known jobs, oldest first. */
   const known = new Set<string>()
   const timers = new Set<NodeJS.Timeout>()
   let options: WorkOptions | undefined
@@ -38,7 +38,7 @@ export function createInProcessDispatcher({ onProblem }: InProcessOptions): Disp
   async function run(job: NewJob, { handle }: WorkOptions, { signal }: AbortController): Promise<void> {
     let again: Again | undefined
     try {
-      // The caller of `enqueue` continues first, as with a queue in a database.
+      // The caller of `enqueue` continues before the job starts, as with a queue in a database.
       await Promise.resolve()
       again = await handle({ key: job.key, reason: job.reason, signal })
     } catch (error) {

@@ -8,18 +8,18 @@ import type { Again, Dispatcher, JobReason, NewJob, WorkOptions } from "./dispat
 
 /** Options of {@link openPgBossDispatcher}. */
 interface PgBossOptions {
-  /** Name of the schema with the tables of pg-boss. It is created if it is missing. Default: `tackle_jobs`. */
+  /** Name of the schema with the tables of pg-boss. A missing schema is created. Default: `tackle_jobs`. */
   schema?: string
-  /** Maximum number of connections, apart from one for notifications. Default: 3. */
+  /** Maximum number of connections, in addition to one for notifications. Default: 3. */
   connections?: number
   /**
-   * Interval in milliseconds at which a worker looks for jobs without being notified, such as jobs that were put back.
-   * Default: 1000.
+   * Interval in milliseconds at which a worker looks for jobs that cause no notification, such as jobs that were put
+   * back. Default: 1000.
    */
   pollMs?: number
-  /** True for a process that also removes old jobs. Default: false. */
+  /** Whether this process also removes old jobs. Default: false. */
   maintains?: boolean
-  /** Receives the error of a handler, and errors of the database while no call waits. */
+  /** Receives errors of handlers, and errors of the database that no call reports. */
   onProblem(message: string, error: unknown): void
 }
 
@@ -32,8 +32,8 @@ interface JobData {
 const queue = "sessions"
 
 /**
- * Time in seconds after which a job whose worker is silent goes to another worker. 10 is the minimum of pg-boss. A
- * session is taken over earlier, because its lease expires earlier.
+ * Time in seconds without a sign of life after which a worker's job goes to another worker. pg-boss requires at least
+ * 10. The lease of a session expires earlier, so another worker takes the session over earlier.
  */
 const heartbeatSeconds = 30
 
@@ -53,7 +53,7 @@ export async function openPgBossDispatcher(url: string, options: PgBossOptions):
     await boss.createQueue(queue, {
       policy: "key_strict_fifo",
       heartbeatSeconds,
-      // The lease of the session decides whether its worker is alive.
+      // The lease of the session shows whether its worker is alive.
       expireInSeconds: 24 * 3600,
       retryLimit: 1_000_000,
       retentionSeconds: 365 * 24 * 3600,
@@ -69,7 +69,7 @@ export async function openPgBossDispatcher(url: string, options: PgBossOptions):
   /** Stores a job in a transaction. */
   async function add({ key, id, reason, replaces = false }: NewJob, db: Db, afterMs = 0): Promise<void> {
     const data: JobData = { key, reason }
-    // Whole seconds by the clock of the server.
+    // pg-boss expects whole seconds by the clock of the server.
     const startAfter = Math.ceil(afterMs / 1000)
     const stored = await boss.send(queue, data, { id: idOf(key, id), singletonKey: key, startAfter, db })
     if (stored === null) return
@@ -159,7 +159,7 @@ const openStates = ["created", "retry", "active"]
 
 const channelOf = (schema: string) => `${schema}_new`
 
-/** Takes jobs in batches, and ends them in batches, so that many short jobs cost few transactions. */
+/** Takes and ends jobs in batches, so that many short jobs need few transactions. */
 function createWorker({
   boss,
   lasting,
@@ -176,12 +176,12 @@ function createWorker({
   putBack(key: string, again: Again): Promise<void>
 }) {
   const active = new Map<string, { controller: AbortController; done: Promise<void> }>()
-  /** Handled jobs that the next statement ends in the database. */
+  /** Handled jobs that the next statement marks as ended in the database. */
   let handled: { ids: string[]; done: Promise<void> } | undefined
   let lastEnd = Promise.resolve()
   let options: WorkOptions | undefined
   let isStopped = false
-  /** True if there may be jobs that were not fetched. */
+  /** Whether there may be jobs that were not fetched. */
   let isDue = false
   let fetching: Promise<void> | undefined
   const timers: NodeJS.Timeout[] = []
@@ -221,7 +221,7 @@ function createWorker({
   ): Promise<void> {
     try {
       const again = await handle({ key, reason, signal })
-      // First, so that the job is not lost if the process ends in between.
+      // Stored first, so that the job is not lost if the process ends in between.
       if (again) await putBack(key, again)
     } catch (error) {
       onProblem(`the job for session ${key} failed`, error)
@@ -231,7 +231,7 @@ function createWorker({
     wake()
   }
 
-  /** Ends a handled job. Calls that come while a statement runs share the next one. */
+  /** Marks a handled job as ended. Calls during a running statement share the next statement. */
   function end(id: string): Promise<void> {
     if (!handled) {
       const ids: string[] = []
@@ -247,7 +247,7 @@ function createWorker({
   }
 
   async function endAll(ids: string[]): Promise<void> {
-    // If this fails, the jobs go to another worker when their heartbeat is over.
+    // If this fails, other workers receive the jobs when the heartbeat expires.
     await lasting(() => boss.complete(queue, ids)).catch((error: unknown) =>
       onProblem("jobs could not be ended", error),
     )
@@ -281,10 +281,10 @@ function createWorker({
   }
 }
 
-/** Returns the UUID of a job. pg-boss does not store the same UUID twice. */
+/** Returns the UUID of a job. pg-boss stores each UUID only once. */
 function idOf(key: string, id: string): string {
   const hex = createHash("sha256").update(`${key}\0${id}`).digest("hex")
-  // Version 8 is for values like this.
+  // Version 8 is reserved for custom formats such as this one.
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }
 

@@ -30,7 +30,9 @@ export interface Worker {
   close(graceMs?: number): Promise<void>
 }
 
-/** Time in milliseconds after which a session that this worker cannot run is tried again, here or by another worker. */
+/**
+ * Time in milliseconds after which a session that this worker cannot run is tried again, by this or another worker.
+ */
 const elsewhereMs = 2_000
 const failedMs = 15_000
 
@@ -44,7 +46,7 @@ export async function startWorker({
   sweepMs = 1000,
   onProblem,
 }: WorkerOptions): Promise<Worker> {
-  /** The sessions that run here, each with the controller that stops it. */
+  /** The sessions that this worker runs, each with the controller that stops its run. */
   const running = new Map<string, AbortController>()
   let isDraining = false
   const engines = createEngines({
@@ -56,7 +58,7 @@ export async function startWorker({
     onProblem,
   })
   engines.subscribe(({ type, sessionID }) => {
-    // Another worker delivers the next input.
+    // While this worker stops, other workers deliver the next inputs.
     if (isDraining && type === "run.completed") running.get(sessionID)?.abort()
   })
 
@@ -83,7 +85,7 @@ export async function startWorker({
     }
   }
 
-  /** Passes the sessions of lost workers to the workers that remain. */
+  /** Passes the sessions of lost workers to other workers. */
   async function sweep(): Promise<void> {
     for (const { sessionID, epoch } of (await store.abandoned?.()) ?? [])
       await dispatcher.enqueue({ key: sessionID, id: `lease ${epoch}`, reason: "continue", replaces: true })

@@ -6,14 +6,14 @@ export type WaitingRequest =
   | ({ type: "permission" } & PermissionRequest)
   | ({ type: "question" } & QuestionRequest)
 
-/** The first answer to a request. A question without answers was dismissed. `id` tells equal answers apart. */
+/** The first answer to a request. A question without answers was dismissed. `id` distinguishes two equal answers. */
 export type RequestAnswer =
   | { type: "permission"; id: string; reply: PermissionReply; source: ReplySource }
   | { type: "question"; id: string; answers?: QuestionAnswers }
 
 /** A request that the store keeps, so that every process can show and answer it. */
 export interface StoredRequest {
-  /** The request. After the answer, without the details that only its reader needed. */
+  /** The request. After the answer, it no longer contains the details that only the user needed for the decision. */
   asked: WaitingRequest
   /** Id of the engine that waits for the answer. */
   holder: string
@@ -23,7 +23,9 @@ export interface StoredRequest {
   time: { created: number; answered?: number }
 }
 
-/** Returns a stored request after its first answer. Omits large details, because only a waiting request is shown. */
+/**
+ * Returns a stored request with its first answer. Omits large details, because clients show only waiting requests.
+ */
 export function withAnswer(request: StoredRequest, answer: RequestAnswer, answered: number): StoredRequest {
   const { asked, time } = request
   return {

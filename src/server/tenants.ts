@@ -3,16 +3,19 @@ import type { ServerContext } from "./context.ts"
 import { notFound, ServerError } from "./errors.ts"
 import type { ServerEnvironment } from "./guard.ts"
 
-/** Routes that a token with a tenant may use besides those of its sessions. They read or change no session. */
+/**
+ * Routes that a token with a tenant may use in addition to those of its sessions. These routes read and change no
+ * session.
+ */
 const sharedRoutes =
   /^GET \/(health|docs|openapi\.json|assets\/.*|root|tool|agent|command|skill|model|mcp)?$|^POST \/(login|logout|ticket)$/
 
-/** Creates and lists sessions. These routes apply the tenant of the token. */
+/** Routes that create and list sessions. They apply the tenant of the token. */
 const ownRoutes = /^(GET|POST) \/session$|^POST \/session\/import$/
 
 /**
- * Lets tokens with a tenant use only the sessions of this tenant. Other sessions do not exist for them. Denies all routes
- * that are not known to keep this rule.
+ * Lets tokens with a tenant use only the sessions of this tenant. For these tokens, other sessions do not exist.
+ * Denies every route that is not known to enforce this.
  */
 export function keepTenantsApart({ store, engines }: ServerContext): MiddlewareHandler<ServerEnvironment> {
   async function assertOwn(sessionID: string, tenant: string): Promise<void> {
@@ -30,7 +33,7 @@ export function keepTenantsApart({ store, engines }: ServerContext): MiddlewareH
   }
 
   return async (c, next) => {
-    // Public routes have no token.
+    // Public routes need no token.
     const tenant = (c.get("token") as ServerEnvironment["Variables"]["token"] | undefined)?.tenant
     if (tenant === undefined) return next()
     const { method, path } = c.req

@@ -1,7 +1,7 @@
 import { AbortedError } from "../util/abort.ts"
 import { afterTurn, nextInTurn } from "../util/round-robin.ts"
 
-/** Limits how many runs are active at once in the engines that share it. Runs of subagents do not count. */
+/** Limits how many runs are active at once in all engines that share it. Runs of subagents do not count. */
 export interface RunSlots {
   /**
    * Waits for a free slot, and returns a function that frees it. Waiting runs of different tenants take turns. Rejects

@@ -7,13 +7,13 @@ import { isRecord, parseJson } from "../util/json.ts"
 import type { StreamingParts } from "./session-events.ts"
 
 /**
- * Passes the events that the store does not contain, such as streamed text, from the engine that runs a session to the
- * engines that follow it. Nothing is sent while no other engine follows the session.
+ * Passes the events that the store does not contain, such as streamed text, from the engine that runs a session to
+ * the engines that follow it. Sends nothing while no other engine follows the session.
  */
 export interface StreamRelay {
   /** Requests the events of a session. Returns a function that ends this. */
   follow(sessionID: string): () => void
-  /** Adds the parts that other engines stream to those of this engine. */
+  /** Adds the parts that other engines stream to the parts of this engine. */
   partsOf(sessionID: string, own: StreamingParts): Pick<StreamingParts, "streaming" | "ended">
   close(): void
 }
@@ -25,23 +25,23 @@ interface RelayOptions {
   holder: LeaseHolder
   /** Returns the parts that this engine streams in a session. */
   streaming(sessionID: string): readonly Part[]
-  /** Receives an error of the database. The text is lost, but stored with the end of its part. */
+  /** Receives errors of the database. The text is then lost, but is stored with the end of its part. */
   onProblem(error: unknown): void
 }
 
-/** Interval in milliseconds at which an engine repeats which sessions it follows. */
+/** Interval in milliseconds at which an engine announces again which sessions it follows. */
 const repeatMs = 2_000
 
 /** Time in milliseconds after which a follower that has not repeated its request is forgotten. */
 const forgetMs = 3 * repeatMs
 
-/** Pause in milliseconds between two batches, so that many sessions share them. */
+/** Pause in milliseconds between two batches, so that many sessions share one batch. */
 const batchMs = 15
 
-/** Number of characters of a text. PostgreSQL accepts fewer than 8,000. */
+/** Maximum number of characters of a frame. PostgreSQL accepts fewer than 8,000. */
 const frameSize = 7_800
 
-/** The address at which engines learn who follows a session. */
+/** The channel on which engines announce which sessions they follow. */
 const followersAddress = "followers"
 
 /** An item of a batch: an event, or the id of a part that is complete. */
@@ -50,9 +50,9 @@ type Item = { event: EventInput } | { sessionID: string; ended: string }
 /** Creates the relay of an engine. Connects when the first session runs or is followed. */
 export function createStreamRelay({ mail, bus, holder, streaming, onProblem }: RelayOptions): StreamRelay {
   const address = holder.id.toLowerCase().replaceAll(/[^a-z0-9_]/g, "")
-  /** How many readers follow a session here, and the parts that other engines stream in it. */
+  /** Number of readers that follow a session here, and the parts that other engines stream in it. */
   const followed = new Map<string, { readers: number; parts: Map<string, Part> }>()
-  /** The engines that follow a session, with the time at which they are forgotten. */
+  /** The engines that follow a session, each with the time at which it is forgotten. */
   const followers = new Map<string, Map<string, number>>()
   /** Items for each engine. */
   let waiting = new Map<string, Item[]>()
@@ -68,7 +68,7 @@ export function createStreamRelay({ mail, bus, holder, streaming, onProblem }: R
 
   function onEvent(event: TackleEvent): void {
     if (isForeign) return
-    // The first event of a run comes before its text.
+    // The first event of a run is sent before its text.
     if (event.type === "message.created") listen()
     const present = followersOf(event.sessionID)
     if (present.length === 0) return
@@ -76,7 +76,7 @@ export function createStreamRelay({ mail, bus, holder, streaming, onProblem }: R
     if (item) for (const to of present) enqueue(to, item)
   }
 
-  /** Starts to listen to requests of other engines. */
+  /** Starts to listen for announcements of other engines. */
   function listen(): void {
     if (isListening) return
     isListening = true
@@ -135,7 +135,7 @@ export function createStreamRelay({ mail, bus, holder, streaming, onProblem }: R
     await mail.send(to, texts).catch(onProblem)
   }
 
-  /** Tells the other engines which sessions are followed here. */
+  /** Announces to the other engines which sessions are followed here. */
   function announce(): void {
     const ids = [...followed.keys()]
     for (let start = 0; start < ids.length; start += 100)
@@ -148,7 +148,7 @@ export function createStreamRelay({ mail, bus, holder, streaming, onProblem }: R
   function receive(): void {
     if (isReceiving) return
     isReceiving = true
-    // Engines that start to run a session ask who follows it.
+    // An engine that starts to run a session asks which engines follow it.
     listen()
     const join = createJoiner(onItems)
     ends.push(mail.listen(address, join, announce))
@@ -206,7 +206,7 @@ export function createStreamRelay({ mail, bus, holder, streaming, onProblem }: R
   }
 }
 
-/** Returns what followers need of an event. The store announces the rest. */
+/** Returns the item that informs followers of an event. Returns undefined for events that the store announces. */
 function itemOf(event: TackleEvent): Item | undefined {
   switch (event.type) {
     case "part.updated":
@@ -261,7 +261,7 @@ function createJoiner(onItems: (items: readonly Item[]) => void): (frame: string
     const [, sender = "", number, more, text = ""] = /^(\S+) (\d+)([+.])(.*)$/s.exec(frame) ?? []
     const index = Number(number)
     const known = index === 0 ? { next: 0, text: "" } : texts.get(sender)
-    // The beginning was lost.
+    // The beginning of the text was lost.
     if (known?.next !== index) {
       texts.delete(sender)
       return

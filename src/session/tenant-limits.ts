@@ -19,7 +19,7 @@ export interface TenantGuard {
   assertNotExhausted(session: Session): Promise<void>
   /** Returns the reason to end a run, because its tenant has reached a limit of the day. */
   exhausted(session: Session): Promise<MessageError | undefined>
-  /** Records the usage of the model request with this id. */
+  /** Records the usage of a model request. `id` identifies the request. */
   record(session: Session, id: string, spent: Spent): Promise<void>
 }
 
@@ -33,7 +33,7 @@ export function createTenantGuard(
     return (Object.hasOwn(limits, tenant) ? limits[tenant] : limits["*"]) ?? {}
   }
 
-  /** Returns the error of the first of these limits that the tenant has reached. */
+  /** Returns the error for the first of these limits that the tenant has reached. */
   async function reached(
     session: Session,
     names: readonly (keyof TenantLimits)[],
@@ -56,7 +56,7 @@ export function createTenantGuard(
   return {
     leaseLimit(session) {
       const { sessions } = limitsOf(session)
-      // The session of a subagent runs as a part of its parent.
+      // The session of a subagent runs as part of its parent.
       if (session.tenant === undefined || sessions === undefined || session.parentID !== undefined)
         return undefined
       return { tenant: session.tenant, sessions }

@@ -12,7 +12,9 @@ import {
 } from "./content-store.ts"
 import { StoreError } from "./store.ts"
 
-/** The variables that the tools of AWS also read. Endpoints of other services are addressed by path. */
+/**
+ * The environment variables, which the tools of AWS also read. Endpoints of other services are addressed by path.
+ */
 type Variables = Readonly<Record<string, string | undefined>>
 
 /** Time limit for one request in milliseconds, including its body. */
@@ -30,7 +32,7 @@ export async function openS3Contents(
   variables: Variables,
 ): Promise<ContentStore> {
   const { bucket, base, prefix } = locate(url, variables)
-  // Long before they would be removed, contents that are still used are written again.
+  // Contents that are still used are written again long before they would be removed.
   const renewMs = Math.min(1, limits.days / 7) * dayMs
   const client = await createClient(variables)
 
@@ -55,7 +57,7 @@ export async function openS3Contents(
 
   const addressOf = (hash: string) => `${base}/${prefix}${hash}`
 
-  /** Returns true if the content is complete and would not be removed soon. */
+  /** Returns true if the content is complete and will not be removed soon. */
   async function isStored(hash: string, size: number): Promise<boolean> {
     const { status, headers } = await send(addressOf(hash), { method: "HEAD" })
     const writtenAt = Date.parse(headers.get("last-modified") ?? "")
@@ -182,7 +184,7 @@ function textOf(xml: string, name: string): string | undefined {
   return new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1]
 }
 
-/** Returns the reason of a failed request. `fetch` hides it in the cause. */
+/** Returns the reason of a failed request, which `fetch` reports only as the cause of its error. */
 function reasonOf(error: unknown): string {
   return errorMessage(error instanceof Error && error.cause ? error.cause : error)
 }

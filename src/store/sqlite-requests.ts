@@ -3,15 +3,15 @@ import { type RequestAnswer, type StoredRequest, withAnswer } from "../schema/re
 import { currentTime } from "../util/clock.ts"
 import { parse } from "./rows.ts"
 
-/** The table of requests, with prepared statements. See the methods of `Store`. */
+/** Access to the table of requests, with prepared statements. See the methods of `Store`. */
 export interface RequestTable {
   open(request: StoredRequest): void
   list(): StoredRequest[]
   get(id: string): StoredRequest | undefined
   answer(id: string, answer: RequestAnswer): StoredRequest | undefined
-  /** Returns true if a request has no answer, and its lease has ended. */
+  /** Returns true if the lease of an unanswered request has ended. */
   hasStale(): boolean
-  /** Deletes these requests. */
+  /** Deletes the unanswered requests whose leases have ended. */
   removeStale(): void
 }
 

@@ -1,13 +1,13 @@
 import type { DatabaseSync } from "node:sqlite"
 import type { TenantUsage, UsageRecord } from "./tenants.ts"
 
-/** Counts what tenants use, with prepared statements. */
+/** Counts the usage of tenants, with prepared statements. */
 export interface SqliteTenants {
-  /** Returns the ids of the leased sessions of a tenant, without those of subagents. */
+  /** Returns the ids of the leased sessions of a tenant, except sessions of subagents. */
   leased(tenant: string): string[]
-  /** Call this within a transaction. */
+  /** Stores the usage of a request. Call this within a transaction. */
   addUsage(usage: UsageRecord): void
-  /** Returns the usage without the number of running sessions. */
+  /** Returns the usage. Omits the number of running sessions. */
   usage(tenant: string, day: number): Omit<TenantUsage, "running">
 }
 

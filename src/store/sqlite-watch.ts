@@ -13,13 +13,13 @@ export interface SqliteWatch {
 export interface SqliteWatchOptions {
   /** Interval between checks while the log does not change. Default: 2000. */
   idleMs?: number
-  /** Time without changes of the log after which the checks become rare. Default: 2000. */
+  /** Time without changes of the log after which the checks become less frequent. Default: 2000. */
   quietMs?: number
 }
 
-/** Interval in milliseconds between checks while the log changes, and where the system does not report changes. */
+/** Interval in milliseconds between checks while the log changes, and on systems that do not report changes. */
 const activeMs = 200
-/** Delay in milliseconds of the check after a change of the log. One commit causes several reports. */
+/** Delay in milliseconds between a reported change of the log and the check. One commit causes several reports. */
 const reportMs = 10
 
 /**
@@ -39,7 +39,7 @@ export function createSqliteWatch(
   const listeners = new Set<() => void>()
   let log: FSWatcher | undefined
   let timer: NodeJS.Timeout | undefined
-  /** Time at which the timer fires. */
+  /** Time at which the timer will fire. */
   let due = 0
   let reported = 0
   let last: unknown

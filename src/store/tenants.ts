@@ -1,9 +1,9 @@
 import { TackleError } from "../util/errors.ts"
 import { dayMs } from "../util/sweep.ts"
 
-/** Limits of one tenant over all processes that share a store. A limit that is absent does not apply. */
+/** Limits of one tenant over all processes that share a store. An absent limit does not apply. */
 export interface TenantLimits {
-  /** Maximum number of sessions that run at once, without those of subagents. Further inputs wait. */
+  /** Maximum number of sessions that run at once, except sessions of subagents. Further inputs wait. */
   sessions?: number
   /** Maximum number of tokens per day (UTC), excluding cache reads. */
   tokensPerDay?: number
@@ -15,7 +15,7 @@ export interface TenantLimits {
 
 /** Current usage of a tenant. `tokens` and `cost` count one day. */
 export interface TenantUsage {
-  /** Number of sessions that an engine holds, without those of subagents. */
+  /** Number of sessions that engines are running, except sessions of subagents. */
   running: number
   /** Number of pending inputs. */
   queued: number

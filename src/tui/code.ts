@@ -1,11 +1,11 @@
 import type { Theme } from "./theme.ts"
 
-/** The library takes about 20 ms to load, so it is loaded when the first code block appears. */
+/** The highlighter. Loading it takes about 20 ms, so it is loaded when the first code block appears. */
 let loaded: typeof import("./highlighter.ts") | undefined
 let loading: Promise<void> | undefined
 const listeners = new Set<() => void>()
 
-/** Loads the highlighter. Blocks that are shown before are plain. */
+/** Loads the highlighter. Until it is loaded, code blocks have no colors. */
 export function loadHighlighter(): Promise<void> {
   loading ??= import("./highlighter.ts").then((module) => {
     loaded = module
@@ -14,7 +14,7 @@ export function loadHighlighter(): Promise<void> {
   return loading
 }
 
-/** Returns true for a text with a code block whose colors need {@link loadHighlighter}. */
+/** Returns true for a text with a code block whose colors require {@link loadHighlighter}. */
 export function needsHighlighter(text: string, theme: Theme): boolean {
   return !loaded && theme.hasColors && /^\s*(?:```|~~~)\w/m.test(text)
 }
@@ -25,7 +25,7 @@ export function onHighlighter(listener: () => void): () => void {
   return () => listeners.delete(listener)
 }
 
-/** Maximum number of characters of a highlighted block. Longer blocks are plain. */
+/** Maximum number of characters of a highlighted block. Longer blocks have no colors. */
 const maxCharacters = 50_000
 
 /**
@@ -48,7 +48,7 @@ export function renderCode(
     : (loaded.highlight(code, name.toLowerCase(), theme) ?? code.split("\n"))
 }
 
-/** The block that is being streamed: its highlighted lines, and the earliest time to highlight it again. */
+/** The highlighted lines of the block that is being streamed, and the earliest time to highlight it again. */
 let open = { text: "", lines: [] as string[], themeName: "", nextAt: 0 }
 
 /**
@@ -66,7 +66,7 @@ function openLines(code: string, language: string, theme: Theme): string[] {
   if (!isSame || plain > maxPlainLines || (plain > 0 && now >= open.nextAt)) {
     const lines = loaded?.highlight(complete, language.toLowerCase(), theme)?.slice(0, -1) ?? []
     const end = performance.now()
-    // Limits the share of time that highlighting takes.
+    // Limits the share of time that is spent on highlighting.
     open = { text: complete, lines, themeName: theme.name, nextAt: end + 10 * (end - now) }
   }
   return [...open.lines, ...code.split("\n").slice(open.lines.length)]

@@ -7,11 +7,11 @@ import { type Notes, renderNote } from "./notes.ts"
 import type { Theme } from "./theme.ts"
 import { type CallOptions, renderCall } from "./tool-card.ts"
 
-/** Lines of a part of the conversation. */
+/** Formatted lines of a part of the conversation. */
 export interface ConversationItem {
   /** Identifies the item within the session. */
   key: string
-  /** The message that contains the item, or comes before it. Undefined before the first message. */
+  /** The message that contains the item or precedes it. Undefined before the first message. */
   messageID: string | undefined
   lines: readonly string[]
 }
@@ -72,7 +72,7 @@ export function itemsOfMessage(item: MessageWithParts, options: ItemOptions): Co
   return [...items, { key: `${messageID} error`, messageID, lines }]
 }
 
-/** Maximum number of lines of a prompt that is not expanded. A pasted text may be long. */
+/** Maximum number of lines of a prompt that is not expanded. Pasted text may be long. */
 const maxPromptLines = 20
 
 function renderUserMessage(

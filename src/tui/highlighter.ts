@@ -29,21 +29,24 @@ const languages = {
 for (const [name, language] of Object.entries(languages)) hljs.registerLanguage(name, language)
 
 /**
- * Returns the lines of a code with the colors of the theme. Returns undefined if the language is unknown. The language
- * may be an alias, such as `ts`.
+ * Highlights code with the colors of the theme and returns its lines. Returns undefined if the language is unknown.
+ * The language may be an alias, such as `ts`.
  */
 export function highlight(code: string, language: string, theme: Theme): string[] | undefined {
   if (!hljs.getLanguage(language)) return undefined
   return paintedLines(hljs.highlight(code, { language, ignoreIllegals: true }).value, theme)
 }
 
-/** The library returns HTML that consists of these elements and entities only. */
+/** Matches the HTML that the library returns. It consists only of these elements and entities. */
 const pieces = /<span class="([^"]*)">|(<\/span>)|([^<]+)/g
 const entities: Readonly<Record<string, string>> = {
   ...{ "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#x27;": "'" },
 }
 
-/** Converts HTML of the library. Each line contains its own styles, because it can be drawn without the line before. */
+/**
+ * Converts the library's HTML to lines. Each line contains all of its styles, because it can be drawn without the
+ * previous line.
+ */
 function paintedLines(html: string, theme: Theme): string[] {
   const open: string[] = []
   let text = ""
@@ -59,7 +62,7 @@ function paintedLines(html: string, theme: Theme): string[] {
   return text.split("\n")
 }
 
-/** Returns the color of the innermost scope that has one. */
+/** Returns the color of the innermost scope that has a color. */
 function paintOf(scopes: readonly string[], theme: Theme): Paint | undefined {
   for (const scope of scopes.toReversed()) {
     const [name = ""] = scope.replace("hljs-", "").split(" ")

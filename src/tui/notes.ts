@@ -4,7 +4,9 @@ import { visible } from "../view/visible.ts"
 import { clip, wrap } from "./card.ts"
 import { type CallOptions, renderCall } from "./tool-card.ts"
 
-/** A shell command of the user, or a text that a tool or a warning wrote. A note that changes is replaced. */
+/**
+ * A shell command of the user, or a text by a tool or a warning. A note that changes is replaced by a new object.
+ */
 export type Note = { call: ToolPart } | { text: string }
 
 /** Content of the conversation between the messages. It is not part of the session. */
@@ -19,16 +21,16 @@ export interface Notes {
   readonly isEmpty: boolean
 }
 
-/** Maximum number of notes after one message. The oldest are dropped. */
+/** Maximum number of notes after one message. The oldest notes are dropped. */
 const maxNotes = 200
-/** Maximum number of characters of a text. The end is kept. */
+/** Maximum number of characters of a text. The end of a longer text is kept. */
 const maxCharacters = 20_000
 /** Maximum number of lines of a text that is not expanded. */
 const maxLines = 10
 /** Maximum number of lines of a command's output that is not expanded. */
 const maxOutputLines = 40
 
-/** Creates an empty list. */
+/** Creates notes without content. */
 export function createNotes(): Notes {
   const notes = new Map<string | undefined, readonly Note[]>()
 

@@ -1,15 +1,15 @@
 /** A session in a tree. */
 export interface TreeSession {
   id: string
-  /** The session that this one was copied from, or whose call started it. */
+  /** The session from which this session was copied, or whose call started it. */
   parentID?: string
   time: { created: number; updated: number }
 }
 
 /**
- * Orders sessions as trees. The tree with the newest change comes first, and the oldest child of a session comes first.
- * `lead` contains the lines that connect a session with its parent. A session whose parent is not in the list is a
- * root.
+ * Orders sessions as trees. Trees with newer changes come first. Among the children of a session, older ones come
+ * first. `lead` contains the lines that connect a session with its parent. A session whose parent is not in the list
+ * is a root.
  */
 export function sessionTree<T extends TreeSession>(sessions: readonly T[]): { session: T; lead: string }[] {
   const known = new Set(sessions.map(({ id }) => id))

@@ -7,7 +7,7 @@ import { visible } from "../view/visible.ts"
 export interface StatusInput {
   session?: { id: string; title: string }
   agent: string
-  /** As `provider/model`. */
+  /** The model as `provider/model`. */
   model?: string
   directory: string
   branch?: string
@@ -22,9 +22,9 @@ export interface StatusInput {
 
 /** Runs the user's own command for the status line. */
 export interface StatusCommand {
-  /** Last line that the command printed, with its styles. Undefined until it has printed a line. */
+  /** The last line that the command printed, with its styles. Undefined until the command has printed a line. */
   readonly line: string | undefined
-  /** Runs the command if the input has changed, immediately or as soon as the time limits permit. */
+  /** Runs the command if the input has changed, as soon as the time limits permit. */
   update(input: StatusInput): void
   close(): void
 }
@@ -86,7 +86,7 @@ export function createStatusCommand({ command, onLine, onProblem }: StatusComman
       }
       start()
     })
-    // A command that does not read its input closes it.
+    // A command that does not read its input closes it early.
     child.stdin?.on("error", () => {})
     child.stdin?.end(input)
   }

@@ -1,4 +1,7 @@
-/** Calls `work` for each item, at most `limit` at a time. Rejects with the first error, and then starts no more calls. */
+/**
+ * Calls `work` for each item, at most `limit` at a time. Rejects with the first error and then makes no further
+ * calls.
+ */
 export async function forEachConcurrently<T>(
   items: readonly T[],
   limit: number,

@@ -27,7 +27,9 @@ export interface Directories {
   database: string | undefined
   /** Store of all sessions. Hides the secrets of the workspace. */
   store: Store
-  /** Opens an engine with the config and the permissions of a directory. Its users answer its requests. */
+  /**
+   * Opens an engine with the config and the permissions of a directory. The host answers the requests of its users.
+   */
   openEngine(directory: string): Promise<Tackle>
   onProblem(message: string, error: unknown): void
   /** Closes the store. */
