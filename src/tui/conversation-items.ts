@@ -2,6 +2,7 @@ import type { MessageWithParts } from "../schema/message.ts"
 import type { Part, ToolPart } from "../schema/part.ts"
 import { visible } from "../view/visible.ts"
 import { clip, indented, wrap } from "./card.ts"
+import { renderFile } from "./image-view.ts"
 import { renderMarkdown } from "./markdown.ts"
 import { type Notes, renderNote } from "./notes.ts"
 import type { Theme } from "./theme.ts"
@@ -81,7 +82,7 @@ function renderUserMessage(
   { theme, ...options }: CallOptions,
 ): string[] {
   const texts = parts.flatMap((part) => (part.type === "text" && !part.synthetic ? [part.text] : []))
-  const files = parts.flatMap((part) => (part.type === "file" ? [part.filename ?? part.mime] : []))
+  const files = parts.filter((part) => part.type === "file")
   const lines = wrap(visible(texts.join("\n").trim()), width - 2)
   const shown =
     options.expanded || lines.length <= maxPromptLines ? lines : lines.slice(0, maxPromptLines - 1)
@@ -90,7 +91,7 @@ function renderUserMessage(
   return [
     ...(texts.length > 0 ? shown : []).map((line, index) => theme.user(`${index === 0 ? "›" : " "} ${line}`)),
     ...(hidden > 0 ? [clip(theme.dim(`  … ${hidden} more lines (ctrl+o shows all)`), width)] : []),
-    ...files.flatMap((file) => indented(theme.dim(`+ ${visible(file)}`), width)),
+    ...files.flatMap((file) => renderFile(file, width, theme)),
     "",
     ...calls.flatMap((call) => renderCall(call, width, { theme, ...options })),
   ]

@@ -130,7 +130,8 @@ export async function pickRewind(shell: Shell, session: SessionApi): Promise<voi
   const turns = point.changedTurns
   const count = point.files.length === 1 ? "1 file" : `${point.files.length} files`
   const undone = `${count} of ${turns === 1 ? "1 turn" : `${turns} turns`}`
-  const about = point.files.map((path) => displayPath(path, state?.session.worktree ?? ""))
+  const paths = point.files.map((path) => `  ${displayPath(path, state?.session.worktree ?? "")}`)
+  const about = paths.length > 0 ? ["Files to restore:", ...paths] : []
   const targets: PickerItem<RewindTarget>[] = [
     ...(turns > 0 ? [{ value: "both" as const, label: "conversation and files", detail: undone }] : []),
     { value: "conversation", label: "only the conversation", detail: "files stay as they are" },

@@ -5,6 +5,7 @@ import type { SubagentState } from "../view/session-state.ts"
 import { oneLine, visible } from "../view/visible.ts"
 import { clip, indented } from "./card.ts"
 import { renderDiff } from "./diff-view.ts"
+import { renderFile } from "./image-view.ts"
 import type { Paint, Theme } from "./theme.ts"
 
 /** How calls are shown. */
@@ -15,6 +16,8 @@ export interface CallOptions {
   worktree: string
   /** The sessions of subagents, by id. */
   subagents: ReadonlyMap<string, SubagentState>
+  /** Leaves out images, because the lines are indented. */
+  hidesImages?: boolean
   /** Maximum number of lines of output that is not expanded. Default: depends on the outcome. */
   maxOutputLines?: number
 }
@@ -37,7 +40,14 @@ const maxSubagentCalls = 4
 export function renderCall(part: ToolPart, width: number, options: CallOptions): string[] {
   const summary = summarizeCall(part, options.worktree)
   const lines = [titleLine(summary, width, options.theme), ...bodyLines(part, summary, { ...options, width })]
-  return [...lines.map((line) => clip(line, width)), ""]
+  const { state } = part
+  const files = state.status === "completed" ? (state.attachments ?? []) : []
+  const images = options.hidesImages ? [] : files.filter(({ mime }) => mime.startsWith("image/"))
+  return [
+    ...lines.map((line) => clip(line, width)),
+    ...images.flatMap((file) => renderFile(file, width, options.theme)),
+    "",
+  ]
 }
 
 function titleLine({ tool, subject, details, outcome }: CallSummary, width: number, theme: Theme): string {
@@ -113,7 +123,7 @@ function subagentLines(sessionID: string, options: CallOptions & { width: number
   const inner = Math.max(10, width - 4)
   const lines = shown.flatMap((call) =>
     expanded
-      ? renderCall(call, inner, options).slice(0, -1)
+      ? renderCall(call, inner, { ...options, hidesImages: true }).slice(0, -1)
       : [titleLine(summarizeCall(call, options.worktree), inner, theme)],
   )
   const note = hidden > 0 ? [theme.dim(`… ${hidden} earlier ${hidden === 1 ? "call" : "calls"}`)] : []
