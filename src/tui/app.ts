@@ -186,6 +186,9 @@ export function createApp(options: AppOptions): App {
     focus()
     if (keys.matches(data, "clear")) return consume(cancel)
     notice = undefined
+    if (keys.matches(data, "redraw")) return consume(redraw)
+    if (keys.matches(data, "suspend") && process.platform !== "win32")
+      return consume(() => void screen.suspend(conversation.redrawEnd))
     if (keys.matches(data, "expand")) return consume(toggleDetails)
     if (cards.active) return undefined
     if (keys.matches(data, "exit") && input.editor.isEmpty) return consume(() => options.onLeave("leave"))
@@ -238,6 +241,11 @@ export function createApp(options: AppOptions): App {
     leaveBy = now + leaveMs
     if (!input.clear() && state?.isRunning) interrupt()
     notify("Press Ctrl+C again to leave.")
+  }
+
+  function redraw(): void {
+    conversation.redraw()
+    tui.requestRender(true)
   }
 
   function interrupt(): void {

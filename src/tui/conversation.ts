@@ -32,6 +32,8 @@ export interface Conversation extends Component {
   readonly isStale: boolean
   /** Draws the lines above the screen again with the next frame. */
   redraw(): void
+  /** Draws only the last screen with the next frame. */
+  redrawEnd(): void
 }
 
 /** Options of {@link createConversation}. */
@@ -214,6 +216,7 @@ export function createConversation(
       cache = new WeakMap()
     },
     redraw: restartAll,
+    redrawEnd: () => restart(rows()),
     showOlder() {
       const isWhole = first === undefined || (hasHead && first.messageID === state?.messages[0]?.message.id)
       if (isWhole) return false

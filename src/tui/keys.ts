@@ -28,6 +28,8 @@ const ownActions = {
   scrollUp: { defaultKeys: "pageUp", description: "Scroll up in the full screen, or show earlier messages" },
   scrollDown: { defaultKeys: "pageDown", description: "Scroll down in the full screen" },
   clear: { defaultKeys: "ctrl+c", description: "Clear the input, or interrupt the run; press twice to exit" },
+  redraw: { defaultKeys: "ctrl+l", description: "Draw the screen again" },
+  suspend: { defaultKeys: "ctrl+z", description: "Return to the shell; fg continues" },
   exit: { defaultKeys: "ctrl+d", description: "Exit, if the input is empty" },
 } as const satisfies Record<string, { defaultKeys: KeyId | KeyId[]; description: string }>
 

@@ -1,3 +1,4 @@
+import { once } from "node:events"
 import {
   type Component,
   Container,
@@ -37,6 +38,11 @@ export interface Screen {
   /** Scrolls the full screen by a page, up for -1. Returns false if the terminal scrolls. */
   scrollPage(direction: -1 | 1): boolean
   start(): void
+  /**
+   * Restores the terminal and stops this process with its process group, as Ctrl+Z does in a shell. When the user
+   * continues it, calls `onContinue`, and draws a frame below the present text of the terminal.
+   */
+  suspend(onContinue: () => void): Promise<void>
   /** Removes the lines at the bottom, so that only the conversation remains in the terminal's scrollback. */
   removeBottom(): void
   /**
@@ -121,6 +127,22 @@ export function createScreen(
       tui.start()
       terminal.write(focusReports.on)
     },
+    async suspend(onContinue) {
+      terminal.write(focusReports.off)
+      tui.stop()
+      const continued = once(process, "SIGCONT")
+      // Without the terminal, nothing else may keep the process running.
+      const alive = setInterval(() => {}, 60_000)
+      process.kill(0, "SIGTSTP")
+      await continued
+      clearInterval(alive)
+      if (tui instanceof TuiMainScreen) tui.restoreRenderState(nothingDrawn)
+      tui.start()
+      terminal.write(focusReports.on)
+      onContinue()
+      // A frame that was requested meanwhile would prevent all later ones.
+      tui.renderNow()
+    },
     removeBottom() {
       if (!bottomLines || !isStarted) return
       tui.removeChild(bottomLines)
@@ -135,6 +157,12 @@ export function createScreen(
       return state
     },
   }
+}
+
+/** The state of a main screen before its first frame. */
+const nothingDrawn: TuiMainScreenRenderState = {
+  ...{ previousLines: [], previousWidth: 0, previousHeight: 0, previousViewportTop: 0 },
+  ...{ cursorRow: 0, hardwareCursorRow: 0, maxLinesRendered: 0 },
 }
 
 /** Returns true for lines that contain images in the protocols of Kitty and iTerm2. */

@@ -76,6 +76,26 @@ describe.skipIf(!hasTmux)("the interactive terminal (needs tmux)", () => {
     await terminal.sees("still 42")
   })
 
+  test("returns to the shell with Ctrl+Z, and continues with fg below what the shell printed", async () => {
+    const machine = await createMachine({ script })
+    const terminal = await openTerminal(machine)
+    await terminal.type(`${tackleCommand} 'hello there'`)
+    await terminal.sees("I heard: hello there")
+    await terminal.press("a draft", "C-z")
+    await terminal.sees(/Stopped/i)
+    await terminal.type("echo still $((40 + 2))")
+    await terminal.sees("still 42")
+    await terminal.type("fg")
+    await terminal.sees(/still 42[\s\S]*I heard: hello there[\s\S]*─\n a draft/)
+    await terminal.press("C-u")
+    await terminal.press("hello again", "Enter")
+    await terminal.sees("I heard: hello again")
+    await terminal.press("C-l")
+    await terminal.sees(/I heard: hello there[\s\S]*I heard: hello again/)
+    await terminal.press("C-d")
+    await terminal.sees("Continue this session")
+  })
+
   test("redraws without duplicates after the terminal was resized", async () => {
     const machine = await createMachine({ script })
     const terminal = await openTerminal(machine)
