@@ -3,27 +3,37 @@ import { once } from "node:events"
 import { type IncomingMessage, request, type ServerResponse } from "node:http"
 import { connect, type Socket } from "node:net"
 import { text } from "node:stream/consumers"
-import { expect, onTestFinished, test, vi } from "vitest"
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest"
 import { temporaryProject } from "../../src/testing/project.ts"
-import { setUp, tokens } from "./start-server.ts"
+import type { Channel } from "../../src/util/channel.ts"
+import { tokens } from "./start-server.ts"
 
 /** The largest number of values that waited in one queue of the server. */
-const queues = vi.hoisted(() => ({ largest: 0 }))
+let largestQueue = 0
+let setUp: typeof import("./start-server.ts").setUp
 
-vi.mock(import("../../src/util/channel.ts"), async (original) => {
-  const { createChannel } = await original()
-  return {
-    createChannel<T>(onLeave: () => void) {
-      const channel = createChannel<T>(onLeave)
-      const { push } = channel
-      channel.push = (value) => {
-        push(value)
-        queues.largest = Math.max(queues.largest, channel.size)
-      }
-      return channel
-    },
-  }
+// Test files share their modules, so the observed queue needs new ones.
+beforeAll(async () => {
+  vi.resetModules()
+  vi.doMock(import("../../src/util/channel.ts"), async (original) => {
+    const { createChannel } = await original()
+    return { createChannel: (onLeave) => observed(createChannel(onLeave)) }
+  })
+  ;({ setUp } = await import("./start-server.ts"))
 })
+afterAll(() => {
+  vi.doUnmock("../../src/util/channel.ts")
+  vi.resetModules()
+})
+
+function observed<T>(channel: Channel<T>): Channel<T> {
+  const { push } = channel
+  channel.push = (value) => {
+    push(value)
+    largestQueue = Math.max(largestQueue, channel.size)
+  }
+  return channel
+}
 
 const maxWaiting = 5
 const answer = "word ".repeat(20_000)
@@ -78,12 +88,12 @@ test.each([
   const streams = watchStreams()
   const { id } = await post("/session", { directory })
   const clients = await Promise.all(Array.from({ length: 200 }, () => open(route(`/session/${id}`))))
-  queues.largest = 0
+  largestQueue = 0
   for (let count = 0; count < 4; count += 1) {
     await post(`/session/${id}/input`, { text: "Hi" })
     expect((await post(`/session/${id}/wait`)).run.status).toBe("completed")
   }
-  expect(queues.largest).toBe(maxWaiting + 1)
+  expect(largestQueue).toBe(maxWaiting + 1)
   expect(streams).toHaveLength(200)
   // One write: 64 KB and the event that exceeds them.
   for (const { writableLength } of streams) expect(writableLength).toBeLessThan(64 * 1024 + 2 * answer.length)
