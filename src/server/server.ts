@@ -133,9 +133,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       connectionsCheckingInterval: Math.min(headersTimeout, 5_000),
       maxHeaderSize: 16_384,
     },
-    answer: getRequestListener((request, environment) => app.fetch(request, environment), {
-      overrideGlobalObjects: false,
-    }),
+    // Replaces the global `Request` and `Response` with subclasses that are faster to send: they keep a JSON text as text.
+    answer: getRequestListener((request, environment) => app.fetch(request, environment)),
     onProblem: (error) => onProblem("a connection failed", error),
   })
   server.maxConnections = options.maxConnections ?? 1_000
