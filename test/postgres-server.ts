@@ -26,10 +26,14 @@ export interface PostgresServer {
 }
 
 /**
- * Starts a server. It does not sync to the disk. As root, it runs as another user, because PostgreSQL refuses root. The
+ * Starts a server. It syncs to the disk only if `isDurable` is true. As root, it runs as another user, because PostgreSQL refuses root. The
  * role `guest` has the password `secret` and no rights.
  */
-export async function startPostgres(): Promise<PostgresServer> {
+export async function startPostgres({
+  isDurable = false,
+}: {
+  isDurable?: boolean
+} = {}): Promise<PostgresServer> {
   if (!postgresPrograms) throw new Error("PostgreSQL is not installed. Run: apt-get install postgresql")
   const programs = postgresPrograms
   const directory = mkdtempSync(join(tmpdir(), "tackle-postgres-"))
@@ -51,10 +55,9 @@ export async function startPostgres(): Promise<PostgresServer> {
   async function start(): Promise<void> {
     const settings = [
       "listen_addresses=",
-      "fsync=off",
-      "full_page_writes=off",
-      "shared_buffers=16MB",
-      "max_connections=60",
+      ...(isDurable
+        ? ["shared_buffers=256MB", "max_connections=200"]
+        : ["fsync=off", "full_page_writes=off", "shared_buffers=16MB", "max_connections=60"]),
     ]
     for (let attempt = 0; attempt < 500; attempt += 1) {
       // After a crash, it starts only when the other processes of the old server have ended.

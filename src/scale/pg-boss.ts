@@ -47,7 +47,10 @@ const retryMs = 10_000
 export async function openPgBossDispatcher(url: string, options: PgBossOptions): Promise<Dispatcher> {
   const { schema = "tackle_jobs", onProblem, maintains = false } = options
   const boss = await createBoss(url, { ...options, schema })
-  boss.on("error", (error) => onProblem("the job queue reported an error", error))
+  boss.on("error", (error) => {
+    // Lost connections are opened again.
+    if (!isTransient(error)) onProblem("the job queue reported an error", error)
+  })
   try {
     await boss.start()
     await boss.createQueue(queue, {

@@ -41,8 +41,20 @@ const batchMs = 15
 /** Maximum number of characters of a frame. PostgreSQL accepts fewer than 8,000. */
 const frameSize = 7_800
 
+/** Number of complete parts that are remembered for each session. */
+const rememberedParts = 1_000
+
 /** The channel on which engines announce which sessions they follow. */
 const followersAddress = "followers"
+
+/** A session that is followed here. */
+interface Followed {
+  readers: number
+  /** The parts that other engines stream. */
+  parts: Map<string, Part>
+  /** Ids of complete parts. Their text may arrive later, because the store is faster. */
+  complete: Set<string>
+}
 
 /** An item of a batch: an event, or the id of a part that is complete. */
 type Item = { event: EventInput } | { sessionID: string; ended: string }
@@ -50,8 +62,7 @@ type Item = { event: EventInput } | { sessionID: string; ended: string }
 /** Creates the relay of an engine. Connects when the first session runs or is followed. */
 export function createStreamRelay({ mail, bus, holder, streaming, onProblem }: RelayOptions): StreamRelay {
   const address = holder.id.toLowerCase().replaceAll(/[^a-z0-9_]/g, "")
-  /** Number of readers that follow a session here, and the parts that other engines stream in it. */
-  const followed = new Map<string, { readers: number; parts: Map<string, Part> }>()
+  const followed = new Map<string, Followed>()
   /** The engines that follow a session, each with the time at which it is forgotten. */
   const followers = new Map<string, Map<string, number>>()
   /** Items for each engine. */
@@ -111,12 +122,14 @@ export function createStreamRelay({ mail, bus, holder, streaming, onProblem }: R
   }
 
   function enqueue(to: string, item: Item): void {
-    const items = waiting.get(to) ?? []
-    waiting.set(to, items)
+    let items = waiting.get(to) ?? []
+    // A short part may be complete before its text is sent.
+    if ("ended" in item) items = items.filter((each) => partOf(each) !== item.ended)
     const last = items.at(-1)
     const joined = last && joinDeltas(last, item)
     if (joined) items[items.length - 1] = joined
     else items.push(item)
+    waiting.set(to, items)
     if (!isSending) void sendAll()
   }
 
@@ -157,17 +170,26 @@ export function createStreamRelay({ mail, bus, holder, streaming, onProblem }: R
 
   function onItems(items: readonly Item[]): void {
     for (const item of items) {
-      const sessionID = "event" in item ? item.event.sessionID : item.sessionID
-      const parts = followed.get(sessionID)?.parts
-      if (!parts) continue
-      if ("ended" in item) parts.delete(item.ended)
-      else if (keep(item.event, parts)) publish(item.event)
+      const entry = followed.get("event" in item ? item.event.sessionID : item.sessionID)
+      if (!entry) continue
+      if ("ended" in item) complete(entry, item.ended)
+      else if (keep(item.event, entry)) publish(item.event)
     }
   }
 
-  /** Updates the streamed parts. Returns false for text of a part that is complete or unknown. */
-  function keep(event: EventInput, parts: Map<string, Part>): boolean {
-    if (event.type === "part.updated") parts.set(event.part.id, event.part)
+  function complete(entry: Followed, partID: string): void {
+    entry.parts.delete(partID)
+    entry.complete.add(partID)
+    const [oldest] = entry.complete
+    if (entry.complete.size > rememberedParts && oldest !== undefined) entry.complete.delete(oldest)
+  }
+
+  /** Updates the streamed parts. Returns false for an event about a part that is complete or unknown. */
+  function keep(event: EventInput, { parts, complete }: Followed): boolean {
+    if (event.type === "part.updated") {
+      if (complete.has(event.part.id)) return false
+      parts.set(event.part.id, event.part)
+    }
     if (event.type !== "part.delta") return true
     const part = parts.get(event.partID)
     if (part) parts.set(part.id, withDelta(part, event))
@@ -182,7 +204,7 @@ export function createStreamRelay({ mail, bus, holder, streaming, onProblem }: R
 
   return {
     follow(sessionID) {
-      const entry = followed.get(sessionID) ?? { readers: 0, parts: new Map() }
+      const entry: Followed = followed.get(sessionID) ?? { readers: 0, parts: new Map(), complete: new Set() }
       entry.readers += 1
       followed.set(sessionID, entry)
       if (!isReceiving) receive()
@@ -197,7 +219,10 @@ export function createStreamRelay({ mail, bus, holder, streaming, onProblem }: R
     },
     partsOf: (sessionID, own) => ({
       streaming: () => [...own.streaming(), ...(followed.get(sessionID)?.parts.values() ?? [])],
-      ended: (partID) => void followed.get(sessionID)?.parts.delete(partID),
+      ended(partID) {
+        const entry = followed.get(sessionID)
+        if (entry) complete(entry, partID)
+      },
     }),
     close() {
       clearInterval(repeating)
@@ -223,6 +248,13 @@ function itemOf(event: TackleEvent): Item | undefined {
     default:
       return undefined
   }
+}
+
+/** Returns the id of the part that an item is about. */
+function partOf(item: Item): string | undefined {
+  if ("ended" in item) return item.ended
+  if (item.event.type === "part.updated") return item.event.part.id
+  return item.event.type === "part.delta" ? item.event.partID : undefined
 }
 
 function snapshot(part: Part): EventInput {

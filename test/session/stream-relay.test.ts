@@ -101,6 +101,23 @@ describePostgres("streamed text between engines with PostgreSQL", () => {
     expect(texts.at(-1)).toBe(long.repeat(30))
   })
 
+  test("never replaces a stored part by an earlier state", async () => {
+    const { session, follower } = await twoEngines(({ body: { messages } }) =>
+      messages.filter(({ role }) => role === "tool").length < 12
+        ? { calls: [{ name: "glob", arguments: { pattern: "*.none" } }] }
+        : { text: "Done." },
+    )
+    const { done, events } = await follow(follower, session.id)
+    await session.send("go")
+    await done
+    const seen = new Map<string, Part>()
+    for (const event of events) if (event.type === "part.updated") seen.set(event.part.id, event.part)
+    const stored = (await session.messages()).flatMap(({ parts }) => parts)
+    expect([...seen.values()].sort((a, b) => (a.id < b.id ? -1 : 1))).toEqual(
+      stored.sort((a, b) => (a.id < b.id ? -1 : 1)),
+    )
+  })
+
   test("is not sent while no engine follows the session", async () => {
     const { session, follower, stores } = await twoEngines([
       { text: long, pieceSize: 6, pieceDelayMs: 10 },

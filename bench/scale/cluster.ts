@@ -1,0 +1,140 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+import pg from "pg"
+import { createClient, type TackleClient } from "../../src/client/index.ts"
+import { migratePostgres } from "../../src/store/postgres.ts"
+import { type PostgresServer, startPostgres } from "../../test/postgres-server.ts"
+
+/** A process of `tackle`. */
+interface Started {
+  child: ChildProcess
+  /** Sends a signal and waits until the process has ended. */
+  end(signal: NodeJS.Signals): Promise<void>
+}
+
+/** PostgreSQL, servers that run no sessions, and workers, with one project. */
+export interface Cluster {
+  postgres: PostgresServer
+  /** Directory of the project. */
+  directory: string
+  /** A client of each server. */
+  clients: TackleClient[]
+  workers: Started[]
+  startWorker(): Promise<Started>
+  /** Runs a statement as the superuser. */
+  query(text: string): Promise<Record<string, unknown>[]>
+  close(): Promise<void>
+}
+
+/** Options of {@link startCluster}. */
+export interface ClusterOptions {
+  /** Path of the command to measure. */
+  command: string
+  /** Base URL of the model server, with `/v1`. */
+  modelUrl: string
+  servers: number
+  workers: number
+  /** Number of sessions that a worker runs at once. */
+  concurrency: number
+}
+
+/** Starts a cluster. PostgreSQL syncs each commit to the disk. */
+export async function startCluster({
+  command,
+  modelUrl,
+  servers,
+  workers: count,
+  concurrency,
+}: ClusterOptions): Promise<Cluster> {
+  const postgres = await startPostgres({ isDurable: true })
+  await migratePostgres(postgres.url())
+  const home = realpathSync(mkdtempSync(join(tmpdir(), "tackle-scale-")))
+  const directory = join(home, "project")
+  mkdirSync(join(directory, "effects"), { recursive: true })
+  writeFileSync(join(directory, "input.txt"), "one line\n".repeat(20))
+  const config = {
+    sandbox: "off",
+    permission: { "*": "allow" },
+    model: "bench/m",
+    provider: { bench: { options: { baseURL: modelUrl, apiKey: "k" }, models: { m: {} } } },
+  }
+  const workers: Started[] = []
+  const all: Started[] = []
+  let machines = 0
+
+  /** Starts a command that prints a line of JSON when it is ready. Each process has its own data directory. */
+  async function start(args: string[]): Promise<{ started: Started; line: Record<string, string> }> {
+    machines += 1
+    const child = spawn(command, [...args, "--json"], {
+      cwd: directory,
+      env: {
+        PATH: process.env.PATH,
+        HOME: home,
+        TACKLE_DATA_DIR: join(home, `data-${machines}`),
+        TACKLE_DATABASE: postgres.url(),
+        TACKLE_CONFIG_CONTENT: JSON.stringify(config),
+      },
+      stdio: ["ignore", "pipe", process.env.TACKLE_BENCH_VERBOSE ? "inherit" : "ignore"],
+    })
+    const exited = once(child, "exit")
+    const lines = createInterface({ input: child.stdout ?? process.stdin })
+    const first = await Promise.race([
+      once(lines, "line").then(([text]) => JSON.parse(String(text)) as Record<string, string>),
+      exited.then(() => {
+        throw new Error(`tackle ${args[0]} ended with code ${child.exitCode}.`)
+      }),
+    ])
+    const started: Started = {
+      child,
+      async end(signal) {
+        if (child.exitCode === null && child.signalCode === null) child.kill(signal)
+        await exited
+      },
+    }
+    all.push(started)
+    return { started, line: first }
+  }
+
+  async function startWorker(): Promise<Started> {
+    const { started } = await start(["worker", "--concurrency", String(concurrency), "--grace", "1"])
+    workers.push(started)
+    return started
+  }
+
+  const clients: TackleClient[] = []
+  for (let index = 0; index < servers; index += 1) {
+    const { line } = await start(["serve", "--dispatch", "--port", "0"])
+    const token =
+      readFileSync(line.tokenFile ?? "", "utf8")
+        .trim()
+        .split(/\s+/)
+        .at(-1) ?? ""
+    clients.push(createClient({ url: line.url ?? "", token, directory, retryMs: 60_000 }))
+  }
+  for (let index = 0; index < count; index += 1) await startWorker()
+  return {
+    postgres,
+    directory,
+    clients,
+    workers,
+    startWorker,
+    async query(text) {
+      const connection = new pg.Client(postgres.url())
+      await connection.connect()
+      try {
+        return (await connection.query(text)).rows
+      } finally {
+        await connection.end()
+      }
+    },
+    async close() {
+      for (const { end } of all) await end("SIGKILL")
+      await postgres.stop()
+      rmSync(home, { recursive: true, force: true })
+    },
+  }
+}

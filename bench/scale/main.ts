@@ -1,0 +1,109 @@
+import { existsSync } from "node:fs"
+import { mkdir, readFile, writeFile } from "node:fs/promises"
+import { cpus } from "node:os"
+import { dirname, join } from "node:path"
+import { parseArgs } from "node:util"
+import { type Chaos, measureChaos } from "./chaos.ts"
+import { measureThroughput, type Throughput } from "./throughput.ts"
+
+const help = `npm run bench:scale -- [options]
+
+Measures servers and workers on PostgreSQL, with a scripted model that thinks 20 ms before each step. A turn has a read,
+a bash and an answer.
+
+  --workers 1,2,4         numbers of workers
+  --sessions 50,200,1000  numbers of sessions
+  --turns 20              turns of each session
+  --chaos                 instead, kill a worker every 2 seconds, stop workers for longer than their lease, crash
+                          PostgreSQL once and cut all connections once, and compare effects and histories.
+                          The first numbers of the options apply. The exit code is 1 if a guarantee is broken
+  --tackle FILE           the command to measure; default: bin/tackle
+
+Results are added to bench/results/scale.json.
+`
+
+const repository = dirname(dirname(import.meta.dirname))
+const file = join(repository, "bench/results/scale.json")
+
+/** The contents of the results file. */
+interface Results {
+  cores?: number
+  throughput?: Throughput[]
+  chaos?: Chaos
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      workers: { type: "string", default: "1,2,4" },
+      sessions: { type: "string", default: "50,200,1000" },
+      turns: { type: "string", default: "20" },
+      tackle: { type: "string", default: join(repository, "bin/tackle") },
+      chaos: { type: "boolean" },
+      help: { type: "boolean" },
+    },
+  })
+  if (values.help) return void process.stdout.write(help)
+  const numbers = (text: string) => text.split(",").map(Number)
+  if (values.chaos) {
+    const chaos = await measureChaos({
+      command: values.tackle,
+      workers: numbers(values.workers)[0] ?? 1,
+      sessions: numbers(values.sessions)[0] ?? 1,
+      turns: Number(values.turns),
+    })
+    printChaos(chaos)
+    return store((before) => ({ ...before, chaos }))
+  }
+  const rows: Throughput[] = []
+  for (const sessions of numbers(values.sessions)) {
+    for (const workers of numbers(values.workers)) {
+      const row = await measureThroughput({
+        command: values.tackle,
+        workers,
+        sessions,
+        turns: Number(values.turns),
+      })
+      rows.push(row)
+      print(row)
+    }
+  }
+  const isOther = ({ workers, sessions }: Throughput) =>
+    !rows.some((row) => row.workers === workers && row.sessions === sessions)
+  await store((before) => ({
+    ...before,
+    throughput: [...(before.throughput ?? []).filter(isOther), ...rows],
+  }))
+}
+
+async function store(update: (before: Results) => Results): Promise<void> {
+  await mkdir(dirname(file), { recursive: true })
+  const before = existsSync(file) ? (JSON.parse(await readFile(file, "utf8")) as Results) : {}
+  const results = { ...update(before), cores: cpus().length }
+  await writeFile(file, `${JSON.stringify(results, undefined, 2)}\n`)
+}
+
+function printChaos({ effects, histories, takeovers, ...chaos }: Chaos): void {
+  const counts = Object.entries(chaos).map(([name, value]) => `${name} ${value}`)
+  const longest = takeovers.length > 0 ? `${(Math.max(...takeovers) / 1000).toFixed(1)} s` : "none"
+  process.stdout.write(`${counts.join(", ")}, longest takeover ${longest}\n`)
+  for (const problem of effects) process.stdout.write(`wrong effect: ${problem}\n`)
+  for (const name of histories)
+    process.stdout.write(`the client of ${name} has another history than the store\n`)
+  if (effects.length + histories.length > 0) process.exitCode = 1
+}
+
+function print(row: Throughput): void {
+  const ms = (value: number) => `${value.toFixed(0)} ms`
+  const cells = [
+    `${row.workers} workers, ${row.sessions} sessions x ${row.turns} turns`,
+    `${row.turnsPerSecond.toFixed(1)} turns/s`,
+    `first request ${ms(row.firstRequestP50)}, p99 ${ms(row.firstRequestP99)}`,
+    `lag ${ms(row.lagP50)}, p99 ${ms(row.lagP99)}`,
+    `${row.commitsPerTurn.toFixed(1)} commits/turn`,
+    `${(row.workerBytesPerSession / 1e6).toFixed(1)} MB/session`,
+  ]
+  process.stdout.write(`${cells.join(" | ")}\n`)
+}
+
+await main()

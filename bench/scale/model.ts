@@ -1,0 +1,73 @@
+import {
+  type ChatMessage,
+  type ModelServer,
+  type RecordedRequest,
+  startModelServer,
+} from "../../src/testing/model-server.ts"
+
+/** A model that reads a file, runs a command that appends to a file, and answers. It thinks 20 ms before each step. */
+export interface ScaleModel extends ModelServer {
+  /** Time of the first request of a prompt, in ms of `performance.now()`, by its text. */
+  arrivals: Map<string, number>
+  /** Time of the last request that continues a run, by the name of the session in its prompts. */
+  continued: Map<string, number>
+  /** The last request that was answered with text, by the name of the session. */
+  answers: Map<string, RecordedRequest>
+}
+
+const thinkMs = 20
+
+/** Number of deltas of an answer, the time in milliseconds between two, and the characters of each. */
+export const deltas = { count: 10, everyMs: 20, size: 5 }
+
+/** Starts the model. A prompt has the form `<session> <turn>`. The command appends the turn to `effects/<session>`. */
+export async function startScaleModel(): Promise<ScaleModel> {
+  const arrivals = new Map<string, number>()
+  const continued = new Map<string, number>()
+  const answers = new Map<string, RecordedRequest>()
+  const model = await startModelServer({
+    script(request) {
+      const { time } = request
+      const { messages } = request.body
+      const index = messages.findLastIndex((message) => promptOf(message) !== undefined)
+      const prompt = promptOf(messages[index]) ?? ""
+      const [session = "", turn = ""] = prompt.split(" ")
+      if (!arrivals.has(prompt)) arrivals.set(prompt, time)
+      if (messages.at(-1)?.role === "user" && index < messages.length - 1) continued.set(session, time)
+      // A call that had no effect is repeated.
+      const results = messages
+        .slice(index + 1)
+        .filter(
+          ({ role, content }) =>
+            role === "tool" && !/had no effect|never started|not run/.test(textOf(content)),
+        )
+      const reply = { delayMs: thinkMs }
+      if (results.length === 0)
+        return { ...reply, calls: [{ name: "read", arguments: { filePath: "input.txt" } }] }
+      if (results.length === 1)
+        return {
+          ...reply,
+          calls: [{ name: "bash", arguments: { command: `echo ${turn} >> effects/${session}` } }],
+        }
+      answers.set(session, request)
+      return {
+        ...reply,
+        text: Array.from({ length: deltas.count }, () => "word ").join(""),
+        pieceSize: deltas.size,
+        pieceDelayMs: deltas.everyMs,
+      }
+    },
+  })
+  return Object.assign(model, { arrivals, continued, answers })
+}
+
+/** Returns the text of a prompt, or undefined for other messages. */
+function promptOf(message: ChatMessage | undefined): string | undefined {
+  if (message?.role !== "user") return undefined
+  return /s\d+ \d+/.exec(textOf(message.content))?.[0]
+}
+
+function textOf(content: ChatMessage["content"]): string {
+  if (typeof content === "string") return content
+  return (content ?? []).map(({ text = "" }) => text).join("\n")
+}
