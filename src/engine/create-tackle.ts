@@ -346,13 +346,13 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     instructions: options.instructions ?? [],
     instructionsNear: options.instructionsNear,
     contents,
-    watchChanges: (save) =>
+    watchChanges: (store) =>
       createTurnChanges({
         contents,
         worktree: root,
         leaveOut: realPath(dataDirectory),
         limits: defaultScanLimits,
-        save,
+        ...store,
       }),
     turns: new Map(),
     tenants: options.tenants && (await loadTenantGuard(store, options.tenants)),

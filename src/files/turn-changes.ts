@@ -49,6 +49,8 @@ export interface TurnChangesOptions {
   limits: ScanLimits
   /** Stores the whole record. Not called in a turn without changes. */
   save(record: TurnRecord): Promise<void>
+  /** Stores the whole record without waiting, at the latest with the end of the call. */
+  note(record: TurnRecord): void
 }
 
 /**
@@ -62,7 +64,8 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
   let latest: Scan | undefined
   let window: Window | undefined
 
-  const store = () => save({ files: [...entries.values()].filter(isChange), unseen: [...unseen] })
+  const record = () => ({ files: [...entries.values()].filter(isChange), unseen: [...unseen] })
+  const store = () => save(record())
 
   /**
    * Adds a change. If its old content differs from the result of the previous change, another program changed the file
@@ -132,7 +135,8 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
     let changed = false
     if (before && after) changed = await note(before, after, { since, texts, byTools: left.byTools })
     else describe(texts, "the worktree could not be read")
-    if (changed || unseen.size > known) await store()
+    // The command has already made its changes, so their record is stored with its result.
+    if (changed || unseen.size > known) options.note(record())
   }
 
   function describe(texts: readonly string[], what: string): void {

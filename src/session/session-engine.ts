@@ -3,7 +3,7 @@ import type { RecordedResults } from "../call/call.ts"
 import type { Engine } from "../call/context.ts"
 import type { Bus } from "../event/bus.ts"
 import type { FileCommits } from "../files/file-tracker.ts"
-import type { ChangeCapability, TurnRecord } from "../files/turn-changes.ts"
+import type { ChangeCapability, TurnChangesOptions } from "../files/turn-changes.ts"
 import type { Model } from "../model/model.ts"
 import type { RetryLimits } from "../model/retry.ts"
 import type { StreamLimits } from "../model/stream.ts"
@@ -71,8 +71,8 @@ export interface SessionEngine extends Engine {
   instructionsNear?(file: string): Promise<FoundInstructions[]>
   /** The contents that files had before they were changed. */
   contents: ContentStore
-  /** Records the file changes of a turn. Passes each state of the record to `save`. */
-  watchChanges(save: (record: TurnRecord) => Promise<void>): ChangeCapability
+  /** Records the file changes of a turn. */
+  watchChanges(store: Pick<TurnChangesOptions, "save" | "note">): ChangeCapability
   /** Turns in progress, by root session. Changes by subagents belong to the turn of the root session. */
   turns: Map<string, ChangeCapability>
   /** Wraps the function that reads the files mentioned in a prompt. */

@@ -3,7 +3,6 @@ import type { MessageWithParts } from "../schema/message.ts"
 import type { PatchPart } from "../schema/part.ts"
 import { newId } from "../util/id.ts"
 import type { Conversation } from "./conversation.ts"
-import type { Recorder } from "./recorder.ts"
 import type { SessionEngine } from "./session-engine.ts"
 
 /**
@@ -21,7 +20,11 @@ export async function changesOfTurn({
   const root = lineage.rootOf(session.id)
   const [turn, begun] = [turns.get(root), (await history()).at(-1)]
   if (turn || !begun) return turn
-  const changes = watchChanges(createTurnPatch(begun, recorder))
+  const patch = createTurnPatch(begun)
+  const changes = watchChanges({
+    save: (record) => recorder.write({ parts: [patch(record)] }),
+    note: (record) => recorder.note({ parts: [patch(record)] }),
+  })
   turns.set(root, changes)
   return changes
 }
@@ -32,15 +35,12 @@ export function endTurn(sessionID: string, { lineage, turns }: SessionEngine): v
 }
 
 /**
- * Returns a function that stores the file changes of a turn in one part of the message that started it. The first
- * change creates the part.
+ * Returns a function that writes the file changes of a turn to one part of the message that started it. The first change
+ * creates the part.
  */
-function createTurnPatch(
-  { message, parts }: MessageWithParts,
-  recorder: Recorder,
-): (record: TurnRecord) => Promise<void> {
+function createTurnPatch({ message, parts }: MessageWithParts): (record: TurnRecord) => PatchPart {
   let patch: PatchPart | undefined
-  return async ({ files, unseen }) => {
+  return ({ files, unseen }) => {
     if (!patch) {
       const { sessionID, id: messageID } = message
       patch = { id: newId("prt"), sessionID, messageID, type: "patch", files }
@@ -48,6 +48,6 @@ function createTurnPatch(
     }
     patch.files = files
     if (unseen.length > 0) patch.unseen = unseen
-    await recorder.write({ parts: [{ ...patch }] })
+    return { ...patch }
   }
 }

@@ -247,6 +247,7 @@ describe("a formatter that fails", () => {
       leaveOut: programs,
       limits: defaultScanLimits,
       save: async (record) => void records.push(record),
+      note: (record) => void records.push(record),
     })
     await write("a.txt", "one")
     const hash = (text: string) => hashOf(Buffer.from(text))

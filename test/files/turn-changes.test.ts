@@ -30,6 +30,10 @@ async function startTurn(
       meet(record)
       records.push(record)
     },
+    note(record) {
+      meet(record)
+      records.push(record)
+    },
   })
   return { project, records, contents, changes }
 }

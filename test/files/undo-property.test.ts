@@ -59,6 +59,9 @@ test("undoes and redoes random changes exactly, or refuses", async () => {
           save: async (record) => {
             files = record.files
           },
+          note(record) {
+            files = record.files
+          },
         })
       }
       const noteChange = (name: string, text: string | undefined) => {
