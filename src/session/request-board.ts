@@ -12,13 +12,13 @@ export interface RequestBoardOptions {
   onProblem(message: string, error: unknown): void
 }
 
-/** A request of this engine. */
+/** A request that this engine shares with other processes. */
 interface Shared {
   request: WaitingRequest
   deliver(answer: RequestAnswer): void
   /** Fires when the request is stored. */
   timer: NodeJS.Immediate
-  /** Resolves when the request is stored, or could not be. Undefined until this begins. */
+  /** Resolves when the request has been stored, or could not be stored. Undefined until storing begins. */
   storing?: Promise<void>
   isStored: boolean
   /** Ids of the answers that this engine has given. */
@@ -32,7 +32,7 @@ export function createRequestBoard({ store, holder, leases, onProblem }: Request
 
   async function save(entry: Shared, lease: Lease): Promise<void> {
     const { request } = entry
-    // Before the write, so that no answer is missed.
+    // Starts before the write, so that no answer is missed.
     unwatch ??= store.watchControl((change) => {
       if (!change || change.what === "request") void deliverAnswers(change?.sessionID)
     })
@@ -41,7 +41,8 @@ export function createRequestBoard({ store, holder, leases, onProblem }: Request
       await store.openRequest({ asked: request, holder: holder.id, epoch: lease.epoch, time }, lease)
       entry.isStored = true
     } catch (error) {
-      if (!(error instanceof LeaseLostError)) onProblem("other processes do not see a request", error)
+      if (!(error instanceof LeaseLostError))
+        onProblem("a request could not be shown to other processes", error)
     }
   }
 
@@ -103,7 +104,7 @@ export function createRequestBoard({ store, holder, leases, onProblem }: Request
       const entry: Shared = {
         request,
         deliver,
-        // A request that code answers at once does not wait for a user.
+        // A request that code answers immediately does not wait for a user.
         timer: setImmediate(() => {
           entry.storing = save(entry, lease)
         }),
@@ -114,7 +115,7 @@ export function createRequestBoard({ store, holder, leases, onProblem }: Request
     },
     settle,
     withdraw(requestID, answer) {
-      // A request that stays in the store ends with its lease.
+      // A request that could not be removed from the store ends with its lease.
       const settled = settle(requestID, answer)
       if (typeof settled !== "boolean") settled.catch(() => forget(requestID))
     },

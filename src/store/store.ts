@@ -128,7 +128,7 @@ export interface Mail {
    */
   send(address: string, texts: readonly string[]): Promise<void>
   /**
-   * Receives the texts for an address of up to 40 small letters, digits and `_`. `onConnected` is called when texts can
+   * Receives the texts for an address of up to 40 lower-case letters, digits and `_`. `onConnected` is called when texts can
    * arrive, and again after a lost connection. Returns a function that ends this.
    */
   listen(address: string, onText: (text: string) => void, onConnected: () => void): () => void
