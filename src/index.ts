@@ -14,6 +14,11 @@ export type {
   Tackle,
   ToolRegistry,
 } from "./engine/tackle.ts"
+export {
+  createWorkspaceOpener,
+  type WorkspaceOpener,
+  type WorkspaceOpenerOptions,
+} from "./engine/workspaces.ts"
 export type { EventOf, EventType, Refusal, RunStatus, TackleEvent, Usage } from "./event/events.ts"
 export { type RefusedFile, type RestoredFile, type UndoChoice, UndoRefusedError } from "./files/undo.ts"
 export type { McpPrompt, McpPromptMessage } from "./mcp/client/prompts.ts"
@@ -53,6 +58,12 @@ export {
   type SendOptions,
 } from "./session/inputs.ts"
 export { SessionHeldError } from "./session/lease.ts"
+export {
+  canOpenWorkspace,
+  type OpenedWorkspace,
+  WorkspaceError,
+  type WorkspaceOffer,
+} from "./session/open-workspace.ts"
 export type { PruneChoice } from "./session/prune.ts"
 export { createRunSlots, type RunSlots } from "./session/run-slots.ts"
 export type { FileDiff } from "./session/session-diff.ts"

@@ -415,7 +415,10 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
       directory,
       worktree,
       holder,
-      kept: [data.outputs, data.plans],
+      kept: [data.outputs, data.plans, data.workspaces],
+      describeWorkspace: contents.isShared
+        ? async () => (await import("../session/workspace.ts")).describeWorkspace(worktree, environment)
+        : undefined,
       publish: (event) => bus.publish(event),
       endJobs: (sessionIDs) => jobs.killOf(sessionIDs),
       defaultAgent,

@@ -28,6 +28,8 @@ export interface DataPaths {
   snapshots: string
   /** Directory of plans, by session. */
   plans: string
+  /** Directory of worktrees that were rebuilt for sessions of other machines, by session. */
+  workspaces: string
   /** Directory of private copies of trusted programs. */
   programs: string
   /** Directory of locks for the files that a process is changing. */
@@ -54,6 +56,7 @@ export function dataPaths(directory: string): DataPaths {
     outputs: join(directory, "truncate"),
     snapshots: join(directory, "snapshot"),
     plans: join(directory, "plan"),
+    workspaces: join(directory, "workspace"),
     programs: join(directory, "external-tool"),
     locks: join(directory, "locks"),
     processes: join(directory, "processes"),
@@ -71,8 +74,9 @@ export function readableDataPaths({ outputs, plans, programs }: DataPaths): stri
 
 /**
  * Returns the paths that can be changed only with permission from the user, because they determine trust or contain
- * code that runs. Returns the whole data directory, or its individual entries if the project is inside it.
+ * code that runs. Returns the whole data directory, or its other entries if the project is inside it.
  */
 export function guardedDataPaths(directory: string, worktree: string): string[] {
-  return isInside(worktree, directory) ? Object.values(dataPaths(directory)) : [directory]
+  if (!isInside(worktree, directory)) return [directory]
+  return Object.values(dataPaths(directory)).filter((path) => !isInside(worktree, path))
 }

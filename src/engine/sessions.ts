@@ -2,7 +2,7 @@ import { rm } from "node:fs/promises"
 import { join } from "node:path"
 import type { EventInput } from "../event/events.ts"
 import { parseModelName } from "../model/model.ts"
-import type { Session } from "../schema/session.ts"
+import type { Session, Workspace } from "../schema/session.ts"
 import { isForWorkers } from "../session/delivery.ts"
 import type { PageReader } from "../session/history.ts"
 import { isAnyHeld, SessionHeldError, withLeases } from "../session/lease.ts"
@@ -30,6 +30,8 @@ export interface SessionsOptions {
   defaultAgent: string
   /** Throws if the agent, or the model that it would use, cannot be used. */
   checkModel(agent: string, model: string | undefined): Promise<void>
+  /** Describes the workspace of a new session for other machines. Undefined if they cannot rebuild it anyway. */
+  describeWorkspace?(): Promise<Workspace>
   opened: OpenSessions
   /** Contents of changed files. */
   contents: ContentStore
@@ -112,6 +114,7 @@ export function createSessions(options: SessionsOptions): Sessions {
         model: model === undefined ? undefined : parseModelName(model),
         parentID,
         tenant: parent ? parent.tenant : tenant,
+        workspace: await options.describeWorkspace?.(),
         replayed: options.replays ? true : undefined,
       })
     },

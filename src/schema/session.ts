@@ -1,6 +1,32 @@
 import * as z from "zod"
 import { ModelRef } from "./message.ts"
 
+/**
+ * Where a session works, and how to rebuild it on another machine. Recorded when the session is created, if other
+ * machines can read the contents of changed files.
+ */
+export const Workspace = z.object({
+  /** Name of the machine. */
+  host: z.string(),
+  /** Absolute path of the worktree with all links resolved, which is the base of the recorded file changes. */
+  root: z.string(),
+  git: z
+    .object({
+      /** URL of the remote for HTTP or SSH, without a password. */
+      remote: z.string(),
+      /** Newest commit on a branch of the remote that the worktree contained. */
+      commit: z.string(),
+      /** Number of later commits, which the remote did not have. */
+      unpushed: z.number(),
+      /** Paths of new and changed files that no commit contained, relative to `root`. At most 100. */
+      uncommitted: z.array(z.string()),
+      /** Number of further such files. */
+      more: z.number().optional(),
+    })
+    .optional(),
+})
+export type Workspace = z.infer<typeof Workspace>
+
 /** A conversation and its directory. Times are milliseconds since the epoch. */
 export const Session = z.object({
   id: z.string(),
@@ -9,6 +35,7 @@ export const Session = z.object({
   directory: z.string(),
   /** Absolute path of the git worktree's root, or of the directory itself without git. */
   worktree: z.string(),
+  workspace: Workspace.optional(),
   agent: z.string(),
   model: ModelRef.optional(),
   /** Id of the session whose `task` call started this session. */

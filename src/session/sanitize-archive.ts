@@ -23,8 +23,8 @@ const structural: ReadonlyMap<string, RegExp> = new Map([
 /** Keys whose values, including names and numbers, come from a model, a tool or a provider. */
 const free: ReadonlySet<string> = new Set(["input", "metadata"])
 
-/** Keys with lists of local files, which are removed. */
-const left: ReadonlySet<string> = new Set(["seen"])
+/** Keys of local files, machines and tenants, which are removed. */
+const left: ReadonlySet<string> = new Set(["seen", "workspace", "tenant"])
 
 /**
  * Returns the archive without texts, file names and paths, for use in a public report. Only the structure and the

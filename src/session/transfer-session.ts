@@ -45,7 +45,9 @@ export async function importSession(
   const { directory, worktree, tenant, forkedFrom, own = false } = place
   const placed = (record: SessionRecord): SessionRecord => {
     const { session, ...rest } = own ? record : withoutChanges(record)
-    return { ...rest, session: { ...session, directory, worktree, tenant } }
+    // The workspace of an archive is on another machine.
+    const workspace = own ? session.workspace : undefined
+    return { ...rest, session: { ...session, directory, worktree, tenant, workspace } }
   }
   const main = placed(archive)
   // The parent session of a subagent is not part of the archive.

@@ -23,6 +23,7 @@ const MatchView = described(SessionMatch, {
 const SessionView = described(Session, {
   directory: "Absolute path of the session's working directory",
   worktree: "Absolute path of the root of the git worktree, or of the directory without git",
+  workspace: "Machine of the session, and how to rebuild its worktree on another one",
   agent: "Agent of the next prompt",
   model: "Model of the next prompt. Absent if the agent or the config chooses it",
   parentID: "Session whose `task` call started this session",
