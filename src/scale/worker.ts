@@ -1,5 +1,10 @@
+import { existsSync } from "node:fs"
+import { hostname } from "node:os"
 import type { Tackle } from "../engine/tackle.ts"
+import type { WorkspaceOpener } from "../engine/workspaces.ts"
+import type { Session } from "../schema/session.ts"
 import { createEngines } from "../server/engines.ts"
+import { canOpenWorkspace } from "../session/open-workspace.ts"
 import { type Store, StoreError } from "../store/store.ts"
 import type { Again, Dispatcher, Job } from "./dispatcher.ts"
 
@@ -13,6 +18,13 @@ export interface WorkerOptions {
   openEngine(directory: string): Promise<Tackle>
   /** Directories with the projects that the worker may open. All symbolic links must be resolved. */
   roots: readonly string[]
+  /**
+   * Rebuilds the worktree of a session whose machine is gone, in a directory inside the roots. Default: such a session
+   * waits for a worker on its machine.
+   */
+  openWorkspace?: WorkspaceOpener
+  /** Time in milliseconds for which a session waits for a worker on its machine. Default: 30,000. */
+  rebuildAfterMs?: number
   /** Maximum number of sessions that run at once. */
   concurrency: number
   /** Interval in milliseconds at which the worker looks for sessions of lost workers. Default: 1000. */
@@ -42,12 +54,16 @@ export async function startWorker({
   dispatcher,
   openEngine,
   roots,
+  openWorkspace,
+  rebuildAfterMs = 30_000,
   concurrency,
   sweepMs = 1000,
   onProblem,
 }: WorkerOptions): Promise<Worker> {
   /** The sessions that this worker runs, each with the controller that stops its run. */
   const running = new Map<string, AbortController>()
+  /** When this worker first received a session of another machine, as a value of `performance.now()`. */
+  const waiting = new Map<string, number>()
   let isDraining = false
   const engines = createEngines({
     roots,
@@ -62,13 +78,31 @@ export async function startWorker({
     if (isDraining && type === "run.completed") running.get(sessionID)?.abort()
   })
 
+  /** Returns the session if it can run here, or after its worktree was rebuilt here. */
+  async function openHere(session: Session, signal: AbortSignal): Promise<Session | undefined> {
+    const { id, directory } = session
+    if (engines.isServed(directory) && (!openWorkspace || existsSync(directory))) {
+      waiting.delete(id)
+      return session
+    }
+    if (!openWorkspace || !canOpenWorkspace(session, { host: hostname(), directories: [], clones: true }))
+      return undefined
+    const since = waiting.get(id) ?? performance.now()
+    waiting.set(id, since)
+    if (performance.now() - since < rebuildAfterMs) return undefined
+    waiting.delete(id)
+    await openWorkspace(session, signal)
+    return store.session(id)
+  }
+
   async function handle({ key: sessionID, reason, signal }: Job): Promise<Again | undefined> {
-    const session = await store.session(sessionID)
-    if (!session) return undefined
-    if (!engines.isServed(session.directory)) return { reason, afterMs: elsewhereMs }
+    const found = await store.session(sessionID)
+    if (!found) return undefined
     const stop = new AbortController()
     running.set(sessionID, stop)
     try {
+      const session = await openHere(found, AbortSignal.any([signal, stop.signal]))
+      if (!session) return { reason, afterMs: elsewhereMs }
       const outcome = await engines.use(session.directory, ({ sessions }) =>
         sessions.work(sessionID, {
           continues: reason === "continue",

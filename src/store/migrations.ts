@@ -127,9 +127,10 @@ export const migrations: readonly string[] = [
   CREATE INDEX requests_by_session ON requests (session_id);
   CREATE INDEX open_requests ON requests (id) WHERE data ->> 'answer' IS NULL;
   `,
-  // The usage of tenants.
+  // The usage of tenants. A damaged session has no tenant, so that it can still be deleted.
   `
-  CREATE INDEX sessions_by_tenant ON sessions (data ->> 'tenant') WHERE data ->> 'tenant' IS NOT NULL;
+  CREATE INDEX sessions_by_tenant ON sessions (CASE WHEN json_valid(data) THEN data ->> 'tenant' END)
+    WHERE CASE WHEN json_valid(data) THEN data ->> 'tenant' END IS NOT NULL;
   CREATE TABLE usage (
     tenant TEXT NOT NULL,
     day INTEGER NOT NULL,

@@ -11,11 +11,14 @@ export interface SqliteTenants {
   usage(tenant: string, day: number): Omit<TenantUsage, "running">
 }
 
+/** The tenant of a row `s` of the table of sessions, as in its index. */
+const tenantOf = "CASE WHEN json_valid(s.data) THEN s.data ->> 'tenant' END"
+
 /** Prepares the statements. Throws if the tables do not have the newest version. */
 export function createSqliteTenants(database: DatabaseSync): SqliteTenants {
   const leased = database.prepare(
     `SELECT l.session_id AS id FROM sessions s JOIN leases l ON l.session_id = s.id
-     WHERE s.data ->> 'tenant' = ? AND s.parent_id IS NULL`,
+     WHERE ${tenantOf} = ? AND s.parent_id IS NULL`,
   )
   const outdated = database.prepare("DELETE FROM usage WHERE tenant = ? AND day < ?")
   const put = database.prepare(
@@ -27,7 +30,7 @@ export function createSqliteTenants(database: DatabaseSync): SqliteTenants {
   )
   const queued = database.prepare(
     `SELECT count(*) AS n FROM sessions s JOIN inputs i ON i.session_id = s.id AND i.data ->> 'state' = 'pending'
-     WHERE s.data ->> 'tenant' = ?`,
+     WHERE ${tenantOf} = ?`,
   )
   return {
     leased: (tenant) => leased.all(tenant).map(({ id }) => String(id)),

@@ -1,8 +1,9 @@
 import { once } from "node:events"
+import { mkdirSync, realpathSync } from "node:fs"
 import type { Command } from "commander"
 import { interruptible } from "../process/exit.ts"
 import { printJson, printLine } from "../process/stdout.ts"
-import { type DirectoriesFlags, openDirectories } from "../workspace/directories.ts"
+import { type Directories, type DirectoriesFlags, openDirectories } from "../workspace/directories.ts"
 import { databaseFlag, formatFlag, jsonFlag, locationFlags, positive } from "./flags.ts"
 import { openDispatcher, rootFlag } from "./serve.ts"
 
@@ -12,6 +13,7 @@ export function defineWorker(worker: Command): void {
     .addOption(databaseFlag())
     .option("--concurrency <n>", "how many sessions run at once", positive, 16)
     .addOption(rootFlag())
+    .option("--clone", "rebuild the worktrees of sessions whose machine is gone, from their git remotes")
     .option("--grace <seconds>", "how long runs may continue after a signal", positive, 10)
     .addOption(formatFlag())
     .addOption(jsonFlag())
@@ -22,6 +24,8 @@ export function defineWorker(worker: Command): void {
 interface WorkerFlags extends DirectoriesFlags {
   /** Maximum number of sessions that run at once. */
   concurrency: number
+  /** Whether to rebuild the worktrees of sessions of lost machines. */
+  clone?: boolean
   /** Time in seconds that runs may continue after a signal. */
   grace: number
   format: "text" | "json"
@@ -35,11 +39,21 @@ async function runWorker(flags: WorkerFlags): Promise<void> {
       options: () => ({ isWorker: true }),
     })
     try {
-      const { roots, store, openEngine, onProblem } = directories
+      const { store, openEngine, onProblem } = directories
+      const opener = flags.clone ? await openWorkspaces(directories) : undefined
+      const roots = [...directories.roots, ...(opener?.roots ?? [])]
       const dispatcher = await openDispatcher(directories, { maintains: true })
       const { startWorker } = await import("../../scale/worker.ts")
       const { concurrency, format, grace } = flags
-      const worker = await startWorker({ store, dispatcher, openEngine, roots, concurrency, onProblem })
+      const worker = await startWorker({
+        store,
+        dispatcher,
+        openEngine,
+        roots,
+        concurrency,
+        openWorkspace: opener?.open,
+        onProblem,
+      })
       if (format === "json") printJson({ pid: process.pid, roots, concurrency })
       else
         printLine(`Runs up to ${concurrency} sessions at once in ${roots.join(", ")}. Press Ctrl-C to stop.`)
@@ -49,4 +63,16 @@ async function runWorker(flags: WorkerFlags): Promise<void> {
       await directories.close()
     }
   })
+}
+
+/** Returns the function that rebuilds worktrees, and the directory for them. */
+async function openWorkspaces({ workspace, store, onProblem }: Directories) {
+  const { createWorkspaceOpener } = await import("../../engine/workspaces.ts")
+  const { dataPaths } = await import("../../engine/data-directory.ts")
+  const { dataDirectory, environment } = workspace
+  const { workspaces } = dataPaths(dataDirectory)
+  mkdirSync(workspaces, { recursive: true, mode: 0o700 })
+  const contents = environment.TACKLE_CONTENTS
+  const open = await createWorkspaceOpener({ store, contents, dataDirectory, environment, onProblem })
+  return { open, roots: [realpathSync(workspaces)] }
 }
