@@ -43,7 +43,7 @@ export interface OpenedWorkspace {
   directory: string
   /** True if the workspace was rebuilt here and the session was moved. */
   isRebuilt: boolean
-  /** What could not be rebuilt, one line each. The session tells the model too. */
+  /** Descriptions of files and commits that could not be rebuilt, one line each. The model receives them too. */
   missing: string[]
 }
 
@@ -226,7 +226,7 @@ async function restore(
   return { files, missing }
 }
 
-/** Returns the version of a file or link. Undefined if there is none. */
+/** Returns the version of a file or link, or undefined if it does not exist. */
 async function versionAt(path: string): Promise<FileVersion | undefined> {
   const stats = await unlessMissing(lstat(path))
   if (stats?.isSymbolicLink()) return { hash: hashOf(await readlink(path, "buffer")), link: true }
@@ -307,7 +307,7 @@ function noteChanges(
   ]
 }
 
-/** What a worker tells others about the workspaces that it can open. */
+/** Describes the workspaces that a worker can open. */
 export interface WorkspaceOffer {
   host: string
   /** Directories with projects on this machine. */
