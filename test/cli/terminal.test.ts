@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises"
 import { createServer } from "node:http"
 import { join } from "node:path"
 import { describe, expect, onTestFinished, test } from "vitest"
+import { createTackle } from "../../src/engine/create-tackle.ts"
 import { type ModelRequestBody, startModelServer } from "../../src/testing/model-server.ts"
 import type { Reply } from "../../src/testing/reply.ts"
 import { createMachine, tackleCommand, until } from "./run-tackle.ts"
@@ -261,6 +262,26 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     await terminal.press("Escape")
     expect(await terminal.sees("[exit 3]")).toMatch(/^Allow this\? no\n[\s\S]*All done\./m)
     expect(existsSync(machine.project.path("made"))).toBe(false)
+  })
+
+  test("removes a question that another process has answered", async () => {
+    const machine = await createMachine({
+      script: ({ body }) => atStep(body, [{ calls: [bash("touch made")] }]),
+    })
+    const terminal = await openTerminal(machine)
+    await terminal.tackle("run", "go")
+    await terminal.sees("no, and give a reason")
+    await using other = await createTackle({
+      directory: machine.project.directory,
+      dataDirectory: machine.data,
+      model: "tackle/offline",
+    }).then((tackle) => ({ tackle, [Symbol.asyncDispose]: tackle.close }))
+    const [request] = await other.tackle.requests()
+    expect(request).toMatchObject({ type: "permission", permission: "bash" })
+    expect(await other.tackle.reply(request?.id ?? "", { reply: "once" })).toBe("applied")
+    expect(await terminal.sees("[exit 0]")).toMatch(/answered in another process[\s\S]*All done\./)
+    expect(existsSync(machine.project.path("made"))).toBe(true)
+    expect(await terminal.cursorIsVisible()).toBe(true)
   })
 
   test.each([

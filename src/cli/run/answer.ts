@@ -31,6 +31,8 @@ export interface AskedRequests extends Pick<TackleApi, "pendingRequests" | "ques
   reply(requestID: string, reply: PermissionReply, source: ReplySource): Promise<unknown>
   onPermission(listener: (request: PermissionRequest) => void): void
   onQuestion(listener: (request: QuestionRequest) => void): void
+  /** Calls the listener when a request is answered or withdrawn, in any process. */
+  onEnd(listener: (requestID: string) => void): void
 }
 
 /** Returns the requests of an engine. */
@@ -42,6 +44,11 @@ export function requestsOf(tackle: Tackle): AskedRequests {
     questions: tackle.questions,
     onPermission: (listener) => tackle.on("permission.asked", listener),
     onQuestion: (listener) => tackle.on("question.asked", listener),
+    onEnd(listener) {
+      tackle.on("permission.replied", ({ requestID }) => listener(requestID))
+      tackle.on("question.replied", ({ requestID }) => listener(requestID))
+      tackle.on("question.rejected", ({ requestID }) => listener(requestID))
+    },
   }
 }
 
@@ -52,40 +59,54 @@ export function requestsOf(tackle: Tackle): AskedRequests {
 export function answerRequests(requests: AskedRequests, options: AnswerOptions): void {
   const terminal = atTerminal()
   let last: Promise<void> = Promise.resolve()
+  /** The request on the screen. `ended` fires when it no longer waits. */
+  let shown: { id: string; ended: AbortController } | undefined
+  requests.onEnd((requestID) => {
+    if (requestID === shown?.id) shown.ended.abort()
+  })
 
   async function answer(request: PermissionRequest): Promise<void> {
     if (options.auto) return give(request, autoReply(request), "auto")
     if (!terminal) return give(request, { reply: "reject" }, "no-terminal")
     const { askAtTerminal } = await import("./ask.ts")
-    await onScreen(async () => {
+    await onScreen(request, async (signal) => {
       // The request was withdrawn while another question was on the screen.
       const pending = await requests.pendingRequests()
       if (!pending.some(({ id }) => id === request.id)) return
       const { worktree } = requests
       const waiting = pending.length - 1
-      await give(request, await askAtTerminal(request, { worktree, waiting, signal: options.signal }), "user")
+      await give(request, await askAtTerminal(request, { worktree, waiting, signal }), "user")
     })
   }
 
   async function answerQuestion(request: QuestionRequest): Promise<void> {
     const { askQuestions } = await import("./ask.ts")
-    await onScreen(async () => {
+    await onScreen(request, async (signal) => {
       const pending = await requests.questions.pending(request.sessionID)
       if (!pending.some(({ id }) => id === request.id)) return
-      const answers = await askQuestions(request, options.signal)
+      const answers = await askQuestions(request, signal)
       if (answers) await requests.questions.reply(request.id, answers)
       else await requests.questions.reject(request.id)
     })
   }
 
-  async function onScreen(ask: () => Promise<void>): Promise<void> {
+  async function onScreen(
+    { id }: { id: string },
+    ask: (signal: AbortSignal) => Promise<void>,
+  ): Promise<void> {
     const resume = options.pause()
+    const ended = new AbortController()
+    shown = { id, ended }
     try {
-      await ask()
+      await ask(AbortSignal.any([options.signal, ended.signal]))
     } catch (error) {
       if (!(error instanceof AbortedError)) throw error
-      if (!options.signal.aborted) options.interrupt()
+      if (options.signal.aborted) return
+      if (ended.signal.aborted)
+        process.stderr.write("The request was answered in another process, or its run ended.\n")
+      else options.interrupt()
     } finally {
+      shown = undefined
       resume()
     }
   }

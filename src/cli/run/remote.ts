@@ -70,6 +70,7 @@ export function showSession({
   const known = new Set<string>()
   const permissions: ((request: PermissionRequest) => void)[] = []
   const questions: ((request: QuestionRequest) => void)[] = []
+  const ends: ((requestID: string) => void)[] = []
   let last = after
   let wanted = Number.POSITIVE_INFINITY
 
@@ -77,6 +78,12 @@ export function showSession({
     show(event)
     if (event.type === "permission.asked") tell(permissions, event.request)
     if (event.type === "question.asked") tell(questions, event.request)
+    if (
+      event.type === "permission.replied" ||
+      event.type === "question.replied" ||
+      event.type === "question.rejected"
+    )
+      for (const listener of ends) listener(event.requestID)
   }
 
   function tell<T extends { id: string }>(listeners: readonly ((request: T) => void)[], request: T): void {
@@ -124,6 +131,7 @@ export function showSession({
         questions.push(listener)
         void waiting(api.questions.pending(session.id), questions)
       },
+      onEnd: (listener) => void ends.push(listener),
     },
     async until(seq) {
       wanted = seq

@@ -99,8 +99,8 @@ export async function answerQuestion(request: AskedQuestion, show: ShowForm | un
       properties: Object.fromEntries(questions.flatMap(fieldsOf)),
     },
   })
-  if (result?.action !== "accept") request.reject()
-  else request.reply(questions.map((question, index) => answersTo(question, index, result.content)))
+  if (result?.action !== "accept") await request.reject()
+  else await request.reply(questions.map((question, index) => answersTo(question, index, result.content)))
 }
 
 type Properties = ElicitRequestFormParams["requestedSchema"]["properties"]

@@ -335,7 +335,7 @@ export function openCodeRoutes(context: ServerContext) {
     async (c) => {
       const { requestID } = c.req.valid("param")
       const tackle = asking(engines.all(), (each) => each.questions.pending(), requestID)
-      tackle.questions.reply(requestID, c.req.valid("json").answers)
+      await tackle.questions.reply(requestID, c.req.valid("json").answers)
       return c.json(true, 200)
     },
   )
@@ -349,7 +349,7 @@ export function openCodeRoutes(context: ServerContext) {
     }),
     async (c) => {
       const { requestID } = c.req.valid("param")
-      asking(engines.all(), (each) => each.questions.pending(), requestID).questions.reject(requestID)
+      await asking(engines.all(), (each) => each.questions.pending(), requestID).questions.reject(requestID)
       return c.json(true, 200)
     },
   )
