@@ -69,10 +69,14 @@ function stopped(state: ToolState): ToolState {
   return { ...state, metadata: { ...state.metadata, output: `${output}\n[stopped]`.trimStart() } }
 }
 
-/** Replaces the output in the metadata, which contains only its end, with the whole output. */
+/** The last line of the output contains the exit code, which the title also shows. */
+const exitLine = /\n?\[(?:exit code|killed by) [^\n]*\]\s*$/
+
+/** Returns the state with the whole output instead of its end. */
 function withWholeOutput(state: ToolState): ToolState {
   if (state.status !== "completed") return state
-  return { ...state, metadata: { ...state.metadata, output: state.output } }
+  const output = state.output.replace(exitLine, "")
+  return { ...state, metadata: { ...state.metadata, output } }
 }
 
 /**

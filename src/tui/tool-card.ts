@@ -3,7 +3,7 @@ import { terminalText } from "../util/terminal-text.ts"
 import { type CallSummary, formatterResults, summarizeCall, todoList } from "../view/call-summary.ts"
 import type { SubagentState } from "../view/session-state.ts"
 import { oneLine, visible } from "../view/visible.ts"
-import { clip, indented } from "./card.ts"
+import { clip, indented, wrap } from "./card.ts"
 import { renderDiff } from "./diff-view.ts"
 import { renderFile } from "./image-view.ts"
 import type { Paint, Theme } from "./theme.ts"
@@ -76,7 +76,8 @@ function bodyLines(part: ToolPart, summary: CallSummary, options: CallOptions & 
   if (part.tool === "task" && typeof sessionID === "string") return subagentLines(sessionID, options)
   if (state.status === "error" && typeof output !== "string") {
     const lines = indented(visible(state.error), width).map(theme.dim)
-    return expanded ? lines : lines.slice(0, maxErrorLines)
+    if (expanded || lines.length <= maxErrorLines) return lines
+    return [...lines.slice(0, maxErrorLines - 1), theme.dim("  … (ctrl+o shows all)")]
   }
   if (state.status !== "error" && typeof diff === "string") {
     const results = state.status === "completed" ? formatterResults(state, worktree) : []
@@ -99,13 +100,16 @@ function bodyLines(part: ToolPart, summary: CallSummary, options: CallOptions & 
 function lastLines(
   output: string,
   max: number,
-  { theme, width }: Pick<CallOptions, "theme"> & { width: number },
+  { theme, expanded, width }: Pick<CallOptions, "theme" | "expanded"> & { width: number },
 ): string[] {
   const text = terminalText(output).trimEnd()
   if (text === "" || max === 0) return []
   const lines = visible(text).split("\n")
-  const shown = lines.slice(-max).map((line) => theme.dim(`  ${line.replaceAll("\t", "    ")}`))
-  const hidden = lines.length - shown.length
+  const hidden = Math.max(0, lines.length - max)
+  const shown = lines
+    .slice(hidden)
+    .flatMap((line) => (expanded ? wrap(line, width - 2) : [line.replaceAll("\t", "    ")]))
+    .map((line) => theme.dim(`  ${line}`))
   const note = theme.dim(`  … ${hidden} earlier ${hidden === 1 ? "line" : "lines"} (ctrl+o shows all)`)
   return (hidden > 0 ? [note, ...shown] : shown).map((line) => clip(line, width))
 }
