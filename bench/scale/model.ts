@@ -1,9 +1,4 @@
-import {
-  type ChatMessage,
-  type ModelServer,
-  type RecordedRequest,
-  startModelServer,
-} from "../../src/testing/model-server.ts"
+import { type ChatMessage, type ModelServer, startModelServer } from "../../src/testing/model-server.ts"
 
 /** A model that reads a file, runs a command that appends to a file, and answers. It thinks 20 ms before each step. */
 export interface ScaleModel extends ModelServer {
@@ -11,8 +6,8 @@ export interface ScaleModel extends ModelServer {
   arrivals: Map<string, number>
   /** Time of the last request that continues a run, by the name of the session in its prompts. */
   continued: Map<string, number>
-  /** The last request that was answered with text, by the name of the session. */
-  answers: Map<string, RecordedRequest>
+  /** Time of the first delta of the last answer, in ms of `performance.now()`, by the name of the session. */
+  answers: Map<string, number>
 }
 
 const thinkMs = 20
@@ -24,7 +19,7 @@ export const deltas = { count: 10, everyMs: 20, size: 5 }
 export async function startScaleModel(): Promise<ScaleModel> {
   const arrivals = new Map<string, number>()
   const continued = new Map<string, number>()
-  const answers = new Map<string, RecordedRequest>()
+  const answers = new Map<string, number>()
   const model = await startModelServer({
     script(request) {
       const { time } = request
@@ -49,7 +44,7 @@ export async function startScaleModel(): Promise<ScaleModel> {
           ...reply,
           calls: [{ name: "bash", arguments: { command: `echo ${turn} >> effects/${session}` } }],
         }
-      answers.set(session, request)
+      answers.set(session, performance.now() + thinkMs)
       return {
         ...reply,
         text: Array.from({ length: deltas.count }, () => "word ").join(""),

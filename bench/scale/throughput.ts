@@ -93,7 +93,7 @@ function lagMeter(model: ScaleModel, name: string, lags: number[]) {
     if (event.type !== "part.delta" || event.field !== "text" || !event.partID) return
     const length = (lengths.get(event.partID) ?? 0) + (event.delta ?? "").length
     lengths.set(event.partID, length)
-    const start = model.answers.get(name)?.answerStart
+    const start = model.answers.get(name)
     // The oldest text of the event was sent with the first delta that it contains.
     const first = Math.floor((length - (event.delta ?? "").length) / deltas.size)
     if (start !== undefined) lags.push(performance.now() - start - first * deltas.everyMs)
