@@ -21,7 +21,9 @@ export const loadError = signal<string | undefined>(undefined)
 export const hasOlder = signal(false)
 
 /** Title of the open session. */
-export const title = computed(() => state.value?.session.title || "New session")
+export const title = computed(
+  () => state.value?.session.title || (loadError.value === undefined ? "New session" : "Session"),
+)
 
 const pageSize = 100
 let followed: FollowedSession | undefined

@@ -18,7 +18,7 @@ closeBrowserAfterwards()
 
 const hasNoOpenssl = spawnSync("openssl", ["version"]).status !== 0
 
-/** Starts a proxy that adds TLS to a server, with a certificate that nobody signed. */
+/** Starts a proxy that adds TLS to a server, with a self-signed certificate. */
 async function startTlsProxy() {
   const { directory, read, remove } = await temporaryProject({})
   const [key, certificate] = [join(directory, "key.pem"), join(directory, "certificate.pem")]
