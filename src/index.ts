@@ -58,12 +58,7 @@ export {
   type SendOptions,
 } from "./session/inputs.ts"
 export { SessionHeldError } from "./session/lease.ts"
-export {
-  canOpenWorkspace,
-  type OpenedWorkspace,
-  WorkspaceError,
-  type WorkspaceOffer,
-} from "./session/open-workspace.ts"
+export type { OpenedWorkspace } from "./session/open-workspace.ts"
 export type { PruneChoice } from "./session/prune.ts"
 export { createRunSlots, type RunSlots } from "./session/run-slots.ts"
 export type { FileDiff } from "./session/session-diff.ts"

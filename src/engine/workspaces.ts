@@ -2,7 +2,7 @@ import { hostname } from "node:os"
 import { resolve } from "node:path"
 import { createTemporaryFileJournal } from "../files/temporary-files.ts"
 import type { Session } from "../schema/session.ts"
-import { type OpenedWorkspace, openWorkspace } from "../session/open-workspace.ts"
+import type { OpenedWorkspace } from "../session/open-workspace.ts"
 import type { ContentStore } from "../store/content-store.ts"
 import type { Store } from "../store/store.ts"
 import { newId } from "../util/id.ts"
@@ -29,9 +29,9 @@ export interface WorkspaceOpenerOptions {
 export type WorkspaceOpener = (session: Session, signal?: AbortSignal) => Promise<OpenedWorkspace>
 
 /**
- * Creates a function that opens workspaces before an engine is opened for their directory. The function throws
- * `WorkspaceError` if a workspace cannot be rebuilt, and `SessionHeldError` if an engine uses the session. If it rebuilt
- * the workspace, read the session again, because it has moved.
+ * Creates a function that opens workspaces before an engine is opened for their directory. The function throws a
+ * `TackleError` with the code `workspace` if a workspace cannot be rebuilt, and `SessionHeldError` if an engine uses the
+ * session. If it rebuilt the workspace, read the session again, because it has moved.
  */
 export async function createWorkspaceOpener({
   store,
@@ -50,6 +50,8 @@ export async function createWorkspaceOpener({
     environment,
   })
   const temporaries = createTemporaryFileJournal(data.temporaries, onProblem)
+  // Loaded here, because most programs open no workspace of another machine.
+  const { openWorkspace } = await import("../session/open-workspace.ts")
   const holder = { id: newId("eng"), host, ...identifyProcess() }
   return (session, signal) =>
     openWorkspace(session, {

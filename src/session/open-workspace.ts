@@ -48,7 +48,7 @@ export interface OpenedWorkspace {
 }
 
 /** Thrown if a workspace cannot be used or rebuilt on this machine. Nothing was changed. */
-export class WorkspaceError extends TackleError {
+class WorkspaceError extends TackleError {
   constructor(message: string, cause?: unknown) {
     super(message, { code: "workspace", recoverable: false, cause })
   }
