@@ -37,6 +37,10 @@ const queue = "sessions"
  */
 const heartbeatSeconds = 30
 
+/** Interval in milliseconds of heartbeats, and the time after which the jobs of a silent worker are replaced. */
+const beatMs = 1_000
+const silentMs = 4_000
+
 /** Maximum time in milliseconds to wait for a server that does not answer. */
 const retryMs = 10_000
 
@@ -107,6 +111,7 @@ export async function openPgBossDispatcher(url: string, options: PgBossOptions):
     lasting,
     schema,
     pollMs: options.pollMs ?? 1000,
+    replace: (job) => enqueue(job),
     onProblem,
     putBack: (key, { reason, afterMs }) => enqueue({ key, id: randomUUID(), reason }, afterMs),
   })
@@ -170,6 +175,7 @@ function createWorker({
   pollMs,
   onProblem,
   putBack,
+  replace,
 }: {
   boss: PgBoss
   lasting<T>(work: () => Promise<T>): Promise<T>
@@ -177,6 +183,7 @@ function createWorker({
   pollMs: number
   onProblem: PgBossOptions["onProblem"]
   putBack(key: string, again: Again): Promise<void>
+  replace(job: NewJob): Promise<void>
 }) {
   const active = new Map<string, { controller: AbortController; done: Promise<void> }>()
   /** Handled jobs that the next statement marks as ended in the database. */
@@ -256,11 +263,25 @@ function createWorker({
     )
   }
 
-  async function sendHeartbeats(): Promise<void> {
-    if (active.size === 0) return
-    await boss.touch(queue, [...active.keys()]).catch((error: unknown) => {
+  async function beat(): Promise<void> {
+    try {
+      if (active.size > 0) await boss.touch(queue, [...active.keys()])
+      await replaceLost()
+    } catch (error) {
       if (!isTransient(error)) onProblem("jobs could not be kept", error)
-    })
+    }
+  }
+
+  /** Replaces the jobs of workers that ended before they leased the session, which no other process notices. */
+  async function replaceLost(): Promise<void> {
+    const { rows } = await boss.getDb().executeSql(
+      `SELECT id, singleton_key AS key, started_on::text AS started FROM ${schema}.job
+       WHERE name = $1 AND state = 'active' AND heartbeat_on < now() - $2::interval`,
+      [queue, `${silentMs} milliseconds`],
+    )
+    for (const { id, key, started } of rows)
+      if (!active.has(id))
+        await replace({ key, id: `lost ${id} ${started}`, reason: "continue", replaces: true })
   }
 
   return {
@@ -268,7 +289,7 @@ function createWorker({
       options = given
       const database = boss.getDb()
       listener = await database.listen?.(channelOf(schema), wake, wake)
-      timers.push(setInterval(wake, pollMs), setInterval(sendHeartbeats, (heartbeatSeconds * 1000) / 3))
+      timers.push(setInterval(wake, pollMs), setInterval(beat, beatMs))
       wake()
     },
     async end(graceMs: number): Promise<void> {
