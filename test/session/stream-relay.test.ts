@@ -86,7 +86,7 @@ describePostgres("streamed text between engines with PostgreSQL", () => {
 
   test("reaches a follower that joins late, with the text so far", async () => {
     const { session, follower } = await twoEngines([
-      { text: long.repeat(30), pieceSize: 200, pieceDelayMs: 20 },
+      { text: long.repeat(30), pieceSize: 200, pieceDelayMs: 40 },
     ])
     await session.send("go")
     await expect.poll(async () => JSON.stringify(await session.messages()).includes("step-start")).toBe(true)

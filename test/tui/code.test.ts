@@ -1,16 +1,19 @@
 import { stripVTControlCharacters } from "node:util"
 import fc from "fast-check"
-import { expect, test } from "vitest"
+import { beforeAll, expect, test, vi } from "vitest"
 import { loadHighlighter, renderCode } from "../../src/tui/code.ts"
-import { forgetBlocks, renderMarkdown } from "../../src/tui/markdown.ts"
 import { builtInTheme } from "../../src/tui/theme.ts"
 import { theme } from "./components.ts"
 
 const block = '```ts\nconst a = "x" // one\n```'
 
 test("shows a block without colors until the highlighter has been loaded, and loads it", async () => {
+  // Another test file may have loaded the highlighter.
+  vi.resetModules()
+  const { forgetBlocks, renderMarkdown } = await import("../../src/tui/markdown.ts")
+  const { loadHighlighter: load } = await import("../../src/tui/code.ts")
   expect(renderMarkdown(block, 80, theme)[1]).toBe('  const a = "x" // one')
-  await loadHighlighter()
+  await load()
   forgetBlocks()
   expect(renderMarkdown(block, 80, theme)[1]).toBe(
     `  ${theme.keyword("const")} a = ${theme.string('"x"')} ${theme.comment("// one")}`,
@@ -18,6 +21,8 @@ test("shows a block without colors until the highlighter has been loaded, and lo
 })
 
 const whole = { theme, isOpen: false }
+
+beforeAll(loadHighlighter)
 
 test("knows aliases of languages, and shows unknown languages and blocks without a language as they are", () => {
   expect(renderCode("def f(): pass", "py", whole).join()).toContain(theme.keyword("def"))

@@ -226,11 +226,12 @@ const isEscaped: Record<EscapeForm, (edit: Escaped) => boolean> = {
   // An escaped line end within a string of the code could not be distinguished from other line ends.
   "escaped-line-ends": ({ given, newString, plain }) =>
     !given.includes("\n") && !hasMoreThanLineEnds(newString) && keepsQuotes(plain),
-  // A string of the code with an escaped line end must be in the old text, whose match in the file proves it.
+  // A string of the code with an escaped line end or backslash must be in the old text, whose match in the file proves
+  // it.
   "escaped-line-ends-outside-strings": ({ given, oldString, newString, plain }) =>
     !given.includes("\n") &&
     [...newString.matchAll(stringOfCode)].every(
-      ([text]) => !/\\[nrt]/.test(text) || oldString.includes(text),
+      ([text]) => !/\\[nrt\\]/.test(text) || oldString.includes(text),
     ) &&
     !hasMoreThanLineEnds(newString.replaceAll(stringOfCode, "")) &&
     keepsQuotes(plain),
