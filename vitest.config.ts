@@ -32,7 +32,7 @@ const built = [
 export default defineConfig({
   test: {
     // Most tests wait for processes and servers, so more files than cores run at the same time.
-    maxWorkers: availableParallelism() + 4,
+    maxWorkers: availableParallelism() + 3,
     projects: [
       {
         test: {
