@@ -82,7 +82,13 @@ export function createPostgresWatcher({
       // Watching does not keep the process running.
       const { unref } = opening as Client & { unref(): void }
       unref.call(opening)
-      for (const each of [channel, ...receivers.keys()]) await opening.query(`LISTEN "${each}"`)
+      const listening = new Set<string>()
+      // A receiver can be added while this waits for the server.
+      for (let missing: string | undefined = channel; missing !== undefined; ) {
+        await opening.query(`LISTEN "${missing}"`)
+        listening.add(missing)
+        missing = [...receivers.keys()].find((name) => !listening.has(name))
+      }
       pauseMs = firstPauseMs
       check = setInterval(() => void assertAlive(opening), checkMs).unref()
       // Reports the changes since the last notification, or since the listener was added.

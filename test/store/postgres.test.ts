@@ -50,6 +50,35 @@ describePostgres("PostgreSQL", () => {
 
   testStore("postgres", async () => open(await newSchema()))
 
+  test("delivers texts to receivers that were added while the store connected", async () => {
+    const schema = await newSchema()
+    const store = await open(schema)
+    const { mail } = store
+    if (!mail) throw new Error("the store has no mail")
+    const received = new Set<string>()
+    store.watch(() => {})
+    const names: string[] = []
+    for (let isConnected = false; !isConnected; ) {
+      const name = `receiver_${names.length}`
+      names.push(name)
+      mail.listen(
+        name,
+        (text) => received.add(text),
+        () => {
+          isConnected = true
+        },
+      )
+      await new Promise((resolve) => setTimeout(resolve, 1))
+    }
+    await expect
+      .poll(async () => {
+        for (const name of names) await mail.send(name, [name])
+        return [...received].sort()
+      })
+      .toEqual(names.toSorted())
+    await store.close()
+  })
+
   testLeases("postgres", openPlace)
   testControl("postgres", openPlace)
 
