@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
+import type { MessageWithParts } from "../../src/schema/message.ts"
 import type { Part } from "../../src/schema/part.ts"
 import type { SessionEvent } from "../../src/session/session-events.ts"
 import { type Cluster, startCluster } from "./cluster.ts"
@@ -71,8 +72,9 @@ export async function measureChaos({
       ...{ unknown: 0, effects: [], histories: [] },
     }
     for (const session of sessions) {
-      const stored = (await session.session.messages()).flatMap((message) => message.parts)
-      result.unknown += checkEffects(cluster, { session, stored, turns }, result.effects)
+      const messages = await session.session.messages()
+      const stored = messages.flatMap((message) => message.parts)
+      result.unknown += checkEffects(cluster, { session, messages, turns }, result.effects)
       const [seen, kept] = [textOf(parts.get(session.name)?.values() ?? []), textOf(stored)]
       if (seen !== kept) {
         result.histories.push(session.name)
@@ -160,9 +162,14 @@ function lengthOf(part: Part): number {
  */
 function checkEffects(
   { directory }: Cluster,
-  { session, stored, turns }: { session: ScaleSession; stored: readonly Part[]; turns: number },
+  {
+    session,
+    messages,
+    turns,
+  }: { session: ScaleSession; messages: readonly MessageWithParts[]; turns: number },
   problems: string[],
 ): number {
+  const stored = messages.flatMap(({ parts }) => parts)
   const lines = readLines(join(directory, "effects", session.name))
   let unknown = 0
   for (let turn = 1; turn <= turns; turn += 1) {
@@ -178,10 +185,33 @@ function checkEffects(
     const isRight = count >= completed && count <= completed + uncertain && completed + uncertain > 0
     if (!isRight || completed > 1)
       problems.push(
-        `${session.name} turn ${turn}: ${count} lines, ${completed} completed and ${uncertain} unknown of ${calls.length} calls`,
+        `${session.name} turn ${turn}: ${count} lines, ${completed} completed and ${uncertain} unknown of ${calls.length} calls (${historyOf(messages, `${session.name} ${turn}`)})`,
       )
   }
   return unknown
+}
+
+/** Describes the messages and calls that follow a prompt, up to the next prompt. */
+function historyOf(messages: readonly MessageWithParts[], prompt: string): string {
+  const texts = ({ parts }: MessageWithParts) =>
+    parts.flatMap((part) => (part.type === "text" && !part.synthetic ? [part.text] : []))
+  const begin = messages.findIndex((each) => each.message.role === "user" && texts(each).includes(prompt))
+  if (begin === -1) return "the prompt is missing"
+  const end = messages.findIndex(
+    (each, index) => index > begin && each.message.role === "user" && texts(each).length > 0,
+  )
+  return messages
+    .slice(begin, end === -1 ? undefined : end)
+    .map(({ message, parts }) => {
+      const calls = parts.flatMap((part) =>
+        part.type === "tool"
+          ? [`${part.tool} ${part.state.status === "error" ? part.state.error : part.state.status}`]
+          : [],
+      )
+      const error = message.role === "assistant" && message.error ? [message.error.message] : []
+      return [message.role, ...calls, ...error].join(", ")
+    })
+    .join("; ")
 }
 
 function commandOf(part: Extract<Part, { type: "tool" }>): number {
