@@ -54,6 +54,16 @@ export function openConnection(path: string, busyMs: number): SqliteConnection {
   }
 }
 
+/** Opens an empty database in memory, which only this connection can use. */
+export function openMemoryConnection(): SqliteConnection {
+  const path = ":memory:"
+  const database = new sqlite.DatabaseSync(path, { enableForeignKeyConstraints: true })
+  return guarded(path, () => {
+    migrate(database)
+    return connect(path, database, 0)
+  })
+}
+
 /**
  * Opens an existing file that cannot be written. If SQLite cannot use the log of the database, it can open only the
  * main file, as immutable. `isCurrent` is false if the log contains changes that are therefore not visible. Throws

@@ -63,7 +63,8 @@ export async function openReadOnlySqliteStore(path: string): Promise<{ store: St
   }
 }
 
-function createStore(
+/** Creates the store of an open database. `isAlive`: see {@link SqliteStoreOptions}. */
+export function createStore(
   connection: SqliteConnection,
   isAlive: (holder: LeaseHolder) => boolean = isProcessRunning,
 ): Store {
