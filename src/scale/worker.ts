@@ -121,8 +121,11 @@ export async function startWorker({
 
   /** Passes the sessions of lost workers to other workers. */
   async function sweep(): Promise<void> {
-    for (const { sessionID, epoch } of (await store.abandoned?.()) ?? [])
-      await dispatcher.enqueue({ key: sessionID, id: `lease ${epoch}`, reason: "continue", replaces: true })
+    for (const { sessionID, epoch, expired } of (await store.abandoned?.()) ?? []) {
+      // A worker that was stopped can renew its lease after it expired, and then be killed.
+      const id = `lease ${epoch} ${expired}`
+      await dispatcher.enqueue({ key: sessionID, id, reason: "continue", replaces: true })
+    }
   }
 
   let sweeping: Promise<void> | undefined

@@ -196,7 +196,10 @@ export interface WorkOptions {
   signal: AbortSignal
 }
 
-/** How the work on a session ended. `held`: another engine uses the session. `stopped`: the signal fired. */
+/**
+ * How the work on a session ended. `held`: another engine uses the session. `stopped`: the signal fired, or the database
+ * could not be reached, so the work must be continued.
+ */
 export type WorkOutcome = "done" | "held" | "stopped"
 
 /** A session that this engine has opened. */

@@ -5,7 +5,7 @@ import type { Direction } from "../files/undo.ts"
 import { parseModelName } from "../model/model.ts"
 import type { Input } from "../schema/input.ts"
 import type { Session } from "../schema/session.ts"
-import type { Lease, LeaseLimit } from "../store/store.ts"
+import { type Lease, type LeaseLimit, StoreUnreachableError } from "../store/store.ts"
 import { TenantLimitError } from "../store/tenants.ts"
 import { AbortedError } from "../util/abort.ts"
 import { createChannel } from "../util/channel.ts"
@@ -44,7 +44,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
   const { recorder, readPage, inputs } = conversation
   const lock = createPromptLock(sessionID)
   const { holder, assertOpen } = engine
-  /** True if another worker continues the run that is stopped. */
+  /** True if this or another worker continues the run that is stopped. */
   let isPassedOn = false
   /** True if another process has interrupted the last run. */
   let isInterrupted = false
@@ -92,7 +92,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
   /** Continues a run that ended with its process. Then delivers the inputs. See `LocalSession.work`. */
   async function work({ continues, signal }: WorkOptions): Promise<WorkOutcome> {
     engine.assertOpen()
-    isPassedOn = false
+    isPassedOn = signal.aborted
     isInterrupted = false
     const stop = () => {
       isPassedOn = true
@@ -101,12 +101,11 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     signal.addEventListener("abort", stop)
     try {
       if (continues && !lock.released && !(await runNext(lock.acquire(), continueRun))) return "held"
-      if (signal.aborted) return "stopped"
-      while (!signal.aborted && !isInterrupted && (await inputs.hasNext())) {
+      while (!isPassedOn && !isInterrupted && (await inputs.hasNext())) {
         const held = lock.acquire()
         if (!(await runNext(held, () => claimNext(held.stopped)))) return "held"
       }
-      return signal.aborted ? "stopped" : "done"
+      return isPassedOn ? "stopped" : "done"
     } finally {
       signal.removeEventListener("abort", stop)
     }
@@ -171,7 +170,8 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
       }
       // The next prompt continues from the stored state and closes open calls.
       conversation.forget()
-      ending = concludeBroken({ bus, sessionID, workMs }, error)
+      const reason = isPassedOn ? new AbortedError() : error
+      ending = concludeBroken({ bus, sessionID, workMs }, reason)
     }
     done()
     endTurn(sessionID, engine)
@@ -187,8 +187,12 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     try {
       return await runPrompt(conversation, { ...prompt, said })
     } catch (error) {
+      // A worker continues the run when the database can be reached again.
+      if (holder.isWorker && StoreUnreachableError.isThrown(error)) isPassedOn = true
       // Holds an input whose run cannot start, so that the engine does not try it repeatedly.
-      await inputs.release(prompt.signal.aborted ? undefined : errorMessage(error)).catch(() => {})
+      await inputs
+        .release(prompt.signal.aborted || isPassedOn ? undefined : errorMessage(error))
+        .catch(() => {})
       throw error
     }
   }

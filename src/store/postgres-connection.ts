@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises"
 import type { Client, ClientConfig, Pool, QueryResultRow } from "pg"
 import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { postgresMigrations } from "./postgres-migrations.ts"
-import { StoreError } from "./store.ts"
+import { StoreError, StoreUnreachableError } from "./store.ts"
 
 /** A row of a result. Values of type `bigint` are strings. */
 export type Row = QueryResultRow
@@ -225,7 +225,7 @@ async function connect(options: ConnectionOptions): Promise<PostgresConnection> 
 
 /**
  * Runs `work`. While it fails because the server cannot be reached, runs it again, for up to `retryMs` milliseconds.
- * Throws {@link StoreError}.
+ * Then throws {@link StoreUnreachableError}. Throws {@link StoreError} for other errors.
  */
 export async function whileLost<T>(
   work: () => Promise<T>,
@@ -237,7 +237,9 @@ export async function whileLost<T>(
       return await work()
     } catch (error) {
       const isLost = isTransient(StoreError.isThrown(error) ? error.cause : error)
-      if (!isLost || performance.now() + pause > deadline) throw postgresError(error, database)
+      if (!isLost) throw postgresError(error, database)
+      if (performance.now() + pause > deadline)
+        throw new StoreUnreachableError(postgresError(error, database).message, error)
     }
     await delay(pause)
   }

@@ -4,7 +4,7 @@ import { identifyProcess } from "../util/process-table.ts"
 import type { PostgresConnection } from "./postgres-connection.ts"
 import { controlPayload } from "./postgres-requests.ts"
 import { parse } from "./rows.ts"
-import type { Lease, LeaseHolder, LeaseLimit, LeaseResult } from "./store.ts"
+import type { AbandonedSession, Lease, LeaseHolder, LeaseLimit, LeaseResult } from "./store.ts"
 import { TenantLimitError } from "./tenants.ts"
 
 /**
@@ -21,7 +21,7 @@ export interface PostgresLeases {
   stop(sessionID: string): Promise<Lease | undefined>
   isStopping(lease: Lease): Promise<boolean>
   /** See `Store.abandoned`. */
-  abandoned(sessionID?: string): Promise<{ sessionID: string; epoch: number }[]>
+  abandoned(sessionID?: string): Promise<AbandonedSession[]>
   /**
    * Takes over each expired lease, except leases that another worker should take over, and calls `settle`. Then ends the
    * lease. If `settle` rejects, lets the lease expire again.
@@ -33,8 +33,11 @@ export interface PostgresLeases {
   end(): void
 }
 
-/** Time in milliseconds for which the session of an expired lease waits for another worker. */
-const workerMs = 60_000
+/**
+ * Time in milliseconds for which the session of an expired lease waits for another worker. Long enough to start the
+ * workers of a cluster again.
+ */
+const workerMs = 3_600_000
 
 /** Condition for the lease of a worker that was not asked to stop. */
 const isWorker = "((holder::json ->> 'isWorker')::boolean AND stop_epoch IS DISTINCT FROM epoch)"
@@ -148,11 +151,15 @@ export function createPostgresLeases(
     },
     async abandoned(sessionID) {
       const rows = await query(
-        `SELECT session_id, epoch FROM ${schema}.leases WHERE expires_at <= clock_timestamp() AND ${isWorker}
-         AND ($1::text IS NULL OR session_id = $1)`,
+        `SELECT session_id, epoch, extract(epoch FROM expires_at) * 1000 AS expired FROM ${schema}.leases
+         WHERE expires_at <= clock_timestamp() AND ${isWorker} AND ($1::text IS NULL OR session_id = $1)`,
         [sessionID ?? null],
       )
-      return rows.map(({ session_id, epoch }) => ({ sessionID: String(session_id), epoch: Number(epoch) }))
+      return rows.map(({ session_id, epoch, expired }) => ({
+        sessionID: String(session_id),
+        epoch: Number(epoch),
+        expired: Number(expired),
+      }))
     },
     async takeExpired(settle) {
       const expired = await query(

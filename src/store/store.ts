@@ -165,6 +165,15 @@ export interface Lease {
   lost?: AbortSignal
 }
 
+/** A session whose worker no longer renews its lease. */
+export interface AbandonedSession {
+  sessionID: string
+  /** Number of the expired lease. */
+  epoch: number
+  /** Time in milliseconds at which the lease expired, by the clock of the database. */
+  expired: number
+}
+
 /** Limits how many sessions of a tenant are leased at once. Sessions of subagents do not count. */
 export interface LeaseLimit {
   tenant: string
@@ -183,6 +192,17 @@ export class StoreError extends TackleError {
   /** Returns true for errors from a store. Works across bundles, unlike `instanceof`. */
   static isThrown(error: unknown): error is TackleError {
     return TackleError.isInstance(error) && /^store(\.|$)/.test(error.code)
+  }
+}
+
+/** Thrown if the server of the database did not answer for the time that operations wait for it. */
+export class StoreUnreachableError extends StoreError {
+  constructor(message: string, cause: unknown) {
+    super(message, cause, "store.unreachable")
+  }
+
+  static override isThrown(error: unknown): error is TackleError {
+    return TackleError.isInstance(error) && error.code === "store.unreachable"
   }
 }
 
@@ -305,10 +325,10 @@ export interface Store {
    */
   recover(settle: (history: MessageWithParts[]) => readonly Change[]): Promise<void>
   /**
-   * Returns the sessions of workers whose leases have expired, with the numbers of these leases. With `sessionID`, looks
-   * only at this session. Absent in stores that one machine uses.
+   * Returns the sessions of workers whose leases have expired. With `sessionID`, looks only at this session. Absent in
+   * stores that one machine uses.
    */
-  abandoned?(sessionID?: string): Promise<{ sessionID: string; epoch: number }[]>
+  abandoned?(sessionID?: string): Promise<AbandonedSession[]>
   /** Returns the holder of the session's lease, or undefined if the session has no holder that is alive. */
   holder(sessionID: string): Promise<LeaseHolder | undefined>
   /** Records the usage of a model request. Records of the tenant that are older than a day may be removed. */

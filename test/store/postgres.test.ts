@@ -260,7 +260,9 @@ describePostgres("PostgreSQL", () => {
       expect(await store.abandoned?.()).toEqual([])
       await store.release(first, { passesOn: true })
       expect(await store.holder("ses_1")).toBeUndefined()
-      expect(await store.abandoned?.("ses_1")).toEqual([{ sessionID: "ses_1", epoch: first.epoch }])
+      expect(await store.abandoned?.("ses_1")).toEqual([
+        { sessionID: "ses_1", epoch: first.epoch, expired: expect.any(Number) },
+      ])
       expect(await store.abandoned?.("ses_2")).toEqual([])
       await recover()
       expect(settled).toEqual([])
@@ -275,7 +277,7 @@ describePostgres("PostgreSQL", () => {
 
       // Without a worker, any start recovers the session in the end.
       await store.release(await take("eng_3"), { passesOn: true })
-      await execute(`UPDATE ${schema}.leases SET expires_at = expires_at - interval '2 minutes'`)
+      await execute(`UPDATE ${schema}.leases SET expires_at = expires_at - interval '2 hours'`)
       await recover()
       expect(settled).toEqual(["msg_1", "msg_1"])
       await store.close()

@@ -1,0 +1,105 @@
+import { expect, onTestFinished, test } from "vitest"
+import { createTackle } from "../../src/engine/create-tackle.ts"
+import { createInProcessDispatcher } from "../../src/scale/in-process.ts"
+import { startWorker } from "../../src/scale/worker.ts"
+import { createMemoryStore } from "../../src/store/memory.ts"
+import { type AbandonedSession, type Store, StoreUnreachableError } from "../../src/store/store.ts"
+import { startModelServer } from "../../src/testing/model-server.ts"
+import { temporaryProject } from "../../src/testing/project.ts"
+import { newId } from "../../src/util/id.ts"
+
+/** Starts a worker over a store in memory, whose model calls `read` once for each prompt. */
+async function startScripted(changed: (store: Store) => Partial<Store>) {
+  const project = await temporaryProject({ "a.txt": "a" })
+  const model = await startModelServer({
+    script: ({ body: { messages } }) =>
+      messages.at(-1)?.role === "tool"
+        ? { text: "done" }
+        : { calls: [{ name: "read", arguments: { filePath: "a.txt" } }] },
+  })
+  const memory = createMemoryStore()
+  const store = { ...memory, ...changed(memory) }
+  const open = (isWorker: boolean) =>
+    createTackle({
+      directory: project.directory,
+      dataDirectory: project.path(".data"),
+      store,
+      isWorker,
+      model: "test/m",
+      providers: { test: { options: { baseURL: model.url, apiKey: "k" }, models: { m: {} } } },
+      permission: { "*": "allow" },
+      sandbox: "off",
+    })
+  const tackle = await open(false)
+  const session = await tackle.sessions.create()
+  const problems: unknown[] = []
+  const onProblem = (_: string, error: unknown) => problems.push(error)
+  const dispatcher = createInProcessDispatcher({ onProblem })
+  const worker = await startWorker({
+    ...{ store, dispatcher, openEngine: () => open(true), roots: [project.directory] },
+    ...{ concurrency: 1, sweepMs: 20, onProblem },
+  })
+  onTestFinished(async () => {
+    await worker.close()
+    await tackle.close()
+    await model.close()
+    await project.remove()
+  })
+  return {
+    ...{ store, session, problems },
+    async prompt(id: string) {
+      await store.updateInputs(session.id, undefined, () => [
+        {
+          ...{ id, sessionID: session.id, seq: 0, position: 1, text: id, digest: id },
+          ...{ delivery: "queue", state: "pending", time: { created: 1 } },
+        },
+      ])
+      await dispatcher.enqueue({ key: session.id, id, reason: "input" })
+    },
+    answers: async () => JSON.stringify(await session.messages()).split('"text":"done"').length - 1,
+  }
+}
+
+test("a worker continues a run that ended because the database could not be reached", async () => {
+  let isDown = false
+  const { prompt, answers, session, problems } = await startScripted((store) => ({
+    async commit(changes, options) {
+      const isResult = changes.some(
+        (change) =>
+          change.kind === "part" && change.part.type === "tool" && change.part.state.status === "completed",
+      )
+      if (isResult && !isDown) {
+        isDown = true
+        throw new StoreUnreachableError("The server does not answer.", undefined)
+      }
+      return store.commit(changes, options)
+    },
+  }))
+  await prompt("go")
+  await expect.poll(answers).toBe(1)
+  expect(isDown).toBe(true)
+  expect(JSON.stringify(await session.messages())).toContain(
+    "The process that worked on this session ended. Continue",
+  )
+  expect(problems).toEqual([])
+})
+
+test("a worker continues a session each time that its lease expires, also if the lease was renewed", async () => {
+  let abandoned: AbandonedSession[] = []
+  const { prompt, answers, session, store } = await startScripted(() => ({
+    abandoned: async () => abandoned,
+  }))
+  await prompt("go")
+  await expect.poll(answers).toBe(1)
+  /** Stores a prompt without an answer, as after the end of a process, and reports the lease as expired. */
+  const leaveUnanswered = async (expired: number) => {
+    const [first] = await session.messages()
+    if (first?.message.role !== "user") throw new Error("There is no prompt.")
+    await store.commit([{ kind: "message", message: { ...first.message, id: newId("msg") } }])
+    abandoned = [{ sessionID: session.id, epoch: 1, expired }]
+  }
+  await leaveUnanswered(1)
+  await expect.poll(answers).toBe(2)
+  await leaveUnanswered(2)
+  await expect.poll(answers).toBe(3)
+})
