@@ -82,7 +82,6 @@ export function createOutputBuffer(options: { limits: OutputLimits; spill: Spill
     if (source.tail === undefined && fits(shown, limits)) return { text: source.head, truncated: false }
     spill()
     if (closed) full.close()
-    else full.settle()
     const text = renderCut({ ...source, size: size(), limits, full })
     return { text, ...describeCut(text, size(), full) }
   }

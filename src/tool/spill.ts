@@ -1,6 +1,5 @@
-import { mkdirSync, statfsSync } from "node:fs"
+import { closeSync, mkdirSync, openSync, statfsSync, writeSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { openWriteBehind } from "../files/write-behind.ts"
 import { errorMessage, TackleError } from "../util/errors.ts"
 import type { MaskedStream, SecretMask } from "./secrets.ts"
 
@@ -21,8 +20,8 @@ const reserve = { bytes: 64 * 1024 * 1024, share: 1 / 4 }
 const checkShare = 1 / 64
 
 /**
- * A file with the full output of a call. At most one block of the output has not been written to disk yet (see {@link
- * openWriteBehind}).
+ * A file with the full output of a call. Writes are synchronous, because the system buffers them: a thread that writes
+ * large blocks made 500 MB of output no faster. The end of the output is held back if it could be part of a secret.
  */
 export interface SpillFile {
   /** Absolute path: `<data>/truncate/<sessionID>/tool_<id>_<n>.txt`. */
@@ -38,12 +37,7 @@ export interface SpillFile {
    * read-only disk. If the disk is almost full, appends only the beginning of the chunk and throws.
    */
   write(chunk: Uint8Array | string): void
-  /**
-   * Writes everything to disk. Holds back the end of the output if it could be part of a secret. Throws the same errors
-   * as `write`.
-   */
-  settle(): void
-  /** Writes everything and closes the file. Throws the same errors as `write`. */
+  /** Writes the end of the output and closes the file. Throws the same errors as `write`. Idempotent. */
   close(): void
 }
 
@@ -82,7 +76,6 @@ function masked(file: SpillFile, stream: MaskedStream): SpillFile {
     write(chunk) {
       if (open) file.write(stream.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk))
     },
-    settle: () => file.settle(),
     close() {
       if (!open) return
       open = false
@@ -96,14 +89,31 @@ function masked(file: SpillFile, stream: MaskedStream): SpillFile {
 }
 
 function openSpillFile(path: string, maxBytes: number): SpillFile {
-  const file = openWriteBehind(path)
+  const descriptor = openSync(path, "w", 0o600)
   const space = createSpace(dirname(path))
+  let bytes = 0
+  let failure: { error: unknown } | undefined
   let capped = false
   let closed = false
 
+  /** Appends the data. After an error, throws it again, so that the file has no gap. */
+  function put(data: Uint8Array): void {
+    if (failure) throw failure.error
+    try {
+      for (let offset = 0; offset < data.length; ) {
+        const written = writeSync(descriptor, data, offset)
+        offset += written
+        bytes += written
+      }
+    } catch (error) {
+      failure = { error }
+      throw error
+    }
+  }
+
   function append(data: Uint8Array): void {
     const room = space.take(data.length)
-    if (room > 0) file.append(data.subarray(0, room))
+    if (room > 0) put(data.subarray(0, room))
     if (room >= data.length) return
     throw new TackleError(
       `the disk is almost full: its last ${space.reserved()} are reserved for the database`,
@@ -114,7 +124,7 @@ function openSpillFile(path: string, maxBytes: number): SpillFile {
   return {
     path,
     get bytes() {
-      return file.bytes
+      return bytes
     },
     get capped() {
       return capped
@@ -122,19 +132,16 @@ function openSpillFile(path: string, maxBytes: number): SpillFile {
     write(chunk) {
       if (capped || closed) return
       const data = typeof chunk === "string" ? Buffer.from(chunk) : chunk
-      const room = maxBytes - file.bytes
+      const room = maxBytes - bytes
       append(data.length > room ? data.subarray(0, room) : data)
       if (data.length <= room) return
       capped = true
-      file.append(Buffer.from(`\n[Truncated: this file reached its limit of ${maxBytes} bytes.]\n`))
-    },
-    settle() {
-      if (!closed) file.settle()
+      put(Buffer.from(`\n[Truncated: this file reached its limit of ${maxBytes} bytes.]\n`))
     },
     close() {
       if (closed) return
       closed = true
-      file.close()
+      closeSync(descriptor)
     },
   }
 }
@@ -191,7 +198,7 @@ function createSpace(directory: string): Space {
 export interface FullText {
   /** Path of the spill file. Undefined until something is written. */
   readonly path: string | undefined
-  /** Number of bytes on disk after `settle`. */
+  /** Number of bytes in the file. */
   readonly bytes: number
   /** True if the file has reached its limit and lacks the end of the output. */
   readonly capped: boolean
@@ -199,9 +206,7 @@ export interface FullText {
   readonly problem: string | undefined
   /** Appends a chunk. Never throws, because the model must receive the output even if the disk is full. */
   write(chunk: Uint8Array | string): void
-  /** Writes everything. If that fails, `problem` contains the reason. */
-  settle(): void
-  /** Writes everything and closes the file. Never throws. */
+  /** Writes the end of the output and closes the file. Never throws. */
   close(): void
 }
 
@@ -237,9 +242,6 @@ export function createFullText(open: SpillOpener): FullText {
         file ??= open()
         file.write(chunk)
       })
-    },
-    settle() {
-      attempt(() => file?.settle())
     },
     close() {
       attempt(() => file?.close())
