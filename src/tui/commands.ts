@@ -3,6 +3,7 @@ import { resolve } from "node:path"
 import type { AutocompleteItem } from "@earendil-works/pi-tui"
 import type { SessionApi } from "../client/api.ts"
 import { showInvisible } from "../permission/invisible.ts"
+import type { UndoResult } from "../session/undo.ts"
 import { UsageError } from "../util/errors.ts"
 import { nearNames } from "../util/similarity.ts"
 import { displayPath } from "../view/display-path.ts"
@@ -18,6 +19,7 @@ import {
   pickSession,
   pickTheme,
 } from "./pickers.ts"
+import { lastTurn, rewind } from "./rewind.ts"
 import type { Shell } from "./shell.ts"
 
 /** A command of the interface, which the user calls with `/name`. */
@@ -27,6 +29,18 @@ export interface SlashCommand {
   /** Returns the possible arguments. */
   complete?(): Promise<AutocompleteItem[]>
   run(argument: string): Promise<void> | void
+}
+
+/** A turn that `/undo` removed. */
+interface UndoneTurn {
+  /** The session with the turn. */
+  sessionID: string
+  /** The copy without the turn. */
+  copyID: string
+  /** The last message of the copy at the time of the undo. */
+  lastMessageID: string | undefined
+  /** Whether files were restored. */
+  hasFiles: boolean
 }
 
 /** Creates the commands of the interface. */
@@ -76,12 +90,49 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
     await themes.choose(name)
   }
 
-  async function undo(direction: "undo" | "redo"): Promise<void> {
-    const { files, unseen } = await opened()[direction]()
+  /** The turns that were undone, oldest first. */
+  const undoneTurns: UndoneTurn[] = []
+
+  /**
+   * Undoes the last turn: restores its files, continues in a copy of the session without the turn, and returns its
+   * prompt to the editor.
+   */
+  async function undo(): Promise<void> {
+    const session = opened()
+    const turn = lastTurn(await session.messages())
+    if (!turn) throw new UsageError("This session has no prompt to undo.")
+    const { session: copy, undone } = await rewind({ api, session }, turn, "both")
+    await shell.open(copy)
+    const hasFiles = undone !== undefined
+    undoneTurns.push({ sessionID: session.id, copyID: copy.id, lastMessageID: lastMessageID(), hasFiles })
+    shell.setInput({ text: turn.text, files: turn.images })
+    showFiles("Undid the last turn; /redo reverts this", undone)
+  }
+
+  /** Redoes the turn that was undone last: in the session without it, or the files of a turn of this session. */
+  async function redo(): Promise<void> {
+    const session = opened()
+    const last = undoneTurns.at(-1)
+    if (last?.copyID !== session.id) return showFiles("Redid the turn", await session.redo())
+    if (last.lastMessageID !== lastMessageID())
+      throw new UsageError("You sent a prompt after the undo. /sessions opens the earlier session.")
+    const before = await api.sessions.get(last.sessionID)
+    if (!before) throw new UsageError("The session with the undone turn was deleted.")
+    const redone = last.hasFiles ? await before.redo() : undefined
+    undoneTurns.pop()
+    await shell.open(before)
+    showFiles("Redid the turn", redone)
+  }
+
+  function lastMessageID(): string | undefined {
+    return shell.state?.messages.at(-1)?.message.id
+  }
+
+  function showFiles(title: string, result: UndoResult | undefined): void {
     const { worktree = "" } = shell.state?.session ?? {}
+    const { files = [], unseen = [] } = result ?? {}
     const names = files.map(({ path, kind }) => `${kind} ${showInvisible(displayPath(path, worktree))}`)
-    const done = direction === "undo" ? "Undid the last turn" : "Redid the turn"
-    shell.showPanel(done, [...names, ...unseen].join("\n") || "No file was changed.")
+    shell.showPanel(title, [...names, ...unseen].join("\n") || "No file was changed.")
   }
 
   async function exportSession(given: string): Promise<void> {
@@ -166,10 +217,10 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
     },
     {
       name: "undo",
-      description: "Restore the files of the last turn that changed files",
-      run: () => undo("undo"),
+      description: "Undo the last turn and its files; its prompt returns to the editor",
+      run: undo,
     },
-    { name: "redo", description: "Revert the last undo", run: () => undo("redo") },
+    { name: "redo", description: "Revert the last undo", run: redo },
     {
       name: "fork",
       description: "Continue a copy of this session from any message",

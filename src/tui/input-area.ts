@@ -16,7 +16,7 @@ import { createShellRunner } from "./shell-runner.ts"
 
 /** Options of {@link createInputArea}. */
 export interface InputAreaOptions {
-  shell: Omit<Shell, "showPanel" | "setText" | "takeBack">
+  shell: Omit<Shell, "showPanel" | "setInput" | "takeBack">
   history: InputHistory
   env: Readonly<Record<string, string | undefined>>
   /** Returns the open session, and creates it before the first prompt. */
@@ -56,7 +56,7 @@ export function createInputArea(options: InputAreaOptions): InputArea {
   const { api, tui, theme, keys, notify } = options.shell
   const shell: Shell = Object.create(options.shell, {
     showPanel: { value: showPanel },
-    setText: { value: (text: string) => replaceInput({ text, files: [] }) },
+    setInput: { value: replaceInput },
     takeBack: { value: takeBack },
   })
   const commands = createSlashCommands(shell)

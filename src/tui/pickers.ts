@@ -118,7 +118,7 @@ export async function pickFork({ tui, theme, api, open, notify }: Shell, session
 
 /** Lets the user choose an earlier prompt and what is rewound. The prompt returns to the editor. */
 export async function pickRewind(shell: Shell, session: SessionApi): Promise<void> {
-  const { tui, theme, open, notify, setText, state } = shell
+  const { tui, theme, open, notify, setInput, state } = shell
   const points = rewindPoints(await session.messages())
   const items = points.map((point) => ({
     value: point,
@@ -129,25 +129,25 @@ export async function pickRewind(shell: Shell, session: SessionApi): Promise<voi
   if (!point) return
   const turns = point.changedTurns
   const count = point.files.length === 1 ? "1 file" : `${point.files.length} files`
-  const undone = `${count} of ${turns === 1 ? "1 turn" : `${turns} turns`}`
+  const detail = `${count} of ${turns === 1 ? "1 turn" : `${turns} turns`}`
   const paths = point.files.map((path) => `  ${displayPath(path, state?.session.worktree ?? "")}`)
   const about = paths.length > 0 ? ["Files to restore:", ...paths] : []
   const targets: PickerItem<RewindTarget>[] = [
-    ...(turns > 0 ? [{ value: "both" as const, label: "conversation and files", detail: undone }] : []),
+    ...(turns > 0 ? [{ value: "both" as const, label: "conversation and files", detail }] : []),
     { value: "conversation", label: "only the conversation", detail: "files stay as they are" },
-    ...(turns > 0 ? [{ value: "files" as const, label: "only the files", detail: undone }] : []),
+    ...(turns > 0 ? [{ value: "files" as const, label: "only the files", detail }] : []),
   ]
   const target = await pick(tui, { title: "Rewind", theme, about, items: targets, verb: "rewinds" })
   if (target === undefined) return
-  const { session: next, files } = await rewind({ api: shell.api, session }, point, target)
+  const { session: next, undone } = await rewind({ api: shell.api, session }, point, target)
   if (next.id !== session.id) {
     await open(next)
-    setText(point.text)
+    setInput({ text: point.text, files: point.images })
   }
-  const restored =
-    files.length === 0 ? "" : ` Restored ${files.length === 1 ? "1 file" : `${files.length} files`}.`
+  const restored = undone?.files.length ?? 0
+  const files = restored === 0 ? "" : ` Restored ${restored === 1 ? "1 file" : `${restored} files`}.`
   const place = next.id === session.id ? "" : " /sessions returns to the other session."
-  notify(`Rewound.${restored}${place}`)
+  notify(`Rewound.${files}${place}`)
 }
 
 /** Lets the user edit or withdraw a waiting input, and continue a paused queue. */

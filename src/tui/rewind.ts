@@ -1,10 +1,16 @@
 import type { SessionApi, TackleApi } from "../client/api.ts"
+import type { PromptFile } from "../schema/input.ts"
 import type { MessageWithParts } from "../schema/message.ts"
+import type { UndoResult } from "../session/undo.ts"
 
 /** A turn that a session can be rewound to: a prompt of the user. */
 export interface RewindPoint {
   messageID: string
   text: string
+  /** Images that the user attached. Files that the text mentions are attached again when it is sent. */
+  images: PromptFile[]
+  /** True if the prompt was sent to a run that was active. */
+  isSteer: boolean
   /** Number of turns with file changes that can be undone, from this turn on. */
   changedTurns: number
   /** Paths of the files that these turns changed, sorted. */
@@ -16,7 +22,7 @@ export interface RewindPoint {
 export function rewindPoints(messages: readonly MessageWithParts[]): RewindPoint[] {
   let changedTurns = 0
   const files = new Set<string>()
-  return messages.toReversed().flatMap(({ message, parts }) => {
+  return messages.toReversed().flatMap(({ message, parts }, index) => {
     if (message.role !== "user") return []
     const patch = parts.find((part) => part.type === "patch" && !part.undone)
     if (patch?.type === "patch" && patch.files.length > 0) {
@@ -29,10 +35,42 @@ export function rewindPoints(messages: readonly MessageWithParts[]): RewindPoint
       : [
           {
             ...{ messageID: message.id, text: text.join("\n"), time: message.time.created },
+            ...{ images: imagesOf(text.join("\n"), parts), isSteer: continues(messages.at(-index - 2)) },
             ...{ changedTurns, files: [...files].sort() },
           },
         ]
   })
+}
+
+/** Returns the images whose marks are in the text. */
+function imagesOf(text: string, parts: MessageWithParts["parts"]): PromptFile[] {
+  const marks = new Set(text.match(/\[image \d+\]/g))
+  const images = parts.filter((part) => part.type === "file" && part.mime.startsWith("image/"))
+  return images.slice(0, marks.size).flatMap((part) => {
+    if (part.type !== "file") return []
+    const { mime, url, filename } = part
+    return [{ mime, url, filename }]
+  })
+}
+
+/** Returns true for a step whose calls the model has not seen, so that the next prompt belongs to the same turn. */
+function continues(before: MessageWithParts | undefined): boolean {
+  const { message } = before ?? {}
+  return message?.role === "assistant" && message.finish === "tool-calls" && message.error === undefined
+}
+
+/**
+ * Returns the last turn of a session, with the texts of all prompts that were sent to it. Returns undefined if the
+ * session has no prompt.
+ */
+export function lastTurn(messages: readonly MessageWithParts[]): RewindPoint | undefined {
+  const points = rewindPoints(messages)
+  const start = points.findIndex(({ isSteer }) => !isSteer)
+  const turn = points.slice(0, start + 1).reverse()
+  const [first] = turn
+  if (!first) return undefined
+  const text = turn.map((point) => point.text).join("\n\n")
+  return { ...first, text, images: turn.flatMap(({ images }) => images) }
 }
 
 /** The parts of a session that are rewound. */
@@ -42,8 +80,8 @@ export type RewindTarget = "both" | "conversation" | "files"
 export interface RewindResult {
   /** The session to continue. If the conversation was rewound, a different session. */
   session: SessionApi
-  /** Paths of the files that were restored or removed. */
-  files: string[]
+  /** The files that were restored, if any. */
+  undone: UndoResult | undefined
 }
 
 /**
@@ -61,9 +99,8 @@ export async function rewind(
     target === "conversation" || point.changedTurns === 0
       ? undefined
       : await session.undo({ through: point.messageID })
-  const files = undone?.files.map(({ path }) => path) ?? []
-  if (target === "files") return { session, files }
-  return { session: await copyBefore({ api, session }, point.messageID), files }
+  if (target === "files") return { session, undone }
+  return { session: await copyBefore({ api, session }, point.messageID), undone }
 }
 
 /** Returns a copy of the session that ends before a message. Returns a new session if the message is the first. */
