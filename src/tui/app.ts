@@ -98,6 +98,7 @@ export function createApp(options: AppOptions): App {
   let startedAt = 0
   let ticking: ReturnType<typeof setInterval> | undefined
   let frame: ReturnType<typeof setTimeout> | undefined
+  let isLoadingOlder = false
   /** Permission requests for shell commands that the user typed. They do not belong to a session. */
   let ownRequests: readonly PermissionRequest[] = []
 
@@ -157,6 +158,8 @@ export function createApp(options: AppOptions): App {
       input.editor,
       lines(renderFooter),
     ],
+    // The library is not yet done with the key or the wheel.
+    onTop: (lines) => queueMicrotask(() => attempt(showOlderAbove(lines))),
   })
   focus()
   if (options.draft) input.editor.setInput(options.draft)
@@ -199,26 +202,44 @@ export function createApp(options: AppOptions): App {
     return hasScrolled ? consume(() => {}) : undefined
   }
 
-  /** Scrolls the full screen up. At its top, and in the scrollback, draws earlier messages. */
+  /** Scrolls the full screen up. In the scrollback, draws earlier messages. */
   function scrollUp(): boolean {
-    if (!screen.isAtTop && screen.scrollPage(-1)) return true
+    if (screen.scrollPage(-1)) return true
     if (!input.editor.isEmpty) return false
-    showOlder().catch((error: unknown) => notify(errorMessage(error)))
+    attempt(showOlderInScrollback())
     return true
   }
 
-  async function showOlder(): Promise<void> {
-    if (!conversation.showOlder()) {
-      if (!followed?.hasOlder) return notify("This is the beginning of the session.")
-      await followed.loadOlder()
-      conversation.showOlder()
-    }
+  async function showOlderInScrollback(): Promise<void> {
+    if (!(await showOlder())) return notify("This is the beginning of the session.")
+    tui.renderNow()
+    notify("Scroll up in the terminal to see earlier messages.")
+  }
+
+  /** Draws earlier messages above the full screen, and then scrolls up. */
+  async function showOlderAbove(lines: number): Promise<void> {
+    if (isLoadingOlder || !(await showOlder())) return
     const before = conversation.lineCount
     tui.renderNow()
-    if (screen.isAtTop) {
-      screen.scrollBy(conversation.lineCount - before)
-      screen.scrollPage(-1)
-    } else notify("Scroll up in the terminal to see earlier messages.")
+    screen.scrollBy(conversation.lineCount - before)
+    screen.scrollBy(lines)
+  }
+
+  /** Draws earlier messages with the next frame. Loads them if necessary. Resolves with false if there are none. */
+  async function showOlder(): Promise<boolean> {
+    if (conversation.showOlder()) return true
+    if (!followed?.hasOlder) return false
+    isLoadingOlder = true
+    try {
+      await followed.loadOlder()
+    } finally {
+      isLoadingOlder = false
+    }
+    return conversation.showOlder()
+  }
+
+  function attempt(work: Promise<unknown>): void {
+    work.catch((error: unknown) => notify(errorMessage(error)))
   }
 
   function consume(action: () => void): { consume: true } {
@@ -250,7 +271,7 @@ export function createApp(options: AppOptions): App {
 
   function interrupt(): void {
     if (!session) return
-    session.interrupt().catch((error: unknown) => notify(errorMessage(error)))
+    attempt(session.interrupt())
   }
 
   function toggleDetails(): void {
@@ -304,7 +325,7 @@ export function createApp(options: AppOptions): App {
     if (next?.isRunning && !state?.isRunning) startedAt = Date.now()
     if (!next?.isRunning && state?.isRunning) statusLine.refresh()
     state = next
-    if (followed && next && next.messages.length > maxMessages) {
+    if (followed && next && next.messages.length > maxMessages && !isLoadingOlder) {
       followed.dropOld(Math.max(maxMessages / 2, conversation.shownCount))
       state = followed.state
     }

@@ -15,6 +15,11 @@ import {
 export interface ScreenContent {
   main: Component
   bottom: readonly Component[]
+  /**
+   * Called when the user scrolls the full screen up beyond its first line, with the number of lines as a negative
+   * number.
+   */
+  onTop(lines: number): void
 }
 
 /** The terminal, with the interface on it. */
@@ -31,10 +36,8 @@ export interface Screen {
    * scrollback, `gone` if they disappear above the visible part, and `needed` if the frame must contain them.
    */
   forgetLines(count: number): "kept" | "gone" | "needed"
-  /** True if the user has scrolled to the first line of the full screen. */
-  readonly isAtTop: boolean
-  /** Keeps the visible part of the full screen in its place after lines were added above it. */
-  scrollBy(lines: number): void
+  /** Scrolls the full screen down, or up for a negative number. Returns false if the terminal scrolls. */
+  scrollBy(lines: number): boolean
   /** Scrolls the full screen by a page, up for -1. Returns false if the terminal scrolls. */
   scrollPage(direction: -1 | 1): boolean
   start(): void
@@ -64,10 +67,16 @@ export function createScreen(
   terminal: Terminal,
   { fullscreen, drawn }: { fullscreen: boolean; drawn?: TuiMainScreenRenderState | undefined },
 ): Screen {
-  const tui = fullscreen ? new TuiAltScreen(terminal) : new TuiMainScreen(terminal)
+  const tui = fullscreen ? new FullScreen(terminal) : new TuiMainScreen(terminal)
   let isStarted = false
-  let scroll: ScrollView | undefined
+  let scroll: ScrolledMain | undefined
   let bottomLines: Container | undefined
+
+  function scrollBy(lines: number): boolean {
+    scroll?.scrollBy(lines)
+    tui.requestRender()
+    return scroll !== undefined
+  }
 
   return {
     tui,
@@ -92,23 +101,14 @@ export function createScreen(
       })
       return "kept"
     },
-    get isAtTop() {
-      return scroll?.scrollTop === 0 && !scroll.isFollowingEnd
-    },
-    scrollBy(lines) {
-      scroll?.scrollBy(lines)
-    },
-    scrollPage(direction) {
-      if (!scroll) return false
-      scroll.scrollBy(direction * Math.max(1, scroll.viewportHeight - 2))
-      tui.requestRender()
-      return true
-    },
-    show({ main, bottom }) {
+    scrollBy,
+    scrollPage: (direction) => scrollBy(direction * Math.max(1, (scroll?.viewportHeight ?? 0) - 2)),
+    show({ main, bottom, onTop }) {
       const below = new Container()
       for (const component of bottom) below.addChild(component)
       if (tui instanceof TuiAltScreen) {
-        scroll = new ScrollView(main, { follow: "end", primary: true, overscroll: "chain" })
+        scroll = new ScrolledMain(main, { follow: "end", primary: true, overscroll: "chain" })
+        scroll.onTop = onTop
         tui.setLayoutRoot(
           new VStack([
             { component: scroll, basis: 0, grow: 1, minSize: 1 },
@@ -156,6 +156,33 @@ export function createScreen(
       tui.stop({ preserveScreen: keep })
       return state
     },
+  }
+}
+
+/** The alternate screen. Its reports of the window's focus also reach other listeners. */
+class FullScreen extends TuiAltScreen {
+  private readonly isCreated = true
+
+  override addInputListener(listener: (data: string) => TuiInputResult): () => void {
+    if (this.isCreated) return super.addInputListener(listener)
+    // The listener that the library adds first consumes these reports.
+    return super.addInputListener((data) => {
+      const result = listener(data)
+      return data === "\u001b[I" || data === "\u001b[O" ? undefined : result
+    })
+  }
+}
+
+type TuiInputResult = ReturnType<Parameters<TUI["addInputListener"]>[0]>
+
+/** The part of the full screen that scrolls, with the mouse wheel or with keys. */
+class ScrolledMain extends ScrollView {
+  onTop?: (lines: number) => void
+
+  override scrollBy(lines: number): number {
+    const left = super.scrollBy(lines)
+    if (left < 0) this.onTop?.(left)
+    return left
   }
 }
 

@@ -30,6 +30,33 @@ describe.skipIf(!hasTmux)("a long conversation in the interactive terminal (need
     await terminal.sees("[exit 0]")
   })
 
+  test("loads earlier messages with the mouse wheel at the top of the full screen", async () => {
+    const machine = await createMachine({ script: [] })
+    const id = await storeLongSession(machine.project.directory, machine.data)
+    const terminal = await openTerminal(machine)
+    await terminal.tackle("--fullscreen", "-s", id)
+    await terminal.sees(lastText)
+    const wheelUp = "\u001b[<64;10;5M"
+    const first = async () => Number(/Do step (\d+) of/.exec(await terminal.screen())?.[1])
+    await terminal.press("C-Home")
+    await terminal.sees("── earlier messages")
+    await terminal.press(wheelUp)
+    // The next line above the former first line is now visible.
+    await until("the line about earlier messages is gone", async () => {
+      const screen = await terminal.screen()
+      return !screen.includes("── earlier messages") && !screen.includes(lastText)
+    })
+    // More messages than are kept in memory.
+    await until("much earlier messages are visible", async () => {
+      await terminal.press("C-Home", wheelUp)
+      return (await first()) < 285
+    })
+    await terminal.press("C-End")
+    await terminal.sees(lastText)
+    await terminal.press("C-d")
+    await terminal.sees("[exit 0]")
+  })
+
   test("shows each paragraph once after many changes of the size while it streams", async () => {
     const text = Array.from({ length: 60 }, (_, index) => `Paragraph ${index} of the text.\n\n`).join("")
     const machine = await createMachine({ script: [{ text, pieceSize: 8, pieceDelayMs: 10 }] })
