@@ -1,5 +1,6 @@
 import type { Agent } from "../agent/agent.ts"
 import type { CallOutcome } from "../call/call.ts"
+import type { ProjectStatus } from "../engine/project-status.ts"
 import type { EventOf, TackleEvent } from "../event/events.ts"
 import type { UndoChoice } from "../files/undo.ts"
 import type { McpServerStatus } from "../mcp/client/pool.ts"
@@ -137,13 +138,15 @@ export interface TackleApi {
   mcpServers(options?: { signal?: AbortSignal }): Promise<McpServerStatus[]>
   /** Lists the prompts of MCP servers, which `send` calls as `/server:prompt`. Starts servers that are not running. */
   mcpPrompts(signal?: AbortSignal): Promise<McpPrompt[]>
+  /** Returns the state of the project. The first call tests the sandbox with a real command. */
+  project(): Promise<ProjectStatus>
   /** Makes one call through the whole pipeline, without a model or a stored session. */
   callTool(call: {
     tool: string
     input: string | Readonly<Record<string, unknown>>
     agent?: string
     signal?: AbortSignal
-    /** Receives the progress of the running call, at most ten times a second. Not called over a network. */
+    /** Receives the progress of the running call, at most ten times a second. */
     onProgress?(state: ToolStateRunning): void
   }): Promise<CallOutcome>
 }

@@ -1,12 +1,14 @@
 import type { Agent } from "../agent/agent.ts"
+import type { CallOutcome } from "../call/call.ts"
 import type { TackleEvent } from "../event/events.ts"
 import type { ModelInfo } from "../model/model.ts"
 import type { Grant, PermissionReply } from "../schema/permission.ts"
 import type { WaitingRequest } from "../schema/request.ts"
+import type { ToolStateRunning } from "../schema/tool-state.ts"
 import type { TackleApi } from "./api.ts"
 import { type ApiRequest, apiPath, createConnection, orUnknown } from "./connection.ts"
-import { ClientError } from "./errors.ts"
-import { followAll } from "./event-stream.ts"
+import { abortReason, ClientError } from "./errors.ts"
+import { followAll, streamItems } from "./event-stream.ts"
 import { createSessions, type Page, type SessionsClient } from "./sessions.ts"
 
 /** Options of {@link createClient}. */
@@ -93,6 +95,24 @@ export function createClient(options: ClientOptions): TackleClient {
     return orUnknown("request.unknown", applied)
   }
 
+  /** Makes a call and reports its progress. The call ends on the server if the connection breaks. */
+  async function streamCall(
+    call: ApiRequest,
+    onProgress: (state: ToolStateRunning) => void,
+  ): Promise<CallOutcome> {
+    const { signal } = call
+    await connection.streamsOpened()
+    const response = await connection.open(call)
+    for await (const event of streamItems<CallEvent>(response, { silenceMs, signal })) {
+      if (event.type === "progress") onProgress(event.state)
+      else return { callID: event.callID, state: event.state }
+    }
+    if (signal?.aborted) throw abortReason(signal)
+    throw new ClientError("The connection to the server ended before the call.", {
+      code: "client.unreachable",
+    })
+  }
+
   const sessions = createSessions({ connection, silenceMs, directory, project, asked })
   return {
     sessions,
@@ -146,12 +166,18 @@ export function createClient(options: ClientOptions): TackleClient {
     tools: ({ signal, ...scope } = {}) => items("/tool", { directory, ...scope }, signal),
     mcpServers: ({ signal } = {}) => items("/mcp", { directory }, signal),
     mcpPrompts: (signal) => items("/mcp/prompt", { directory }, signal),
-    callTool({ tool, input, agent, signal }) {
-      const body = { ...project(), arguments: input, agent }
-      return request({ method: "POST", path: apiPath("tool", tool, "call"), body, signal })
+    project: () => request({ path: "/project", query: { directory } }),
+    callTool({ tool, input, agent, signal, onProgress }) {
+      const path = apiPath("tool", tool, "call")
+      const body = { ...project(), arguments: input, agent, stream: onProgress && true }
+      const call: ApiRequest = { method: "POST", path, body, signal }
+      return onProgress ? streamCall(call, onProgress) : request(call)
     },
   }
 }
+
+/** An event of a streamed call. The last one is the result. */
+type CallEvent = { type: "progress"; state: ToolStateRunning } | (CallOutcome & { type: "result" })
 
 /** Returns the body of a reply to a permission request. */
 function replyBody(reply: PermissionReply): object {

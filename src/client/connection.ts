@@ -36,12 +36,14 @@ export interface Connection {
   /** Returns the parsed JSON of the response. Throws {@link ClientError}. */
   request<T>(request: ApiRequest): Promise<T>
   /** Opens an event stream. Makes one attempt. */
-  open(request: ApiRequest & { signal: AbortSignal }): Promise<Response>
+  open(request: ApiRequest): Promise<Response>
   /**
    * Delays all later requests until `opened` settles. An event stream that is opened first therefore contains the
    * events of these requests, and all events after their responses.
    */
   opensFirst(opened: Promise<unknown>): void
+  /** Resolves when the event streams that are being opened are open. */
+  streamsOpened(): Promise<void>
 }
 
 /** Returns a path of the API with encoded segments. */
@@ -146,7 +148,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     const { method = "GET", signal } = wanted
     const isRepeatable = wanted.isRepeatable ?? method === "GET"
     const answerMs = wanted.answerMs ?? (isRepeatable ? defaultAnswerMs : undefined)
-    if (!wanted.isFirst) await Promise.all(opening)
+    if (!wanted.isFirst) await streamsOpened()
     const deadline = Date.now() + retryMs
     for (let count = 1; ; count += 1) {
       try {
@@ -161,9 +163,14 @@ export function createConnection(options: ConnectionOptions): Connection {
     }
   }
 
+  async function streamsOpened(): Promise<void> {
+    await Promise.all(opening)
+  }
+
   return {
     request,
     open: attempt,
+    streamsOpened,
     opensFirst(opened) {
       const settled: Promise<unknown> = opened.catch(() => undefined).finally(() => opening.delete(settled))
       opening.add(settled)

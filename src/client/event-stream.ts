@@ -114,7 +114,7 @@ function reconnecting<T extends SessionEvent>({
         first = undefined
         wasOpen = true
         const missed = isFirst ? undefined : (asked().catch(() => []) as Promise<T[]>)
-        for await (const item of withMissed(itemsOf<T>(response, { silenceMs, signal }), missed)) {
+        for await (const item of withMissed(streamItems<T>(response, { silenceMs, signal }), missed)) {
           attempt = 0
           if (isNew(item)) yield item
         }
@@ -157,9 +157,9 @@ async function* withMissed<T>(
 }
 
 /** Yields the items of one connection. Ends when the connection ends, breaks or times out, or when the signal fires. */
-async function* itemsOf<T>(
+export async function* streamItems<T>(
   response: Response,
-  { silenceMs, signal }: { silenceMs: number; signal: AbortSignal },
+  { silenceMs, signal }: { silenceMs: number; signal?: AbortSignal | undefined },
 ): AsyncGenerator<T, undefined> {
   const reader = response.body?.getReader()
   if (!reader) return
@@ -169,12 +169,12 @@ async function* itemsOf<T>(
   try {
     for (;;) {
       const chunk = await readOrSilence(reader, silenceMs)
-      if (!chunk || chunk.done || signal.aborted) return
+      if (!chunk || chunk.done || signal?.aborted) return
       parser.feed(decoder.decode(chunk.value, { stream: true }))
       const complete = items
       items = []
       for (const item of complete) {
-        if (signal.aborted) return
+        if (signal?.aborted) return
         yield item
       }
     }

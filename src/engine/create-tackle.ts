@@ -56,6 +56,7 @@ import { openPlugins } from "./open-plugins.ts"
 import { createOpenSessions } from "./open-sessions.ts"
 import { checkOptions, type TackleOptions } from "./options.ts"
 import { configuredLayers, createPlanFiles, createPolicies } from "./policies.ts"
+import { branchOf } from "./project-status.ts"
 import { readCommand } from "./prompt-command.ts"
 import { createRequests } from "./requests.ts"
 import { defaultRetentionLimits } from "./retention.ts"
@@ -520,6 +521,10 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
       return () => toolListeners.delete(listener)
     },
     problems: () => registry.problems(),
+    async project() {
+      const [branch, state] = await Promise.all([branchOf(worktree), sandbox.state()])
+      return { directory, worktree, branch, sandbox: state }
+    },
     callTool: calls.call,
     caller: (caller = {}) => calls.caller(caller),
     close: () => {

@@ -4,7 +4,7 @@ import { commandBounds, createTreeScanner, type TreeScanner } from "../permissio
 import type { Scope, ScopeSandbox } from "../permission/request.ts"
 import { knownPrograms } from "../permission/shell/read-only.ts"
 import type { PlaceholderJournal } from "../sandbox/placeholders.ts"
-import { openSandbox, SandboxError } from "../sandbox/sandbox.ts"
+import { openSandbox, SandboxError, type SandboxState } from "../sandbox/sandbox.ts"
 import type { SandboxCapability } from "../tool/context.ts"
 import { homeDirectory } from "../util/paths.ts"
 import { readableDataPaths } from "./data-directory.ts"
@@ -15,6 +15,8 @@ import type { TackleOptions } from "./options.ts"
 export interface CommandSandbox {
   /** True if commands can run in a sandbox. False if this machine has no sandbox, or if the sandbox is off. */
   readonly present: boolean
+  /** Tests the sandbox with a real command on the first call. */
+  state(): Promise<SandboxState>
   /**
    * Returns the sandbox for an agent. The rules that apply when a command starts determine its bounds. If no sandbox is
    * present, an agent that requires one can run only commands that its configuration allows explicitly.
@@ -78,6 +80,7 @@ export function openCommandSandbox(
 
   return {
     present: sandbox.present,
+    state: () => sandbox.state(),
     scope: { works, allows: sandboxAllow === "auto" },
     of(agent, scope) {
       const required = mode === "require" || (agent.sandbox === "require" && sandbox.present)

@@ -43,6 +43,7 @@ import type { UndoOptions, UndoResult } from "../session/undo.ts"
 import type { Store } from "../store/store.ts"
 import type { Info } from "../tool/tool.ts"
 import type { FindFiles } from "./find-files.ts"
+import type { ProjectStatus } from "./project-status.ts"
 import type { Caller, CallerOptions } from "./standalone-calls.ts"
 
 /** Old sessions, oldest first: sessions that were deleted, and sessions that were kept because they are in use. */
@@ -254,6 +255,8 @@ export interface Tackle {
    * function that unsubscribes.
    */
   onToolsChanged(listener: () => void): () => void
+  /** Returns the state of the project. The first call tests the sandbox with a real command. */
+  project(): Promise<ProjectStatus>
   /** Returns the problems that caused tools to be excluded. */
   problems(): readonly RegistryProblem[]
   /**

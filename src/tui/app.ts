@@ -41,8 +41,8 @@ export interface AppOptions {
   defaults: SessionDefaults
   /** Lines to show above an empty conversation. */
   welcome: readonly string[]
-  /** Facts for the status line. Undefined if the project is on another machine. */
-  status?: StatusSource
+  /** Settings of the status line. */
+  status: StatusSource
   /** Text for the editor. */
   draft?: WrittenInput
   /** Called when the user leaves, or switches between the scrollback and the alternate screen. */
@@ -225,7 +225,7 @@ export function createApp(options: AppOptions): App {
     screen.scrollBy(lines)
   }
 
-  /** Draws earlier messages with the next frame. Loads them if necessary. Resolves with false if there are none. */
+  /** Draws earlier messages with the next frame. Loads them if necessary. Resolves with false if all are drawn. */
   async function showOlder(): Promise<boolean> {
     if (conversation.showOlder()) return true
     if (!followed?.hasOlder) return false

@@ -32,8 +32,8 @@ export interface TerminalOptions {
   fullscreen?: boolean
   /** Lines above an empty conversation. */
   welcome?: readonly string[]
-  /** Facts for the status line. Undefined if the project is on another machine. */
-  status?: StatusSource
+  /** Settings of the status line. */
+  status: StatusSource
   /** Closes the interface when it aborts, for example because of SIGTERM. */
   signal: AbortSignal
   env: Readonly<Record<string, string | undefined>>

@@ -1,7 +1,7 @@
 import type { TackleApi } from "../client/api.ts"
 import type { ToolPart } from "../schema/part.ts"
 import type { PermissionRequest } from "../schema/permission.ts"
-import type { ToolState } from "../schema/tool-state.ts"
+import type { ToolState, ToolStateRunning } from "../schema/tool-state.ts"
 
 /** Runs shell commands of the user. They pass the same rules as those of the model. */
 export interface ShellRunner {
@@ -40,6 +40,7 @@ export function createShellRunner({
       const id = `shell_${count}`
       const input = { command, description: "Command of the user" }
       const time = { start: Date.now() }
+      let metadata: ToolStateRunning["metadata"]
       const showState = (state: ToolState) =>
         show({ id, callID: id, sessionID: "", messageID: "", type: "tool", tool: "$", state })
       showState({ status: "running", input, time })
@@ -47,11 +48,15 @@ export function createShellRunner({
       try {
         const { state } = await api.callTool({
           ...{ tool: "bash", input, agent, signal: abort.signal },
-          onProgress: showState,
+          onProgress(state) {
+            metadata = state.metadata
+            showState(state)
+          },
         })
         showState(abort.signal.aborted ? stopped(state) : withWholeOutput(state))
       } catch (error) {
-        showState(stopped({ status: "error", input, error: "", time: { ...time, end: Date.now() } }))
+        const failed = { status: "error", input, error: "", metadata } as const
+        showState(stopped({ ...failed, time: { ...time, end: Date.now() } }))
         if (!abort.signal.aborted) throw error
       } finally {
         active = undefined

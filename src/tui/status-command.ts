@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process"
+import type { SandboxKind } from "../sandbox/sandbox.ts"
 import { errorMessage } from "../util/errors.ts"
 import { terminalText } from "../util/terminal-text.ts"
 import { visible } from "../view/visible.ts"
@@ -11,6 +12,8 @@ export interface StatusInput {
   model?: string
   directory: string
   branch?: string
+  /** Program that confines commands. `none` if commands run without a sandbox. */
+  sandbox?: SandboxKind | "none"
   isRunning: boolean
   /** Cost of the session in US dollars. */
   cost: number

@@ -1,27 +1,26 @@
 import { visibleWidth } from "@earendil-works/pi-tui"
 import type { TackleApi } from "../client/api.ts"
+import type { ProjectStatus } from "../engine/project-status.ts"
 import type { SessionState } from "../view/session-state.ts"
 import { usageOf } from "../view/session-state.ts"
 import { visible } from "../view/visible.ts"
 import { clip } from "./card.ts"
-import { createStatusCommand } from "./status-command.ts"
+import { createStatusCommand, type StatusInput } from "./status-command.ts"
 import type { Theme } from "./theme.ts"
 
-/** Facts about the project for the status line. */
+/** The user's settings for the status line. */
 export interface StatusSource {
   /** Working directory of sessions that do not exist yet. */
   directory: string
-  /** Returns the checked-out git branch, if any. */
-  branch(): Promise<string | undefined>
   /** The user's own command for the status line, as a list of words. */
   command?: readonly [program: string, ...args: string[]]
 }
 
 /** Options of {@link createStatusLine}. */
 export interface StatusLineOptions {
-  api: Pick<TackleApi, "models">
+  api: Pick<TackleApi, "models" | "project">
   theme: Theme
-  source: StatusSource | undefined
+  source: StatusSource
   /** Called when the line looks different, although the session did not change. */
   onChange(): void
   /** Called once if the user's own command fails. */
@@ -39,7 +38,7 @@ export interface StatusFacts {
 
 /** The line below the editor. */
 export interface StatusLine {
-  /** Reads the git branch again. */
+  /** Reads the git branch and the state of the sandbox again. */
   refresh(): void
   /** Formats the line. Passes the values to the user's own command, if they have changed. */
   render(state: SessionState | undefined, facts: StatusFacts, width: number): string
@@ -48,17 +47,24 @@ export interface StatusLine {
 
 /** Creates the status line. */
 export function createStatusLine({ api, theme, source, onChange, onProblem }: StatusLineOptions): StatusLine {
-  const own = source?.command && createStatusCommand({ command: source.command, onLine: onChange, onProblem })
-  let branch: string | undefined
+  const own = source.command && createStatusCommand({ command: source.command, onLine: onChange, onProblem })
+  let project: ProjectStatus | undefined
   /** Sizes of the models' contexts in tokens, by `provider/model`. Empty until they are needed. */
   let sizes: Map<string, number | undefined> | undefined
 
+  // The first frame does not wait for the test of the sandbox.
+  const timer = setTimeout(refresh, firstRefreshMs)
+
   function refresh(): void {
-    void source?.branch().then((next) => {
-      if (next === branch) return
-      branch = next
-      onChange()
-    })
+    api.project().then(
+      (next) => {
+        const hasChanged = factsOf(next).join() !== factsOf(project).join()
+        project = next
+        if (hasChanged) onChange()
+      },
+      // The line keeps its facts while the server cannot be reached.
+      () => {},
+    )
   }
 
   function sizeOf(model: string | undefined): number | undefined {
@@ -75,16 +81,16 @@ export function createStatusLine({ api, theme, source, onChange, onProblem }: St
     onChange()
   }
 
-  refresh()
   return {
     refresh,
     render(state, { agent, model, hint }, width) {
       const { contextTokens, cost } = usageOf(state ?? { messages: [] })
       const size = contextTokens > 0 ? (state?.context?.room ?? sizeOf(model)) : undefined
-      const { id, title, directory = source?.directory ?? "" } = state?.session ?? {}
+      const { id, title, directory = source.directory } = state?.session ?? {}
       own?.update({
         session: id === undefined ? undefined : { id, title: title ?? "" },
-        ...{ agent, model, directory, branch, cost, columns: width, isRunning: state?.isRunning === true },
+        ...{ agent, model, directory, branch: project?.branch, sandbox: sandboxOf(project) },
+        ...{ cost, columns: width, isRunning: state?.isRunning === true },
         context: { tokens: contextTokens, share: size && contextTokens / size },
       })
       const facts = [
@@ -92,15 +98,32 @@ export function createStatusLine({ api, theme, source, onChange, onProblem }: St
         model ?? "",
         contextTokens > 0 ? contextText(contextTokens, size) : "",
         cost > 0 ? `$${cost.toFixed(cost < 0.1 ? 3 : 2)}` : "",
-        branch ?? "",
+        ...factsOf(project),
       ].filter((fact) => fact !== "")
       const left =
         own?.line === undefined ? theme.dim(fitting(facts.map(visible), width)) : clip(own.line, width)
       const room = width - visibleWidth(left)
       return hint.length + 2 <= room ? `${left}${theme.dim(hint.padStart(room))}` : left
     },
-    close: () => own?.close(),
+    close() {
+      clearTimeout(timer)
+      own?.close()
+    },
   }
+}
+
+/** Time in milliseconds before the project's state is read for the first time. */
+const firstRefreshMs = 100
+
+/** Returns the state of the sandbox and the branch. Empty until they are known. */
+function factsOf(project: ProjectStatus | undefined): string[] {
+  if (!project) return []
+  return [project.sandbox.works ? "sandbox" : "no sandbox", project.branch ?? ""]
+}
+
+function sandboxOf(project: ProjectStatus | undefined): StatusInput["sandbox"] {
+  if (!project) return undefined
+  return project.sandbox.works ? project.sandbox.kind : "none"
 }
 
 /** Joins the facts. Omits those that do not fit, except the first. */

@@ -295,7 +295,8 @@ describe.skipIf(!hasTmux)("input in the interactive terminal (needs tmux)", () =
     for (const pid of interfacesIn(machine.project.directory)) process.kill(pid, "SIGKILL")
     await terminal.sees("Killed")
     // The killed process could not restore the terminal.
-    await terminal.press("stty sane", "C-j")
+    await terminal.press("stty sane; echo sane $((40 + 2))", "C-j")
+    await terminal.sees("sane 42")
     await terminal.tackle("-c")
     await terminal.sees("queued: for later")
     await terminal.press("continue", "Enter")

@@ -589,6 +589,45 @@ export function testTackle(name: string, open: (script: Script, wanted?: Wanted)
       expect(await opened.tackle.mcpPrompts()).toEqual([])
     })
 
+    test("has a project with its directory, branch and sandbox", async () => {
+      await using opened = await open(script)
+      await opened.project.write(".git/HEAD", "ref: refs/heads/topic/one\n")
+      const { directory } = await (await opened.tackle.sessions.create()).info()
+      expect(await opened.tackle.project()).toEqual({
+        ...{ directory, worktree: expect.any(String), branch: "topic/one" },
+        sandbox: expect.objectContaining({ works: expect.any(Boolean) }),
+      })
+    })
+
+    test("reports the progress of a single call, and ends it when the signal fires", async () => {
+      const waiting: Info = tool("wait", async (_, { abort, metadata }) => {
+        await metadata({ metadata: { output: "begun" } })
+        return new Promise((_, reject) => abort.addEventListener("abort", () => reject(abort.reason)))
+      })
+      const quick = tool("quick", async () => ({ title: "", output: "done" }))
+      await using opened = await open(script, { tools: [waiting, quick], permission: { "*": "allow" } })
+      const leave = new AbortController()
+      const seen: unknown[] = []
+      const call = opened.tackle.callTool({
+        ...{ tool: "wait", input: {}, signal: leave.signal },
+        onProgress(state) {
+          seen.push(state.metadata?.output)
+          if (state.metadata?.output === "begun") leave.abort()
+        },
+      })
+      const ended = await call.then(
+        ({ state }) => state.status,
+        (error: { code: string }) => error.code,
+      )
+      expect([ended, seen.at(-1)]).toEqual([expect.stringMatching(/^(error|aborted)$/), "begun"])
+      const { state } = await opened.tackle.callTool({ tool: "quick", input: {}, onProgress() {} })
+      expect(state).toMatchObject({ status: "completed", output: "done" })
+      const unknown = codeOf(
+        opened.tackle.callTool({ tool: "quick", input: {}, agent: "x", onProgress() {} }),
+      )
+      expect(await unknown).toMatch(/^(agent\.unknown|usage)$/)
+    })
+
     test("runs a single call through all rules", async () => {
       await using opened = await open(script, { permission: { "*": "allow", write: "deny", edit: "deny" } })
       await opened.project.write("a.txt", "good day\n")

@@ -53,11 +53,13 @@ async function showSession(terminal: FakeTerminal) {
     pendingRequests: () => [],
     questions: { pending: () => [] },
     sessions: { status: async () => status },
+    project: async () => ({ sandbox: { works: false, reason: "" } }),
   } as unknown as TackleApi
   const screen = createScreen(terminal, { fullscreen: false })
   const { keys } = await loadKeys("/nowhere/keybindings.json")
   const app = createApp({
     ...{ api, screen, theme, keys, env: {}, session: handle, defaults: {}, welcome: ["Tackle"] },
+    status: { directory: "/w" },
     history: { list: () => [], add() {} },
     themes: { list: async () => [], chosen: async () => undefined, choose: async () => {} },
     onLeave() {},

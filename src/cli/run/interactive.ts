@@ -1,11 +1,13 @@
-import { readFile } from "node:fs/promises"
-import { join, resolve } from "node:path"
 import type { SessionApi, TackleApi } from "../../client/api.ts"
+import { describeProblem } from "../../config/errors.ts"
+import { loadConfig } from "../../config/load.ts"
 import { openTerminal } from "../../tui/open.ts"
 import type { StartScreen } from "../../tui/start-screen.ts"
 import type { StatusSource } from "../../tui/status-line.ts"
+import { homeDirectory } from "../../util/paths.ts"
 import { displayPath } from "../../view/display-path.ts"
 import { storedSession } from "../commands/run.ts"
+import { warn } from "../process/notice.ts"
 import { type CapturedOutput, printHint, printLine } from "../process/stdout.ts"
 import { openTackle } from "../workspace/engine.ts"
 import type { RuleFlags } from "../workspace/rules.ts"
@@ -64,14 +66,11 @@ async function openLocal(options: InteractiveOptions): Promise<string | undefine
   try {
     const isStored = flags.session !== undefined || flags.continue
     const session = isStored ? await storedSession(tackle, flags.session) : undefined
-    const { directory, worktree, home } = workspace
+    const { directory, home } = workspace
     return await show(options, {
       ...{ api: tackle, session, defaults: { agent: flags.agent, model } },
       welcome: [`Tackle in ${displayPath(directory, home) === "." ? "~" : directory}`],
-      status: {
-        ...{ directory, branch: () => branchOf(worktree) },
-        command: workspace.config.config.status_line,
-      },
+      status: { directory, command: workspace.config.config.status_line },
     })
   } finally {
     await tackle.close()
@@ -102,7 +101,7 @@ interface Opened {
   session: SessionApi | undefined
   defaults: { agent?: string; model?: string }
   welcome: readonly string[]
-  status?: StatusSource
+  status: StatusSource
 }
 
 /** Runs a session by lines. Returns its id, or undefined if stdin ended before the first prompt. */
@@ -143,15 +142,16 @@ async function openRemote(url: string, flags: InteractiveFlags): Promise<Opened>
     session: isStored ? await namedSession(client, flags.session) : undefined,
     defaults: { agent: flags.agent, model: flags.model },
     welcome: [`Tackle at ${url}, in ${directory}`],
+    status: { directory, command: await ownStatusCommand() },
   }
 }
 
-/** Returns the checked-out git branch of a worktree, if any. */
-async function branchOf(worktree: string): Promise<string | undefined> {
-  const git = join(worktree, ".git")
-  // In a linked worktree, `.git` is a file with the path of the directory.
-  const link = await readFile(git, "utf8").catch(() => "")
-  const directory = resolve(worktree, /^gitdir: (.+)/.exec(link)?.[1] ?? git)
-  const head = await readFile(join(directory, "HEAD"), "utf8").catch(() => "")
-  return /^ref: refs\/heads\/(.+)/.exec(head)?.[1]
+/** Returns the command for the status line from the user's own config. Reads no config of a project. */
+async function ownStatusCommand(): Promise<StatusSource["command"]> {
+  const home = homeDirectory()
+  const { config } = await loadConfig({
+    ...{ home, directory: home, worktree: home, environment: process.env, trusted: false },
+    onProblems: (problems) => problems.map(describeProblem).forEach(warn),
+  })
+  return config.status_line
 }

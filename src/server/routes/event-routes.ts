@@ -121,7 +121,8 @@ export function eventRoutes(context: ServerContext) {
   return routes
 }
 
-function respond(c: Context, stream: ReadableStream<Uint8Array>) {
+/** Responds with an event stream. */
+export function respond(c: Context, stream: ReadableStream<Uint8Array>) {
   c.header("content-type", "text/event-stream")
   c.header("x-accel-buffering", "no")
   return c.body(stream, 200)

@@ -1,13 +1,36 @@
 import * as z from "zod"
 import type { Tackle } from "../../engine/tackle.ts"
 import { modelName } from "../../model/model.ts"
+import type { ToolStateRunning } from "../../schema/tool-state.ts"
+import { within } from "../../util/abort.ts"
+import { createChannel } from "../../util/channel.ts"
 import type { ServerContext } from "../context.ts"
 import { notFound, ServerError } from "../errors.ts"
-import { page } from "../schemas/named.ts"
+import { eventStream } from "../event-stream.ts"
+import { page, reference } from "../schemas/named.ts"
 import { projectResponses, ToolCallBody } from "../schemas/project-schemas.ts"
+import { respond } from "./event-routes.ts"
 import { body, createRouter, directory, directoryErrors, json, numberIn, route } from "./route.ts"
 
 const inProject = z.strictObject({ directory })
+
+/** Time in milliseconds after which the response to a streamed call begins, so that no proxy ends it. */
+const streamStartMs = 500
+
+type CallEvent = z.infer<typeof projectResponses.callEvent>
+
+const callResponse = {
+  description: "The result, or with `stream` an event stream",
+  content: {
+    "application/json": { schema: projectResponses.call },
+    "text/event-stream": {
+      schema: z.custom<string>().openapi({
+        ...{ type: "string", contentMediaType: "application/json" },
+        contentSchema: reference("CallEvent"),
+      } as object),
+    },
+  },
+}
 
 /** Creates the routes of a project: its tools, agents, commands, models and files. */
 export function projectRoutes(context: ServerContext) {
@@ -54,25 +77,38 @@ export function projectRoutes(context: ServerContext) {
       path: "/tool/{id}/call",
       summary: "Call a tool without a model",
       description:
-        "The call passes through the same checks as a call by the model, and may wait for a reply to a permission request.",
+        "The call passes through the same checks as a call by the model, and may wait for a reply to a permission request. With `stream`, the response consists of server-sent events: each `data` is a `CallEvent` as JSON. A `progress` contains the state of the running call, and the last event is the `result`. The call ends when the client leaves.",
       scope: "run",
       errors: [...directoryErrors, "tool.unknown", "agent.unknown"],
       request: {
         params: z.object({ id: z.string().openapi({ description: "Id of the tool" }) }),
         body: body(ToolCallBody),
       },
-      responses: { 200: json(projectResponses.call) },
+      responses: { 200: callResponse },
     }),
     async (c) => {
       context.assertStartsWork()
       const { id } = c.req.valid("param")
-      const { directory, arguments: input, agent } = c.req.valid("json")
-      const { signal } = c.req.raw
-      const { callID, state } = await engines.use(directory, (tackle) =>
-        tackle.callTool({ tool: id, input, agent, signal }),
-      )
-      if (state.status === "error" && state.metadata?.kind === "unknown-tool") throw notFound("tool", id)
-      return c.json({ callID, state }, 200)
+      const { directory, arguments: input, agent, stream } = c.req.valid("json")
+      const call = { tool: id, input, agent, signal: c.req.raw.signal }
+      if (stream) return respond(c, await streamCall(directory, call))
+      return c.json(await resultOf(directory, call), 200)
+    },
+  )
+
+  routes.openapi(
+    route({
+      method: "get",
+      path: "/project",
+      summary: "Read the state of a project",
+      scope: "read",
+      errors: directoryErrors,
+      request: { query: inProject },
+      responses: { 200: json(projectResponses.project) },
+    }),
+    async (c) => {
+      const { directory = engines.defaultDirectory } = c.req.valid("query")
+      return c.json(await engines.use(directory, (tackle) => tackle.project()), 200)
     },
   )
 
@@ -281,6 +317,31 @@ export function projectRoutes(context: ServerContext) {
       return c.json({ items }, 200)
     },
   )
+
+  async function resultOf(directory: string, call: Parameters<Tackle["callTool"]>[0]) {
+    const { callID, state } = await engines.use(directory, (tackle) => tackle.callTool(call))
+    if (state.status === "error" && state.metadata?.kind === "unknown-tool") throw notFound("tool", call.tool)
+    return { callID, state }
+  }
+
+  /** Makes a call whose progress is streamed. Rejects with an error that occurs within {@link streamStartMs}. */
+  async function streamCall(directory: string, call: Parameters<Tackle["callTool"]>[0]) {
+    const leave = new AbortController()
+    const channel = createChannel<CallEvent>(() => leave.abort())
+    const signal = call.signal ? AbortSignal.any([call.signal, leave.signal]) : leave.signal
+    const onProgress = (state: ToolStateRunning) => {
+      // A slow client receives only the newest state.
+      channel.drain()
+      channel.push({ type: "progress", state })
+    }
+    const ended = resultOf(directory, { ...call, signal, onProgress })
+      .then((result) => channel.push({ type: "result", ...result }))
+      .finally(channel.end)
+    await within(ended, streamStartMs)
+    // The response has begun. A stream without a result tells the client that the call failed.
+    ended.catch(() => {})
+    return eventStream(channel, { heartbeatMs: context.heartbeatMs, onEnd() {} })
+  }
 
   async function callIn(directory: string, call: Parameters<Tackle["callTool"]>[0]) {
     context.assertStartsWork()

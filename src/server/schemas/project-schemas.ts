@@ -1,5 +1,5 @@
 import * as z from "zod"
-import { ToolStateCompleted, ToolStateError } from "../../schema/tool-state.ts"
+import { ToolStateCompleted, ToolStateError, ToolStateRunning } from "../../schema/tool-state.ts"
 import type { JsonSchema } from "../../util/json-schema.ts"
 import { name } from "./named.ts"
 
@@ -66,6 +66,27 @@ const CallResult = z.object({
   state: z.discriminatedUnion("status", [ToolStateCompleted, ToolStateError]),
 })
 
+const CallEvent = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("progress"), state: ToolStateRunning }),
+  CallResult.extend({ type: z.literal("result") }),
+])
+
+const Project = z.object({
+  directory: z.string(),
+  worktree: z.string(),
+  branch: z.string().optional().describe("The checked-out git branch, if any"),
+  sandbox: z
+    .discriminatedUnion("works", [
+      z.object({
+        works: z.literal(true),
+        kind: z.enum(["bubblewrap", "seatbelt"]),
+        limitation: z.string().optional(),
+      }),
+      z.object({ works: z.literal(false), reason: z.string() }),
+    ])
+    .describe("Whether commands run in a sandbox"),
+})
+
 const Output = z.object({
   title: z.string(),
   output: z.string().describe("The text that a model would receive"),
@@ -86,6 +107,8 @@ export const projectResponses = {
   mcpServer: name("McpServer", McpServer),
   mcpPrompt: name("McpPrompt", McpPrompt),
   call: name("CallResult", CallResult),
+  callEvent: name("CallEvent", CallEvent),
+  project: name("Project", Project),
   output: name("Output", Output),
 }
 
@@ -95,5 +118,9 @@ export const ToolCallBody = z
     directory: z.string().openapi({ description: "Absolute path of the project's directory" }),
     arguments: z.record(z.string(), z.unknown()),
     agent: z.string().optional().openapi({ description: "Agent whose rules apply" }),
+    stream: z
+      .boolean()
+      .optional()
+      .openapi({ description: "Send the progress of the call as an event stream" }),
   })
   .openapi("ToolCall")
