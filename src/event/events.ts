@@ -49,7 +49,7 @@ interface Payloads {
   "part.updated": { part: Part }
   /** Sent when a step is retried, for each part of the failed attempt. */
   "part.removed": { messageID: string; partID: string }
-  /** Text appended to `field` of a part: `text`, or `raw` of a tool call. Sent at most 30 times per second. */
+  /** Text appended to `field` of a part: `text`, or `raw` of a tool call. Sent at most 40 times per second. */
   "part.delta": { partID: string; field: "text" | "raw"; delta: string }
   "permission.asked": { request: PermissionRequest }
   "permission.replied": {

@@ -11,16 +11,24 @@ interface AnswerLimits {
    * Maximum time in milliseconds without data after the finish reason. After this time, the answer counts as complete.
    */
   closingMs: number
+  /** Maximum length of an event whose text is joined with that of the next event. 0 keeps all events as they are. */
+  joinedLength: number
 }
 
 /** Default limits. The longest answers of models, with one event per token, use less than a quarter of `bodyBytes`. */
-const defaultLimits: AnswerLimits = { bodyBytes: 256 * 2 ** 20, lineBytes: 32 * 2 ** 20, closingMs: 5_000 }
+const defaultLimits: AnswerLimits = {
+  bodyBytes: 256 * 2 ** 20,
+  lineBytes: 32 * 2 ** 20,
+  closingMs: 5_000,
+  joinedLength: 0,
+}
 
 /**
  * Wraps a `fetch` so that a defective answer cannot exhaust the memory or lose its content:
  * - A body or line that exceeds its limit fails with `ProviderError`, which is not retryable.
  * - The last event is accepted without the blank line after it.
  * - If the server sends nothing after the finish reason, the stream ends as if the server had closed it.
+ * - Texts of up to `joinedLength` that arrive together are joined into one event.
  * - A streamed call without a name becomes a call to `invalid`. Otherwise, the provider packages would drop the call.
  */
 export function guardAnswers(ask: typeof fetch, limits: Partial<AnswerLimits> = {}): typeof fetch {
@@ -48,10 +56,10 @@ export function withBody(
 function guardBody(
   body: ReadableStream<Uint8Array>,
   isEvents: boolean,
-  { bodyBytes, lineBytes, closingMs }: AnswerLimits,
+  { bodyBytes, lineBytes, closingMs, joinedLength }: AnswerLimits,
 ): ReadableStream<Uint8Array> {
   const reader = body.getReader()
-  const events = isEvents ? createEventReader() : undefined
+  const events = isEvents ? createEventReader(joinedLength) : undefined
   let size = 0
 
   /** Reads the next bytes. Returns the end of the stream if the server sends nothing after the finish reason. */
@@ -113,19 +121,19 @@ const finish =
   /(?<!\\)"(?:finish_reason"\s*:\s*"[^"]|type"\s*:\s*"(?:message_stop|response\.(?:completed|incomplete))")/
 
 /** Follows the complete lines of an event stream. */
-function createEventReader() {
+function createEventReader(joinedLength: number) {
   let open: Uint8Array[] = []
   let openBytes = 0
   let finished = false
   const unnamed = createUnnamedCalls()
 
-  /** Inserts an event that names the unnamed calls before the line that ends the answer. */
+  /** Joins texts, and inserts an event that names the unnamed calls before the line that ends the answer. */
   function checked(lines: Buffer): Uint8Array {
     // Decoding as Latin-1 preserves every byte.
-    const text = lines.toString("latin1")
+    const text = joinTexts(lines.toString("latin1"), joinedLength)
     const isFinish = finish.test(text)
     finished ||= isFinish
-    if (!isFinish && !text.includes('"tool_calls"')) return lines
+    if (!isFinish && !text.includes('"tool_calls"')) return Buffer.from(text, "latin1")
     const checked = text.split(/(?<=\n)/).map((line) => {
       const isData = line.startsWith("data:") && line.includes('"tool_calls"')
       const kept = isData ? unnamed.read(line) : line
@@ -159,6 +167,42 @@ function createEventReader() {
       return isWhole ? checked(Buffer.concat([last, Buffer.from("\n\n")])) : undefined
     },
   }
+}
+
+/** Matches the values in a delta that hold text, reasoning or arguments, in the Chat Completions and Messages APIs. */
+const textValues =
+  /"(?:content|reasoning|reasoning_content|arguments|text|thinking|partial_json)"\s*:\s*"((?:[^"\\]|\\.)+)"/g
+
+/** An event, split around its text. Without exactly one text, `before` is the whole event. */
+interface TextEvent {
+  before: string
+  text: string
+  after: string
+}
+
+/**
+ * Joins successive events that differ only in their text. The provider package parses and validates each event, which
+ * takes longer than this.
+ */
+function joinTexts(lines: string, maxLength: number): string {
+  const joined: TextEvent[] = []
+  for (const event of lines.split("\n\n")) {
+    const next = splitEvent(event, maxLength)
+    const last = joined.at(-1)
+    if (last && next.text !== "" && last.before === next.before && last.after === next.after)
+      last.text += next.text
+    else joined.push(next)
+  }
+  return joined.map(({ before, text, after }) => before + text + after).join("\n\n")
+}
+
+function splitEvent(event: string, maxLength: number): TextEvent {
+  const isDelta = event.length <= maxLength && event.includes('"delta"')
+  const [found, another] = isDelta ? event.matchAll(textValues) : []
+  const text = found?.[1] ?? ""
+  if (!found || another) return { before: event, text: "", after: "" }
+  const end = found.index + found[0].length - 1
+  return { before: event.slice(0, end - text.length), text, after: event.slice(end) }
 }
 
 /**

@@ -138,24 +138,59 @@ function asResponse(
   return response as unknown as Response
 }
 
-/** Converts a body to a web stream. Unlike `Readable.toWeb`, joins all available data into one chunk. */
+/**
+ * Minimum time in milliseconds between two chunks of a body. Text is shown 30 times per second, and each chunk passes
+ * through the web streams of the provider package.
+ */
+const intervalMs = 33
+
+/** Size in bytes at which a chunk does not wait. */
+const chunkBytes = 64 * 1024
+
+/**
+ * Converts a body to a web stream. Joins the data that arrives within `intervalMs` after a chunk. The first chunk and
+ * the end of the body do not wait.
+ */
 function asWebStream(body: Readable, signal: AbortSignal | undefined): ReadableStream<Uint8Array> {
-  function deliver(controller: ReadableStreamDefaultController<Uint8Array>): void {
-    if ((controller.desiredSize ?? 0) <= 0) return
-    const chunk: Buffer | null = body.read()
-    if (chunk !== null) controller.enqueue(chunk)
-  }
-  let close: () => void
+  let waiting: Buffer[] = []
+  let size = 0
+  let due = 0
+  let timer: NodeJS.Timeout | undefined
+  let end: () => void
+
   return new ReadableStream({
     start(controller) {
-      close = () => controller.close()
-      body.on("readable", () => deliver(controller))
-      body.once("end", close)
-      body.once("error", (error) => controller.error(signal?.aborted ? signal.reason : error))
+      function deliver(): void {
+        clearTimeout(timer)
+        timer = undefined
+        if (size === 0) return
+        controller.enqueue(Buffer.concat(waiting))
+        waiting = []
+        size = 0
+        due = performance.now() + intervalMs
+        if ((controller.desiredSize ?? 0) <= 0) body.pause()
+      }
+      body.on("data", (chunk: Buffer) => {
+        waiting.push(chunk)
+        size += chunk.length
+        const restMs = due - performance.now()
+        if (restMs <= 0 || size >= chunkBytes) deliver()
+        else timer ??= setTimeout(deliver, restMs)
+      })
+      end = () => {
+        deliver()
+        controller.close()
+      }
+      body.once("end", end)
+      body.once("error", (error) => {
+        clearTimeout(timer)
+        controller.error(signal?.aborted ? signal.reason : error)
+      })
     },
-    pull: deliver,
+    pull: () => void body.resume(),
     cancel() {
-      body.off("end", close)
+      clearTimeout(timer)
+      body.removeAllListeners("data").off("end", end)
       body.destroy()
     },
   })

@@ -26,9 +26,17 @@ export interface OpeningDependencies {
   fetch?: typeof fetch
   /** Wraps every `fetch`, including a plugin's. */
   aroundFetch?: (ask: typeof fetch) => typeof fetch
+  /** Passes on every event of a stream as it is. By default, texts that arrive together are joined. */
+  keepEvents?: boolean
   /** Imports a package that does not ship with Tackle. Default: `import(name)`. */
   importPackage?: (name: string) => Promise<unknown>
 }
+
+/**
+ * Maximum length of an event whose text is joined. A longer event gains little, and one of millions of characters would
+ * exceed the stack of the pattern that finds its text.
+ */
+const joinedLength = 4_096
 
 /** Loads the provider package and creates the model. Throws `UsageError` for a missing key or package. */
 export async function openModel(
@@ -67,7 +75,9 @@ export async function openModel(
       headers,
       supportsStructuredOutputs: own(config.models ?? {}, modelID)?.structured_output || undefined,
       ...given,
-      fetch: guardAnswers(dependencies.aroundFetch?.(ask) ?? ask),
+      fetch: guardAnswers(dependencies.aroundFetch?.(ask) ?? ask, {
+        joinedLength: dependencies.keepEvents ? 0 : joinedLength,
+      }),
     },
     {
       importPackage: dependencies.importPackage ?? ((name) => import(name)),

@@ -256,23 +256,27 @@ export interface Deltas {
 }
 
 /**
- * Interval in milliseconds at which the deltas of a part are joined and announced. 30 updates per second look smooth.
+ * Minimum time in milliseconds between two announcements of streamed text. Shorter than the interval at which
+ * `model/http-fetch.ts` delivers text, which therefore rarely waits here.
  */
-const intervalMs = 33
+const intervalMs = 25
 
 /**
- * Creates a buffer that joins deltas by part. Calls `onDue` when a delta has waited for the interval. Holds back the
- * end of the text if it could be the start of a secret.
+ * Creates a buffer that joins deltas by part. Calls `onDue` when the waiting deltas may be announced. Holds back
+ * the end of the text if it could be the start of a secret.
  */
 function createDeltas(onDue: () => void, mask: SecretMask | undefined): Deltas {
   let waiting = new Map<string, Delta>()
   let timer: NodeJS.Timeout | undefined
+  /** Time at which the next deltas may be announced. */
+  let due = 0
 
   return {
     take(closing) {
       clearTimeout(timer)
       timer = undefined
       if (waiting.size === 0) return []
+      due = performance.now() + intervalMs
       const taken = [...waiting.values()]
       waiting = new Map()
       if (!mask || mask.empty) return taken
@@ -288,7 +292,7 @@ function createDeltas(onDue: () => void, mask: SecretMask | undefined): Deltas {
       const entry = waiting.get(partID)
       if (entry) entry.text += text
       else waiting.set(partID, { partID, field, text })
-      timer ??= setTimeout(onDue, intervalMs)
+      timer ??= setTimeout(onDue, Math.max(0, due - performance.now()))
     },
   }
 }

@@ -90,4 +90,49 @@ describe("the guard of answers", () => {
     const { response } = await ask((answer) => void answer.writeHead(200, events).end(`${text}data: {"cho`))
     expect(await response.text()).toBe(text)
   })
+
+  test.each([
+    ["texts", ["a", '"b" ', "\\n\u00e9"], (content: string) => chunk({ content })],
+    ["reasoning", ["a", "b"], (text: string) => chunk({ content: null, reasoning_content: text })],
+    [
+      "arguments",
+      ['{"a"', ": 1}"],
+      (text: string) => chunk({ tool_calls: [{ index: 0, function: { arguments: text } }] }),
+    ],
+    [
+      "texts of the Messages API",
+      ["a", "b"],
+      (text: string) => ({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } }),
+    ],
+  ])("joins %s that arrive together", async (_, texts, eventOf) => {
+    const sent = texts.map((text) => event(eventOf(text))).join("")
+    const { response } = await ask((answer) => void answer.writeHead(200, events).end(sent), {
+      joinedLength: 1_000,
+    })
+    expect((await response.text()).trim()).toBe(event(eventOf(texts.join(""))).trim())
+  })
+
+  test.each([
+    [
+      "blocks",
+      [
+        { index: 0, delta: { text: "a" } },
+        { index: 1, delta: { text: "b" } },
+      ],
+    ],
+    ["fields", [chunk({ content: "a" }), chunk({ reasoning: "b" })]],
+    [
+      "usage",
+      [1, 2].map((completion_tokens) => ({ ...chunk({ content: "a" }), usage: { completion_tokens } })),
+    ],
+    ["texts beside each other", [1, 2].map(() => chunk({ content: "a", reasoning: "b" }))],
+    ["messages", [1, 2].map(() => ({ choices: [{ index: 0, message: { content: "a" } }] }))],
+    ["ends", [chunk({ content: "a" }), chunk({ content: "b" }, "stop")]],
+  ])("does not join events with different %s", async (_, values) => {
+    const sent = values.map(event).join("")
+    const { response } = await ask((answer) => void answer.writeHead(200, events).end(sent), {
+      joinedLength: 1_000,
+    })
+    expect((await response.text()).trim()).toBe(sent.trim())
+  })
 })

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { brotliCompressSync, gzipSync } from "node:zlib"
-import { afterEach, describe, expect, test } from "vitest"
+import { afterEach, describe, expect, test, vi } from "vitest"
 import { httpFetch } from "../../src/model/http-fetch.ts"
 
 type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => void
@@ -156,6 +156,45 @@ describe.each([
     await expect(ask(url, post("{}", { headers: { "x-bad": "a\nb" } }))).rejects.toThrow(TypeError)
   })
 })
+
+test("joins what arrives within 33 ms after a chunk, and does not delay the end of the body", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] })
+  try {
+    const { promise: answer, resolve } = Promise.withResolvers<ServerResponse>()
+    const { url } = await serve((_request, response) => {
+      response.write("one ")
+      resolve(response)
+    })
+    const server = await answerTo(url, answer)
+    expect(await server.read()).toBe("one ")
+    await server.write("two ")
+    const next = server.read()
+    vi.advanceTimersByTime(33)
+    expect(await next).toBe("two ")
+    await server.write("three ")
+    await server.write("four ")
+    server.end("five")
+    expect(await server.read()).toBe("three four five")
+    expect(await server.read()).toBeUndefined()
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+/** The server's side of an answer, and a reader of its chunks, which returns undefined at the end. */
+async function answerTo(url: string, answer: Promise<ServerResponse>) {
+  const { body } = await httpFetch(url, post("{}"))
+  const reader = body?.getReader()
+  const response = await answer
+  return {
+    write: (text: string) => new Promise<unknown>((written) => response.write(text, written)),
+    end: (text: string) => void response.end(text),
+    async read(): Promise<string | undefined> {
+      const chunk = await reader?.read()
+      return chunk?.value && new TextDecoder().decode(chunk.value)
+    },
+  }
+}
 
 test("reuses a connection and replaces a stale one", async () => {
   let closeNow: (() => void) | undefined

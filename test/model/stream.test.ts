@@ -38,6 +38,8 @@ async function modelAt(origin: string, options: object = {}) {
     config: { test: { options: { baseURL: `${origin}/v1`, apiKey: "k", ...options } } },
     credentials: { key: async () => undefined },
     environment: {},
+    // It would depend on the time of arrival which events are joined.
+    keepEvents: true,
   })
   return models.get(parseModelName("test/m"))
 }

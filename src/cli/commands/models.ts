@@ -104,7 +104,8 @@ export async function checkModel(name: string, flags: FormatFlags): Promise<void
   const config = workspace.config.config.provider ?? {}
   const { environment, dataDirectory } = workspace
   const credentials = createCredentials({ environment, authFile: dataPaths(dataDirectory).auth })
-  const shared = { credentials, environment, fetch: httpFetch }
+  // The check counts the pieces in which the server streams arguments.
+  const shared = { credentials, environment, fetch: httpFetch, keepEvents: true }
   try {
     // Throws if the config does not contain the model.
     await createModels({ ...shared, config }).get(ref)
