@@ -1,8 +1,8 @@
 import { TackleError } from "../../util/errors.ts"
-import { mergeLines } from "../edit/apply-edit.ts"
+import { type LineEdit, mergeLines } from "../edit/apply-edit.ts"
 import { maxFuzzyLength, nearestText } from "../edit/find-edit.ts"
-import { toPlain } from "../edit/look-alikes.ts"
-import { eolFinder, type Line, splitLines } from "../edit/text.ts"
+import { normalizedLine } from "../edit/strategies.ts"
+import { createLineIndex, eolFinder, type Line, type LineIndex, splitLines } from "../edit/text.ts"
 import type { PatchHunk } from "./patch-parse.ts"
 
 /**
@@ -36,7 +36,7 @@ export function applyHunks(text: string, hunks: readonly PatchHunk[], title: str
   for (const { hunk, place } of places.toSorted((a, b) => inOrder(a.place, b.place))) {
     const file = lines.slice(place.start, place.start + place.count)
     const eol = eolAt(spanOf(lines, place)) ?? "\n"
-    const replacement = replaced(hunk, place, { file, eol })
+    const replacement = replaced(hunk, place, { file, eol, isUsed: (character) => text.includes(character) })
     if (replacement === undefined) throw new PatchMismatchError(indentationText(hunk, place, title))
     result.push(...lines.slice(end, place.start), ...replacement)
     end = place.start + place.count
@@ -101,12 +101,13 @@ function spanOf(lines: readonly Line[], { start, count }: Place): { start: numbe
 function replaced(
   hunk: PatchHunk,
   { strategy }: Place,
-  { file, eol }: { file: readonly Line[]; eol: string },
+  edit: Pick<LineEdit, "file" | "eol" | "isUsed">,
 ): Line[] | undefined {
-  if (strategy === "line-trimmed" || strategy === "whitespace") {
+  const { file, eol } = edit
+  if (strategy !== "exact") {
     const side = (left: "add" | "remove") =>
       hunk.lines.flatMap(({ kind, text }) => (kind === left ? [] : [{ text, eol: "\n", start: 0 }]))
-    const merged = mergeLines({ file, old: side("add"), new: side("remove"), eol })
+    const merged = mergeLines({ ...edit, old: side("add"), new: side("remove") })
     return "text" in merged ? splitLines(merged.text) : undefined
   }
   let at = 0
@@ -167,7 +168,7 @@ function mismatchText(
 }
 
 /** The strategy that found a hunk, strictest first. */
-export type PatchStrategy = "exact" | "trailing-whitespace" | "line-trimmed" | "whitespace" | "look-alikes"
+export type PatchStrategy = "exact" | "normalized-lines"
 
 /** The location of a hunk: the index of its first line, and its number of lines in the file. */
 export interface Place {
@@ -185,15 +186,13 @@ export type Located =
   | { kind: "missing-anchor"; anchor: string }
   | { kind: "no-context" }
 
-/** Returns the part of a line that a strategy compares. */
-type LineKey = (text: string) => string
-
-const strategies: readonly [PatchStrategy, LineKey][] = [
-  ["exact", (text) => text],
-  ["trailing-whitespace", (text) => text.trimEnd()],
-  ["line-trimmed", (text) => text.trim()],
-  ["whitespace", (text) => text.trim().replace(/[ \t]+/g, " ")],
-  ["look-alikes", (text) => toPlain(text).trim()],
+/**
+ * The part of a line that each strategy compares. The second is also a strategy of `edit`, for which the stricter forms
+ * of white space recovered 0.1 % of the edits (docs/decisions/010-edit-strategies.md).
+ */
+const strategies: readonly [PatchStrategy, (line: { text: string }) => string][] = [
+  ["exact", ({ text }) => text],
+  ["normalized-lines", normalizedLine],
 ]
 
 const maxCandidates = 10_000
@@ -206,21 +205,18 @@ const maxNamedLines = 10
  */
 function createLocator(lines: readonly Line[], length: number): (hunk: PatchHunk, cursor: number) => Located {
   const usable = length > maxFuzzyLength ? strategies.slice(0, 1) : strategies
-  const indexes = new Map<PatchStrategy, Index>()
-  const indexFor = (strategy: PatchStrategy, key: LineKey): Index => {
-    const index = indexes.get(strategy) ?? createIndex(lines, key)
-    indexes.set(strategy, index)
-    return index
-  }
+  const indexes = new Map<PatchStrategy, LineIndex>()
 
   return (hunk, cursor) => {
-    const old = hunk.lines.flatMap(({ kind, text }) => (kind === "add" ? [] : [text]))
+    const old = hunk.lines.filter(({ kind }) => kind !== "add")
     if (old.length === 0) return locateInsertion(lines, hunk, cursor)
     for (const [strategy, key] of usable) {
       const keys = old.map(key)
       // Blank lines alone do not determine a location.
       if (keys.every((text) => text.trim() === "")) continue
-      const starts = indexFor(strategy, key)(keys)
+      const index = indexes.get(strategy) ?? createLineIndex(lines.map(key))
+      indexes.set(strategy, index)
+      const starts = index(keys, maxCandidates)
       if (starts.length === 0) continue
       const start = choose(starts, { lines, hunk, cursor, count: old.length, strategy })
       if (start !== undefined) return { kind: "found", strategy, start, count: old.length }
@@ -228,32 +224,10 @@ function createLocator(lines: readonly Line[], length: number): (hunk: PatchHunk
         kind: "ambiguous",
         strategy,
         total: starts.length,
-        lines: starts.slice(0, maxNamedLines).map((index) => index + 1),
+        lines: starts.slice(0, maxNamedLines).map((start) => start + 1),
       }
     }
     return { kind: "missing" }
-  }
-}
-
-/** Returns the indexes of all lines where the sequence of keys begins, including overlapping matches. */
-type Index = (keys: readonly string[]) => number[]
-
-/**
- * Creates an index of the lines. Joins the keys into one text with a line ending on both sides of each key, so that a
- * text search finds whole lines in linear time.
- */
-function createIndex(lines: readonly Line[], key: LineKey): Index {
-  const text = `\n${lines.map((line) => `${key(line.text)}\n`).join("")}`
-  return (keys) => {
-    const needle = `\n${keys.map((line) => `${line}\n`).join("")}`
-    const found: number[] = []
-    let [line, counted] = [0, 0]
-    for (let at = text.indexOf(needle); at !== -1; at = text.indexOf(needle, at + 1)) {
-      for (; counted < at; counted = text.indexOf("\n", counted + 1)) line += 1
-      found.push(line)
-      if (found.length === maxCandidates) break
-    }
-    return found
   }
 }
 

@@ -4,12 +4,13 @@ import type { Reading } from "./readings.ts"
 import {
   commonSequence,
   coversLines,
+  createLineIndex,
   exactSpans,
   foldedSpans,
   foldText,
   type Line,
+  type LineIndex,
   lineSpan,
-  occurrences,
   type Span,
   splitLines,
   toLf,
@@ -64,8 +65,8 @@ export const strategies: readonly Strategy[] = [
 /** A file in the forms that strategies search. Each form is computed once, when it is first needed. */
 export interface SearchedFile {
   lines(): readonly Line[]
-  /** Returns the keys of all lines as one string, for {@link findLines}. */
-  keys(): string
+  /** Returns the index of all lines by {@link normalizedLine}. */
+  index(): LineIndex
   exact(reading: Reading): Span[]
   /** Finds the old text, treating all line endings as equal. */
   anyEol(reading: Reading): Span[]
@@ -91,7 +92,7 @@ export function openSearch(
     wholeLines ? spans.filter((span) => coversLines(text, span)) : spans
   return {
     lines,
-    keys: once(() => joinKeys(lines())),
+    index: once(() => createLineIndex(lines().map(normalizedLine))),
     exact: (reading) => allowed(exactSpans(text, reading.oldString, { limit, overlapping }), reading),
     anyEol: (reading) =>
       allowed(foldedSpans(unified(), toLf(reading.oldString), { limit, overlapping }), reading),
@@ -110,7 +111,7 @@ function once<T>(make: () => T): () => T {
 }
 
 /** Returns a line in plain form. Collapses white space between words to one space and removes all other white space. */
-function normalized({ text }: Line): string {
+export function normalizedLine({ text }: Pick<Line, "text">): string {
   return toPlain(text)
     .trim()
     .replace(/[ \t]+/g, " ")
@@ -119,29 +120,11 @@ function normalized({ text }: Line): string {
 
 function findNormalized(file: SearchedFile, { oldString }: Reading): Span[] {
   const old = splitLines(oldString)
-  return findLines(file, old).flatMap((start) => lineSpan(file.lines(), old, { start, count: old.length }))
-}
-
-/**
- * Returns the indexes of all lines where the sequence of old lines begins, compared by {@link normalized}. Old text of
- * only blank lines does not match.
- */
-function findLines(file: SearchedFile, old: readonly Line[]): number[] {
-  if (old.every((line) => normalized(line) === "")) return []
-  const text = file.keys()
-  let [line, counted] = [0, 0]
-  return occurrences(text, joinKeys(old), { limit: file.limit, overlapping: true }).map((offset) => {
-    for (; counted < offset; counted = text.indexOf("\n", counted + 1)) line += 1
-    return line
-  })
-}
-
-/**
- * Joins the keys of lines into one text with a line ending on both sides of each key, so that a text search finds whole
- * lines in linear time.
- */
-function joinKeys(lines: readonly Line[]): string {
-  return `\n${lines.map((line) => `${normalized(line)}\n`).join("")}`
+  const keys = old.map(normalizedLine)
+  // Blank lines alone do not determine a location.
+  if (keys.every((key) => key === "")) return []
+  const starts = file.index()(keys, file.limit)
+  return starts.flatMap((start) => lineSpan(file.lines(), old, { start, count: old.length }))
 }
 
 /**

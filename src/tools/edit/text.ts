@@ -135,6 +135,25 @@ export function occurrences(
   return found
 }
 
+/** Returns the indexes of at most `limit` lines at which the sequence of keys begins, including overlapping matches. */
+export type LineIndex = (keys: readonly string[], limit: number) => number[]
+
+/**
+ * Creates an index of lines by their keys, which contain no line endings. Joins the keys into one text with a line
+ * ending on both sides of each key, so that a text search finds whole lines in linear time.
+ */
+export function createLineIndex(keys: readonly string[]): LineIndex {
+  const joined = (each: readonly string[]) => `\n${each.map((key) => `${key}\n`).join("")}`
+  const text = joined(keys)
+  return (wanted, limit) => {
+    let [line, counted] = [0, 0]
+    return occurrences(text, joined(wanted), { limit, overlapping: true }).map((offset) => {
+      for (; counted < offset; counted = text.indexOf("\n", counted + 1)) line += 1
+      return line
+    })
+  }
+}
+
 /** Returns the spans of `needle`, except those that split a CRLF. */
 export function exactSpans(text: string, needle: string, options: OccurrenceOptions): Span[] {
   const splitsBreak = (at: number) => text.charAt(at - 1) === "\r" && text.charAt(at) === "\n"

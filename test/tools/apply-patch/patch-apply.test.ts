@@ -72,16 +72,16 @@ describe("line endings", () => {
 describe("an inexact match", () => {
   test("keeps the file's context, and reports the strategy", () => {
     expect(apply("a  \nb\n", " a", "-b", "+B")).toBe("a  \nB\n")
-    expect(how("a  \nb\n", " a", "-b", "+B")).toEqual(["trailing-whitespace 1"])
+    expect(how("a  \nb\n", " a", "-b", "+B")).toEqual(["normalized-lines 1"])
   })
   test("gets the file's indentation", () => {
     const text = "if x:\n\t\tone()\n\t\ttwo()\n"
     expect(apply(text, " one()", "-two()", "+drei()")).toBe("if x:\n\t\tone()\n\t\tdrei()\n")
-    expect(how(text, " one()", "-two()", "+drei()")).toEqual(["line-trimmed 2"])
+    expect(how(text, " one()", "-two()", "+drei()")).toEqual(["normalized-lines 2"])
   })
   test("keeps look-alikes in its context", () => {
     expect(apply("say “hi”\nb\n", ' say "hi"', "-b", "+c")).toBe("say “hi”\nc\n")
-    expect(how("say “hi”\nb\n", ' say "hi"', "-b", "+c")).toEqual(["look-alikes 1"])
+    expect(how("say “hi”\nb\n", ' say "hi"', "-b", "+c")).toEqual(["normalized-lines 1"])
   })
   test("is refused if it is not unique, even below an anchor", () => {
     expect(() => apply("h\n  x\n   x\n", "@@ h", "-x", "+y")).toThrow(/matches 2 places, at lines 2, 3/)
