@@ -1,6 +1,6 @@
 import type { ModelRef } from "../schema/message.ts"
 import { TackleError, UsageError } from "../util/errors.ts"
-import { nearNames } from "../util/similarity.ts"
+import { didYouMean } from "../util/similarity.ts"
 import { modelName } from "./model.ts"
 
 /**
@@ -54,10 +54,9 @@ export class ModelNotFoundError extends UsageError {
   /** `known` contains the names of models (`provider/model`) and providers (`provider/…`) to suggest. */
   constructor(ref: ModelRef, known: readonly string[]) {
     const name = modelName(ref)
-    const near = nearNames(name, known, Math.max(2, Math.floor(name.length / 3))).slice(0, 5)
     const more = known.length > 20 ? ` and ${known.length - 20} more (\`tackle models\` shows them)` : ""
     const listed = `${known.slice(0, 20).join(", ") || "none"}${more}`
-    const hint = near.length > 0 ? `Did you mean ${near.join(" or ")}?` : `Known: ${listed}.`
+    const hint = didYouMean(name, known) ?? `Known: ${listed}.`
     super(
       `Model ${name} does not exist. ${hint} Declare other models in the config under "provider".`,
       undefined,

@@ -43,6 +43,15 @@ export function nearNames(name: string, names: readonly string[], limit: number)
     .map(({ candidate }) => candidate)
 }
 
+/**
+ * Returns `Did you mean a or b?` with up to three names that differ from `name` in at most a third of its characters, or
+ * two of a short name. Returns undefined if there are none.
+ */
+export function didYouMean(name: string, names: readonly string[]): string | undefined {
+  const near = nearNames(name, names, Math.max(2, Math.floor(name.length / 3))).slice(0, 3)
+  return near.length > 0 ? `Did you mean ${near.join(" or ")}?` : undefined
+}
+
 /** Compares two texts. The score ranges from 0 to 1 and equals `1 - distance / length`. */
 export function similarity(a: string, b: string): { distance: number; length: number; score: number } {
   const length = Math.max(a.length, b.length)

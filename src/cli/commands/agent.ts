@@ -15,13 +15,13 @@ import type { Rule, Ruleset } from "../../schema/permission.ts"
 import { errorMessage, systemCode, UsageError } from "../../util/errors.ts"
 import { writeFrontMatter } from "../../util/front-matter.ts"
 import { displayPath, isInside, realPath } from "../../util/paths.ts"
-import { nearNames } from "../../util/similarity.ts"
+import { didYouMean } from "../../util/similarity.ts"
 import { wildcardMatch } from "../../util/wildcard.ts"
 import { oneLine, visible } from "../../view/visible.ts"
 import { interruptible } from "../process/exit.ts"
 import { atTerminal, question } from "../process/question.ts"
 import { printHint, printJson, printLine } from "../process/stdout.ts"
-import { openTackle } from "../workspace/engine.ts"
+import { withTackle } from "../workspace/engine.ts"
 import { keepTrust } from "../workspace/recheck-trust.ts"
 import { customTools, knownPermissions, ruleOrigin } from "../workspace/rules.ts"
 import { type FormatFlags, openWorkspace, type Workspace } from "../workspace/workspace.ts"
@@ -148,13 +148,10 @@ export async function showAgent(name: string, flags: FormatFlags): Promise<void>
 
 async function shownAgents(flags: FormatFlags): Promise<{ workspace: Workspace; agents: ShownAgent[] }> {
   const workspace = await openWorkspace(flags)
-  const tackle = await openTackle(workspace, {})
-  try {
-    const agents = [...tackle.agents.values()].map((agent) => shown(agent, workspace))
-    return { workspace, agents: workspace.hide(agents) }
-  } finally {
-    await tackle.close()
-  }
+  const agents = await withTackle(workspace, async (tackle) =>
+    [...tackle.agents.values()].map((agent) => shown(agent, workspace)),
+  )
+  return { workspace, agents: workspace.hide(agents) }
 }
 
 const builtins = new Set(builtinAgents().map(({ name }) => name))
@@ -303,21 +300,14 @@ async function checkTools(ids: readonly string[], workspace: Workspace): Promise
   const tools = (await offeredTools(workspace)).filter((id) => id !== "invalid")
   const wrong = open.find((id) => !tools.some((tool) => wildcardMatch(tool, id)))
   if (wrong === undefined) return
-  const near = nearNames(wrong, tools, Math.max(2, Math.floor(wrong.length / 3))).slice(0, 3)
-  const hint =
-    near.length > 0 ? `Did you mean ${near.join(" or ")}?` : `Available tools: ${tools.join(", ")}.`
+  const hint = didYouMean(wrong, tools) ?? `Available tools: ${tools.join(", ")}.`
   throw new UsageError(`Unknown tool "${wrong}" (--tools). ${hint}`)
 }
 
 function offeredTools(workspace: Workspace): Promise<string[]> {
-  return interruptible(async (signal) => {
-    const tackle = await openTackle(workspace, {})
-    try {
-      return (await tackle.tools({ signal })).map(({ id }) => id)
-    } finally {
-      await tackle.close()
-    }
-  })
+  return interruptible((signal) =>
+    withTackle(workspace, async (tackle) => (await tackle.tools({ signal })).map(({ id }) => id)),
+  )
 }
 
 /** Throws if a link in the project leads to a directory outside the project. */

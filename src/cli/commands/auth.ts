@@ -3,11 +3,11 @@ import type { Command } from "commander"
 import type { Tackle } from "../../engine/tackle.ts"
 import { type AuthMethod, openSignInPage, type StoredAuth, signInByKey } from "../../plugin/auth.ts"
 import { UsageError } from "../../util/errors.ts"
-import { nearNames } from "../../util/similarity.ts"
+import { didYouMean } from "../../util/similarity.ts"
 import { visible } from "../../view/visible.ts"
 import { atTerminal, question } from "../process/question.ts"
 import { printHint, printJson, printLine } from "../process/stdout.ts"
-import { openTackle, withStore } from "../workspace/engine.ts"
+import { withStore, withTackle } from "../workspace/engine.ts"
 import {
   type FormatFlags,
   openWorkspace,
@@ -51,7 +51,8 @@ const plainKey: AuthMethod = { type: "api", label: "API key", prompts: [] }
  * credentials were entered.
  */
 export async function logIn(provider: string, flags: LoginFlags): Promise<void> {
-  await withTackle(flags, async (tackle, workspace) => {
+  const workspace = await openWorkspace(flags)
+  await withTackle(workspace, async (tackle) => {
     assertKnown(provider, tackle, workspace)
     const ofPlugins = tackle.signIns().filter((each) => each.provider === provider)
     const methods = ofPlugins.flatMap((each) => each.methods)
@@ -66,7 +67,7 @@ export async function logIn(provider: string, flags: LoginFlags): Promise<void> 
  * keys.
  */
 export async function listLogins(flags: FormatFlags): Promise<void> {
-  const { kept, offered } = await withTackle(flags, async (tackle) => ({
+  const { kept, offered } = await withTackle(await openWorkspace(flags), async (tackle) => ({
     kept: await tackle.credentials.providers(),
     offered: tackle
       .signIns()
@@ -92,19 +93,6 @@ export async function logOut(provider: string, flags: WorkspaceFlags): Promise<v
   printLine(`Signed out of ${visible(provider)}. The provider was not notified.`)
 }
 
-async function withTackle<T>(
-  flags: WorkspaceFlags,
-  work: (tackle: Tackle, workspace: Workspace) => Promise<T>,
-): Promise<T> {
-  const workspace = await openWorkspace(flags)
-  const tackle = await openTackle(workspace, {})
-  try {
-    return await work(tackle, workspace)
-  } finally {
-    await tackle.close()
-  }
-}
-
 /**
  * Throws `UsageError` for an unknown provider, because Tackle would never use a key that is stored under an unknown
  * name.
@@ -112,9 +100,7 @@ async function withTackle<T>(
 function assertKnown(provider: string, tackle: Tackle, { config }: Workspace): void {
   const known = [...new Set([...tackle.providers(), ...tackle.signIns().map((each) => each.provider)])]
   if (known.includes(provider)) return
-  const near = nearNames(provider, known, Math.max(2, Math.floor(provider.length / 3))).slice(0, 3)
-  const hint =
-    near.length > 0 ? `Did you mean ${near.join(" or ")}?` : `Available providers: ${known.join(", ")}.`
+  const hint = didYouMean(provider, known) ?? `Available providers: ${known.join(", ")}.`
   const untrusted =
     config.ignored.length > 0
       ? " Providers that the project's config defines are available only if you trust the project (--trust)."

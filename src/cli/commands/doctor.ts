@@ -6,7 +6,6 @@ import { instructionFiles } from "../../config/instructions.ts"
 import { trustKind } from "../../config/project-trust-items.ts"
 import { wholeName } from "../../config/shown-name.ts"
 import { dataPaths } from "../../engine/data-directory.ts"
-import type { Tackle } from "../../engine/tackle.ts"
 import { createCredentials } from "../../model/credentials.ts"
 import { parseModelName } from "../../model/model.ts"
 import { createModels } from "../../model/providers.ts"
@@ -26,7 +25,7 @@ import { exitCode } from "../process/exit.ts"
 import { warn } from "../process/notice.ts"
 import { printJson, printLine } from "../process/stdout.ts"
 import { trustedSkillFiles } from "../workspace/definitions.ts"
-import { isWritable, openTackle, sandboxOptions } from "../workspace/engine.ts"
+import { isWritable, sandboxOptions, withTackle } from "../workspace/engine.ts"
 import { agentRulesets, ruleOrigin, shadowedConfigRules } from "../workspace/rules.ts"
 import { type FormatFlags, openWorkspaceWithProblems, type Workspace } from "../workspace/workspace.ts"
 import { formatFlag, jsonFlag, projectFlags } from "./flags.ts"
@@ -122,7 +121,7 @@ async function checkData({ dataDirectory, environment }: Workspace): Promise<Out
   const { database: file } = dataPaths(dataDirectory)
   const { TACKLE_DATABASE: database } = environment
   if (!database && !existsSync(file)) return { detail: dataDirectory }
-  const { openDatabase } = await import("../../engine/open-database.ts")
+  const { openDatabase } = await import("../../engine/open-storage.ts")
   const store = await openDatabase({ database, file })
   try {
     const damaged = await damagedRows(store)
@@ -326,15 +325,6 @@ async function checkModel(workspace: Workspace): Promise<Outcome> {
     return { detail: `${name}, signed in by a plugin` }
   }
   return { detail: name }
-}
-
-async function withTackle<T>(workspace: Workspace, work: (tackle: Tackle) => Promise<T>): Promise<T> {
-  const tackle = await openTackle(workspace, {})
-  try {
-    return await work(tackle)
-  } finally {
-    await tackle.close()
-  }
 }
 
 /** Settings of other programs that are in use, by the program's directory and the kind of setting. */

@@ -18,15 +18,9 @@ import { folded, oneLine, visible } from "../../view/visible.ts"
 import { exitCode, verdictCode } from "../process/exit.ts"
 import { warn } from "../process/notice.ts"
 import { printJson, printLine } from "../process/stdout.ts"
-import { openTackle, withStore } from "../workspace/engine.ts"
+import { openTackle, withStore, withTackle } from "../workspace/engine.ts"
 import { nearPermission, type RuleFlags } from "../workspace/rules.ts"
-import {
-  directoryOf,
-  type FormatFlags,
-  openWorkspace,
-  type Workspace,
-  type WorkspaceFlags,
-} from "../workspace/workspace.ts"
+import { directoryOf, type FormatFlags, openWorkspace, type WorkspaceFlags } from "../workspace/workspace.ts"
 import { collect, directoryFlag, formatFlag, jsonFlag, locationFlags, projectFlags } from "./flags.ts"
 
 /** Defines `tackle permission` and its subcommands. */
@@ -74,13 +68,14 @@ export async function checkPermission(
   const near = nearPermission(permission, workspace)
   if (near !== undefined)
     warn(`No built-in tool requests the permission "${permission}". Did you mean "${near}"?`)
-  const { explanation, worktree } = await withTackle(workspace, flags, async (tackle) => ({
+  const work = async (tackle: Tackle) => ({
     explanation: await explainAll(
       askedBy({ permission, patterns }, { directory: tackle.directory, note: warn }),
       (ask) => tackle.explain({ ...ask, ...agent }),
     ),
     worktree: tackle.worktree,
-  }))
+  })
+  const { explanation, worktree } = await withTackle(workspace, work, { flags })
   process.exitCode = verdictCode[explanation.verdict]
   if (flags.format === "json") return printJson(explanation)
   printLine(explanation.verdict)
@@ -155,19 +150,6 @@ export async function revokeGrants(ids: string[], flags: WorkspaceFlags & { all?
     return chosen.length
   })
   printLine(`${revoked} revoked.`)
-}
-
-async function withTackle<T>(
-  workspace: Workspace,
-  flags: WorkspaceFlags & RuleFlags,
-  work: (tackle: Tackle) => Promise<T>,
-): Promise<T> {
-  const tackle = await openTackle(workspace, flags)
-  try {
-    return await work(tackle)
-  } finally {
-    await tackle.close()
-  }
 }
 
 function readText(file: string): string {

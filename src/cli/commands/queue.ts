@@ -8,7 +8,7 @@ import { openQueue, otherProcess } from "../run/deliver.ts"
 import { type ForegroundFlags, inForeground } from "../run/foreground.ts"
 import { defaultModel, readPrompt } from "../run/task.ts"
 import { style } from "../view/style.ts"
-import { openTackle, withStore } from "../workspace/engine.ts"
+import { withStore, withTackle } from "../workspace/engine.ts"
 import { type FormatFlags, openWorkspace } from "../workspace/workspace.ts"
 import { foregroundFlags, formatFlag, jsonFlag, locationFlags, positive, projectFlags } from "./flags.ts"
 import { commandOf, storedSession } from "./run.ts"
@@ -118,12 +118,9 @@ export async function editInput(id: string, words: readonly string[], flags: Que
  * commands.
  */
 async function readCommand(prompt: string, flags: QueueFlags): Promise<InputEdit["command"]> {
-  const tackle = await openTackle(await openWorkspace(flags), {})
-  try {
-    return await commandOf({ prompt }, tackle, new AbortController().signal)
-  } finally {
-    await tackle.close()
-  }
+  return withTackle(await openWorkspace(flags), (tackle) =>
+    commandOf({ prompt }, tackle, new AbortController().signal),
+  )
 }
 
 /** Changes inputs one by one and prints their new state. */

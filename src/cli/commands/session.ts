@@ -18,7 +18,7 @@ import { callLine } from "../view/call-line.ts"
 import { loadMarkdown, type RenderMarkdown } from "../view/markdown.ts"
 import { style } from "../view/style.ts"
 import { usageWords } from "../view/usage.ts"
-import { openTackle, withStore } from "../workspace/engine.ts"
+import { withStore, withTackle } from "../workspace/engine.ts"
 import { type FormatFlags, openWorkspace, type WorkspaceFlags } from "../workspace/workspace.ts"
 import { duration, formatFlag, jsonFlag, locationFlags, positive, projectFlags } from "./flags.ts"
 
@@ -182,7 +182,7 @@ export async function exportSession(id: string | undefined, flags: SessionExport
 
 /** Runs `tackle session import <file>`. `-` reads stdin. */
 export async function importSession(file: string, flags: SessionImportFlags): Promise<void> {
-  await withTackle(flags, async (tackle) => {
+  await withTackle(await openWorkspace(flags), async (tackle) => {
     const archive = await readArchive(file)
     const session = await tackle.sessions.import(archive, { copy: flags.copy ?? false }).catch(naming(file))
     printHint(`Imported as ${session.id}. To continue it: tackle run -s ${session.id} "…"`)
@@ -209,19 +209,6 @@ export async function deleteSessions(ids: readonly string[], flags: WorkspaceFla
     }
     if (missing.length > 0) throw noSession(missing.join(", "))
   })
-}
-
-/** Opens an engine, calls the callback with it, and closes it. */
-export async function withTackle(
-  flags: WorkspaceFlags,
-  work: (tackle: Tackle) => Promise<void>,
-): Promise<void> {
-  const tackle = await openTackle(await openWorkspace(flags), {})
-  try {
-    await work(tackle)
-  } finally {
-    await tackle.close()
-  }
 }
 
 /** Returns the given id, or the id of the project's last session. Throws `UsageError` if the project has no session. */
@@ -299,12 +286,12 @@ function printMessage(
 
 /** Loads the archive module on demand, because most commands do not use it. */
 function archives() {
-  return import("../../session/export-archive.ts")
+  return import("../../session/transfer-session.ts")
 }
 
 /** Runs `tackle session compact [id]`. */
 export async function compactSession(id: string | undefined, flags: FormatFlags): Promise<void> {
-  await withTackle(flags, async (tackle) => {
+  await withTackle(await openWorkspace(flags), async (tackle) => {
     const sessionID = await namedOrLast(tackle, id)
     const result = await tackle.sessions.compact(sessionID)
     if (!result) throw noSession(sessionID)

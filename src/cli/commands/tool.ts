@@ -6,7 +6,7 @@ import { UsageError } from "../../util/errors.ts"
 import { isRecord } from "../../util/json.ts"
 import type { JsonSchema } from "../../util/json-schema.ts"
 import { repairArguments } from "../../util/repair-json.ts"
-import { nearNames } from "../../util/similarity.ts"
+import { didYouMean, nearNames } from "../../util/similarity.ts"
 import { oneLine, visible, wrapped } from "../../view/visible.ts"
 import { exitCode, interruptible } from "../process/exit.ts"
 import { warn } from "../process/notice.ts"
@@ -14,7 +14,7 @@ import { atTerminal, canAskHere, clientCanAsk } from "../process/question.ts"
 import { printJson, printLine, stdout } from "../process/stdout.ts"
 import { answerRequests, requestsOf } from "../run/answer.ts"
 import { allowHint } from "../view/allow-hint.ts"
-import { openTackle } from "../workspace/engine.ts"
+import { openTackle, withTackle } from "../workspace/engine.ts"
 import type { RuleFlags } from "../workspace/rules.ts"
 import { type FormatFlags, openWorkspace, type WorkspaceFlags } from "../workspace/workspace.ts"
 import { collect, formatFlag, jsonFlag, projectFlags } from "./flags.ts"
@@ -141,11 +141,8 @@ function findTool(name: string, tools: readonly ToolListing[]): ToolListing {
 
 function noTool(id: string, tools: readonly ToolListing[]): UsageError {
   const ids = tools.map((tool) => tool.id)
-  const near = nearNames(id, ids, Math.max(2, Math.floor(id.length / 3))).slice(0, 3)
-  const hint = near.length > 0 ? ` Did you mean ${near.join(" or ")}?` : ""
-  return new UsageError(
-    `The tool "${id}" does not exist.${hint} Run \`tackle tool list --all\` to list all tools.`,
-  )
+  const hint = [didYouMean(id, ids), "Run `tackle tool list --all` to list all tools."]
+  return new UsageError([`The tool "${id}" does not exist.`, ...hint].filter(Boolean).join(" "))
 }
 
 function firstSentence(text: string): string {
@@ -170,17 +167,9 @@ function codeOf(state: { status: string; metadata?: Record<string, unknown> }): 
 function readTools(flags: WorkspaceFlags & { model?: string; agent?: string }): Promise<ToolListing[]> {
   return interruptible(async (signal) => {
     const workspace = await openWorkspace(flags)
-    const tackle = await openTackle(workspace, {}, { questions: clientCanAsk(workspace.environment) })
-    try {
-      const { model, agent } = flags
-      return await tackle.tools({
-        signal,
-        model,
-        agent,
-      })
-    } finally {
-      await tackle.close()
-    }
+    const { model, agent } = flags
+    const overrides = { questions: clientCanAsk(workspace.environment) }
+    return withTackle(workspace, (tackle) => tackle.tools({ signal, model, agent }), { overrides })
   })
 }
 

@@ -41,7 +41,7 @@ export async function openDirectories(
   flags: DirectoriesFlags,
   { secrets, options }: { secrets(workspace: Workspace): Secret[]; options(): Partial<TackleOptions> },
 ): Promise<Directories> {
-  const { openDatabase } = await import("../../engine/open-database.ts")
+  const { openDatabase } = await import("../../engine/open-storage.ts")
   const { maskStore } = await import("../../session/masked-store.ts")
   const { dataPaths } = await import("../../engine/data-directory.ts")
   const { databaseSecrets } = await import("../../engine/secrets.ts")

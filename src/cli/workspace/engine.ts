@@ -45,6 +45,20 @@ export async function openTackle(
   return tackle
 }
 
+/** Opens an engine for the workspace like {@link openTackle}, calls the callback with it, and closes it. */
+export async function withTackle<T>(
+  workspace: Workspace,
+  work: (tackle: Tackle) => Promise<T>,
+  { flags = {}, overrides }: { flags?: RuleFlags; overrides?: Partial<TackleOptions> } = {},
+): Promise<T> {
+  const tackle = await openTackle(workspace, flags, overrides)
+  try {
+    return await work(tackle)
+  } finally {
+    await tackle.close()
+  }
+}
+
 /**
  * Removes keys from the environment of this process, except those that the config passes on. Custom tools run in this
  * process and start programs with its environment.
