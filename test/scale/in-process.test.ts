@@ -1,6 +1,6 @@
-import { createInProcessDispatcher } from "../../src/scale/in-process.ts"
 import { errorMessage } from "../../src/util/errors.ts"
 import { testDispatcher } from "../suites/dispatcher.ts"
+import { createInProcessDispatcher } from "./in-process.ts"
 
 testDispatcher("in-process", async () => {
   const problems: string[] = []

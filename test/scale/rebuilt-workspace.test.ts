@@ -4,13 +4,13 @@ import { promisify } from "node:util"
 import { expect, test } from "vitest"
 import { createTackle } from "../../src/engine/create-tackle.ts"
 import { createWorkspaceOpener } from "../../src/engine/workspaces.ts"
-import { createInProcessDispatcher } from "../../src/scale/in-process.ts"
 import { startWorker } from "../../src/scale/worker.ts"
 import { createContentDirectory } from "../../src/store/content-directory.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 import { startModelServer } from "../../src/testing/model-server.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 import { startGitServer } from "../git-server.ts"
+import { createInProcessDispatcher } from "./in-process.ts"
 
 test("a worker rebuilds the worktree of a session whose machine is gone, and runs the session there", async () => {
   await using disposer = new AsyncDisposableStack()

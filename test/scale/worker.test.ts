@@ -1,12 +1,12 @@
 import { expect, onTestFinished, test } from "vitest"
 import { createTackle } from "../../src/engine/create-tackle.ts"
-import { createInProcessDispatcher } from "../../src/scale/in-process.ts"
 import { startWorker } from "../../src/scale/worker.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 import { type AbandonedSession, type Store, StoreUnreachableError } from "../../src/store/store.ts"
 import { startModelServer } from "../../src/testing/model-server.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 import { newId } from "../../src/util/id.ts"
+import { createInProcessDispatcher } from "./in-process.ts"
 
 /** Starts a worker over a store in memory, whose model calls `read` once for each prompt. */
 async function startScripted(changed: (store: Store) => Partial<Store>) {

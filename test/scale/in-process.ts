@@ -1,5 +1,5 @@
-import { within } from "../util/abort.ts"
-import type { Again, Dispatcher, NewJob, WorkOptions } from "./dispatcher.ts"
+import type { Again, Dispatcher, NewJob, WorkOptions } from "../../src/scale/dispatcher.ts"
+import { within } from "../../src/util/abort.ts"
 
 /** Options of {@link createInProcessDispatcher}. */
 interface InProcessOptions {
