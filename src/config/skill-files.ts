@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import { findSkillFiles, skillWatchPaths } from "../skill/find-skills.ts"
+import { findSkillFiles, skillWatchPaths } from "../skill/skill.ts"
 import { type Location, projectLevels, userDirectory } from "./location.ts"
 
 /**

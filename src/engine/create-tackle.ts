@@ -8,7 +8,6 @@ import { defaultScanLimits } from "../files/scan.ts"
 import { createTemporaryFileJournal } from "../files/temporary-files.ts"
 import { createTurnChanges } from "../files/turn-changes.ts"
 import { createFormatterService } from "../formatter/service.ts"
-import { lazyLanguageService } from "../lsp/lazy-service.ts"
 import { createCredentials } from "../model/credentials.ts"
 import { parseModelName } from "../model/model.ts"
 import { defaultRetryLimits } from "../model/retry.ts"
@@ -39,7 +38,6 @@ import { newId } from "../util/id.ts"
 import { homeDirectory, realPath } from "../util/paths.ts"
 import { createProcessJournal } from "../util/process-journal.ts"
 import { identifyProcess } from "../util/process-table.ts"
-import { createAgentAccess } from "./agent-access.ts"
 import { commandVariables } from "./command-variables.ts"
 import { guardedDataPaths } from "./data-directory.ts"
 import { openDefinitions } from "./definitions.ts"
@@ -50,12 +48,11 @@ import { createListeners, refuseUnheard } from "./listeners.ts"
 import { locationOf } from "./location.ts"
 import { createMcpAnswers, openMcp } from "./mcp.ts"
 import { createModelChoice, openModels } from "./models.ts"
-import { openContents } from "./open-contents.ts"
-import { openDatabase } from "./open-database.ts"
 import { openPlugins } from "./open-plugins.ts"
 import { createOpenSessions } from "./open-sessions.ts"
+import { openContents, openDatabase } from "./open-storage.ts"
 import { checkOptions, type TackleOptions } from "./options.ts"
-import { configuredLayers, createPlanFiles, createPolicies } from "./policies.ts"
+import { configuredLayers, createAgentAccess, createPlanFiles, createPolicies } from "./policies.ts"
 import { branchOf } from "./project-status.ts"
 import { readCommand } from "./prompt-command.ts"
 import { createRequests } from "./requests.ts"
@@ -150,7 +147,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     record: processes.add,
   }
   const lsp = features.experimental.has("lsp_tool")
-    ? lazyLanguageService({ ...project, config: options.lsp })
+    ? (await import("../lsp/service.ts")).createLanguageService({ ...project, config: options.lsp })
     : undefined
   opening.defer(() => lsp?.close())
   const formatter = createFormatterService({ ...project, config: options.formatter ?? false })

@@ -1,10 +1,11 @@
 import { dirname, join } from "node:path"
 import type { Agent } from "../agent/agent.ts"
 import type { Policies, PolicySession } from "../call/context.ts"
-import { type Layer, type Policy, withFixedCeiling } from "../permission/policy.ts"
+import { judge, type Layer, type Policy, withFixedCeiling } from "../permission/policy.ts"
 import { defaultRules, rulesFromObject } from "../permission/rules.ts"
 import type { Ruleset } from "../schema/permission.ts"
 import type { Lineage } from "../session/lineage.ts"
+import type { Skill } from "../skill/skill.ts"
 import type { Grants } from "../store/grants.ts"
 import { realPath } from "../util/paths.ts"
 import type { Agents } from "./definitions.ts"
@@ -101,4 +102,34 @@ function planRules(file: string | undefined): Ruleset {
     { ...rule, permission: "edit", pattern: file },
     { ...rule, permission: "external_directory", pattern: `${dirname(file)}/*` },
   ]
+}
+
+/** Determines the subagents and skills that the rules of an agent do not deny. Never asks the user. */
+export interface AgentAccess {
+  /** Returns the agents that the named agent may start, sorted by name. */
+  subagents(agent: string): Agent[]
+  /** Returns the skills that the named agent may load. */
+  skills(agent: string): Skill[]
+}
+
+/**
+ * Creates the functions that determine which subagents and skills an agent may use. `policy` returns the policy of an
+ * agent in the worktree, without a session.
+ */
+export function createAgentAccess(
+  agents: Agents,
+  skills: ReadonlyMap<string, Skill>,
+  policy: (agent: Agent) => Policy,
+): AgentAccess {
+  return {
+    subagents(name) {
+      const rules = policy(agents.known(name))
+      return agents.subagents().filter((agent) => judge(rules, "task", [agent.name]).action !== "deny")
+    },
+    skills(name) {
+      if (skills.size === 0) return []
+      const rules = policy(agents.known(name))
+      return [...skills.values()].filter((skill) => judge(rules, "skill", [skill.name]).action !== "deny")
+    },
+  }
 }

@@ -17,10 +17,10 @@ import type { SearchBackend } from "../tools/web/choose-search.ts"
 import { TackleError } from "../util/errors.ts"
 import type { ModuleAliases } from "../util/load-module.ts"
 import type { ProcessJournal } from "../util/process-journal.ts"
-import type { AgentAccess } from "./agent-access.ts"
 import { perCommand, programVariables } from "./command-variables.ts"
 import { toolAliases } from "./module-aliases.ts"
 import type { TackleOptions } from "./options.ts"
+import type { AgentAccess } from "./policies.ts"
 
 /** Sources of tools other than the options, and the services that tools use. */
 export interface ToolSources {

@@ -1,8 +1,8 @@
 import type { Agent } from "../agent/agent.ts"
 import type { Session } from "../schema/session.ts"
 import type { Lineage } from "../session/lineage.ts"
-import type { AgentAccess } from "./agent-access.ts"
 import type { Agents } from "./definitions.ts"
+import type { AgentAccess } from "./policies.ts"
 
 /** Reasons, by tool id, why tools cannot work regardless of the rules. */
 export type UnavailableTools = Record<string, string>

@@ -8,7 +8,7 @@ import type { Store } from "../store/store.ts"
 import { newId } from "../util/id.ts"
 import { identifyProcess } from "../util/process-table.ts"
 import { dataPaths, defaultDataDirectory } from "./data-directory.ts"
-import { openContents } from "./open-contents.ts"
+import { openContents } from "./open-storage.ts"
 import { defaultRetentionLimits } from "./retention.ts"
 
 /** Options of {@link createWorkspaceOpener}. */

@@ -1,4 +1,8 @@
-import { TackleError } from "../util/errors.ts"
+import { readdir } from "node:fs/promises"
+import { basename, dirname, join } from "node:path"
+import { systemCode, TackleError } from "../util/errors.ts"
+import { editDistance } from "../util/similarity.ts"
+import { showName } from "./show-name.ts"
 
 /** Thrown if a path does not exist. The message suggests similar names. */
 export class PathNotFoundError extends TackleError {
@@ -53,4 +57,71 @@ export class NotDirectoryError extends TackleError {
       recoverable: true,
     })
   }
+}
+
+const maxSuggestions = 3
+
+/**
+ * Creates the error for a path that does not exist. Suggests similar names in its directory. If the directory does not
+ * exist either, suggests names in the deepest existing parent.
+ */
+export async function notFound(path: string, kind: "File" | "Path"): Promise<PathNotFoundError> {
+  const shown = showName(path)
+  const parent = dirname(path)
+  const siblings = await entries(parent)
+  if (siblings)
+    return new PathNotFoundError(path, `${kind} not found: ${shown}.${suggest(parent, path, siblings)}`)
+
+  let missing = parent
+  while (dirname(missing) !== missing) {
+    const directory = dirname(missing)
+    const names = await entries(directory)
+    if (names) {
+      const where = `The directory ${showName(missing)} does not exist either. The nearest existing directory is ${showName(directory)}.`
+      return new PathNotFoundError(
+        path,
+        `${kind} not found: ${shown}. ${where}${suggest(directory, missing, names)}`,
+      )
+    }
+    missing = directory
+  }
+  return new PathNotFoundError(path, `${kind} not found: ${shown}.`)
+}
+
+/**
+ * Returns up to three names similar to `wanted`, most similar first. Two names are similar if they differ only in case
+ * or Unicode form, if one contains the other, or if a few edits turn one into the other (at most a third of the length,
+ * and at most 3).
+ */
+function nearNames(wanted: string, names: readonly string[]): string[] {
+  const goal = folded(wanted)
+  const scored = names.flatMap((name) => {
+    const candidate = folded(name)
+    const edits = editDistance(goal, candidate)
+    const near = edits <= Math.min(3, Math.ceil(goal.length / 3))
+    const contains = candidate !== "" && (candidate.includes(goal) || goal.includes(candidate))
+    return near || contains ? [{ name, edits }] : []
+  })
+  scored.sort((a, b) => a.edits - b.edits || (a.name < b.name ? -1 : 1))
+  return scored.slice(0, maxSuggestions).map(({ name }) => name)
+}
+
+function suggest(directory: string, path: string, names: readonly string[]): string {
+  const near = nearNames(basename(path), names)
+  if (near.length === 0) return " Look for it with glob or list."
+  return ` Did you mean:\n${near.map((name) => showName(join(directory, name))).join("\n")}`
+}
+
+/** Returns the names in a directory, or undefined if it does not exist or cannot be listed. */
+async function entries(directory: string): Promise<string[] | undefined> {
+  try {
+    return await readdir(directory)
+  } catch (error) {
+    if (systemCode(error) === undefined) throw error
+    return undefined
+  }
+}
+
+function folded(name: string): string {
+  return name.normalize("NFC").toLowerCase()
 }

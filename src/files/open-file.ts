@@ -3,8 +3,7 @@ import { setImmediate } from "node:timers/promises"
 import { throwIfAborted } from "../util/abort.ts"
 import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { checkIdentity, type FileIdentity, openPinned } from "../util/pinned-path.ts"
-import { FileAccessError, SpecialFileError } from "./file-errors.ts"
-import { notFound } from "./not-found.ts"
+import { FileAccessError, notFound, SpecialFileError } from "./file-errors.ts"
 import { showName } from "./show-name.ts"
 
 /**

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { expect, test } from "vitest"
-import { createHandleCache } from "../../src/engine/handle-cache.ts"
+import { createHandleCache } from "../../src/engine/open-sessions.ts"
 import type { LocalSession } from "../../src/session/handle.ts"
 
 async function collect(): Promise<void> {

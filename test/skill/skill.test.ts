@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto"
 import { readFileSync, symlinkSync } from "node:fs"
 import { expect, onTestFinished, test } from "vitest"
-import { findSkillFiles } from "../../src/skill/find-skills.ts"
-import { loadSkills } from "../../src/skill/skill.ts"
+import { findSkillFiles, loadSkills } from "../../src/skill/skill.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 
 async function project(files: Record<string, string>) {

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
-import { afterTurn, nextInTurn } from "../../src/util/round-robin.ts"
+import { afterTurn, nextInTurn } from "../../src/session/run-slots.ts"
 
 test("returns -1 if no item waits", () => {
   expect(nextInTurn([], ["a"])).toBe(-1)

@@ -4,6 +4,19 @@ import type { Store } from "../store/store.ts"
 import type { RetentionLimits } from "./retention.ts"
 
 /**
+ * Opens PostgreSQL if `database` is a URL, or else the SQLite file. The modules are loaded only when needed, because not
+ * every engine has a database.
+ */
+export async function openDatabase({ database, file }: { database?: string; file: string }): Promise<Store> {
+  if (database) {
+    const { openPostgresStore } = await import("../store/postgres.ts")
+    return openPostgresStore(database)
+  }
+  const { openSqliteStore } = await import("../store/sqlite.ts")
+  return openSqliteStore(file)
+}
+
+/**
  * Opens the store of file contents: the given one, S3-compatible storage for a URL, or else the database of the
  * sessions, or else the directory. The size limit of the retention applies only to the directory, because one machine
  * must not remove what others need.
