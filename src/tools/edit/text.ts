@@ -123,7 +123,7 @@ export interface OccurrenceOptions {
 }
 
 /** Returns the offsets at which `needle` occurs. */
-export function occurrences(
+function occurrences(
   text: string,
   needle: string,
   { limit, overlapping }: OccurrenceOptions,
