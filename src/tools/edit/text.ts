@@ -123,11 +123,7 @@ export interface OccurrenceOptions {
 }
 
 /** Returns the offsets at which `needle` occurs. */
-function occurrences(
-  text: string,
-  needle: string,
-  { limit, overlapping }: OccurrenceOptions,
-): number[] {
+function occurrences(text: string, needle: string, { limit, overlapping }: OccurrenceOptions): number[] {
   const found: number[] = []
   const step = overlapping ? 1 : needle.length
   for (let at = text.indexOf(needle); at !== -1 && found.length < limit; at = text.indexOf(needle, at + step))
