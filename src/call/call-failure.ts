@@ -4,8 +4,8 @@ import { PermissionError } from "../permission/errors.ts"
 import { describeEffect, fail, pending } from "../schema/tool-moves.ts"
 import type { ToolStatePending, ToolStateRunning } from "../schema/tool-state.ts"
 import { AbortedError, TimeoutError } from "../util/abort.ts"
-import { currentTime } from "../util/clock.ts"
 import { errorMessage, TackleError } from "../util/errors.ts"
+import { currentTime } from "../util/time.ts"
 import type { Call, CallOutcome, Turn } from "./call.ts"
 
 /** Thrown when a repeated call is refused. */

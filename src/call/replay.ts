@@ -1,6 +1,6 @@
 import { complete, fail, start } from "../schema/tool-moves.ts"
 import type { ToolState, ToolStateError } from "../schema/tool-state.ts"
-import { currentTime } from "../util/clock.ts"
+import { currentTime } from "../util/time.ts"
 import type { CallOutcome, Turn } from "./call.ts"
 import type { Step } from "./context.ts"
 import type { PreparedCall } from "./prepare.ts"

@@ -3,8 +3,8 @@ import type { Part } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import type { LocalSession, SessionHandle } from "../session/handle.ts"
 import type { Store } from "../store/store.ts"
-import { currentTime } from "../util/clock.ts"
 import { newId } from "../util/id.ts"
+import { currentTime } from "../util/time.ts"
 
 /** The open sessions of an engine. Each session has one handle, so that two callers cannot run it at the same time. */
 export interface OpenSessions {

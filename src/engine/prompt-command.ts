@@ -1,4 +1,4 @@
-import type { McpPrompt, McpPromptMessage } from "../mcp/client/prompts.ts"
+import type { McpPrompt, McpPromptMessage } from "../mcp/client/content.ts"
 import { type Command, type CommandCall, findCommand, splitWords } from "../session/command.ts"
 import { UsageError } from "../util/errors.ts"
 

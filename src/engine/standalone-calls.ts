@@ -11,9 +11,8 @@ import type { ToolStateRunning } from "../schema/tool-state.ts"
 import type { SessionEngine } from "../session/session-engine.ts"
 import type { AskForm, Sample, TodoCapability } from "../tool/context.ts"
 import type { Info } from "../tool/tool.ts"
-import { AbortedError, abortedError, orAbort } from "../util/abort.ts"
+import { AbortedError, abortedError, keepAlive, orAbort } from "../util/abort.ts"
 import { newId } from "../util/id.ts"
-import { keepAlive } from "../util/keep-alive.ts"
 import { noUser, onlyInSessions, type UnavailableTools } from "./unavailable-tools.ts"
 
 /** A call without a model or a stored session. */

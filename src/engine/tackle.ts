@@ -3,6 +3,7 @@ import type { CallOutcome, Turn } from "../call/call.ts"
 import type { QuestionOutcome, Questions } from "../call/questions.ts"
 import type { EventOf, EventType, TackleEvent } from "../event/events.ts"
 import type { UndoChoice } from "../files/undo.ts"
+import type { McpPrompt, McpPromptMessage } from "../mcp/client/content.ts"
 import type {
   McpResources,
   McpServerStatus,
@@ -10,7 +11,6 @@ import type {
   PromptCall,
   ResourceWatch,
 } from "../mcp/client/pool.ts"
-import type { McpPrompt, McpPromptMessage } from "../mcp/client/prompts.ts"
 import type { McpContents } from "../mcp/client/resources.ts"
 import type { Credentials } from "../model/credentials.ts"
 import type { ModelInfo } from "../model/model.ts"

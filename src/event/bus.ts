@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks"
-import { currentTime } from "../util/clock.ts"
+import { currentTime } from "../util/time.ts"
 import type { EventInput, EventOf, EventType, TackleEvent } from "./events.ts"
 
 /** Delivers events to the subscribers in this process. */

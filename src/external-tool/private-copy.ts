@@ -12,7 +12,7 @@ import {
 import { dirname, isAbsolute, join, relative, sep } from "node:path"
 import { realPath } from "../util/paths.ts"
 import type { PinnedFiles } from "../util/pinned-files.ts"
-import { ExternalToolError } from "./errors.ts"
+import { ExternalToolError } from "./protocol.ts"
 
 /**
  * Copies a program and the pinned files in its directory and subdirectories, and returns the path of the copy. The

@@ -1,6 +1,7 @@
 import * as z from "zod"
 import { Attachment } from "../schema/tool-state.ts"
 import { describeIssues } from "../tool/validate.ts"
+import { TackleError } from "../util/errors.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 
 /** The output of `--describe`: a JSON object. Unknown keys are ignored. */
@@ -109,4 +110,14 @@ const shownLength = 120
 
 function shown(text: string): string {
   return JSON.stringify(text.length > shownLength ? `${text.slice(0, shownLength)}…` : text)
+}
+
+/**
+ * Thrown when an external tool violates the protocol or ends without a result. This is a bug in the tool, not in the
+ * call.
+ */
+export class ExternalToolError extends TackleError {
+  constructor(message: string, code: "protocol" | "ended" | "manifest" | "failed" | "copy") {
+    super(message, { code: `external-tool.${code}`, recoverable: true })
+  }
 }

@@ -5,10 +5,9 @@ import { orAbort, within } from "../util/abort.ts"
 import { newId } from "../util/id.ts"
 import { plainRecord } from "../util/json.ts"
 import type { RunningProcess } from "../util/process.ts"
-import { ExternalToolError } from "./errors.ts"
 import { createLineReader, defaultLineLimits } from "./line-reader.ts"
 import { createErrorTail, describeExit, type Program, startProgram } from "./program.ts"
-import { encodeLine, type HostLine, readToolLine, type ToolLine } from "./protocol.ts"
+import { ExternalToolError, encodeLine, type HostLine, readToolLine, type ToolLine } from "./protocol.ts"
 
 /** Time in milliseconds within which a program must exit after its result or an abort. */
 const shutdownMs = 1_000

@@ -5,9 +5,8 @@ import { within } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
 import { parseJson } from "../util/json.ts"
 import type { Exit, RunningProcess } from "../util/process.ts"
-import { ExternalToolError } from "./errors.ts"
 import { createErrorTail, describeExit, type Program, startProgram } from "./program.ts"
-import { Manifest } from "./protocol.ts"
+import { ExternalToolError, Manifest } from "./protocol.ts"
 import { runProgram } from "./run.ts"
 
 /** Time limit in milliseconds for a call if the manifest sets no `timeout`. `bash` has the same limit. */

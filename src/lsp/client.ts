@@ -11,9 +11,8 @@ import type {
 import { TimeoutError } from "../util/abort.ts"
 import { isRecord } from "../util/json.ts"
 import type { RecordTree } from "../util/process.ts"
-import { type Connection, openConnection } from "./connection.ts"
+import { type Connection, openConnection, ServerAnswerError } from "./connection.ts"
 import { askTypescript, canAskTypescript, createPublishedDiagnostics } from "./diagnostics.ts"
-import { ServerAnswerError } from "./errors.ts"
 import { createOpenDocuments } from "./open-documents.ts"
 import type { LanguageServer } from "./servers.ts"
 

@@ -8,9 +8,8 @@ import {
   StreamMessageWriter,
 } from "vscode-jsonrpc/node"
 import { abortedError, TimeoutError, within } from "../util/abort.ts"
-import { errorMessage } from "../util/errors.ts"
+import { errorMessage, TackleError } from "../util/errors.ts"
 import { type ProcessInput, type RecordTree, type RunningProcess, startProcess } from "../util/process.ts"
-import { ServerAnswerError, ServerEndedError } from "./errors.ts"
 
 /** A connection to a server process. */
 export interface Connection {
@@ -184,4 +183,25 @@ function writableTo(input: ProcessInput | undefined): Writable {
       input?.write(text).then(() => done(), done)
     },
   })
+}
+
+/** Thrown when no language server is available for a file. */
+export class NoServerError extends TackleError {
+  constructor(message: string) {
+    super(message, { code: "lsp.unavailable", recoverable: true })
+  }
+}
+
+/** Thrown when a server ends during a request. The server may be restarted. */
+export class ServerEndedError extends TackleError {
+  constructor(server: string, why: string) {
+    super(`The language server ${server} ended: ${why}`, { code: "lsp.ended", recoverable: true })
+  }
+}
+
+/** Thrown when a server responds with an error or does not support the request. */
+export class ServerAnswerError extends TackleError {
+  constructor(message: string, cause?: unknown) {
+    super(message, { code: "lsp.answer", recoverable: true, cause })
+  }
 }

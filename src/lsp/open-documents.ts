@@ -2,7 +2,7 @@ import { closeSync, constants, fstatSync, readFileSync, type Stats, statSync } f
 import { pathToFileURL } from "node:url"
 import { systemCode, TackleError } from "../util/errors.ts"
 import { openPinned } from "../util/pinned-path.ts"
-import { ServerAnswerError } from "./errors.ts"
+import { ServerAnswerError } from "./connection.ts"
 import { languageOf } from "./servers.ts"
 
 /** The files that a server has open. Their content follows the files on disk. */

@@ -4,7 +4,7 @@ import { UsageError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
 import { realPath } from "../util/paths.ts"
 import type { LspConfig } from "./config.ts"
-import { NoServerError } from "./errors.ts"
+import { NoServerError } from "./connection.ts"
 
 /** A language server: how to start it, and which files it supports. */
 export interface LanguageServer {

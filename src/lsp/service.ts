@@ -7,7 +7,7 @@ import { isInside } from "../util/paths.ts"
 import type { RecordTree } from "../util/process.ts"
 import { type FileChange, type LanguageClient, type Limit, startClient } from "./client.ts"
 import type { LspConfig } from "./config.ts"
-import { NoServerError, ServerAnswerError, ServerEndedError } from "./errors.ts"
+import { NoServerError, ServerAnswerError, ServerEndedError } from "./connection.ts"
 import { initializationOf, type LanguageServer, languageServers } from "./servers.ts"
 
 /** Provides language servers, each of which starts when it is first needed. Paths are absolute with links resolved. */

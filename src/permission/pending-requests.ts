@@ -7,9 +7,9 @@ import {
   type ReplySource,
 } from "../schema/permission.ts"
 import type { RequestAnswer, WaitingRequest } from "../schema/request.ts"
-import { currentTime } from "../util/clock.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
+import { currentTime } from "../util/time.ts"
 import { wildcardCovers } from "../util/wildcard.ts"
 
 /** The reply that ended a request, and its source. */

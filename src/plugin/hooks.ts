@@ -1,4 +1,5 @@
 import type { Action } from "../schema/permission.ts"
+import { TackleError } from "../util/errors.ts"
 import type { AuthHook } from "./auth.ts"
 
 /**
@@ -185,3 +186,26 @@ export interface OutputHooks {
 
 /** Name of a hook that has an output, without OpenCode's `experimental.` prefix. */
 export type OutputHook = keyof OutputHooks
+
+/** Thrown when a plugin's `tool.execute.before` hook blocks a call. The model receives the message. */
+export class PluginBlockedError extends TackleError {
+  readonly plugin: string
+  constructor(plugin: string, reason: string, cause?: unknown) {
+    super(`The plugin ${plugin} blocked this call: ${reason}`, {
+      code: "plugin.blocked",
+      recoverable: true,
+      cause,
+    })
+    this.plugin = plugin
+  }
+}
+
+/** Reports to the user that a plugin failed and was disabled. */
+export class PluginFailedError extends TackleError {
+  constructor(plugin: string, hook: string, reason: string, cause?: unknown) {
+    super(
+      `the plugin ${plugin} failed in ${hook}: ${reason}. Its hooks are disabled until the next start. Its tools remain available.`,
+      { code: "plugin.failed", recoverable: false, cause },
+    )
+  }
+}

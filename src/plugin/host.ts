@@ -8,8 +8,13 @@ import { errorMessage } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
 import { type AuthHook, containAuth, type StoredAuth } from "./auth.ts"
 import { copyPlain } from "./copy-plain.ts"
-import { PluginBlockedError, PluginFailedError } from "./errors.ts"
-import type { Hooks, OutputHook, OutputHooks } from "./hooks.ts"
+import {
+  type Hooks,
+  type OutputHook,
+  type OutputHooks,
+  PluginBlockedError,
+  PluginFailedError,
+} from "./hooks.ts"
 import type { Plugin } from "./load.ts"
 
 /** Calls the hooks of all plugins. Created only if plugins are loaded. */

@@ -10,7 +10,7 @@ import type { SessionHandle } from "../session/handle.ts"
 import type { SessionEvent } from "../session/session-events.ts"
 import { within } from "../util/abort.ts"
 import { type Channel, createChannel } from "../util/channel.ts"
-import { currentTime } from "../util/clock.ts"
+import { currentTime } from "../util/time.ts"
 import { type ServerContext, sessionOf } from "./context.ts"
 import { notFound } from "./errors.ts"
 

@@ -4,8 +4,8 @@ import type { AssistantMessage, Message, MessageWithParts } from "../schema/mess
 import type { Part, ReasoningPart, TextPart, ToolPart } from "../schema/part.ts"
 import { describeEffect, fail } from "../schema/tool-moves.ts"
 import type { Store } from "../store/store.ts"
-import { currentTime } from "../util/clock.ts"
 import { isRecord } from "../util/json.ts"
+import { currentTime } from "../util/time.ts"
 
 /**
  * Closes the calls, texts and messages that were open when an earlier process ended. Marks a pending call as never

@@ -8,9 +8,9 @@ import type {
   TransactionQuery,
   UpdateInputsOptions,
 } from "../store/store.ts"
-import { currentTime } from "../util/clock.ts"
 import { TackleError, UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
+import { currentTime } from "../util/time.ts"
 import type { CommandCall } from "./command.ts"
 import { eventOf } from "./session-events.ts"
 

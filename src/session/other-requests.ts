@@ -1,7 +1,7 @@
 import type { EventInput, TackleEvent } from "../event/events.ts"
 import type { StoredRequest, WaitingRequest } from "../schema/request.ts"
 import type { Store } from "../store/store.ts"
-import { currentTime } from "../util/clock.ts"
+import { currentTime } from "../util/time.ts"
 
 /** The requests of other engines on the same store that wait for the user. */
 export interface OtherRequests {

@@ -1,7 +1,7 @@
 import type { RequestBoard } from "../permission/pending-requests.ts"
 import type { RequestAnswer, WaitingRequest } from "../schema/request.ts"
 import { type Lease, type LeaseHolder, LeaseLostError, type Store } from "../store/store.ts"
-import { currentTime } from "../util/clock.ts"
+import { currentTime } from "../util/time.ts"
 
 /** Dependencies of {@link createRequestBoard}. */
 export interface RequestBoardOptions {

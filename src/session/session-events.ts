@@ -4,7 +4,7 @@ import { isStreaming } from "../event/part-delta.ts"
 import type { Part } from "../schema/part.ts"
 import type { SequencedChange, Store } from "../store/store.ts"
 import { type Channel, createChannel } from "../util/channel.ts"
-import { currentTime } from "../util/clock.ts"
+import { currentTime } from "../util/time.ts"
 import type { OtherRequests } from "./other-requests.ts"
 
 /**

@@ -15,12 +15,11 @@ import type {
 import { assertMove, describeEffect, fail, mayHaveActed, pending } from "../schema/tool-moves.ts"
 import type { ToolState } from "../schema/tool-state.ts"
 import type { CommitOptions } from "../store/store.ts"
-import { currentTime } from "../util/clock.ts"
 import { newId } from "../util/id.ts"
+import { currentTime } from "../util/time.ts"
 import { costOf } from "./budget.ts"
 import type { Recorder } from "./recorder.ts"
-import type { StepParts } from "./streamed-parts.ts"
-import { createStreamedCalls, createStreamedTexts } from "./streamed-parts.ts"
+import { createStreamedCalls, createStreamedTexts, type StepParts } from "./streamed-parts.ts"
 
 /** Stores one step of the model. Converts stream events to parts, and call states to tool parts. */
 export interface StepProcessor {

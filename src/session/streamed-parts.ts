@@ -1,8 +1,8 @@
 import type { Call } from "../call/call.ts"
 import type { Part, ReasoningPart, TextPart, ToolPart } from "../schema/part.ts"
 import { pending } from "../schema/tool-moves.ts"
-import { currentTime } from "../util/clock.ts"
 import { isRecord } from "../util/json.ts"
+import { currentTime } from "../util/time.ts"
 
 /** The text and reasoning blocks of one step, by their ids in the stream. */
 export interface StreamedTexts {

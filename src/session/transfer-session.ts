@@ -1,8 +1,8 @@
 import type { MessageWithParts } from "../schema/message.ts"
 import type { Session } from "../schema/session.ts"
 import type { Change, Store } from "../store/store.ts"
-import { currentTime } from "../util/clock.ts"
 import { newId } from "../util/id.ts"
+import { currentTime } from "../util/time.ts"
 import {
   Archive,
   ArchiveError,

@@ -1,5 +1,5 @@
 import type { Session } from "../schema/session.ts"
-import { currentTime } from "../util/clock.ts"
+import { currentTime } from "../util/time.ts"
 
 /**
  * Returns the `time` field for a session that is being changed. The new update time is always later than the previous

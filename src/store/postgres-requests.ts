@@ -1,5 +1,5 @@
 import { type StoredRequest, withAnswer } from "../schema/request.ts"
-import { currentTime } from "../util/clock.ts"
+import { currentTime } from "../util/time.ts"
 import type { PostgresConnection } from "./postgres-connection.ts"
 import { parse } from "./rows.ts"
 import { type ControlChange, LeaseLostError, type Store } from "./store.ts"

@@ -1,7 +1,7 @@
 import "../util/require-node.ts"
 import type { Input } from "../schema/input.ts"
 import type { MessageWithParts } from "../schema/message.ts"
-import { keepAlive } from "../util/keep-alive.ts"
+import { keepAlive } from "../util/abort.ts"
 import { ChangedError, createPostgresWriter } from "./postgres-changes.ts"
 import { migrateSchema, openPostgresConnection, type PostgresConnection } from "./postgres-connection.ts"
 import { createPostgresContents } from "./postgres-contents.ts"

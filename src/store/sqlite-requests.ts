@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite"
 import { type RequestAnswer, type StoredRequest, withAnswer } from "../schema/request.ts"
-import { currentTime } from "../util/clock.ts"
+import { currentTime } from "../util/time.ts"
 import { parse } from "./rows.ts"
 
 /** Access to the table of requests, with prepared statements. See the methods of `Store`. */

@@ -1,7 +1,7 @@
 import { isRecord } from "../util/json.ts"
 import { repairName } from "../util/repair-json.ts"
 import type { ReadCall, SyntheticTool } from "./dialect.ts"
-import { readLooseValue } from "./loose-value.ts"
+import { readLooseValue } from "./loose-json.ts"
 
 /** Keys that models use for the tool's name, in order of preference. */
 export const nameKeys = ["name", "tool_name", "function_name", "tool", "function", "action"] as const

@@ -1,9 +1,7 @@
 import type { Dialect, DialectName, Opening, SyntheticTool } from "./dialect.ts"
 import { hermes } from "./dialects/hermes.ts"
-import { jsonFence } from "./dialects/json-fence.ts"
-import { llama } from "./dialects/llama.ts"
+import { jsonFence, llama, mistral } from "./dialects/json.ts"
 import { gemmaOpenings, markOpenings, surroundingMarks } from "./dialects/marks.ts"
-import { mistral } from "./dialects/mistral.ts"
 import { pythonic } from "./dialects/pythonic.ts"
 import { xml } from "./dialects/xml.ts"
 

@@ -1,8 +1,7 @@
 import { isRecord } from "../util/json.ts"
 import { argumentKeys, callOfUnknown, callOfValue, findTool, nameKeys } from "./call-value.ts"
 import type { ReadContext } from "./dialect.ts"
-import { readLooseValue } from "./loose-value.ts"
-import { scanBrackets } from "./scan-json.ts"
+import { readLooseValue, scanBrackets } from "./loose-json.ts"
 import { charAt, type Reading, type Source, skipSpace, slice, takes, takeWhile } from "./source.ts"
 
 /** Options for reading objects. */

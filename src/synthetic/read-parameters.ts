@@ -2,7 +2,7 @@ import { isRecord } from "../util/json.ts"
 import type { JsonSchema } from "../util/json-schema.ts"
 import { callOfUnknown, findTool } from "./call-value.ts"
 import type { ReadContext } from "./dialect.ts"
-import { readLooseValue } from "./loose-value.ts"
+import { readLooseValue } from "./loose-json.ts"
 import { charAt, findAny, type Reading, sees, skipSpace, slice, takes } from "./source.ts"
 
 /** A format of calls whose parameters are elements. */

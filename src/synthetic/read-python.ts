@@ -1,8 +1,7 @@
 import { isRecord } from "../util/json.ts"
 import { callOfUnknown, findTool } from "./call-value.ts"
 import type { ReadCall, ReadContext, SyntheticTool } from "./dialect.ts"
-import { type PythonCall, readPythonCalls } from "./loose-value.ts"
-import { scanBrackets } from "./scan-json.ts"
+import { type PythonCall, readPythonCalls, scanBrackets } from "./loose-json.ts"
 import { charAt, type Reading, skipSpace, takes, takeWhile } from "./source.ts"
 
 /**

@@ -4,7 +4,7 @@ import { define, type Info, type ToolResult } from "../tool/tool.ts"
 import { abortedError } from "../util/abort.ts"
 import { TackleError } from "../util/errors.ts"
 import { readText } from "../util/file-system.ts"
-import { formatSeconds } from "../util/local-time.ts"
+import { formatSeconds } from "../util/time.ts"
 
 const parameters = z.lazy(() =>
   z.object({

@@ -1,7 +1,7 @@
 import type { SessionApi } from "../client/api.ts"
 import { showInvisible } from "../permission/invisible.ts"
 import type { ListedSession } from "../schema/session.ts"
-import { localMinute } from "../util/local-time.ts"
+import { localMinute } from "../util/time.ts"
 import { displayPath } from "../view/display-path.ts"
 import { type PickerItem, pick } from "./picker.ts"
 import { kindOf } from "./queue.ts"

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
 import { createUserWaits } from "../../src/call/user-waits.ts"
-import { callLine } from "../../src/cli/view/call-line.ts"
+import { callLine } from "../../src/cli/view/call.ts"
 import type { ToolPart } from "../../src/schema/part.ts"
 import { startEngine } from "../session/engine.ts"
 import { run, tool, toolParts } from "../session/run.ts"

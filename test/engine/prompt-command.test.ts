@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
 import { readCommand } from "../../src/engine/prompt-command.ts"
-import type { McpPrompt } from "../../src/mcp/client/prompts.ts"
+import type { McpPrompt } from "../../src/mcp/client/content.ts"
 
 const triage: McpPrompt = {
   server: "tickets",

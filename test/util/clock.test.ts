@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest"
-import { currentTime } from "../../src/util/clock.ts"
+import { currentTime } from "../../src/util/time.ts"
 
 afterEach(() => vi.restoreAllMocks())
 

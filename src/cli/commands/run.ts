@@ -92,7 +92,7 @@ export async function runPrompt(message: readonly string[], flags: RunFlags): Pr
   if (flags.replay !== undefined && message.length > 0)
     throw new UsageError("The recording already contains the message. With --replay, omit the message.")
   if (flags.attach !== undefined) {
-    const { runOnServer } = await import("../run/run-on-server.ts")
+    const { runOnServer } = await import("../run/remote.ts")
     return runOnServer(flags.attach, await readPrompt(message, 'tackle run "list the files"'), flags)
   }
   const workspace = await openWorkspace(flags)

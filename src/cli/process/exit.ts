@@ -1,6 +1,5 @@
-import { AbortedError } from "../../util/abort.ts"
+import { AbortedError, keepAlive } from "../../util/abort.ts"
 import { errorMessage, TackleError, UsageError } from "../../util/errors.ts"
-import { keepAlive } from "../../util/keep-alive.ts"
 import { requestWatchdog } from "../../util/main-thread.ts"
 import { warn } from "./notice.ts"
 import { type RunningWatchdog, startWatchdog } from "./watchdog.ts"

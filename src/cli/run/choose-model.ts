@@ -1,7 +1,14 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
-import type { LocalServer } from "../../model/local.ts"
+import { dataPaths } from "../../engine/data-directory.ts"
+import { createCredentials } from "../../model/credentials.ts"
+import { listModels } from "../../model/list-models.ts"
+import { findLocalServers, type LocalServer } from "../../model/local.ts"
+import { providerTable } from "../../model/provider-table.ts"
 import { isRecord, parseJson } from "../../util/json.ts"
+import { visible } from "../../view/visible.ts"
+import { warn } from "../process/notice.ts"
+import { question } from "../process/question.ts"
 import type { Workspace } from "../workspace/workspace.ts"
 
 /** Name of the built-in model, which is always available. */
@@ -45,7 +52,7 @@ async function offer(server: LocalServer): Promise<string | undefined> {
 }
 
 /** Saves a model of a local server in the user's config, and uses it in this process. Returns it as `provider/model`. */
-export async function useServer(workspace: Workspace, server: LocalServer, model: string): Promise<string> {
+async function useServer(workspace: Workspace, server: LocalServer, model: string): Promise<string> {
   const id = server.name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-")
   const provider = { [id]: { options: { baseURL: server.baseURL }, models: { [model]: {} } } }
   await saveModel(workspace, { model: `${id}/${model}`, provider })
@@ -57,7 +64,7 @@ export async function useServer(workspace: Workspace, server: LocalServer, model
  * Saves a model, and its provider if given, in the user's config. Adds the model to an existing file. If that is not
  * possible, shows the user what to add.
  */
-export async function saveModel(
+async function saveModel(
   workspace: Workspace,
   config: { model: string; provider?: Record<string, unknown> },
 ): Promise<void> {
@@ -95,4 +102,121 @@ function readDeclined(path: string): string[] {
 function write(path: string, value: unknown): void {
   mkdirSync(dirname(path), { recursive: true })
   writeFileSync(path, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 })
+}
+
+/** A provider that needs a key. */
+type KeyProvider = (typeof providerTable)[number]
+
+type Choice =
+  | { kind: "server"; server: LocalServer }
+  | { kind: "provider"; provider: KeyProvider }
+  | { kind: "offline" }
+
+/**
+ * Asks the user for the first model: one of a local server, one of a provider with an API key, or the built-in model,
+ * which needs neither. Saves the key and the choice. Returns the model as `provider/model`.
+ */
+export async function setUpModel(workspace: Workspace): Promise<string> {
+  const servers = await findLocalServers({ signal: AbortSignal.timeout(1_000) })
+  for (;;) {
+    const choice = await chooseKind(
+      servers.filter(({ models }) => models.length > 0),
+      workspace,
+    )
+    if (choice.kind === "offline") return offline
+    const model =
+      choice.kind === "server"
+        ? await chooseServerModel(workspace, choice.server)
+        : await chooseProviderModel(workspace, choice.provider)
+    // Escape returns to the first question.
+    if (model !== undefined) return model
+  }
+}
+
+async function chooseKind(servers: readonly LocalServer[], { environment }: Workspace): Promise<Choice> {
+  const offers: { choice: Choice; label: string; hint: string }[] = [
+    ...servers.map((server) => ({
+      choice: { kind: "server" as const, server },
+      label: server.name,
+      hint: `${server.models.length} models at ${server.baseURL}`,
+    })),
+    ...providerTable
+      .filter(({ keyVariables }) => keyVariables.length > 0)
+      .map((provider) => {
+        const variable = provider.keyVariables.find((name) => environment[name]?.trim())
+        const hint = variable === undefined ? "needs an API key" : `${variable} is set`
+        return { choice: { kind: "provider" as const, provider }, label: provider.name, hint }
+      }),
+    { choice: { kind: "offline" }, label: "No model yet", hint: "a built-in demonstration answers" },
+  ]
+  const options = offers.map(({ label, hint }, value) => ({ value, label, hint }))
+  const chosen = await question(({ select }, signal) =>
+    select({ message: "Which model should Tackle use?", options, output: process.stderr, signal }),
+  )
+  return offers[chosen ?? -1]?.choice ?? { kind: "offline" }
+}
+
+async function chooseServerModel(workspace: Workspace, server: LocalServer): Promise<string | undefined> {
+  const id = await chooseModelID(server.models)
+  return id === undefined ? undefined : useServer(workspace, server, id)
+}
+
+async function chooseProviderModel(
+  workspace: Workspace,
+  { id: providerID, name, keyVariables, baseURLVariable }: KeyProvider,
+): Promise<string | undefined> {
+  const { environment, dataDirectory } = workspace
+  const credentials = createCredentials({ environment, authFile: dataPaths(dataDirectory).auth })
+  const baseURL = baseURLVariable === undefined ? undefined : environment[baseURLVariable]
+  const known = await credentials.key(providerID, keyVariables)
+  let key = known
+  for (;;) {
+    key ??= await askForKey(name)
+    if (key === undefined) return undefined
+    const list = await listModels({ providerID, key, baseURL, signal: AbortSignal.timeout(10_000) })
+    if (list.kind === "refused") {
+      warn(`${name} does not accept the key.`)
+      key = undefined
+      continue
+    }
+    if (list.kind === "unknown") warn(`${name} did not list its models (${visible(list.reason)}).`)
+    const id =
+      list.kind === "models" && list.ids.length > 0 ? await chooseModelID(list.ids) : await askForModel(name)
+    if (id === undefined) return undefined
+    if (key !== known) await credentials.save(providerID, { type: "api", key })
+    const model = `${providerID}/${id}`
+    await saveModel(workspace, { model })
+    return model
+  }
+}
+
+function chooseModelID(ids: readonly string[]): Promise<string | undefined> {
+  const options = ids.map((id) => ({ value: id, label: visible(id) }))
+  return question(({ autocomplete }, signal) =>
+    autocomplete({
+      message: "Model (type to filter)",
+      options,
+      maxItems: 10,
+      output: process.stderr,
+      signal,
+    }),
+  )
+}
+
+function askForModel(name: string): Promise<string | undefined> {
+  const validate = (text: string | undefined) => (text?.trim() ? undefined : "It cannot be empty.")
+  return question(({ text }, signal) =>
+    text({ message: `Model id, as ${name} names it`, validate, output: process.stderr, signal }),
+  )
+}
+
+function askForKey(name: string): Promise<string | undefined> {
+  // A key is one word because it is sent in a header.
+  const validate = (text: string | undefined) =>
+    /^[\x21-\x7e]+$/.test(text?.trim() ?? "")
+      ? undefined
+      : "A key is one word of letters, digits and symbols."
+  return question(({ password }, signal) =>
+    password({ message: `API key of ${name}`, validate, output: process.stderr, signal }),
+  ).then((key) => key?.trim())
 }

@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline"
 import type { SessionApi, TackleApi } from "../../client/api.ts"
-import { currentTime } from "../../util/clock.ts"
+import { currentTime } from "../../util/time.ts"
 import { canAskHere } from "../process/question.ts"
 import type { View } from "../view/view.ts"
 import { answerRequests } from "./answer.ts"

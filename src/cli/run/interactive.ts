@@ -12,11 +12,10 @@ import { type CapturedOutput, printHint, printLine } from "../process/stdout.ts"
 import { openTackle } from "../workspace/engine.ts"
 import type { RuleFlags } from "../workspace/rules.ts"
 import { directoryOf, openWorkspace, type Workspace, type WorkspaceFlags } from "../workspace/workspace.ts"
-import { setUpModel } from "./first-start.ts"
+import { setUpModel } from "./choose-model.ts"
 import { followByLines, openLines, showRecent } from "./follow-by-lines.ts"
 import { createView } from "./foreground.ts"
-import { openClient, type RemoteFlags } from "./remote.ts"
-import { namedSession } from "./run-on-server.ts"
+import { namedSession, openClient, type RemoteFlags } from "./remote.ts"
 
 /** Flags of the interactive terminal. */
 export interface InteractiveFlags extends WorkspaceFlags, RuleFlags, RemoteFlags {

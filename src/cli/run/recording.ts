@@ -15,18 +15,20 @@ import { type ProviderConfig, parseModelName } from "../../model/model.ts"
 import { shippedPackages } from "../../model/provider-table.ts"
 import {
   fromRecorded,
+  type Places,
   parseRecording,
   type RecordingLine,
   type RunLine,
   toRecorded,
+  withMarks,
+  withPlaces,
 } from "../../model/recording/format.ts"
-import { type Places, withMarks, withPlaces } from "../../model/recording/placeholders.ts"
 import { recordFetch } from "../../model/recording/record-fetch.ts"
 import { startReplay } from "../../model/recording/replay.ts"
 import { describedPool, recordedPool } from "../../registry/recorded-pool.ts"
 import type { PromptFile } from "../../schema/input.ts"
 import { fileReason, UsageError } from "../../util/errors.ts"
-import { localDay } from "../../util/local-time.ts"
+import { localDay } from "../../util/time.ts"
 import { warn } from "../process/notice.ts"
 import type { Workspace } from "../workspace/workspace.ts"
 import type { RunTask } from "./task.ts"

@@ -1,7 +1,7 @@
 import { showInvisible } from "../../permission/invisible.ts"
 import type { PermissionRequest } from "../../schema/permission.ts"
 import { createRequestCard } from "../../view/request-card.ts"
-import { diffLines } from "./call-body.ts"
+import { diffLines } from "./call.ts"
 import { style } from "./style.ts"
 
 /** Maximum number of diff lines to show. */

@@ -3,8 +3,8 @@ import type { Info } from "../../tool/tool.ts"
 import { orAbort, within } from "../../util/abort.ts"
 import type { McpServer } from "./config.ts"
 import type { ConnectOptions, McpConnection, ResourceList } from "./connection.ts"
+import { type McpPrompt, type McpPromptMessage, toPrompt, toPromptMessage } from "./content.ts"
 import { McpServerError } from "./errors.ts"
-import { type McpPrompt, type McpPromptMessage, toPrompt, toPromptMessage } from "./prompts.ts"
 import { resourceTools } from "./resources.ts"
 import {
   createSupervisedServer,

@@ -3,7 +3,7 @@ import * as z from "zod"
 import { define, type Info } from "../../tool/tool.ts"
 import { isRecord } from "../../util/json.ts"
 import type { ResourceList } from "./connection.ts"
-import { toToolResult } from "./result.ts"
+import { toToolResult } from "./content.ts"
 
 /** Id of the tool that reads a resource. */
 export const readResourceID = "mcp_read_resource"

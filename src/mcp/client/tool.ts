@@ -4,11 +4,11 @@ import * as z from "zod"
 import { define, type Info } from "../../tool/tool.ts"
 import { orAbort } from "../../util/abort.ts"
 import { canonicalJson } from "../../util/json.ts"
+import { toToolResult } from "./content.ts"
 import { elicit } from "./elicitation.ts"
 import { McpCallError } from "./errors.ts"
 import type { McpCall } from "./pending-calls.ts"
-import { toToolResult } from "./result.ts"
-import { sampler } from "./sampling.ts"
+import { sampler } from "./server-requests.ts"
 
 /** The server checks the arguments against its own schema. */
 const anyArguments = z.looseObject({})

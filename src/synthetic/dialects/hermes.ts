@@ -3,7 +3,7 @@ import { readArguments, readObjectCalls } from "../read-json.ts"
 import { type ParameterForm, readParameters } from "../read-parameters.ts"
 import { readPython } from "../read-python.ts"
 import { charAt, type Reading, sees, skipSpace, takeAll, takes, takeUntil, takeWhile } from "../source.ts"
-import { bareObject, listTag, startsLikeCall } from "./plain-json.ts"
+import { bareObject, listTag, startsLikeCall } from "./json.ts"
 import { takeElement } from "./xml.ts"
 
 /** A pair of tags that surrounds calls in any format. */

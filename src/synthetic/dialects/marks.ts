@@ -1,7 +1,7 @@
 import { isRecord } from "../../util/json.ts"
 import { callOfUnknown, findTool } from "../call-value.ts"
 import type { Opening, ReadContext, SyntheticTool } from "../dialect.ts"
-import { readLooseValue } from "../loose-value.ts"
+import { readLooseValue } from "../loose-json.ts"
 import { readArguments, readNoArguments, readObjectCall } from "../read-json.ts"
 import { charAt, type Reading, sees, takeAll, takeUntil, takeWhile } from "../source.ts"
 import { tagClosings } from "./hermes.ts"

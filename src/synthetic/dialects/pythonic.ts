@@ -1,8 +1,7 @@
 import type { Dialect, Opening } from "../dialect.ts"
 import { readPython } from "../read-python.ts"
 import { skipSpace, takeAll } from "../source.ts"
-import { toolCodeFence } from "./json-fence.ts"
-import { bareObject } from "./plain-json.ts"
+import { bareObject, toolCodeFence } from "./json.ts"
 
 /** A list of calls without marks. */
 const list: Opening = {

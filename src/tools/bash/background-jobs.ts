@@ -2,9 +2,9 @@ import { setTimeout as delay } from "node:timers/promises"
 import type { Job, JobCapability } from "../../tool/context.ts"
 import type { OutputBuffer } from "../../tool/output-buffer.ts"
 import type { OutputLimits } from "../../tool/tool.ts"
-import { currentTime } from "../../util/clock.ts"
 import { newId } from "../../util/id.ts"
 import type { RunningProcess } from "../../util/process.ts"
+import { currentTime } from "../../util/time.ts"
 
 /**
  * Maximum number of ended jobs to keep. The oldest are dropped first. Each job can hold up to 0.8 MB of output in

@@ -6,12 +6,11 @@ import { createOutputBuffer, type OutputBuffer } from "../../tool/output-buffer.
 import { define, type Info, type OutputLimits, type ToolResult } from "../../tool/tool.ts"
 import { defaultLimits } from "../../tool/truncate.ts"
 import { abortedError, throwIfAborted } from "../../util/abort.ts"
-import { currentTime } from "../../util/clock.ts"
 import { readText } from "../../util/file-system.ts"
-import { formatSeconds } from "../../util/local-time.ts"
 import { resolvePath } from "../../util/paths.ts"
 import { preparePipes } from "../../util/pipe.ts"
 import type { RecordTree } from "../../util/process.ts"
+import { currentTime, formatSeconds } from "../../util/time.ts"
 import { createJob } from "./background-jobs.ts"
 import {
   describeOutput,

@@ -2,10 +2,9 @@ import * as z from "zod"
 import type { Job, JobInfo, JobInput, ToolContext } from "../../tool/context.ts"
 import { define, type ToolResult } from "../../tool/tool.ts"
 import { orAbort, sleep, throwIfAborted, within } from "../../util/abort.ts"
-import { currentTime } from "../../util/clock.ts"
 import { errorMessage, TackleError } from "../../util/errors.ts"
 import { readText } from "../../util/file-system.ts"
-import { formatSeconds } from "../../util/local-time.ts"
+import { currentTime, formatSeconds } from "../../util/time.ts"
 import { describeOutput } from "./command.ts"
 
 /** Maximum length of a command in lists, in characters. */

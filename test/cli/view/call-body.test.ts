@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from "node:util"
 import { expect, test } from "vitest"
-import { callBody, progressLines } from "../../../src/cli/view/call-body.ts"
+import { callBody, progressLines } from "../../../src/cli/view/call.ts"
 import type { ToolPart } from "../../../src/schema/part.ts"
 import type { ToolState } from "../../../src/schema/tool-state.ts"
 

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from "node:util"
 import { expect, test } from "vitest"
-import { formattingLines } from "../../../src/cli/view/call-line.ts"
+import { formattingLines } from "../../../src/cli/view/call.ts"
 
 function lines(metadata: Record<string, unknown>, width = 100): string[] {
   const state = {

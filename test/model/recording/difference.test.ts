@@ -1,6 +1,6 @@
 import * as fc from "fast-check"
 import { expect, test } from "vitest"
-import { describeDifference, firstDifference } from "../../../src/model/recording/difference.ts"
+import { describeDifference, firstDifference } from "../../../src/model/recording/replay.ts"
 
 function say(expected: unknown, got: unknown): string | undefined {
   const difference = firstDifference(expected, got)

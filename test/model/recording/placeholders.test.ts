@@ -1,6 +1,6 @@
 import * as fc from "fast-check"
 import { expect, test } from "vitest"
-import { withMarks, withPlaces } from "../../../src/model/recording/placeholders.ts"
+import { withMarks, withPlaces } from "../../../src/model/recording/format.ts"
 
 const here = {
   data: "/home/al/.local/share/tackle",

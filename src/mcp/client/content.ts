@@ -1,4 +1,4 @@
-import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/client"
+import type { CallToolResult, ContentBlock, Prompt, PromptMessage } from "@modelcontextprotocol/client"
 import type { Attachment } from "../../schema/tool-state.ts"
 import type { ToolResult } from "../../tool/tool.ts"
 
@@ -21,7 +21,7 @@ export function toToolResult(title: string, result: CallToolResult): ToolResult 
 }
 
 /** Splits content blocks into texts and attachments. */
-export function contentOf(content: readonly ContentBlock[]): { texts: string[]; attachments: Attachment[] } {
+function contentOf(content: readonly ContentBlock[]): { texts: string[]; attachments: Attachment[] } {
   return {
     texts: content.flatMap((block) => textOf(block) ?? []),
     attachments: content.flatMap((block) => attachmentOf(block) ?? []),
@@ -56,4 +56,43 @@ function attach(type: string | undefined, base64: string): Attachment {
 
 function listTypes(attachments: readonly Attachment[]): string {
   return attachments.map(({ mime }) => mime).join(", ")
+}
+
+/** A prompt that a server offers to users, as a command such as `/server:name`. */
+export interface McpPrompt {
+  /** Id of the server in the config. */
+  server: string
+  name: string
+  title?: string
+  description?: string
+  /** Arguments in the order in which a user types them. */
+  arguments: { name: string; description?: string; required: boolean }[]
+}
+
+/** A message of a filled-in prompt. `text` is empty if the message has only attachments. */
+export interface McpPromptMessage {
+  role: "user" | "assistant"
+  text: string
+  attachments: Attachment[]
+}
+
+/** Converts a prompt from the protocol's format. */
+export function toPrompt(server: string, { name, title, description, arguments: args }: Prompt): McpPrompt {
+  return {
+    server,
+    name,
+    title,
+    description,
+    arguments: (args ?? []).map(({ name, description, required }) => ({
+      name,
+      description,
+      required: required ?? false,
+    })),
+  }
+}
+
+/** Converts a message of a filled-in prompt from the protocol's format. */
+export function toPromptMessage({ role, content }: PromptMessage): McpPromptMessage {
+  const { texts, attachments } = contentOf([content])
+  return { role, text: texts.join("\n\n"), attachments }
 }

@@ -1,5 +1,5 @@
 import { isTooDeep, maxDepth, parseJson } from "../util/json.ts"
-import { endsString, lookAhead, opensQuotedObject } from "./scan-json.ts"
+import { type Reading, type Source, sees, slice } from "./source.ts"
 
 /** The result of reading JSON or a Python literal. */
 type LooseValue = { ok: true; value: unknown; exact: boolean } | { ok: false; error: string }
@@ -211,4 +211,190 @@ function createCursor(text: string) {
 /** Returns an empty object in which `__proto__` is an ordinary key. */
 function record(): Record<string, unknown> {
   return Object.create(null)
+}
+
+/** Reason why a scan ended. `stopped` means that the `stop` literal follows. */
+type ScanEnd = "closed" | "stopped" | "ended"
+
+/** Options of a scan. */
+interface ScanOptions {
+  /** Literal that ends the value outside of strings. */
+  stop?: string | undefined
+  /** Receives the number of open brackets after each bracket. */
+  onBracket?: (depth: number, position: number) => void
+  /** Called before each wait. All text before the position has been scanned. */
+  onProgress?: (position: number) => void
+}
+
+/**
+ * Scans a value in brackets or quotes from the current position to its end. The value is JSON, a Python literal, or a
+ * Python call. Ignores brackets in strings. A quote ends a string only if the text after the quote can follow a string
+ * there, so that unescaped quotes do no harm.
+ */
+export function* scanBrackets(source: Source, options: ScanOptions = {}): Reading<ScanEnd> {
+  const open: string[] = []
+  let depth = 0
+  let quote: string | undefined
+  let escaped = false
+  let isKey = false
+  /** The last character other than white space. A quote after a letter is an apostrophe. */
+  let before = ""
+  for (;;) {
+    if (source.position >= source.text.length) {
+      if (source.ended) {
+        source.unclosed += 1
+        return "ended"
+      }
+      options.onProgress?.(source.position)
+      yield
+      continue
+    }
+    const character = slice(source, source.position, source.position + 1)
+    if (quote !== undefined) {
+      if (escaped || character === "\\") {
+        escaped = !escaped
+        source.position += 1
+      } else if (character === quote[0] && (yield* endsHere(source, quote, { open, isKey }, options))) {
+        source.position += quote.length
+        quote = undefined
+        if (depth <= 0) return "closed"
+      } else source.position += 1
+      continue
+    }
+    if (options.stop?.[0] === character && (yield* sees(source, options.stop))) return "stopped"
+    if (character === '"' && (/[}\]]/.test(before) || (yield* beginsQuotedObject(source, before)))) {
+      // The quote surrounds an object whose quotes are not escaped.
+      source.position += 1
+    } else if (character === '"' || (character === "'" && /[[{(,:=]/.test(before))) {
+      const triple = character.repeat(3)
+      quote = (yield* sees(source, triple)) ? triple : character
+      source.position += quote.length
+      isKey = open.at(-1) === "{" && /[{,]/.test(before)
+    } else {
+      source.position += 1
+      if (/[[{(]/.test(character)) open.push(character)
+      else if (/[\]})]/.test(character)) open.pop()
+      if (/[[{()}\]]/.test(character)) {
+        depth += /[[{(]/.test(character) ? 1 : -1
+        options.onBracket?.(depth, source.position)
+      }
+    }
+    if (/\S/.test(character)) before = character
+    if (depth <= 0 && quote === undefined) return "closed"
+  }
+}
+
+/** Returns true if the text after the quote can follow a string. */
+function* endsHere(
+  source: Source,
+  quote: string,
+  context: StringContext,
+  options: ScanOptions,
+): Reading<boolean> {
+  if (quote.length > 1) return yield* sees(source, quote)
+  for (;;) {
+    const from = source.position + 1
+    const ends = endsString(slice(source, from, from + lookAhead), context, source.ended)
+    if (ends !== undefined) return ends
+    options.onProgress?.(source.position)
+    yield
+  }
+}
+
+function* beginsQuotedObject(source: Source, before: string): Reading<boolean> {
+  if (before !== ":") return false
+  for (;;) {
+    const begins = opensQuotedObject(
+      slice(source, source.position, source.position + lookAhead),
+      source.ended,
+    )
+    if (begins !== undefined) return begins
+    yield
+  }
+}
+
+/** Context of a string in the value. */
+interface StringContext {
+  /** Open brackets around the string, innermost last. */
+  open: readonly string[]
+  /** True if the string is a key of an object. */
+  isKey: boolean
+}
+
+/**
+ * Maximum look-ahead after a quote, in characters. If the text within it does not decide whether the quote ends the
+ * string, the quote ends it.
+ */
+const lookAhead = 300
+
+/**
+ * Returns true if a quote ends its string, because the text after it fits the open brackets. Returns false if the quote
+ * is an unescaped part of the string. Returns undefined if more text is needed to decide, but never if the text is
+ * `whole`.
+ */
+function endsString(after: string, context: StringContext, whole: boolean): boolean | undefined {
+  const text = after.slice(0, lookAhead)
+  const known = whole || after.length >= lookAhead
+  const { open } = context
+  let depth = open.length
+  let at = gapEnd(text, 0)
+  if (at < text.length && context.isKey) return text[at] === ":"
+  for (; at < text.length; at = gapEnd(text, at + 1)) {
+    const character = text.charAt(at)
+    const opening = pairs[character]
+    if (depth === 0) return !/["']/.test(character)
+    if (opening === undefined) return follows(text.slice(at), open[depth - 1], known)
+    // Skips inner brackets that the model did not close.
+    depth = open.lastIndexOf(opening, depth - 1)
+    if (depth < 0) return false
+  }
+  return known || undefined
+}
+
+const pairs: Readonly<Record<string, string>> = { "}": "{", "]": "[", ")": "(" }
+
+/** Matches white space and comments. */
+const gap = /(?:\s|\/\/[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)*/y
+
+function gapEnd(text: string, from: number): number {
+  gap.lastIndex = from
+  return from + (gap.exec(text)?.[0].length ?? 0)
+}
+
+/**
+ * Returns true if `rest` can follow a value within the bracket, or undefined if more text is needed. `rest` does not
+ * begin with a closing bracket.
+ */
+function follows(rest: string, bracket: string | undefined, known: boolean): boolean | undefined {
+  if (rest.startsWith("<")) return rest.length > 1 || known ? /^<[/|｜]/.test(rest) : undefined
+  if (bracket === "[" && /^[{[]/.test(rest)) return true
+  if (!rest.startsWith(",")) return false
+  const next = rest.slice(gapEnd(rest, 1))
+  if (next === "") return known || undefined
+  if (/^[,\]})]/.test(next)) return true
+  if (bracket !== "{")
+    return /^(["'{[(\d.-]|[\w.]+\s*[=(]|true|false|null|None)/i.test(next) || mayBecomeValue(next, known)
+  if (/^("(\\.|[^"\\\n])*"|'(\\.|[^'\\\n])*'|[\w$-]+)\s*:/.test(next)) return true
+  return /^("(\\.|[^"\\\n])*("\s*|\\)?|'(\\.|[^'\\\n])*('\s*|\\)?|[\w$-]+\s*)$/.test(next)
+    ? known || undefined
+    : false
+}
+
+/**
+ * Returns undefined if the incomplete word may still become a value or the name of an argument or call. Otherwise,
+ * returns false.
+ */
+function mayBecomeValue(next: string, known: boolean): boolean | undefined {
+  return !known && /^[\w.]+\s*$/.test(next) ? undefined : false
+}
+
+/**
+ * Returns true if the text begins with a quote and an object whose quotes are not escaped, which some models write for
+ * arguments as a string. Returns undefined if more text is needed.
+ */
+function opensQuotedObject(text: string, whole: boolean): boolean | undefined {
+  if (/^"\{\s*"(\\.|[^"\\\n])*"\s*:/.test(text)) return true
+  return !whole && text.length < lookAhead && /^"(\{\s*("(\\.|[^"\\\n])*("\s*|\\)?)?)?$/.test(text)
+    ? undefined
+    : false
 }
