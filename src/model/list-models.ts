@@ -1,24 +1,16 @@
 import * as z from "zod"
+import { errorMessage } from "../util/errors.ts"
 import { parseJson } from "../util/json.ts"
 import { familyOf, providerTable } from "./provider-table.ts"
 
-/** The result of {@link listModels}. `refused` means that the provider did not accept the key. */
+/** The models that a server lists. `refused` means that the provider did not accept the key. */
 export type ModelList =
   | { kind: "models"; ids: string[] }
   | { kind: "refused" }
   | { kind: "unknown"; reason: string }
 
-/** Time limit of the request in milliseconds. */
-const timeoutMs = 5_000
-/** Maximum size of a model list in bytes. */
-const maxBytes = 5_000_000
-
-const Answer = z.lazy(() =>
-  z.union([
-    z.object({ data: z.array(z.object({ id: z.string().min(1) })) }),
-    z.object({ models: z.array(z.object({ name: z.string().min(1) })) }),
-  ]),
-)
+/** Maximum time in milliseconds to wait for a provider. */
+const providerMs = 5_000
 
 /**
  * Asks a known provider for the ids of its models, which also shows whether the key is valid. Never rejects. `baseURL`
@@ -34,27 +26,101 @@ export async function listModels(options: {
   const row = providerTable.find(({ id }) => id === providerID)
   const url = options.baseURL ?? row?.baseURL
   if (!row || url === undefined) return { kind: "unknown", reason: `Unknown provider "${providerID}".` }
-  const page = familyOf(row.npm) === "google" ? "?pageSize=1000" : "?limit=1000"
-  try {
-    const response = await fetch(`${url}/models${page}`, {
-      headers: keyHeaders(familyOf(row.npm), key),
-      redirect: "error",
-      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
-    })
-    const text = await response.text()
-    if ([400, 401, 403].includes(response.status)) return { kind: "refused" }
-    if (!response.ok || text.length > maxBytes)
-      return { kind: "unknown", reason: `status ${response.status}` }
-    return readAnswer(text)
-  } catch (error) {
-    return { kind: "unknown", reason: error instanceof Error ? error.message : String(error) }
-  }
+  const family = familyOf(row.npm)
+  const page = family === "google" ? "?pageSize=1000" : "?limit=1000"
+  const list = await requestList(`${url}/models${page}`, {
+    headers: keyHeaders(family, key),
+    signal: AbortSignal.any([signal, AbortSignal.timeout(providerMs)]),
+  })
+  return list.kind === "models" ? { ...list, ids: list.ids.sort() } : list
 }
 
 function keyHeaders(family: ReturnType<typeof familyOf>, key: string): Record<string, string> {
   if (family === "anthropic") return { "x-api-key": key, "anthropic-version": "2023-06-01" }
   if (family === "google") return { "x-goog-api-key": key }
   return { authorization: `Bearer ${key}` }
+}
+
+/** A model server on this machine. */
+export interface LocalServer {
+  /** The known provider that usually listens on the port, such as `ollama`. */
+  providerID: string
+  /**
+   * Display name, such as `Ollama`. A different program may use the port, so ask the user before connecting to the
+   * server.
+   */
+  name: string
+  baseURL: string
+  models: string[]
+}
+
+/**
+ * Maximum time in milliseconds to wait for a local server. A server on a busy machine may need several hundred
+ * milliseconds. A closed port refuses the connection immediately.
+ */
+const localMs = 1_000
+
+/**
+ * Finds model servers (Ollama, LM Studio, llama.cpp, vLLM) on their usual ports of 127.0.0.1. Asks all ports for their
+ * models in parallel and waits at most one second. `ports` replaces the usual ports, by provider id. Rejects only if
+ * the signal is aborted.
+ */
+export async function findLocalServers(options: {
+  fetch?: typeof fetch
+  signal: AbortSignal
+  ports?: Readonly<Record<string, number>>
+}): Promise<LocalServer[]> {
+  const { signal, ports } = options
+  const candidates = providerTable.flatMap(({ id: providerID, name, port: usual }) => {
+    const port = ports ? ports[providerID] : usual
+    return port === undefined ? [] : [{ providerID, name, baseURL: `http://127.0.0.1:${port}/v1` }]
+  })
+  const found = await Promise.all(
+    candidates.map(async (candidate) => {
+      const limited = AbortSignal.any([signal, AbortSignal.timeout(localMs)])
+      const list = await requestList(`${candidate.baseURL}/models`, { signal: limited }, options.fetch)
+      return list.kind === "models" && list.ids.length > 0 ? { ...candidate, models: list.ids } : undefined
+    }),
+  )
+  signal.throwIfAborted()
+  return found.filter((server) => server !== undefined)
+}
+
+/** Maximum size of a model list in bytes. */
+const maxBytes = 5_000_000
+
+const Answer = z.lazy(() =>
+  z.union([
+    z.object({ data: z.array(z.object({ id: z.string().min(1) })) }),
+    z.object({ models: z.array(z.object({ name: z.string().min(1) })) }),
+  ]),
+)
+
+/** Never rejects. Does not follow redirects, which could lead to another machine. */
+async function requestList(url: string, init: RequestInit, ask: typeof fetch = fetch): Promise<ModelList> {
+  try {
+    const response = await ask(url, { ...init, redirect: "error" })
+    if (response.ok) return readAnswer(await readText(response))
+    await response.body?.cancel()
+    const { status } = response
+    return [400, 401, 403].includes(status)
+      ? { kind: "refused" }
+      : { kind: "unknown", reason: `status ${status}` }
+  } catch (error) {
+    return { kind: "unknown", reason: errorMessage(error) }
+  }
+}
+
+/** Reads the body as text. Throws if it exceeds the limit. Leaving the loop cancels the stream. */
+async function readText({ body }: Response): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of body ?? []) {
+    bytes += chunk.length
+    if (bytes > maxBytes) throw new RangeError(`The list of models is longer than ${maxBytes} bytes.`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString("utf8")
 }
 
 function readAnswer(text: string): ModelList {
@@ -65,5 +131,5 @@ function readAnswer(text: string): ModelList {
     "data" in data
       ? data.data.map(({ id }) => id)
       : data.models.map(({ name }) => name.replace(/^models\//, ""))
-  return { kind: "models", ids: ids.sort() }
+  return { kind: "models", ids }
 }

@@ -11,7 +11,7 @@ import { isMarkdownName } from "../../config/markdown-files.ts"
 import { wholeName } from "../../config/shown-name.ts"
 import { modelName } from "../../model/model.ts"
 import { permissionType } from "../../permission/rules.ts"
-import type { Rule, Ruleset } from "../../schema/permission.ts"
+import type { Ruleset } from "../../schema/permission.ts"
 import { errorMessage, systemCode, UsageError } from "../../util/errors.ts"
 import { writeFrontMatter } from "../../util/front-matter.ts"
 import { displayPath, isInside, realPath } from "../../util/paths.ts"
@@ -23,7 +23,7 @@ import { atTerminal, question } from "../process/question.ts"
 import { printHint, printJson, printLine } from "../process/stdout.ts"
 import { withTackle } from "../workspace/engine.ts"
 import { keepTrust } from "../workspace/recheck-trust.ts"
-import { customTools, knownPermissions, ruleOrigin } from "../workspace/rules.ts"
+import { customTools, describeRule, knownPermissions } from "../workspace/rules.ts"
 import { type FormatFlags, openWorkspace, type Workspace } from "../workspace/workspace.ts"
 import { formatFlag, jsonFlag, positive, projectFlags } from "./flags.ts"
 
@@ -140,9 +140,9 @@ export async function showAgent(name: string, flags: FormatFlags): Promise<void>
     ["tools", listed.length === 0 ? "all" : listed.join(", ")],
   ]
   for (const [key, value] of lines) printLine(`${key.padEnd(11)} ${wholeName(String(value))}`)
-  for (const rule of agent.permission) printLine(describeRule(rule))
-  for (const rule of agent.projectPermission) printLine(`${describeRule(rule)}   cannot override a deny`)
-  for (const rule of agent.environmentPermission) printLine(describeRule(rule))
+  for (const rule of agent.permission) printLine(describeRule(rule, 11))
+  for (const rule of agent.projectPermission) printLine(`${describeRule(rule, 11)}   cannot override a deny`)
+  for (const rule of agent.environmentPermission) printLine(describeRule(rule, 11))
   printLine(`\n${visible(agent.prompt)}`)
 }
 
@@ -182,12 +182,6 @@ function sourceOf({ builtin, source }: ShownAgent, { worktree }: Workspace): str
   const file = source && displayPath(source.file, worktree)
   if (!builtin) return file ?? "rules of the config"
   return file === undefined ? "built in" : `built in, changed by ${file}`
-}
-
-function describeRule(rule: Rule): string {
-  const origin = ruleOrigin(rule)
-  const what = `${wholeName(rule.permission)}: ${wholeName(rule.pattern)}`
-  return `${rule.action.padEnd(11)} ${what}${origin === "" ? "" : `   (${wholeName(origin)})`}`
 }
 
 /**

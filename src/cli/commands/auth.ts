@@ -5,7 +5,7 @@ import { type AuthMethod, openSignInPage, type StoredAuth, signInByKey } from ".
 import { UsageError } from "../../util/errors.ts"
 import { didYouMean } from "../../util/similarity.ts"
 import { visible } from "../../view/visible.ts"
-import { atTerminal, question } from "../process/question.ts"
+import { askForKey, atTerminal, keyProblem, question } from "../process/question.ts"
 import { printHint, printJson, printLine } from "../process/stdout.ts"
 import { withStore, withTackle } from "../workspace/engine.ts"
 import {
@@ -131,33 +131,21 @@ async function chosenMethod(methods: readonly AuthMethod[], wanted: string | und
 async function signInBy(method: AuthMethod): Promise<StoredAuth> {
   const inputs: Record<string, string> = {}
   for (const { key, message } of method.prompts) inputs[key] = await askFor(visible(message))
-  if (method.type === "api") return await signInByKey(method, await askForKey(), inputs)
+  if (method.type === "api") return await signInByKey(method, await readKey(), inputs)
   const page = await openSignInPage(method, inputs)
   printLine(`Sign in here:\n  ${visible(page.url)}`)
   if (page.instructions !== "") printLine(visible(page.instructions))
   return await page.finish(page.method === "code" ? await askFor("The code from the page") : undefined)
 }
 
-async function askForKey(): Promise<string> {
-  if (atTerminal())
-    return given(
-      await question(({ password }, signal) =>
-        password({ message: "API key", validate: keyProblem, output: process.stderr, signal }),
-      ),
-    ).trim()
+async function readKey(): Promise<string> {
+  if (atTerminal()) return given(await askForKey("API key"))
   const key = (await readAll(process.stdin)).trim()
   if (key === "")
     throw new UsageError("stdin contained no key. To type the key, run the command in a terminal.")
   const problem = keyProblem(key)
   if (problem !== undefined) throw new UsageError(`stdin contained no valid key. ${problem}`)
   return key
-}
-
-/** Returns the problem with a key, or undefined. A key must be one word because it is sent in a header. */
-function keyProblem(key: string | undefined): string | undefined {
-  const word = key?.trim() ?? ""
-  if (word === "") return "It cannot be empty."
-  return /^[\x21-\x7e]+$/.test(word) ? undefined : "A key is one word of letters, digits and symbols."
 }
 
 async function askFor(message: string): Promise<string> {

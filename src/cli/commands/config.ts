@@ -13,7 +13,7 @@ import { isRecord } from "../../util/json.ts"
 import { printJson, printLine } from "../process/stdout.ts"
 import { trustedSkillFiles } from "../workspace/definitions.ts"
 import { sandboxOptions } from "../workspace/engine.ts"
-import { agentRulesets, ruleOrigin, shadowedConfigRules } from "../workspace/rules.ts"
+import { agentRulesets, describeRule, ruleOrigin, shadowedConfigRules } from "../workspace/rules.ts"
 import { type FormatFlags, openWorkspace, type Workspace } from "../workspace/workspace.ts"
 import { formatFlag, jsonFlag, projectFlags } from "./flags.ts"
 
@@ -96,7 +96,7 @@ export async function showConfig(flags: FormatFlags): Promise<void> {
     const by = shadowed.find((entry) => entry.rule === rule)?.by
     const { reason } = permission.untrusted.includes(rule) ? standing(rule) : {}
     const note = reason ?? (by ? `never applies, because ${ruleOrigin(by)} takes precedence` : undefined)
-    printLine(`  ${describeRule(rule)}${note === undefined ? "" : `   ${note}`}`)
+    printLine(`  ${describeRule(rule, 5)}${note === undefined ? "" : `   ${note}`}`)
   }
   if (sandboxOptions(workspace.config.config.sandbox, {}).sandboxAllow === "auto")
     printLine(
@@ -129,12 +129,6 @@ export async function showSchema(): Promise<void> {
 function standing({ action }: Rule): { counts: boolean; reason?: string } {
   if (action !== "allow") return { counts: true }
   return { counts: false, reason: "ignored, because an untrusted file can only add restrictions" }
-}
-
-function describeRule(rule: Rule): string {
-  const origin = ruleOrigin(rule)
-  const what = `${wholeName(rule.permission)}: ${wholeName(rule.pattern)}`
-  return `${rule.action.padEnd(5)} ${what}${origin === "" ? "" : `   (${wholeName(origin)})`}`
 }
 
 function masked(value: unknown): unknown {

@@ -1,6 +1,8 @@
+import { once } from "node:events"
 import { type Command, Option } from "commander"
 import type { ToolCalling } from "../../model/model.ts"
-import type { DialectName } from "../../synthetic/dialect.ts"
+import { type DialectName, dialectNames } from "../../synthetic/dialect.ts"
+import { interruptible } from "../process/exit.ts"
 import { warn } from "../process/notice.ts"
 import { printLine } from "../process/stdout.ts"
 import { port, positive } from "./flags.ts"
@@ -15,14 +17,9 @@ export function defineGateway(gateway: Command): void {
         .default("auto"),
     )
     .addOption(
-      new Option("--dialect <name>", "format of calls in the model's text (default: by model name)").choices([
-        "hermes",
-        "json-fence",
-        "llama",
-        "mistral",
-        "pythonic",
-        "xml",
-      ]),
+      new Option("--dialect <name>", "format of calls in the model's text (default: by model name)").choices(
+        dialectNames,
+      ),
     )
     .option("--port <n>", "port to listen on; 0 selects a free port", port, 8484)
     .option(
@@ -74,16 +71,9 @@ export async function runGateway(flags: GatewayFlags): Promise<void> {
     onFailure: flags.verbose ? warn : undefined,
   })
   printLine(`${gateway.url} serves ${flags.upstream}, tools: ${flags.policy}. Press Ctrl-C to stop.`)
-  await interrupted(() => void gateway.close())
-  await gateway.close(graceMs)
+  await interruptible(async (signal) => {
+    if (!signal.aborted) await once(signal, "abort")
+    await gateway.close(graceMs)
+  })
   restoreNetwork()
-}
-
-/** Resolves at the first signal. Calls `again` at the second signal. */
-async function interrupted(again: () => void): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  let asked = 0
-  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const
-  for (const name of signals) process.on(name, () => (asked++ === 0 ? resolve() : again()))
-  await promise
 }

@@ -43,6 +43,23 @@ export async function question<T>(
   }
 }
 
+/**
+ * Asks for an API key without showing it. Returns undefined for Escape. Throws `AbortedError` if the user presses Ctrl-C.
+ */
+export async function askForKey(message: string): Promise<string | undefined> {
+  const key = await question(({ password }, signal) =>
+    password({ message, validate: keyProblem, output: process.stderr, signal }),
+  )
+  return key?.trim()
+}
+
+/** Returns the problem with a key, or undefined. A key must be one word because it is sent in a header. */
+export function keyProblem(key: string | undefined): string | undefined {
+  const word = key?.trim() ?? ""
+  if (word === "") return "It cannot be empty."
+  return /^[\x21-\x7e]+$/.test(word) ? undefined : "A key is one word of letters, digits and symbols."
+}
+
 /** Clients whose user can answer questions. The names are OpenCode's. */
 const clients: readonly string[] = ["app", "cli", "desktop"]
 

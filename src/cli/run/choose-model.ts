@@ -2,13 +2,12 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { dataPaths } from "../../engine/data-directory.ts"
 import { createCredentials } from "../../model/credentials.ts"
-import { listModels } from "../../model/list-models.ts"
-import { findLocalServers, type LocalServer } from "../../model/local.ts"
+import type { LocalServer } from "../../model/list-models.ts"
 import { providerTable } from "../../model/provider-table.ts"
 import { isRecord, parseJson } from "../../util/json.ts"
 import { visible } from "../../view/visible.ts"
 import { warn } from "../process/notice.ts"
-import { question } from "../process/question.ts"
+import { askForKey, question } from "../process/question.ts"
 import type { Workspace } from "../workspace/workspace.ts"
 
 /** Name of the built-in model, which is always available. */
@@ -22,11 +21,11 @@ export const offline = "tackle/offline"
 export async function chooseModel(workspace: Workspace): Promise<string> {
   const remembered = join(workspace.dataDirectory, "local-servers.json")
   if (process.stdin.isTTY !== true || process.stderr.isTTY !== true) return offline
-  const { findLocalServers } = await import("../../model/local.ts")
+  const { findLocalServers } = await import("../../model/list-models.ts")
   const declined = readDeclined(remembered)
   const servers = await findLocalServers({ fetch, signal: AbortSignal.timeout(1_000) })
   for (const server of servers) {
-    if (declined.includes(server.baseURL) || server.models.length === 0) continue
+    if (declined.includes(server.baseURL)) continue
     const model = await offer(server)
     if (model !== undefined) return useServer(workspace, server, model)
     declined.push(server.baseURL)
@@ -36,7 +35,6 @@ export async function chooseModel(workspace: Workspace): Promise<string> {
 }
 
 async function offer(server: LocalServer): Promise<string | undefined> {
-  const { question } = await import("../process/question.ts")
   const choice = await question(({ select }, signal) =>
     select({
       message: `No model is configured, but ${server.name} is running at ${server.baseURL}. Use one of its models?`,
@@ -104,56 +102,44 @@ function write(path: string, value: unknown): void {
   writeFileSync(path, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 })
 }
 
-/** A provider that needs a key. */
-type KeyProvider = (typeof providerTable)[number]
-
-type Choice =
-  | { kind: "server"; server: LocalServer }
-  | { kind: "provider"; provider: KeyProvider }
-  | { kind: "offline" }
+/** A choice for the first model. `choose` returns undefined if the user presses Escape. */
+interface Offer {
+  label: string
+  hint: string
+  choose(): Promise<string | undefined>
+}
 
 /**
  * Asks the user for the first model: one of a local server, one of a provider with an API key, or the built-in model,
  * which needs neither. Saves the key and the choice. Returns the model as `provider/model`.
  */
 export async function setUpModel(workspace: Workspace): Promise<string> {
+  const { findLocalServers } = await import("../../model/list-models.ts")
   const servers = await findLocalServers({ signal: AbortSignal.timeout(1_000) })
-  for (;;) {
-    const choice = await chooseKind(
-      servers.filter(({ models }) => models.length > 0),
-      workspace,
-    )
-    if (choice.kind === "offline") return offline
-    const model =
-      choice.kind === "server"
-        ? await chooseServerModel(workspace, choice.server)
-        : await chooseProviderModel(workspace, choice.provider)
-    // Escape returns to the first question.
-    if (model !== undefined) return model
-  }
-}
-
-async function chooseKind(servers: readonly LocalServer[], { environment }: Workspace): Promise<Choice> {
-  const offers: { choice: Choice; label: string; hint: string }[] = [
+  const offers: Offer[] = [
     ...servers.map((server) => ({
-      choice: { kind: "server" as const, server },
       label: server.name,
       hint: `${server.models.length} models at ${server.baseURL}`,
+      choose: () => chooseServerModel(workspace, server),
     })),
     ...providerTable
       .filter(({ keyVariables }) => keyVariables.length > 0)
       .map((provider) => {
-        const variable = provider.keyVariables.find((name) => environment[name]?.trim())
+        const variable = provider.keyVariables.find((name) => workspace.environment[name]?.trim())
         const hint = variable === undefined ? "needs an API key" : `${variable} is set`
-        return { choice: { kind: "provider" as const, provider }, label: provider.name, hint }
+        return { label: provider.name, hint, choose: () => chooseProviderModel(workspace, provider) }
       }),
-    { choice: { kind: "offline" }, label: "No model yet", hint: "a built-in demonstration answers" },
+    { label: "No model yet", hint: "a built-in demonstration answers", choose: async () => offline },
   ]
   const options = offers.map(({ label, hint }, value) => ({ value, label, hint }))
-  const chosen = await question(({ select }, signal) =>
-    select({ message: "Which model should Tackle use?", options, output: process.stderr, signal }),
-  )
-  return offers[chosen ?? -1]?.choice ?? { kind: "offline" }
+  for (;;) {
+    const chosen = await question(({ select }, signal) =>
+      select({ message: "Which model should Tackle use?", options, output: process.stderr, signal }),
+    )
+    const model = chosen === undefined ? offline : await offers[chosen]?.choose()
+    // Escape returns to this question.
+    if (model !== undefined) return model
+  }
 }
 
 async function chooseServerModel(workspace: Workspace, server: LocalServer): Promise<string | undefined> {
@@ -163,15 +149,16 @@ async function chooseServerModel(workspace: Workspace, server: LocalServer): Pro
 
 async function chooseProviderModel(
   workspace: Workspace,
-  { id: providerID, name, keyVariables, baseURLVariable }: KeyProvider,
+  { id: providerID, name, keyVariables, baseURLVariable }: (typeof providerTable)[number],
 ): Promise<string | undefined> {
+  const { listModels } = await import("../../model/list-models.ts")
   const { environment, dataDirectory } = workspace
   const credentials = createCredentials({ environment, authFile: dataPaths(dataDirectory).auth })
   const baseURL = baseURLVariable === undefined ? undefined : environment[baseURLVariable]
   const known = await credentials.key(providerID, keyVariables)
   let key = known
   for (;;) {
-    key ??= await askForKey(name)
+    key ??= await askForKey(`API key of ${name}`)
     if (key === undefined) return undefined
     const list = await listModels({ providerID, key, baseURL, signal: AbortSignal.timeout(10_000) })
     if (list.kind === "refused") {
@@ -208,15 +195,4 @@ function askForModel(name: string): Promise<string | undefined> {
   return question(({ text }, signal) =>
     text({ message: `Model id, as ${name} names it`, validate, output: process.stderr, signal }),
   )
-}
-
-function askForKey(name: string): Promise<string | undefined> {
-  // A key is one word because it is sent in a header.
-  const validate = (text: string | undefined) =>
-    /^[\x21-\x7e]+$/.test(text?.trim() ?? "")
-      ? undefined
-      : "A key is one word of letters, digits and symbols."
-  return question(({ password }, signal) =>
-    password({ message: `API key of ${name}`, validate, output: process.stderr, signal }),
-  ).then((key) => key?.trim())
 }

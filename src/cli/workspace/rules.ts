@@ -1,5 +1,6 @@
 import { basename, extname } from "node:path"
 import { configDirectories } from "../../config/location.ts"
+import { wholeName } from "../../config/shown-name.ts"
 import type { Layer } from "../../permission/policy.ts"
 import { parseRuleFlag, permissionType } from "../../permission/rules.ts"
 import { type ShadowedRule, shadowedRules } from "../../permission/shadowed-rules.ts"
@@ -60,6 +61,13 @@ export function agentRulesets({ config }: Pick<Workspace, "config">): Rule[][] {
 export function ruleOrigin({ source }: Rule): string {
   if (source === undefined) return ""
   return source.line === undefined ? source.file : `${source.file}:${source.line}`
+}
+
+/** Formats a rule and its location on one line. The column of the action has `width` characters. */
+export function describeRule(rule: Rule, width: number): string {
+  const origin = ruleOrigin(rule)
+  const what = `${wholeName(rule.permission)}: ${wholeName(rule.pattern)}`
+  return `${rule.action.padEnd(width)} ${what}${origin === "" ? "" : `   (${wholeName(origin)})`}`
 }
 
 /** Permissions that Tackle itself requests. */

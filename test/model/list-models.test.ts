@@ -1,7 +1,7 @@
 import type { AddressInfo } from "node:net"
 import { createServer, type Server } from "node:net"
 import { expect, test } from "vitest"
-import { findLocalServers } from "../../src/model/local.ts"
+import { findLocalServers } from "../../src/model/list-models.ts"
 import { startServer } from "./server.ts"
 
 const signal = new AbortController().signal
