@@ -1,6 +1,6 @@
 import { isRecord } from "../util/json.ts"
 import { repairName } from "../util/repair-json.ts"
-import type { ReadCall, SyntheticTool } from "./dialect.ts"
+import type { CallSink, ReadCall, SyntheticTool } from "./dialect.ts"
 import { readLooseValue } from "./loose-json.ts"
 
 /** Keys that models use for the tool's name, in order of preference. */
@@ -89,6 +89,13 @@ export function findTool(
 export function callOfUnknown(name: string, input: unknown): ReadCall | undefined {
   if (!/^[\w.:/-]{1,64}$/.test(name) || !isRecord(input) || isSchema(input)) return undefined
   return { tool: name, input: JSON.stringify(input) }
+}
+
+/** Reports a call that was read as a whole. */
+export function reportCall(sink: CallSink, call: ReadCall): void {
+  sink.start(call.tool)
+  sink.delta(call.input)
+  sink.call(call)
 }
 
 /** Counts the calls to offered tools in the value. Returns 0 if the value contains anything else. */

@@ -217,7 +217,7 @@ function record(): Record<string, unknown> {
 type ScanEnd = "closed" | "stopped" | "ended"
 
 /** Options of a scan. */
-interface ScanOptions {
+export interface ScanOptions {
   /** Literal that ends the value outside of strings. */
   stop?: string | undefined
   /** Receives the number of open brackets after each bracket. */

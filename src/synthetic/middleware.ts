@@ -98,7 +98,7 @@ function callable(
 }
 
 /** Returns the messages that ask for another attempt, or undefined if the answer is final. */
-function mend(
+function nextMessages(
   request: TextRequest,
   translator: ReturnType<typeof createTranslator>,
   attempt: number,
@@ -133,7 +133,7 @@ async function stream(
         if (done) break
         yield* translator.take(value)
       }
-      const more = cancelled ? undefined : mend(request, translator, attempt)
+      const more = cancelled ? undefined : nextMessages(request, translator, attempt)
       if (more === undefined) break
       translator.again()
       const next = await model.doStream(withMore(request, more))
@@ -177,7 +177,7 @@ async function generate(
   const parts: LanguageModelV4StreamPart[] = []
   for (let attempt = 0; ; attempt++) {
     for (const part of toParts(result)) parts.push(...translator.take(part))
-    const more = mend(request, translator, attempt)
+    const more = nextMessages(request, translator, attempt)
     if (more === undefined) break
     translator.again()
     result = await model.doGenerate(withMore(request, more))

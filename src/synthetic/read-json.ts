@@ -1,7 +1,7 @@
 import { isRecord } from "../util/json.ts"
-import { argumentKeys, callOfUnknown, callOfValue, findTool, nameKeys } from "./call-value.ts"
+import { argumentKeys, callOfUnknown, callOfValue, findTool, nameKeys, reportCall } from "./call-value.ts"
 import type { ReadContext } from "./dialect.ts"
-import { readLooseValue, scanBrackets } from "./loose-json.ts"
+import { readLooseValue, type ScanOptions, scanBrackets } from "./loose-json.ts"
 import { charAt, type Reading, type Source, skipSpace, slice, takes, takeWhile } from "./source.ts"
 
 /** Options for reading objects. */
@@ -95,23 +95,13 @@ export function* readObjectCall(
     reported = Math.max(reported, end)
   }
 
-  const end = yield* scanBrackets(source, {
+  const { text, value, cut } = yield* readLoosely(source, {
     stop,
     onBracket(depth, position) {
       if (depth === 1 && position > start + 1) inputEnd ??= position
     },
     onProgress: report,
   })
-  let text = source.text.slice(start, source.position)
-  let value = readLooseValue(text.trimEnd())
-  const hidden = (value.ok && value.exact) || stop === undefined ? -1 : text.indexOf(stop)
-  if (hidden >= 0) {
-    // An unterminated string can hide the mark. Text after the mark is not part of the call.
-    source.position = start + hidden
-    text = text.slice(0, hidden)
-    value = readLooseValue(text.trimEnd())
-  }
-  const cut = end === "ended" && source.cut && hidden < 0
   const result =
     value.ok && !cut
       ? callOfValue(value.value, tools, value.exact)
@@ -149,22 +139,14 @@ export function* readArguments(context: ReadContext, name: string, stop?: string
     reported = Math.max(reported, upTo)
   }
 
-  const end = yield* scanBrackets(source, { stop, onProgress: report })
-  let written = source.text.slice(start, source.position).trimEnd()
-  let value = readLooseValue(written)
-  const hidden = (value.ok && value.exact) || stop === undefined ? -1 : written.indexOf(stop)
-  if (hidden >= 0) {
-    // An unterminated string can hide the mark. Text after the mark is not part of the call.
-    source.position = start + hidden
-    written = written.slice(0, hidden).trimEnd()
-    value = readLooseValue(written)
-  }
+  const read = yield* readLoosely(source, { stop, onProgress: report })
+  const { text: written, cut } = read
+  let { value } = read
   if (value.ok && typeof value.value === "string") {
     const inner = readLooseValue(value.value)
     value = inner.ok ? { ...inner, exact: false } : inner
   }
   const text = source.text.slice(context.start, source.position)
-  const cut = end === "ended" && source.cut && hidden < 0
   if (!found.ok) {
     const unknown = value.ok && !cut ? callOfUnknown(name, value.value) : undefined
     sink.malformed({ text, reason: found.reason, unknown })
@@ -187,6 +169,23 @@ export function* readArguments(context: ReadContext, name: string, stop?: string
   sink.call({ tool, input, repaired })
 }
 
+/**
+ * Reads a value in brackets. If an unterminated string hides the mark `stop`, reads only the text before the mark. `cut`
+ * is true if the answer reached its token limit within the value.
+ */
+function* readLoosely(source: Source, options: ScanOptions) {
+  const { stop } = options
+  const start = source.position
+  const end = yield* scanBrackets(source, options)
+  const text = source.text.slice(start, source.position).trimEnd()
+  const value = readLooseValue(text)
+  const hidden = (value.ok && value.exact) || stop === undefined ? -1 : text.indexOf(stop)
+  if (hidden < 0) return { text, value, cut: end === "ended" && source.cut }
+  source.position = start + hidden
+  const before = text.slice(0, hidden).trimEnd()
+  return { text: before, value: readLooseValue(before), cut: false }
+}
+
 /** Reports a call without arguments to the sink. */
 export function readNoArguments({ source, sink, tools, start }: ReadContext, name: string): void {
   const found = findTool(name, tools)
@@ -195,7 +194,5 @@ export function readNoArguments({ source, sink, tools, start }: ReadContext, nam
     sink.malformed({ text, reason: found.reason, unknown: callOfUnknown(name, {}) })
     return
   }
-  sink.start(found.tool)
-  sink.delta("{}")
-  sink.call({ tool: found.tool, input: "{}", repaired: found.repaired })
+  reportCall(sink, { tool: found.tool, input: "{}", repaired: found.repaired })
 }

@@ -1,5 +1,5 @@
 import { isRecord } from "../util/json.ts"
-import { callOfUnknown, findTool } from "./call-value.ts"
+import { callOfUnknown, findTool, reportCall } from "./call-value.ts"
 import type { ReadCall, ReadContext, SyntheticTool } from "./dialect.ts"
 import { type PythonCall, readPythonCalls, scanBrackets } from "./loose-json.ts"
 import { charAt, type Reading, skipSpace, takes, takeWhile } from "./source.ts"
@@ -27,14 +27,10 @@ export function* readPython(context: ReadContext, sure: boolean): Reading<"calls
     end === "closed" || !cut ? callsOf(text, tools) : { ok: false as const, reason: "is incomplete" }
   if (!read.ok) {
     const unknown = "unknown" in read ? read.unknown : undefined
-    context.sink.malformed({ text, reason: read.reason, ...(unknown && { unknown }), ...(cut && { cut }) })
+    context.sink.malformed({ text, reason: read.reason, unknown, cut })
     return "calls"
   }
-  for (const call of read.calls) {
-    context.sink.start(call.tool)
-    context.sink.delta(call.input)
-    context.sink.call(call)
-  }
+  for (const call of read.calls) reportCall(context.sink, call)
   return "calls"
 }
 

@@ -188,21 +188,21 @@ async function engineOptions(workspace: Workspace, flags: RuleFlags): Promise<Ta
     onProblem: (message, error) => void reportProblem(workspace, message, error),
     database: workspace.environment.TACKLE_DATABASE,
     contents: workspace.environment.TACKLE_CONTENTS,
-    ...pick("model", config.model),
-    ...pick("defaultAgent", config.default_agent),
-    ...pick("shell", config.shell),
-    ...pick("secrets", config.secrets),
-    ...pick("passEnvironment", config.pass_environment),
+    model: config.model,
+    defaultAgent: config.default_agent,
+    shell: config.shell,
+    secrets: config.secrets,
+    passEnvironment: config.pass_environment,
     ...sandboxOptions(config.sandbox, flags),
     configFiles: workspace.config.files.map(({ path }) => path),
     configDirectories: ownConfigDirectories(workspace),
-    ...pick("search", config.search),
-    ...pick("toolSearch", config.tool_search),
-    ...pick("experimental", config.experimental),
-    ...pick("lsp", config.lsp),
-    ...pick("tenants", config.tenants),
-    ...pick("formatter", config.formatter),
-    ...pick("mcp", config.mcp),
+    search: config.search,
+    toolSearch: config.tool_search,
+    experimental: config.experimental,
+    lsp: config.lsp,
+    tenants: config.tenants,
+    formatter: config.formatter,
+    mcp: config.mcp,
     trusted: workspace.trusted,
     mask: workspace.mask,
   }
@@ -213,45 +213,40 @@ async function engineOptions(workspace: Workspace, flags: RuleFlags): Promise<Ta
  * be invalid.
  */
 function limitsOf({ config: loaded, problems }: Workspace): NonNullable<TackleOptions["limits"]> {
-  const { config } = loaded
+  const { truncate = {}, timeout = {}, retry = {}, subagent = {}, retention = {} } = loaded.config
+  const isValid = problems.length === 0
   return {
-    output: {
-      ...pick("maxLines", config.truncate?.maxLines),
-      ...pick("maxBytes", config.truncate?.maxBytes),
-    },
-    stream: {
-      ...pick("firstByteMs", config.timeout?.firstByteSeconds, 1000),
-      ...pick("idleMs", config.timeout?.idleSeconds, 1000),
-    },
-    retry: {
-      ...pick("maxAttempts", config.retry?.maxAttempts),
-      ...pick("ceilingMs", config.retry?.maxDelaySeconds, 1000),
-    },
-    subagent: {
-      ...pick("depth", config.subagent?.depth),
-      ...pick("timeMs", config.subagent?.timeoutSeconds, 1000),
-      ...pick("steps", config.subagent?.steps),
-      ...pick("tokens", config.subagent?.tokens),
-    },
-    retention: config.retention ?? {},
-    ...pick("spillBytes", config.truncate?.spillBytes),
-    ...pick("retentionDays", config.truncate?.retentionDays),
-    ...(problems.length > 0 ? { retention: noRetentionLimits, retentionDays: noRetentionLimits.days } : {}),
+    output: defined({ maxLines: truncate.maxLines, maxBytes: truncate.maxBytes }),
+    stream: defined({
+      firstByteMs: milliseconds(timeout.firstByteSeconds),
+      idleMs: milliseconds(timeout.idleSeconds),
+    }),
+    retry: defined({ maxAttempts: retry.maxAttempts, ceilingMs: milliseconds(retry.maxDelaySeconds) }),
+    subagent: defined({
+      depth: subagent.depth,
+      timeMs: milliseconds(subagent.timeoutSeconds),
+      steps: subagent.steps,
+      tokens: subagent.tokens,
+    }),
+    spillBytes: truncate.spillBytes,
+    retention: isValid ? retention : noRetentionLimits,
+    retentionDays: isValid ? truncate.retentionDays : noRetentionLimits.days,
+  }
+}
+
+function milliseconds(seconds: number | undefined): number | undefined {
+  return seconds === undefined ? undefined : seconds * 1000
+}
+
+/** Removes undefined values, which would override the engine's defaults. */
+function defined<T extends object>(limits: T): { [K in keyof T]?: NonNullable<T[K]> } {
+  return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: NonNullable<T[K]>
   }
 }
 
 function isLevel(level: string): level is LogLevel {
   return ["debug", "info", "warn", "error"].includes(level)
-}
-
-type Picked<K extends string, V> = { [key in K]?: NonNullable<V> }
-
-/** Returns an object with the key and value, or an empty object if the value is undefined. */
-function pick<K extends string, V>(key: K, value: V | undefined): Picked<K, V>
-function pick<K extends string>(key: K, value: number | undefined, factor: number): Picked<K, number>
-function pick(key: string, value: unknown, factor?: number): Record<string, unknown> {
-  if (value === undefined) return {}
-  return { [key]: factor === undefined ? value : Number(value) * factor }
 }
 
 /** Returns the engine options for the setting `sandbox` and the flag `--sandboxed`. */

@@ -1,5 +1,5 @@
 import { isRecord } from "../../util/json.ts"
-import { callOfUnknown, findTool } from "../call-value.ts"
+import { callOfUnknown, findTool, reportCall } from "../call-value.ts"
 import type { Opening, ReadContext, SyntheticTool } from "../dialect.ts"
 import { readLooseValue } from "../loose-json.ts"
 import { readArguments, readNoArguments, readObjectCall } from "../read-json.ts"
@@ -155,10 +155,7 @@ function* readCall(context: ReadContext, quote: string, end: string): Reading<"c
     sink.malformed({ text, reason, tool: found.ok ? found.tool : undefined, unknown, cut })
     return "calls"
   }
-  const input = JSON.stringify(read.value)
-  sink.start(found.tool)
-  sink.delta(input)
-  sink.call({ tool: found.tool, input, repaired: found.repaired })
+  reportCall(sink, { tool: found.tool, input: JSON.stringify(read.value), repaired: found.repaired })
   return "calls"
 }
 
