@@ -1,9 +1,8 @@
 import * as z from "zod"
-import type { EventOf, TackleEvent } from "../event/events.ts"
-import type { Input } from "../schema/input.ts"
-import type { Part, ToolPart } from "../schema/part.ts"
+import type { ToolPart } from "../schema/part.ts"
 import { QuestionAnswers } from "../schema/question.ts"
-import type { EventMapper, RequestAnswer, WaitingRequests } from "./mapped-stream.ts"
+import { createEventMapper, type EventMapper, type MapperOptions, type StreamedText } from "./event-mapper.ts"
+import type { RequestAnswer, WaitingRequests } from "./mapped-stream.ts"
 
 /** An event of AG-UI 1.0. */
 export interface AguiEvent {
@@ -119,178 +118,80 @@ export function knownCalls({ messages }: z.infer<typeof AguiRequest>): {
   }
 }
 
-/**
- * Creates a mapper from the events of one run to AG-UI. `known` contains the calls and results that the client already
- * has. If `inputID` is set, the mapper ignores events before the run that answers this input.
- */
+/** Creates a mapper from the events of one run to AG-UI. */
 export function createAguiStream({
   run,
-  known = { calls: [], results: [] },
-  inputID,
-  after,
-  waiting,
-}: {
+  waiting: requests,
+  ...options
+}: MapperOptions & {
   run: { threadId: string; runId: string }
-  known?: { calls: readonly string[]; results: readonly string[] }
-  inputID?: string | undefined
-  /** Number of the last event that the client knows. */
-  after: number
   waiting: WaitingRequests
 }): EventMapper<AguiEvent> {
-  const fromUser = new Set<string>()
-  /** The number of characters sent so far, for each text or reasoning part that is not complete. */
-  const texts = new Map<string, { type: "text" | "reasoning"; length: number }>()
-  const closedTexts = new Set<string>()
-  const calls = new Map<string, "started" | "ended" | "done">()
-  for (const id of known.calls) calls.set(id, "ended")
-  for (const id of known.results) calls.set(id, "done")
-  let delivered = inputID === undefined
-  let seq = after
-  let started = false
-  let ended = false
+  const finished = (more: object): AguiEvent[] => [{ type: "RUN_FINISHED", ...run, ...more }]
 
-  function start(): AguiEvent[] {
-    if (started) return []
-    started = true
-    return [{ type: "RUN_STARTED", ...run }]
-  }
-
-  function end(last: AguiEvent): AguiEvent[] {
-    ended = true
-    const openTexts = [...texts].flatMap(([id, { type }]) => textEnd(id, type))
-    const openCalls = [...calls].flatMap(([toolCallId, state]) =>
-      state === "started" ? [{ type: "TOOL_CALL_END", toolCallId }] : [],
-    )
-    return [...start(), ...openTexts, ...openCalls, last]
-  }
-
-  function textEvents(part: Extract<Part, { type: "text" | "reasoning" }>): AguiEvent[] {
-    const { id, type, text, time } = part
-    if (closedTexts.has(id)) return []
-    const open = texts.get(id)
-    const rest = text.slice(open?.length ?? 0)
-    const events = [...(open ? [] : textStart(id, type)), ...(rest === "" ? [] : [textDelta(id, type, rest)])]
-    texts.set(id, { type, length: text.length })
-    if (time?.end === undefined) return events
-    texts.delete(id)
-    closedTexts.add(id)
-    return [...events, ...textEnd(id, type)]
-  }
-
-  function callEvents({ id, callID: toolCallId, tool, messageID, state }: ToolPart): AguiEvent[] {
-    const events: AguiEvent[] = []
-    if (!calls.has(toolCallId)) {
-      calls.set(toolCallId, "started")
-      const name = { toolCallId, toolCallName: tool, parentMessageId: messageID }
-      events.push({ type: "TOOL_CALL_START", ...name })
-    }
-    if (state.status !== "pending" && calls.get(toolCallId) === "started") {
-      calls.set(toolCallId, "ended")
-      events.push({ type: "TOOL_CALL_ARGS", toolCallId, delta: JSON.stringify(state.input) })
-      events.push({ type: "TOOL_CALL_END", toolCallId })
-    }
-    const isFinal = state.status === "completed" || state.status === "error"
-    if (isFinal && calls.get(toolCallId) === "ended") {
-      calls.set(toolCallId, "done")
-      const content = state.status === "completed" ? state.output : `Error: ${state.error}`
-      events.push({ type: "TOOL_CALL_RESULT", messageId: `${id}-result`, toolCallId, content, role: "tool" })
-    }
-    return events
-  }
-
-  function partEvents(part: Part): AguiEvent[] {
-    if (fromUser.has(part.messageID)) return []
-    if (part.type === "text" || part.type === "reasoning") return textEvents(part)
-    // The result of the parent call contains the results of its calls.
-    return part.type === "tool" && part.parentCallID === undefined ? callEvents(part) : []
-  }
-
-  /**
-   * Ends the run with the requests that wait for the user. The id of each interrupt contains the number of the last
-   * event, so that the answer continues the stream there.
-   */
-  function interrupt(): AguiEvent[] {
-    const permissions = waiting.permissions().map((request) => ({
-      id: `${request.id}@${seq}`,
-      reason: "permission",
-      message: `${request.permission}: ${request.patterns.join(", ")}`,
-      toolCallId: request.tool?.parent?.callID ?? request.tool?.callID,
-      responseSchema: permissionSchema,
-      metadata: { request },
-    }))
-    const questions = waiting.questions().map((request) => ({
-      id: `${request.id}@${seq}`,
-      reason: "question",
-      message: request.questions.map(({ question }) => question).join("\n"),
-      toolCallId: request.tool?.callID,
-      responseSchema: questionSchema,
-      metadata: { request },
-    }))
-    const interrupts = [...permissions, ...questions]
-    if (interrupts.length === 0) return []
-    return end({ type: "RUN_FINISHED", ...run, outcome: { type: "interrupt", interrupts } })
-  }
-
-  function runEnd({ status, text }: EventOf<"run.completed">, error: string | undefined): AguiEvent[] {
-    if (status === "interrupted") return end({ type: "RUN_FINISHED", ...run, outcome: { type: "cancelled" } })
-    if (status === "failed") return end({ type: "RUN_ERROR", message: error ?? "The run failed." })
-    return end({ type: "RUN_FINISHED", ...run, outcome: { type: "success" }, result: { status, text } })
-  }
-
-  let error: string | undefined
-  return {
-    get ended() {
-      return ended
+  return createEventMapper<AguiEvent>(
+    {
+      start: () => [{ type: "RUN_STARTED", ...run }],
+      textStart,
+      textDelta,
+      textEnd,
+      callStart: ({ callID: toolCallId, tool: toolCallName, messageID: parentMessageId }) => [
+        { type: "TOOL_CALL_START", toolCallId, toolCallName, parentMessageId },
+      ],
+      callInput: ({ callID: toolCallId, state }) => [
+        { type: "TOOL_CALL_ARGS", toolCallId, delta: JSON.stringify(state.input) },
+        { type: "TOOL_CALL_END", toolCallId },
+      ],
+      callResult: ({ id, callID: toolCallId, state }) => {
+        const content = state.status === "error" ? `Error: ${state.error}` : outputOf(state)
+        return [{ type: "TOOL_CALL_RESULT", messageId: `${id}-result`, toolCallId, content, role: "tool" }]
+      },
+      callCancelled: (toolCallId) => [{ type: "TOOL_CALL_END", toolCallId }],
+      waiting({ seq }) {
+        const interrupts = interruptsOf(requests, seq)
+        return interrupts.length === 0 ? [] : finished({ outcome: { type: "interrupt", interrupts } })
+      },
+      completed({ status, text }, { error }) {
+        if (status === "interrupted") return finished({ outcome: { type: "cancelled" } })
+        if (status === "failed") return [{ type: "RUN_ERROR", message: error ?? "The run failed." }]
+        return finished({ outcome: { type: "success" }, result: { status, text } })
+      },
+      withdrawn: () => finished({ outcome: { type: "cancelled" } }),
+      failed: (message) => [{ type: "RUN_ERROR", message }],
     },
-    caughtUp: () => (ended || inputID !== undefined ? [] : interrupt()),
-    failed: (message) => end({ type: "RUN_ERROR", message }),
-    convert(event) {
-      if (ended) return []
-      seq = event.seq ?? seq
-      switch (event.type) {
-        case "message.created":
-        case "message.updated":
-          if (event.message.role === "user") fromUser.add(event.message.id)
-          return start()
-        case "input.updated":
-          return [...start(), ...(event.input.id === inputID ? inputEvents(event.input) : [])]
-        default:
-          return delivered ? runEvents(event) : []
-      }
-    },
-  }
-
-  function inputEvents({ state, problem }: Input): AguiEvent[] {
-    if (state === "promoted") delivered = true
-    if (state === "withdrawn") return end({ type: "RUN_FINISHED", ...run, outcome: { type: "cancelled" } })
-    return problem === undefined ? [] : end({ type: "RUN_ERROR", message: problem })
-  }
-
-  function runEvents(event: TackleEvent): AguiEvent[] {
-    switch (event.type) {
-      case "part.updated":
-        return [...start(), ...partEvents(event.part)]
-      case "part.delta": {
-        const open = texts.get(event.partID)
-        if (event.field !== "text" || !open) return []
-        open.length += event.delta.length
-        return [textDelta(event.partID, open.type, event.delta)]
-      }
-      case "permission.asked":
-      case "question.asked":
-        return interrupt()
-      case "session.error":
-        error = event.error.message
-        return []
-      case "run.completed":
-        return runEnd(event, error)
-      default:
-        return []
-    }
-  }
+    options,
+  )
 }
 
-function textStart(messageId: string, type: "text" | "reasoning"): AguiEvent[] {
+function outputOf(state: ToolPart["state"]): string {
+  return state.status === "completed" ? state.output : ""
+}
+
+/**
+ * Returns the requests that wait for the user. The id of each interrupt contains the number of the last event, so that
+ * the answer continues the stream there.
+ */
+function interruptsOf(waiting: WaitingRequests, seq: number): object[] {
+  const permissions = waiting.permissions().map((request) => ({
+    id: `${request.id}@${seq}`,
+    reason: "permission",
+    message: `${request.permission}: ${request.patterns.join(", ")}`,
+    toolCallId: request.tool?.parent?.callID ?? request.tool?.callID,
+    responseSchema: permissionSchema,
+    metadata: { request },
+  }))
+  const questions = waiting.questions().map((request) => ({
+    id: `${request.id}@${seq}`,
+    reason: "question",
+    message: request.questions.map(({ question }) => question).join("\n"),
+    toolCallId: request.tool?.callID,
+    responseSchema: questionSchema,
+    metadata: { request },
+  }))
+  return [...permissions, ...questions]
+}
+
+function textStart({ id: messageId, type }: StreamedText): AguiEvent[] {
   if (type === "text") return [{ type: "TEXT_MESSAGE_START", messageId, role: "assistant" }]
   return [
     { type: "REASONING_START", messageId },
@@ -298,11 +199,11 @@ function textStart(messageId: string, type: "text" | "reasoning"): AguiEvent[] {
   ]
 }
 
-function textDelta(messageId: string, type: "text" | "reasoning", delta: string): AguiEvent {
-  return { type: type === "text" ? "TEXT_MESSAGE_CONTENT" : "REASONING_MESSAGE_CONTENT", messageId, delta }
+function textDelta({ id: messageId, type }: StreamedText, delta: string): AguiEvent[] {
+  return [{ type: type === "text" ? "TEXT_MESSAGE_CONTENT" : "REASONING_MESSAGE_CONTENT", messageId, delta }]
 }
 
-function textEnd(messageId: string, type: "text" | "reasoning"): AguiEvent[] {
+function textEnd({ id: messageId, type }: StreamedText): AguiEvent[] {
   if (type === "text") return [{ type: "TEXT_MESSAGE_END", messageId }]
   return [
     { type: "REASONING_MESSAGE_END", messageId },

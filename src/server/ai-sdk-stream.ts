@@ -1,9 +1,7 @@
 import * as z from "zod"
-import type { RunStatus, TackleEvent } from "../event/events.ts"
-import type { Input } from "../schema/input.ts"
-import type { Part, ToolPart } from "../schema/part.ts"
+import type { ToolPart } from "../schema/part.ts"
 import type { PermissionRequest } from "../schema/permission.ts"
-import type { EventMapper } from "./mapped-stream.ts"
+import { createEventMapper, type EventMapper, type MapperOptions, type Protocol } from "./event-mapper.ts"
 
 /** A chunk of the AI SDK's UI message stream, version 1. */
 export interface UiChunk {
@@ -90,188 +88,69 @@ export function readTurn({ messages }: z.infer<typeof ChatRequest>): ChatTurn | 
 
 /**
  * Creates a mapper from the events of a session to the chunks of one message. `messageID` is the message that the
- * client continues, if any, and `known` contains the calls in that message. If `inputID` is set, the mapper ignores
- * events before the run that answers this input. The mapper omits messages up to `since`. `open` returns the
- * unanswered permission requests of the session.
+ * client continues, if any. `open` returns the unanswered permission requests of the session.
  */
 export function createUiStream({
   sessionID,
-  messageID,
-  known = [],
-  inputID,
-  since = "",
+  messageID: messageId,
   open,
-}: {
+  ...options
+}: MapperOptions & {
   sessionID: string
   messageID?: string
-  known?: readonly string[]
-  inputID?: string | undefined
-  since?: string
   open(): readonly PermissionRequest[]
 }): EventMapper<UiChunk> {
-  /** Ids of the user's messages. The client already has their parts. */
-  const fromUser = new Set<string>()
-  /** The number of characters sent so far, for each text or reasoning part that is not complete. */
-  const texts = new Map<string, { type: "text" | "reasoning"; length: number }>()
-  const closedTexts = new Set<string>()
-  const calls = new Map<string, ToolPart["state"]["status"]>()
-  for (const id of known) calls.set(id, "running")
-  let delivered = inputID === undefined
-  let started = false
-  let ended = false
-  let seq = 0
-
-  function start(): UiChunk[] {
-    if (started) return []
-    started = true
-    return [{ type: "start", ...(messageID !== undefined && { messageId: messageID }) }]
+  /** The last chunks. The client sends the number back with the message. */
+  function finish(seq: number, ...last: UiChunk[]): UiChunk[] {
+    return [{ type: "message-metadata", messageMetadata: { tackle: { sessionID, seq } } }, ...last]
   }
 
-  function end(last: UiChunk): UiChunk[] {
-    ended = true
-    const open = [...texts].map(([id, { type }]) => ({ type: `${type}-end`, id }))
-    const messageMetadata = { tackle: { sessionID, seq } }
-    return [...start(), ...open, { type: "message-metadata", messageMetadata }, last]
+  function fail(seq: number, errorText: string): UiChunk[] {
+    return finish(seq, { type: "error", errorText }, { type: "finish", finishReason: "error" })
   }
 
-  function textChunks(part: Extract<Part, { type: "text" | "reasoning" }>): UiChunk[] {
-    const { id, type, text, time } = part
-    if (closedTexts.has(id)) return []
-    const chunks: UiChunk[] = []
-    const known = texts.get(id)
-    if (!known) chunks.push({ type: `${type}-start`, id })
-    const rest = text.slice(known?.length ?? 0)
-    if (rest !== "") chunks.push({ type: `${type}-delta`, id, delta: rest })
-    texts.set(id, { type, length: text.length })
-    if (time?.end === undefined) return chunks
-    texts.delete(id)
-    closedTexts.add(id)
-    return [...chunks, { type: `${type}-end`, id }]
-  }
-
-  function callChunks({ callID: toolCallId, tool: toolName, state }: ToolPart): UiChunk[] {
-    const before = calls.get(toolCallId)
-    calls.set(toolCallId, state.status)
-    const chunks: UiChunk[] = []
-    const call = { toolCallId, toolName, dynamic: true }
-    if (before === undefined) chunks.push({ type: "tool-input-start", ...call })
-    const isKnown = before !== undefined && before !== "pending"
-    if (state.status !== "pending" && !isKnown)
-      chunks.push({ type: "tool-input-available", ...call, input: state.input })
-    if (before === state.status) return chunks
-    if (state.status === "completed") {
-      const { title, output, metadata } = state
-      chunks.push({
-        type: "tool-output-available",
-        toolCallId,
-        dynamic: true,
-        output: { title, output, metadata },
+  const protocol: Protocol<UiChunk> = {
+    start: () => [{ type: "start", messageId }],
+    textStart: ({ id, type }) => [{ type: `${type}-start`, id }],
+    textDelta: ({ id, type }, delta) => [{ type: `${type}-delta`, id, delta }],
+    textEnd: ({ id, type }) => [{ type: `${type}-end`, id }],
+    step: (what) => [{ type: `${what}-step` }],
+    callStart: (part) => [{ type: "tool-input-start", ...callOf(part) }],
+    callInput: (part) => [{ type: "tool-input-available", ...callOf(part), input: part.state.input }],
+    callResult: resultChunks,
+    // The client answers them in its next HTTP request.
+    waiting({ seq, knows }) {
+      const requests = open().flatMap((request) => {
+        const toolCallId = request.tool?.parent?.callID ?? request.tool?.callID
+        if (toolCallId === undefined || !knows(toolCallId)) return []
+        const reason = `${request.permission}: ${request.patterns.join(", ")}`
+        return [{ type: "tool-approval-request", approvalId: request.id, toolCallId, reason }]
       })
-    } else if (state.status === "error") {
-      chunks.push(
-        state.metadata?.kind === "refused"
-          ? { type: "tool-output-denied", toolCallId }
-          : { type: "tool-output-error", toolCallId, dynamic: true, errorText: state.error },
-      )
-    }
-    return chunks
-  }
-
-  function partChunks(part: Part): UiChunk[] {
-    if (fromUser.has(part.messageID) || part.messageID <= since) return []
-    switch (part.type) {
-      case "text":
-      case "reasoning":
-        return textChunks(part)
-      case "tool":
-        // The result of the parent call contains the results of its calls.
-        return part.parentCallID === undefined ? callChunks(part) : []
-      case "step-start":
-        return [{ type: "start-step" }]
-      case "step-finish":
-        return [{ type: "finish-step" }]
-      default:
-        return []
-    }
-  }
-
-  function delta(partID: string, field: "text" | "raw", text: string): UiChunk[] {
-    const known = texts.get(partID)
-    if (field !== "text" || !known) return []
-    known.length += text.length
-    return [{ type: `${known.type}-delta`, id: partID, delta: text }]
-  }
-
-  /** Ends the message with the requests that wait for the user. The client answers them in its next HTTP request. */
-  function ask(): UiChunk[] {
-    const requests = open().flatMap((request) => {
-      const toolCallId = request.tool?.parent?.callID ?? request.tool?.callID
-      if (toolCallId === undefined || !calls.has(toolCallId)) return []
-      const reason = `${request.permission}: ${request.patterns.join(", ")}`
-      return [{ type: "tool-approval-request", approvalId: request.id, toolCallId, reason }]
-    })
-    if (requests.length === 0) return []
-    return [...start(), ...requests, ...end({ type: "finish", finishReason: "tool-calls" })]
-  }
-
-  return {
-    caughtUp: () => (!ended && open().length > 0 ? ask() : []),
-    failed: (errorText) => [...start(), { type: "error", errorText }],
-    get ended() {
-      return ended
+      if (requests.length === 0) return []
+      return [...requests, ...finish(seq, { type: "finish", finishReason: "tool-calls" })]
     },
-    convert(event) {
-      if (ended) return []
-      seq = event.seq ?? seq
-      switch (event.type) {
-        case "message.created":
-        case "message.updated":
-          if (event.message.role === "user") fromUser.add(event.message.id)
-          return []
-        case "input.updated":
-          return event.input.id === inputID ? inputChunks(event.input) : []
-        default:
-          return delivered ? runChunks(event) : []
-      }
+    completed({ status }, { seq, error }) {
+      if (status === "interrupted") return finish(seq, { type: "abort" })
+      if (status === "failed") return fail(seq, error ?? "The run failed.")
+      return finish(seq, { type: "finish", finishReason: status === "limit" ? "length" : "stop" })
     },
+    withdrawn: ({ seq }) => finish(seq, { type: "abort" }),
+    failed: (message, { seq }) => fail(seq, message),
   }
-
-  function inputChunks({ state, problem }: Input): UiChunk[] {
-    if (state === "promoted") delivered = true
-    if (state === "withdrawn") return end({ type: "abort" })
-    if (problem === undefined) return []
-    return [
-      ...start(),
-      { type: "error", errorText: problem },
-      ...end({ type: "finish", finishReason: "error" }),
-    ]
-  }
-
-  function runChunks(event: TackleEvent): UiChunk[] {
-    switch (event.type) {
-      case "part.updated": {
-        const chunks = partChunks(event.part)
-        return chunks.length > 0 ? [...start(), ...chunks] : []
-      }
-      case "part.delta":
-        return delta(event.partID, event.field, event.delta)
-      case "part.removed":
-        // These are the parts of a failed attempt, which is repeated in the same step.
-        return [...start(), { type: "reset-step" }]
-      case "permission.asked":
-        return ask()
-      case "session.error":
-        return [...start(), { type: "error", errorText: event.error.message }]
-      case "run.completed":
-        return end(lastChunk(event.status))
-      default:
-        return []
-    }
-  }
+  return createEventMapper(protocol, options)
 }
 
-function lastChunk(status: RunStatus): UiChunk {
-  if (status === "interrupted") return { type: "abort" }
-  const reasons = { completed: "stop", failed: "error", limit: "length" } as const
-  return { type: "finish", finishReason: reasons[status] }
+function callOf({ callID, tool }: ToolPart) {
+  return { toolCallId: callID, toolName: tool, dynamic: true }
+}
+
+function resultChunks({ callID: toolCallId, state }: ToolPart): UiChunk[] {
+  if (state.status === "completed") {
+    const { title, output, metadata } = state
+    const result = { title, output, metadata }
+    return [{ type: "tool-output-available", toolCallId, dynamic: true, output: result }]
+  }
+  if (state.status !== "error") return []
+  if (state.metadata?.kind === "refused") return [{ type: "tool-output-denied", toolCallId }]
+  return [{ type: "tool-output-error", toolCallId, dynamic: true, errorText: state.error }]
 }

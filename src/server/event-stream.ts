@@ -1,4 +1,7 @@
+import type { TackleEvent } from "../event/events.ts"
 import { within } from "../util/abort.ts"
+import { createChannel } from "../util/channel.ts"
+import type { ServerContext } from "./context.ts"
 
 /** Options of {@link eventStream}. */
 export interface EventStreamResponse {
@@ -11,7 +14,7 @@ export interface EventStreamResponse {
 }
 
 /** An event, with the number that is the `id` of its message. */
-interface StreamedEvent {
+export interface StreamedEvent {
   type: string
   sessionID?: string
   seq?: number
@@ -108,4 +111,42 @@ export function eventStream(
     },
     { highWaterMark: 0 },
   )
+}
+
+/**
+ * Returns the body of a stream of all events that `subscribe` provides, in another format. It ends when the server stops.
+ * For a client that reads too slowly, it ends with `behind`. The client must then read the sessions again.
+ */
+export function streamOfAll<T extends StreamedEvent>(
+  { heartbeatMs, maxWaiting, streamSignal }: ServerContext,
+  {
+    subscribe,
+    convert,
+    first = [],
+    behind,
+  }: {
+    subscribe(listener: (event: TackleEvent) => void): () => void
+    convert(event: TackleEvent): readonly T[]
+    /** Events at the start of the stream. */
+    first?: readonly T[]
+    behind?: T
+  },
+): ReadableStream<Uint8Array> {
+  const channel = createChannel<T>(end)
+  for (const event of first) channel.push(event)
+  const unsubscribe = subscribe((event) => {
+    for (const converted of convert(event)) channel.push(converted)
+    if (channel.size <= maxWaiting) return
+    channel.drain()
+    if (behind) channel.push(behind)
+    end()
+  })
+  const ending = streamSignal("")
+  ending.signal.addEventListener("abort", end, { once: true })
+  function end(): void {
+    unsubscribe()
+    ending.signal.removeEventListener("abort", end)
+    channel.end()
+  }
+  return eventStream(channel, { heartbeatMs, onEnd: ending.release })
 }

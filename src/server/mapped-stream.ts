@@ -3,7 +3,7 @@ import "@hono/zod-openapi"
 import type { Context } from "hono"
 import * as z from "zod"
 import type { Tackle } from "../engine/tackle.ts"
-import type { EventOf, TackleEvent } from "../event/events.ts"
+import type { EventOf } from "../event/events.ts"
 import type { PermissionReply, PermissionRequest } from "../schema/permission.ts"
 import type { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
 import type { SessionHandle } from "../session/handle.ts"
@@ -13,21 +13,7 @@ import { type Channel, createChannel } from "../util/channel.ts"
 import { currentTime } from "../util/time.ts"
 import { type ServerContext, sessionOf } from "./context.ts"
 import { notFound } from "./errors.ts"
-
-/** Converts the events of one session to the items of another protocol, until a run ends or waits for the user. */
-export interface EventMapper<T> {
-  /** Returns the items of an event. */
-  convert(event: TackleEvent): T[]
-  /**
-   * Returns items for the permission requests and questions that were made while no client was connected. Call it after
-   * all stored events have been converted.
-   */
-  caughtUp(): T[]
-  /** Returns the items for a client that reads too slowly. */
-  failed(message: string): T[]
-  /** True after the last item. */
-  readonly ended: boolean
-}
+import type { EventMapper } from "./event-mapper.ts"
 
 /** Access to the requests of a session and its subagents that wait for the user. */
 export interface WaitingRequests {

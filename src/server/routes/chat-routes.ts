@@ -2,6 +2,7 @@ import * as z from "zod"
 import { ChatRequest, type ChatTurn, createUiStream, readTurn, type UiChunk } from "../ai-sdk-stream.ts"
 import type { ServerContext } from "../context.ts"
 import { ServerError } from "../errors.ts"
+import type { MapperOptions } from "../event-mapper.ts"
 import { itemsOf, type MappedSession, mappedStream, respondWithItems, untilIdle } from "../mapped-stream.ts"
 import { assertDataUrls } from "../schemas/input-schemas.ts"
 import { body, createRouter, route, sessionParams, tenantErrors } from "./route.ts"
@@ -37,7 +38,7 @@ export function chatRoutes(context: ServerContext) {
           },
         )
       if (turn.kind === "send") assertDataUrls(turn.files)
-      const known = callsIn(messages.at(-1)?.parts ?? [])
+      const known = { calls: callsIn(messages.at(-1)?.parts ?? []), results: [] }
       return respondWithItems(context, c, {
         ...protocol,
         begin: (session) => openChat(session, turn, known),
@@ -64,7 +65,7 @@ export function chatRoutes(context: ServerContext) {
           const present = await tackle.store.sequence(handle.id)
           const messages = await handle.messages()
           const since = messages.findLast(({ message }) => message.role === "user")?.message.id
-          const stream = createUiStream({ sessionID: handle.id, since, open: waiting.permissions })
+          const stream = createUiStream({ sessionID: handle.id, after: 0, since, open: waiting.permissions })
           return itemsOf(stream, untilIdle(follow(0), handle), { after: 0, present })
         },
       }),
@@ -77,7 +78,7 @@ export function chatRoutes(context: ServerContext) {
 async function openChat(
   { tackle, handle, waiting, reply, follow }: MappedSession,
   turn: ChatTurn,
-  known: string[],
+  known: MapperOptions["known"],
 ): Promise<AsyncGenerator<UiChunk>> {
   const { store } = tackle
   const { id: sessionID } = handle
@@ -95,14 +96,15 @@ async function openChat(
         })),
       )
       if (status === "idle") return ended(events)
-      const stream = createUiStream({ sessionID, messageID: turn.id, known, open })
+      const stream = createUiStream({ sessionID, messageID: turn.id, after, known, open })
       return itemsOf(stream, events, { after, present: await store.sequence(sessionID) })
     }
     const { id, text, files } = turn
     const { state } = await handle.send(text, { id, files, delivery: "queue" })
     // The same text was sent earlier, and its run has ended.
     if (state !== "pending" && (await tackle.sessions.status(sessionID)) === "idle") return ended(events)
-    const stream = createUiStream({ sessionID, inputID: state === "pending" ? id : undefined, open })
+    const inputID = state === "pending" ? id : undefined
+    const stream = createUiStream({ sessionID, after, inputID, open })
     return itemsOf(stream, events, { after, present: after })
   } catch (error) {
     await events.return?.()

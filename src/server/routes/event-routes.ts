@@ -1,10 +1,8 @@
 import type { Context } from "hono"
 import * as z from "zod"
-import type { TackleEvent } from "../../event/events.ts"
-import { createChannel } from "../../util/channel.ts"
 import { type ServerContext, sessionOf } from "../context.ts"
 import { notFound, ServerError } from "../errors.ts"
-import { eventStream } from "../event-stream.ts"
+import { eventStream, type StreamedEvent, streamOfAll } from "../event-stream.ts"
 import { reference } from "../schemas/named.ts"
 import { createRouter, numberIn, route, sessionParams } from "./route.ts"
 
@@ -99,22 +97,12 @@ export function eventRoutes(context: ServerContext) {
       responses: stream("The messages have no `id`."),
     }),
     (c) => {
-      const channel = createChannel<TackleEvent | { type: "reset"; reason: "behind" }>(end)
-      const unsubscribe = context.followEvents((event) => {
-        channel.push(event)
-        if (channel.size <= maxWaiting) return
-        channel.drain()
-        channel.push({ type: "reset", reason: "behind" })
-        end()
-      })
-      const ending = context.streamSignal("")
-      ending.signal.addEventListener("abort", end, { once: true })
-      function end(): void {
-        unsubscribe()
-        ending.signal.removeEventListener("abort", end)
-        channel.end()
-      }
-      return respond(c, eventStream(channel, { heartbeatMs, onEnd: ending.release }))
+      const { followEvents: subscribe } = context
+      const behind = { type: "reset" as const, reason: "behind" as const }
+      return respond(
+        c,
+        streamOfAll<StreamedEvent>(context, { subscribe, convert: (event) => [event], behind }),
+      )
     },
   )
 

@@ -1,14 +1,12 @@
 import type { Context } from "hono"
 import * as z from "zod"
 import type { Tackle } from "../../engine/tackle.ts"
-import type { TackleEvent } from "../../event/events.ts"
 import type { MessageWithParts } from "../../schema/message.ts"
 import type { SessionHandle } from "../../session/handle.ts"
-import { createChannel } from "../../util/channel.ts"
 import { currentTime } from "../../util/time.ts"
 import { type ServerContext, sessionOf, statusOf, withSession } from "../context.ts"
 import { notFound, ServerError } from "../errors.ts"
-import { eventStream } from "../event-stream.ts"
+import { streamOfAll } from "../event-stream.ts"
 import { createOpenCodeEvents, type OpenCodeEvent, toOpenCodeEntry, toOpenCodeSession } from "../opencode.ts"
 import { assertDataUrls } from "../schemas/input-schemas.ts"
 import { body, createRouter, json, limit, numberIn, route } from "./route.ts"
@@ -407,27 +405,16 @@ function asking(
  * is being streamed, with its text so far.
  */
 function followDirectory(context: ServerContext, directory: string): ReadableStream<Uint8Array> {
-  const { engines, heartbeatMs, maxWaiting } = context
+  const { engines } = context
   const convert = createOpenCodeEvents(context.version)
-  const channel = createChannel<OpenCodeEvent>(end)
-  channel.push({ id: "evt_0", type: "server.connected", properties: {} })
-  function send(event: TackleEvent): void {
-    for (const converted of convert(event)) channel.push(converted)
-  }
-  for (const part of engines.find(directory)?.sessions.streaming() ?? [])
-    send({ type: "part.updated", sessionID: part.sessionID, part, time: currentTime() })
-  const unsubscribe = engines.subscribe((event: TackleEvent, tackle: Tackle) => {
-    if (tackle.directory !== directory) return
-    send(event)
-    // The client reconnects and reads the sessions again.
-    if (channel.size > maxWaiting) end()
+  const parts = engines.find(directory)?.sessions.streaming() ?? []
+  const streaming = parts.flatMap((part) =>
+    convert({ type: "part.updated", sessionID: part.sessionID, part, time: currentTime() }),
+  )
+  return streamOfAll<OpenCodeEvent>(context, {
+    subscribe: (listener) =>
+      engines.subscribe((event, tackle) => tackle.directory === directory && listener(event)),
+    convert,
+    first: [{ id: "evt_0", type: "server.connected", properties: {} }, ...streaming],
   })
-  const ending = context.streamSignal("")
-  ending.signal.addEventListener("abort", end, { once: true })
-  function end(): void {
-    unsubscribe()
-    ending.signal.removeEventListener("abort", end)
-    channel.end()
-  }
-  return eventStream(channel, { heartbeatMs, onEnd: ending.release })
 }
