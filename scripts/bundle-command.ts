@@ -38,7 +38,7 @@ export async function bundleCommand({ source, directory, version }: CommandBundl
     plugins: [leaveOutLocales, onlyZodType, lateEmojiPattern],
     checks: { eval: false, ineffectiveDynamicImport: false },
   })
-  await bundle.write({
+  const { output } = await bundle.write({
     dir: directory,
     // CommonJS starts faster than modules.
     format: "cjs",
@@ -51,14 +51,30 @@ export async function bundleCommand({ source, directory, version }: CommandBundl
     comments: { legal: false },
   })
   await bundle.close()
+  for (const chunk of output) if (chunk.type === "chunk") checkImports(chunk)
+}
+
+/** Groups that may load only the runtime and the given groups, because the user waits for them. */
+const quickGroups: Readonly<Record<string, readonly string[]>> = { help: [], terminal: ["help"] }
+
+/** Throws if a quick group loads another group. */
+function checkImports({ name, imports }: { name: string; imports: readonly string[] }): void {
+  const allowed = quickGroups[name]?.concat("rolldown-runtime")
+  const other = imports.find(
+    (file) => file.endsWith(".cjs") && !allowed?.some((each) => file.startsWith(`${each}-`)),
+  )
+  if (!allowed || other === undefined) return
+  throw new Error(
+    `The group "${name}" loads ${other}. Move the module that it needs to a group that it may load.`,
+  )
 }
 
 /** Each group contains the matching modules and their static imports, except modules of an earlier group. */
 const groups = [
-  { name: "help", test: /src\/cli\/(program|commands\/flags)\.ts$/, priority: 4 },
+  { name: "help", test: /src\/cli\/(program|commands\/flags|process\/stdout)\.ts$/, priority: 4 },
   {
     name: "start",
-    test: /src\/(cli\/commands\/run|cli\/stdout|config\/layer|model\/http-fetch|store\/sqlite)\.ts$|@ai-sdk\/openai-compatible\//,
+    test: /src\/(cli\/commands\/run|config\/layer|model\/http-fetch|store\/sqlite)\.ts$|@ai-sdk\/openai-compatible\//,
     priority: 3,
   },
   {
