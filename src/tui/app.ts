@@ -20,6 +20,7 @@ import type { Screen } from "./screen.ts"
 import { createStatusLine, type StatusSource } from "./status-line.ts"
 import { builtInTheme, changeTheme, colorDepth, type Theme } from "./theme.ts"
 import type { Themes } from "./theme-file.ts"
+import { renderTodos } from "./todo-panel.ts"
 
 /** The agent and model for a session that has not been created yet. */
 export interface SessionDefaults {
@@ -75,6 +76,12 @@ const leaveMs = 1_500
 
 /** Time in milliseconds between a change of the session and the next frame, which limits the frames to 30 per second. */
 const frameMs = 33
+
+/** Minimum duration in milliseconds of a completed run whose duration is shown. */
+const minDoneMs = 10_000
+
+/** Minimum height of a screen that shows the to-do list with several entries. */
+const minTodoRows = 20
 
 /** Maximum number of messages in memory. Older ones are loaded again when the user asks for them. */
 const maxMessages = 400
@@ -152,6 +159,7 @@ export function createApp(options: AppOptions): App {
     bottom: [
       cards.component,
       lines(renderActivity),
+      lines(renderTodoList),
       lines(input.renderQueue),
       input.panel,
       lines(renderNotice),
@@ -381,17 +389,27 @@ export function createApp(options: AppOptions): App {
     if (state?.error && !state.isRunning)
       return [...wrap(theme.error(`✗ ${visible(state.error.message)}`), width)]
     if (state?.isRunning && !cards.active) {
-      const seconds = Math.floor((Date.now() - startedAt) / 1_000)
-      return [clip(`${theme.accent("●")} ${theme.dim(`working · ${seconds} s · esc interrupts`)}`, width)]
+      const text = `working · ${durationText(Date.now() - startedAt)} · esc interrupts`
+      return [clip(`${theme.accent("●")} ${theme.dim(text)}`, width)]
     }
     const { lastRun } = state ?? {}
-    if (!lastRun || lastRun.status === "completed") return []
+    if (!lastRun) return []
+    if (lastRun.status === "completed") {
+      const { durationMs } = lastRun
+      return durationMs < minDoneMs ? [] : [clip(theme.dim(`✓ done · ${durationText(durationMs)}`), width)]
+    }
     const ends = {
       failed: "The run failed.",
       limit: "The run stopped at a limit.",
       interrupted: "Interrupted.",
     }
     return [clip(theme.warning(ends[lastRun.status]), width)]
+  }
+
+  function renderTodoList(width: number): string[] {
+    if (cards.active) return []
+    const isShort = state?.isRunning !== true || tui.terminal.rows < minTodoRows
+    return renderTodos(state?.todos ?? [], { width, theme, isShort })
   }
 
   function renderNotice(width: number): string[] {
@@ -438,4 +456,11 @@ export function createApp(options: AppOptions): App {
 /** Returns a component that handles no input and caches no lines. */
 function lines(render: (width: number) => string[]): Component {
   return { render, invalidate: () => {} }
+}
+
+/** Formats a duration, such as `8 s` or `2 min 8 s`. */
+function durationText(ms: number): string {
+  const seconds = Math.floor(ms / 1_000)
+  const minutes = Math.floor(seconds / 60)
+  return minutes === 0 ? `${seconds} s` : `${minutes} min ${seconds % 60} s`
 }

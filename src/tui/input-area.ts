@@ -182,6 +182,12 @@ export function createInputArea(options: InputAreaOptions): InputArea {
     }
   }
 
+  /** Returns true if Up in the editor would otherwise show the text of an input that still waits. */
+  function canTakeBack(): boolean {
+    const isWaiting = shell.state?.inputs.some(({ claimedBy }) => claimedBy === undefined) === true
+    return isWaiting && editor.isEmpty && waiting.editing === undefined && !panel.isOpen
+  }
+
   async function release(session: SessionApi): Promise<void> {
     await waiting.release(session)
     editor.take()
@@ -250,7 +256,8 @@ export function createInputArea(options: InputAreaOptions): InputArea {
       if (keys.matches(data, "interrupt") && !editor.isCompleting) return pressEscape()
       escapedAt = Number.NEGATIVE_INFINITY
       if (panel.isOpen && scrollKeys.some((key) => matchesKey(data, key))) panel.handleInput?.(data)
-      else if (keys.matches(data, "takeBack")) attempt(takeBack())
+      else if (keys.matches(data, "takeBack") || (matchesKey(data, "up") && canTakeBack()))
+        attempt(takeBack())
       else if (keys.matches(data, "cycleAgent")) attempt(cycleAgent())
       else return false
       return true

@@ -114,7 +114,7 @@ const todoMarks: Readonly<Record<string, string>> = {
 }
 
 /** Formats an entry of a to-do list, such as `☑ write the test`. */
-function todoLine({ status, content }: { status?: unknown; content?: unknown }): string {
+export function todoLine({ status, content }: { status?: unknown; content?: unknown }): string {
   return `${todoMarks[String(status)] ?? "☐"} ${String(content)}`
 }
 

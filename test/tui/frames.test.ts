@@ -90,7 +90,7 @@ async function stream(shown: Shown, updates: number): Promise<void> {
     const delta = `${"漢字 word ".repeat(index % 4)}${index}${index % 50 === 49 ? "\n\n" : " "}`
     await shown.send({ type: "part.delta", partID: "prt_2", field: "text", delta })
   }
-  await shown.send({ type: "run.completed", messageID: "msg_2", status: "completed", steps: 1 })
+  await shown.send({ type: "run.completed", status: "completed", durationMs: 40 * updates })
 }
 
 /** Returns what was written outside of synchronized frames, without sequences that print nothing. */
@@ -147,6 +147,34 @@ test("an idle interface writes nothing and has no timer, before and after a run"
     await vi.advanceTimersByTimeAsync(60_000)
     expect(terminal.writes.length).toBe(before)
   }
+  shown.app.close()
+})
+
+test("the end of a run of more than 10 seconds shows its duration", async () => {
+  const terminal = fakeTerminal()
+  const shown = await showSession(terminal)
+  await stream(shown, 20)
+  expect(terminal.writes.join("")).not.toContain("done ·")
+  await stream(shown, 1_600)
+  expect(terminal.writes.join("")).toContain("✓ done · 1 min 4 s")
+  shown.app.close()
+})
+
+test("the to-do list is visible during a run, and its current entry after it", async () => {
+  const terminal = fakeTerminal()
+  const shown = await showSession(terminal)
+  const todo = (content: string, status: string) => ({ content, status, priority: "medium" })
+  const todos = [todo("read", "completed"), todo("write", "in_progress"), todo("test", "pending")]
+  await shown.send({ type: "message.created", message: answer })
+  await shown.send({ type: "todo.updated", todos })
+  const written = terminal.writes.join("")
+  for (const line of ["☑ read", "▸ write", "☐ test"]) expect(written).toContain(line)
+  terminal.writes.length = 0
+  await shown.send({ type: "run.completed", status: "completed", durationMs: 1 })
+  const after = terminal.writes.join("")
+  expect(after).toContain("▸ write")
+  expect(after).toContain("1 of 3 done")
+  expect(after).not.toContain("☐ test")
   shown.app.close()
 })
 
