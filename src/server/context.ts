@@ -21,9 +21,9 @@ export interface ServerContext {
   otherRequests: OtherRequests
   /**
    * Calls the listener for every event of every engine, and for the requests of other processes in sessions that the
-   * server serves. Returns a function that unsubscribes.
+   * server serves. With `tenant`, only for sessions of this tenant. Returns a function that unsubscribes.
    */
-  followEvents(listener: (event: TackleEvent) => void): () => void
+  followEvents(listener: (event: TackleEvent) => void, tenant?: string): () => void
   /**
    * Throws `ServerError` if the server is stopping. With `sessionID`, also throws if starting this session would exceed
    * the limit of running sessions. Sessions of a tenant wait instead.

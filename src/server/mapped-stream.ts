@@ -7,6 +7,7 @@ import type { EventOf } from "../event/events.ts"
 import type { PermissionReply, PermissionRequest } from "../schema/permission.ts"
 import type { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
 import type { SessionHandle } from "../session/handle.ts"
+import { isBelow } from "../session/lineage.ts"
 import type { SessionEvent } from "../session/session-events.ts"
 import { within } from "../util/abort.ts"
 import { type Channel, createChannel } from "../util/channel.ts"
@@ -77,7 +78,7 @@ export async function respondWithItems(
     if (!handle) throw notFound("session", id)
     const waiting = waitingRequests(tackle, id)
     const follow = (after: number) => eventsOf(context, tackle, handle, { after, signal: ending.signal })
-    const reply = (answers: readonly RequestAnswer[]) => replyTo(tackle, waiting, answers)
+    const reply = (answers: readonly RequestAnswer[]) => replyTo(tackle, id, waiting, answers)
     const items = await options.begin({ tackle, handle, waiting, reply, follow })
     if (items) {
       c.header("content-type", "text/event-stream")
@@ -178,13 +179,19 @@ function concerns({ sessionID, tool }: PermissionRequest | QuestionRequest, id: 
 
 async function replyTo(
   tackle: Tackle,
+  sessionID: string,
   waiting: WaitingRequests,
   answers: readonly RequestAnswer[],
 ): Promise<void> {
   const own = new Set([...waiting.permissions(), ...waiting.questions()].map(({ id }) => id))
-  const others = [...tackle.pendingRequests(), ...tackle.questions.pending()].filter(({ id }) => !own.has(id))
-  for (const { requestID } of answers)
-    if (others.some(({ id }) => id === requestID)) throw notFound("request", requestID)
+  const others = [...tackle.pendingRequests(), ...tackle.questions.pending()]
+  for (const { requestID } of answers) {
+    if (own.has(requestID)) continue
+    const present =
+      others.find(({ id }) => id === requestID) ?? (await tackle.store.request(requestID))?.asked
+    if (present && !(await isBelow(tackle.store, present.sessionID, sessionID)))
+      throw notFound("request", requestID)
+  }
   for (const { requestID, reply } of answers) {
     const outcome = await give(tackle, requestID, reply)
     if (outcome === "unknown") throw notFound("request", requestID)

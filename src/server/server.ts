@@ -98,7 +98,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     store,
     engines,
     otherRequests,
-    followEvents: (listener) => followEvents(context, listener),
+    followEvents: (listener, tenant) => followEvents(context, listener, tenant),
     assertStartsWork(sessionID, tenant) {
       if (isStopping) throw stopping()
       // The inputs of a tenant wait for their turn.
@@ -166,22 +166,50 @@ export async function startServer(options: ServerOptions): Promise<Server> {
 function followEvents(
   { store, engines, otherRequests }: ServerContext,
   listener: (event: TackleEvent) => void,
+  tenant: string | undefined,
 ): () => void {
+  const tell = tenant === undefined ? listener : onlyOfTenant(tenant, store, listener)
   let isOver = false
   let last = Promise.resolve()
   const ends = [
-    engines.subscribe(listener),
+    engines.subscribe(tell),
     otherRequests.subscribe((event) => {
       // One after the other, so that the events keep their order.
       last = last.then(async () => {
         const session = await store.session(event.sessionID).catch(() => undefined)
-        if (session && engines.isServed(session.directory) && !isOver) listener(event)
+        if (session && engines.isServed(session.directory) && !isOver) tell(event)
       })
     }),
   ]
   return () => {
     isOver = true
     for (const end of ends) end()
+  }
+}
+
+/** Returns a listener that passes on the events of the sessions of a tenant, in their order. */
+function onlyOfTenant(
+  tenant: string,
+  store: Store,
+  listener: (event: TackleEvent) => void,
+): (event: TackleEvent) => void {
+  /** Whether a session belongs to the tenant. This never changes. */
+  const known = new Map<string, boolean>()
+  let last = Promise.resolve()
+
+  async function isOwn(sessionID: string): Promise<boolean> {
+    const present = known.get(sessionID)
+    if (present !== undefined) return present
+    const session = await store.session(sessionID).catch(() => undefined)
+    if (session) known.set(sessionID, session.tenant === tenant)
+    return session?.tenant === tenant
+  }
+
+  return (event) => {
+    last = last.then(async () => {
+      if (await isOwn(event.sessionID)) listener(event)
+      if (event.type === "session.deleted") known.delete(event.sessionID)
+    })
   }
 }
 

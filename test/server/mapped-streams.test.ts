@@ -275,3 +275,49 @@ test("releases the engine and the stream when a mapper throws", async () => {
   await expect(response.text()).rejects.toThrow("does not know")
   expect(released).toEqual(["stream", "engine"])
 })
+
+test.for([
+  {
+    protocol: "chat",
+    answer: (id: string, sessionID: string) => ({
+      messages: [
+        {
+          id: "a",
+          role: "assistant",
+          metadata: { tackle: { sessionID, seq: 0 } },
+          parts: [
+            {
+              type: "tool-bash",
+              toolCallId: "c",
+              state: "approval-responded",
+              approval: { id, approved: true },
+            },
+          ],
+        },
+      ],
+    }),
+  },
+  {
+    protocol: "agui",
+    answer: (id: string) => ({
+      threadId: "t",
+      runId: "r",
+      messages: [],
+      resume: [{ interruptId: `${id}@0`, status: "resolved", payload: { approved: true } }],
+    }),
+  },
+])(
+  "$protocol: does not answer the request of a session in another directory",
+  async ({ protocol, answer }) => {
+    const { directory, request } = await withRequests({ files: { "a/x": "", "b/x": "" } })
+    const create = async (name: string) =>
+      (await request("POST", "/session", { body: { directory: `${directory}/${name}` } })).body.id as string
+    const [own, other] = [await create("a"), await create("b")]
+    await request("POST", `/session/${other}/input`, { body: { text: "first" } })
+    await expect.poll(async () => (await request("GET", "/request")).body.items).toHaveLength(1)
+    const [{ id }] = (await request("GET", "/request")).body.items
+    const { status, body } = await request("POST", `/session/${own}/${protocol}`, { body: answer(id, own) })
+    expect([status, body.error?.code]).toEqual([404, "request.unknown"])
+    expect((await request("GET", "/request")).body.items).toMatchObject([{ id }])
+  },
+)

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs"
 import { expect, test } from "vitest"
 import { readTokenFile } from "../../src/server/tokens.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
-import { setUp, tokens } from "./start-server.ts"
+import { readEvents, setUp, tokens } from "./start-server.ts"
 
 /** `run` belongs to the tenant acme, `reply` to the tenant other, and `admin` to none. */
 const lines = [
@@ -84,4 +84,34 @@ test("lets a token with a tenant use only its own sessions", async () => {
   expect(imported.body.tenant).toBe("acme")
   const fork = await post(`/session/${own}/fork`, {}, { scope: "run" })
   expect(fork.body.tenant).toBe("acme")
+})
+
+test("sends a token with a tenant the events of no other tenant", async () => {
+  const { directory, post, server } = await setUp(() => ({ text: "Hello." }), { tokens: lines })
+  const create = async (scope: "run" | "reply" | "admin") =>
+    (await post("/session", { directory }, { scope })).body.id as string
+  const [own, other, foreign, plain] = [
+    await create("run"),
+    await create("run"),
+    await create("reply"),
+    await create("admin"),
+  ]
+  const seen = new Set<string>()
+  const url = `${server.url}/session/${own}/event?others=true`
+  for await (const event of readEvents(url, { token: tokens.run })) {
+    if (typeof event === "string") {
+      for (const [id, scope] of [
+        [foreign, "reply"],
+        [plain, "admin"],
+        [other, "run"],
+      ] as const) {
+        await post(`/session/${id}/input`, { text: "Hi" }, { scope })
+        await post(`/session/${id}/wait`, {}, { scope })
+      }
+      continue
+    }
+    seen.add(event.data.sessionID)
+    if (event.data.type === "run.completed") break
+  }
+  expect([...seen]).toEqual([other])
 })

@@ -57,7 +57,7 @@ export function eventRoutes(context: ServerContext) {
           }),
           others: z.enum(["true", "false"]).optional().openapi({
             description:
-              "With `true`, also sends the events of all other sessions as they happen, as `GET /event` does. Their messages have no `id`",
+              "With `true`, also sends the events of all other sessions as they happen, as `GET /event` does; with a tenant, only of its sessions. Their messages have no `id`",
           }),
         }),
       },
@@ -72,7 +72,9 @@ export function eventRoutes(context: ServerContext) {
         const handle = await tackle.sessions.get(id)
         if (!handle) throw notFound("session", id)
         const ending = context.streamSignal(id)
-        const others = c.req.valid("query").others === "true" ? context.followEvents : undefined
+        const { tenant } = c.get("token")
+        const follow: ServerContext["followEvents"] = (listener) => context.followEvents(listener, tenant)
+        const others = c.req.valid("query").others === "true" ? follow : undefined
         const events = handle.events({ after, signal: ending.signal, maxWaiting, others })
         const onEnd = () => {
           ending.release()
