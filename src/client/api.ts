@@ -34,15 +34,15 @@ export interface SessionApi {
   /** Changes the title, or the agent and model of later prompts. */
   update(change: SessionChange): Promise<Session>
   /**
-   * Stores a text of the user for delivery to the model, and starts a run if the session is idle. If an input with this
+   * Stores text from the user for delivery to the model, and starts a run if the session is idle. If an input with this
    * id has already been sent, returns its current state. Rejects with the code `input.conflict` if the content differs.
    */
   send(text: string, options?: Pick<SendOptions, "id" | "delivery" | "files">): Promise<Receipt>
   readonly inputs: SessionInputs
   /**
-   * Returns the events of the session: first the changes after `after`, then a `part.updated` without a number for each
-   * part that is being streamed, with its text so far, then all events as they happen. Default: no stored changes. Ends
-   * when the signal fires.
+   * Returns the events of the session. Sends the changes after `after` first (default: none). Then sends a
+   * `part.updated` without a number for each part that is being streamed, with its text so far. Then sends all events
+   * as they happen. Ends when the signal fires.
    */
   events(options?: Pick<EventStreamOptions, "after" | "signal">): AsyncIterableIterator<SessionEvent>
   /** Waits until the session is idle. Resolves with the end of the last run that the engine has seen. */
@@ -95,15 +95,15 @@ export interface TackleApi {
   readonly sessions: SessionsApi
   readonly agents: Awaitable<ReadonlyMap<string, Pick<Agent, "name" | "description" | "mode">>>
   /**
-   * Calls the listener for every event. With `otherProcesses`, also for the permission requests and questions of other
-   * processes on the same store, which a server always includes. Returns a function that unsubscribes.
+   * Calls the listener for every event. With `otherProcesses`, includes the permission requests and questions of other
+   * processes on the same store. A server always includes them. Returns a function that unsubscribes.
    */
   subscribe(listener: (event: TackleEvent) => void, options?: { otherProcesses?: boolean }): () => void
   /** Answers a permission request. A second, late or unknown answer has no effect. The result reports this. */
   reply(requestID: string, reply: PermissionReply): Promise<ReplyOutcome>
   /**
-   * Returns the permission requests and questions that wait for the user, oldest first, also those of other processes on
-   * the same store. With `sessionID`, only those of this session and its subagents.
+   * Returns the permission requests and questions that wait for the user, oldest first, including those of other
+   * processes on the same store. With `sessionID`, only those of this session and its subagents.
    */
   requests(sessionID?: string): Promise<WaitingRequest[]>
   pendingRequests(sessionID?: string): Awaitable<PermissionRequest[]>
@@ -113,12 +113,12 @@ export interface TackleApi {
     pending(sessionID?: string): Awaitable<QuestionRequest[]>
   }
   /**
-   * Finds files of the project by letters of their path, best first, at most `limit` (default: 20). Omits ignored
-   * files and files that the rules deny to read.
+   * Finds files of the project by letters in their paths, best match first. Returns at most `limit` paths (default:
+   * 20). Omits ignored files and files that the rules do not allow reading.
    */
   findFiles(query: string, options?: { limit?: number; signal?: AbortSignal }): Promise<string[]>
   /**
-   * Sends a text like `SessionApi.send`. A text that starts with `/` may call a command, a skill or a prompt of an MCP
+   * Sends text like `SessionApi.send`. Text that starts with `/` may call a command, a skill or a prompt of an MCP
    * server. Resolves with undefined if the session does not exist.
    */
   send(

@@ -38,8 +38,8 @@ export interface Connection {
   /** Opens an event stream. Makes one attempt. */
   open(request: ApiRequest): Promise<Response>
   /**
-   * Delays all later requests until `opened` settles. An event stream that is opened first therefore contains the
-   * events of these requests, and all events after their responses.
+   * Delays all later requests until `opened` settles. A stream that is opened first therefore contains the events of
+   * these requests.
    */
   opensFirst(opened: Promise<unknown>): void
   /** Resolves when the event streams that are being opened are open. */

@@ -10,7 +10,7 @@ export interface FollowOptions {
   /** Time in milliseconds without data after which a connection counts as lost. */
   silenceMs: number
   sessionID: string
-  /** Number of the last event that the reader knows. Undefined for only new events. */
+  /** Number of the last event that the reader knows. Undefined to receive only new events. */
   after: number | undefined
   signal: AbortSignal | undefined
   /** True if the stream also contains the events of all other sessions. They are not repeated after an interruption. */

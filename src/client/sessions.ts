@@ -60,8 +60,8 @@ const pageSize = 1_000
 
 /**
  * Maximum time in seconds that one request waits for a session to become idle. Must be less than the time limit of a
- * request without a response (see {@link ApiRequest.answerMs}). Short requests also allow the client to notice an
- * interruption early enough to repeat the request.
+ * request without a response (see {@link ApiRequest.answerMs}). Short requests also let the client notice a lost
+ * connection early enough to repeat the request.
  */
 const waitSeconds = 10
 

@@ -35,13 +35,13 @@ export const AguiRequest = z.looseObject({
 })
 
 /**
- * An answer to an interrupt. `after` is the number of the last event that the client had received at the interrupt.
+ * An answer to an interrupt. `after` is the number of the last event that the client received before the interrupt.
  */
 export interface InterruptAnswer extends RequestAnswer {
   after: number
 }
 
-/** A parsed request of an AG-UI client, which sends a new text of the user or answers interrupts. */
+/** The parsed request of an AG-UI client: a new text from the user, or answers to interrupts. */
 export type AguiTurn =
   | { kind: "send"; id: string; text: string }
   | { kind: "answer"; answers: InterruptAnswer[] }
@@ -71,7 +71,7 @@ const PermissionPayload = z.object({
 })
 
 /**
- * Parses the messages and answers of a request. Returns undefined if they contain neither a text of the user nor a
+ * Parses the messages and answers of a request. Returns undefined if they contain neither text from the user nor a
  * valid answer.
  */
 export function readAguiTurn({ messages, resume = [] }: z.infer<typeof AguiRequest>): AguiTurn | undefined {

@@ -43,7 +43,7 @@ export const ChatRequest = z.looseObject({
     .min(1),
 })
 
-/** The parsed last message of a chat, which sends a text of the user or answers permission requests. */
+/** The parsed last message of a chat: a new text from the user, or answers to permission requests. */
 export type ChatTurn =
   | { kind: "send"; id: string; text: string; files: { mime: string; url: string; filename?: string }[] }
   | {
@@ -53,7 +53,7 @@ export type ChatTurn =
       answers: { id: string; approved: boolean; reason?: string }[]
     }
 
-/** Parses the last message of a request, which contains a new text of the user or approvals of tool calls. */
+/** Parses the last message of a request, which contains new text from the user or approvals of tool calls. */
 export function readTurn({ messages }: z.infer<typeof ChatRequest>): ChatTurn | undefined {
   const last = messages.at(-1)
   if (last?.role === "user") {

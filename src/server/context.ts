@@ -17,7 +17,7 @@ export interface ServerContext {
   /** Store of all sessions. */
   store: Store
   engines: Engines
-  /** Requests of other processes on the store. */
+  /** Permission requests and questions of other processes that use the same store. */
   otherRequests: OtherRequests
   /**
    * Calls the listener for every event of every engine, and for the requests of other processes in sessions that the

@@ -5,7 +5,7 @@ import { SessionExistsError } from "../session/archive.ts"
 import { TenantLimitError } from "../store/tenants.ts"
 import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
 
-/** The codes that a route can answer with, by status. */
+/** Error codes that routes can return, by HTTP status. */
 const codes = {
   400: [
     "request.invalid",
@@ -150,7 +150,7 @@ function describe(error: unknown): Shown {
   return { status: status === 500 && error instanceof UsageError ? 400 : status, code, message }
 }
 
-/** Returns the message and details for clients. The message of the error itself names flags of the command line. */
+/** Returns the message and details for clients. The error's own message names command-line flags. */
 function undoRefused({ summary, refused }: UndoRefusedError): Pick<Shown, "message" | "details"> {
   return {
     message: `${summary}\nCheck these files first. {"others": true} restores only the other files, if any. {"skip": true} changes no file and continues with the next turn.`,

@@ -7,7 +7,9 @@ import type { ServerContext } from "./context.ts"
 export interface EventStreamResponse {
   /** Interval in milliseconds between comments that keep the connection alive. */
   heartbeatMs: number
-  /** Session with whose events the stream can be continued. Only their messages have an `id`. Default: none. */
+  /**
+   * Session whose stream the client can resume. Only messages with events of this session have an `id`. Default: none.
+   */
   idsOf?: string
   /** Called once, when the stream ends or the client disconnects. */
   onEnd(): void

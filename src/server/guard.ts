@@ -41,7 +41,7 @@ const responseHeaders: Readonly<Record<string, string>> = {
 }
 
 /**
- * Checks host, origin, token and body of every request. The checks of `Host` and `Origin` stop web pages whose domain
+ * Checks host, origin, token and body of every request. Checking `Host` and `Origin` blocks web pages whose domain
  * resolves to this machine.
  */
 export function guard(options: GuardOptions): MiddlewareHandler<ServerEnvironment> {

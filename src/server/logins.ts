@@ -7,7 +7,10 @@ interface Signer {
 
 /** Logs web pages in. A page receives a ticket in its URL and exchanges it for a cookie. */
 export interface Logins<Token> {
-  /** Creates a ticket for one login with the scope of a token. It is valid for `seconds`, by default {@link ticketSeconds}. */
+  /**
+   * Creates a ticket for one login with the scope of a token. It is valid for `seconds`, by default {@link
+   * ticketSeconds}.
+   */
   ticketFor(token: Token, seconds?: number): string
   /**
    * Returns the value of the cookie for a ticket. Returns undefined for an unknown, used or expired ticket. The cookie

@@ -128,8 +128,8 @@ export async function* itemsOf<T>(
 }
 
 /**
- * Yields the events of a session, and ends with the end of its last run when the session is idle. If the run ended
- * before the first event or in another process, its end is not among the events.
+ * Yields the events of a session until it is idle. The last event is the end of its last run, even if that run ended
+ * before the first event or in another process.
  */
 export async function* untilIdle(
   events: Channel<SessionEvent>,
@@ -137,7 +137,7 @@ export async function* untilIdle(
 ): AsyncGenerator<SessionEvent, undefined> {
   const leave = new AbortController()
   let end: EventOf<"run.completed"> | undefined
-  /** Number of the last change when the session was idle. */
+  /** Number of the last change at the time when the session became idle. */
   let target = Number.POSITIVE_INFINITY
   async function addEnd(): Promise<void> {
     const completed = await session.wait({ signal: leave.signal })
@@ -145,7 +145,7 @@ export async function* untilIdle(
     end = completed ?? endElsewhere(session.id)
     events.push(end)
   }
-  // The wait ends with the events, and rejects if the engine closes, which also ends the events.
+  // An aborted wait rejects. If the engine closes, the wait rejects and the events end, so the loop below ends too.
   void addEnd().catch(() => {})
   let last = 0
   try {

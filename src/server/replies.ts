@@ -37,7 +37,10 @@ const maxRemembered = 1_000
 
 /** Creates the access to the waiting requests. */
 export function createReplies({ engines, store, otherRequests }: RepliesOptions): Replies {
-  /** First replies by request. A reply from an event has no scope and patterns of the grant, so it is not exact. */
+  /**
+   * First replies, by request. A reply taken from an event lacks the scope and the patterns of the grant, so it is not
+   * exact.
+   */
   const answered = new Map<string, { reply: Reply; isExact: boolean }>()
   /** Replies that are being applied. */
   const applying = new Map<string, Promise<unknown>>()
@@ -108,7 +111,7 @@ export function createReplies({ engines, store, otherRequests }: RepliesOptions)
     },
     async reply(id, reply) {
       await assertUnanswered(id)
-      // If the engine refuses the first reply, this reply is applied.
+      // The engine may refuse the first reply. In this case, this reply is applied.
       for (let first = applying.get(id); first; first = applying.get(id)) await first.catch(() => {})
       if (answered.has(id)) await assertUnanswered(id)
       const done = answer(id, reply)

@@ -20,7 +20,7 @@ export interface ServerOptions {
   store: Store
   /**
    * Opens an engine for a directory. The engine must be created with the options `approvals` and `questions`. The
-   * server closes the engine. It never has two engines for one directory.
+   * server closes the engine, and never opens two engines for one directory.
    */
   openEngine(directory: string): Promise<Tackle>
   /** Directories with the projects that the server may open. All symbolic links must be resolved. */
@@ -133,7 +133,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       connectionsCheckingInterval: Math.min(headersTimeout, 5_000),
       maxHeaderSize: 16_384,
     },
-    // Replaces the global `Request` and `Response` with subclasses that are faster to send: they keep a JSON text as text.
+    // Replaces the global `Request` and `Response` with subclasses that are faster to send: they keep a JSON text as
+    // text.
     answer: getRequestListener((request, environment) => app.fetch(request, environment)),
     onProblem: (error) => onProblem("a connection failed", error),
   })
@@ -174,7 +175,7 @@ function followEvents(
   const ends = [
     engines.subscribe(tell),
     otherRequests.subscribe((event) => {
-      // One after the other, so that the events keep their order.
+      // Sends the events one after another, so that they keep their order.
       last = last.then(async () => {
         const session = await store.session(event.sessionID).catch(() => undefined)
         if (session && engines.isServed(session.directory) && !isOver) tell(event)

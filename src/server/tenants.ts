@@ -4,8 +4,8 @@ import { notFound, ServerError } from "./errors.ts"
 import type { ServerEnvironment } from "./guard.ts"
 
 /**
- * Routes that a token with a tenant may use in addition to those of its sessions. These routes read and change no
- * session.
+ * Routes that a token with a tenant may use in addition to those of its sessions. These routes do not read or change
+ * sessions.
  */
 const sharedRoutes =
   /^GET \/(health|docs|openapi\.json|assets\/.*|root|tool|agent|command|skill|model|mcp)?$|^POST \/(login|logout|ticket)$/

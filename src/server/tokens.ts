@@ -107,9 +107,10 @@ function digest(text: string): Buffer {
 const shortest = 32
 
 /**
- * Returns the tokens of a file. Each line contains a token, or a scope and a token, and may end with `tenant=NAME`; empty lines and lines that start
- * with `#` are ignored. A token without a scope has the scope `admin`. Creates a missing file with one random token of
- * 256 bits. Throws `UsageError` for an invalid file, and for a file that other users can read.
+ * Returns the tokens of a file. Each line contains a token, or a scope and a token, and may end with `tenant=NAME`;
+ * empty lines and lines that start with `#` are ignored. A token without a scope has the scope `admin`. Creates a
+ * missing file with one random token of 256 bits. Throws `UsageError` for an invalid file, and for a file that other
+ * users can read.
  */
 export function readTokenFile(path: string): TokenLine[] {
   let text: string

@@ -78,7 +78,7 @@ async function openRun(
   }
 }
 
-/** Ends the events, and yields a run without content. */
+/** Closes the events and yields a run without content. */
 async function* ended(
   events: AsyncIterableIterator<unknown>,
   run: { threadId: string; runId: string },

@@ -112,7 +112,7 @@ async function openChat(
   }
 }
 
-/** Ends the events, and yields a message without content. */
+/** Closes the events and yields a message without content. */
 async function* ended(events: AsyncIterableIterator<unknown>): AsyncGenerator<UiChunk> {
   await events.return?.()
   yield { type: "start" }

@@ -139,7 +139,7 @@ export function inputRoutes(context: ServerContext) {
       path: "/session/{id}/interrupt",
       summary: "Stop the run",
       description:
-        "Also pauses the queue until the next input. Also stops a run in another process. Responds when the run has ended, or when its process is no longer alive.",
+        "Pauses the queue until the next input. Also stops a run in another process. Responds when the run has ended, or when its process is no longer alive.",
       scope: "run",
       request: {
         params: sessionParams,

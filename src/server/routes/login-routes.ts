@@ -69,7 +69,8 @@ export function loginRoutes(authenticator: Authenticator) {
 /** Sets the login cookie. If the page came over HTTPS, the browser never sends it without encryption. */
 function setCookie(c: Context<ServerEnvironment>, value: string, seconds: number): void {
   const name = cookieName(c.env.incoming)
-  // The server itself speaks HTTP. The guard accepts HTTPS origins only if they are configured, as that of a proxy.
+  // The server itself speaks HTTP. The guard accepts an HTTPS origin only if it is configured, for example as the
+  // origin of a proxy.
   const secure = c.env.incoming.headers.origin?.startsWith("https://") ? "; Secure" : ""
   c.header("set-cookie", `${name}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure}`)
 }

@@ -401,8 +401,8 @@ function asking(
 }
 
 /**
- * Returns the events of all sessions of a directory, as OpenCode sends them. They begin with an update of each part that
- * is being streamed, with its text so far.
+ * Returns the events of all sessions of a directory, as OpenCode sends them. They begin with an update of each part
+ * that is being streamed, with its text so far.
  */
 function followDirectory(context: ServerContext, directory: string): ReadableStream<Uint8Array> {
   const { engines } = context

@@ -14,7 +14,7 @@ import { body, createRouter, directory, directoryErrors, json, numberIn, route }
 
 const inProject = z.strictObject({ directory })
 
-/** Time in milliseconds after which the response to a streamed call begins, so that no proxy ends it. */
+/** Time in milliseconds after which the response to a streamed call begins, so that no proxy times out. */
 const streamStartMs = 500
 
 type CallEvent = z.infer<typeof projectResponses.callEvent>
@@ -77,7 +77,7 @@ export function projectRoutes(context: ServerContext) {
       path: "/tool/{id}/call",
       summary: "Call a tool without a model",
       description:
-        "The call passes through the same checks as a call by the model, and may wait for a reply to a permission request. With `stream`, the response consists of server-sent events: each `data` is a `CallEvent` as JSON. A `progress` contains the state of the running call, and the last event is the `result`. The call ends when the client leaves.",
+        "The call passes through the same checks as a call by the model, and may wait for a reply to a permission request. With `stream`, the response consists of server-sent events: each `data` is a `CallEvent` as JSON. A `progress` event contains the state of the running call, and the last event is the `result`. The call is canceled when the client disconnects.",
       scope: "run",
       errors: [...directoryErrors, "tool.unknown", "agent.unknown"],
       request: {
@@ -297,9 +297,9 @@ export function projectRoutes(context: ServerContext) {
     route({
       method: "get",
       path: "/find/file",
-      summary: "Find files by letters of their path",
+      summary: "Find files by letters in their paths",
       description:
-        "Returns paths relative to the directory, best first, without files that ignore files exclude or that the rules deny to read.",
+        "Returns paths relative to the directory, best match first. Omits ignored files and files that the permission rules hide.",
       scope: "read",
       errors: directoryErrors,
       request: {

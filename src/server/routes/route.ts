@@ -69,7 +69,7 @@ export function errorResponses(codes: readonly ErrorCode[]) {
   return { ...Object.fromEntries(described), default: { description: "Other errors", content } }
 }
 
-/** Returns the errors that every route with such a path and such a request has. */
+/** Returns the errors that follow from the path and the request of a route. */
 function commonErrors({
   path,
   method,
@@ -110,7 +110,7 @@ export const limit = numberIn({ min: 1, max: maxLimit })
   .default(100)
   .openapi({ description: `Maximum number of items, from 1 to ${maxLimit}. Default: 100`, default: 100 })
 
-/** Describes a number in a query. Without `integer: false`, only whole numbers are valid. */
+/** Describes a number in a query. Accepts only whole numbers unless `integer` is false. */
 export function numberIn({ min, max, integer = true }: { min: number; max: number; integer?: boolean }) {
   const form = integer ? /^\d{1,16}$/ : /^\d{1,16}(\.\d{1,16})?$/
   const isValid = (text: string) => form.test(text) && Number(text) >= min && Number(text) <= max

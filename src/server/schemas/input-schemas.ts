@@ -13,9 +13,9 @@ export const InputView = described(Input, {
   paused:
     "Not delivered until the next input or `POST /session/{id}/resume`, because the run was interrupted",
   problem: "Reason why the engine holds the input",
-  files: "Absent after the delivery. The message contains them",
+  files: "Absent after the delivery, because the message contains them",
   command: "The command that the text calls",
-  digest: "Hash of the content with which the input was sent first. A change of the input does not change it",
+  digest: "Hash of the content that was sent originally. Editing the input does not change the hash",
   claimedBy:
     "Process that is delivering the input. From this change on, the input cannot be changed or withdrawn. A second change with the state `promoted` follows",
   messageID: "The message of the user. Set if the state is `promoted`",
@@ -90,7 +90,8 @@ export const inputBodies = {
         .openapi({ description: "Replaces the files of the input" }),
       delivery: Delivery.optional(),
       position: z.int().min(0).optional().openapi({
-        description: "New position among the pending inputs, from 0. A number that is too high means the end",
+        description:
+          "New position among the pending inputs, from 0. A number past the end moves the input to the end",
       }),
       held: z.boolean().optional().openapi({
         description:

@@ -57,12 +57,12 @@ export function described<S extends z.ZodObject>(
   return schema.extend(Object.fromEntries(fields)) as unknown as S
 }
 
-/** Returns true for a change of at least one field. Use it with {@link noChange}. */
+/** Returns true if the body changes at least one field. Use it with {@link noChange}. */
 export function isChange(body: object): boolean {
   return Object.keys(body).length > 0
 }
 
-/** The error of a change without fields. */
+/** The error for a body that changes no field. */
 export const noChange = { error: "give at least one field" }
 
 /** Returns the schema of one page of a list. */

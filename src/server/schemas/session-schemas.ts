@@ -23,7 +23,7 @@ const MatchView = described(SessionMatch, {
 const SessionView = described(Session, {
   directory: "Absolute path of the session's working directory",
   worktree: "Absolute path of the root of the git worktree, or of the directory without git",
-  workspace: "Machine of the session, and how to rebuild its worktree on another one",
+  workspace: "Machine of the session, and how to rebuild its worktree on another machine",
   agent: "Agent of the next prompt",
   model: "Model of the next prompt. Absent if the agent or the config chooses it",
   parentID: "Session whose `task` call started this session",
@@ -126,7 +126,7 @@ export const sessionBodies = {
         .openapi({ description: "Leave all files of the turn unchanged, but count it as undone" }),
       through: z.string().optional().openapi({
         description:
-          "Id of a message of the user: undo its turn and all later turns as one operation. Not for a redo, and not with `others` or `skip`",
+          "Id of a message of the user: undo its turn and all later turns as one operation. Not valid for a redo, or with `others` or `skip`",
       }),
     })
     .openapi("Undo"),
