@@ -58,11 +58,11 @@ export interface App {
   readonly session: SessionApi | undefined
   /** Shows a session. Undefined shows an empty conversation; the first prompt then creates a session. */
   open(session: SessionApi | undefined): Promise<void>
-  /** Sends a text to the session, or runs the command in it. Creates the session if necessary. */
+  /** Sends text to the session, or runs the command in the text. Creates the session if necessary. */
   send(text: string): Promise<void>
   /** Shows a line above the editor until the next key. */
   notify(text: string): void
-  /** Shows a text of a tool, or a warning, in the conversation. */
+  /** Shows text from a tool, or a warning, in the conversation. */
   addNote(text: string): void
   /** Changes to the built-in theme for a background. */
   setBackground(background: "dark" | "light"): void
@@ -74,7 +74,9 @@ export interface App {
 /** Time in milliseconds within which the user must press Ctrl+C again to leave. */
 const leaveMs = 1_500
 
-/** Time in milliseconds between a change of the session and the next frame, which limits the frames to 30 per second. */
+/**
+ * Time in milliseconds between a change of the session and the next frame. Limits drawing to 30 frames per second.
+ */
 const frameMs = 33
 
 /** Minimum duration in milliseconds of a completed run whose duration is shown. */
@@ -166,7 +168,7 @@ export function createApp(options: AppOptions): App {
       input.editor,
       lines(renderFooter),
     ],
-    // The library is not yet done with the key or the wheel.
+    // The library has not finished handling the key or the wheel.
     onTop: (lines) => queueMicrotask(() => attempt(showOlderAbove(lines))),
   })
   focus()
@@ -301,7 +303,7 @@ export function createApp(options: AppOptions): App {
   }
 
   async function open(next: SessionApi | undefined): Promise<void> {
-    // The notes before the first prompt stay when it creates a session.
+    // Notes written before the first prompt stay when the prompt creates a session.
     if (session || !next) conversation.notes.clear()
     followed?.close()
     followed = undefined
@@ -341,7 +343,7 @@ export function createApp(options: AppOptions): App {
     showRequests()
     attention.update(next)
     tick(next?.isRunning === true)
-    // A stream changes faster than the user can see. A key press draws all changes immediately.
+    // A stream changes faster than the user can see. A key press draws all pending changes immediately.
     frame ??= setTimeout(drawFrame, frameMs)
   }
 

@@ -4,7 +4,7 @@ import { oneLine, visible } from "../view/visible.ts"
 
 /** Keeps the terminal's title and progress up to date, and notifies the user if another window has the focus. */
 export interface Attention {
-  /** Compares a state with the last one. A new request or the end of a run notifies the user. */
+  /** Compares a state with the last one. Notifies the user of a new request or the end of a run. */
   update(state: SessionState | undefined): void
   /** Resets the title and the progress. */
   close(): void
@@ -14,8 +14,8 @@ const focusIn = "\u001b[I"
 const focusOut = "\u001b[O"
 
 /**
- * Creates the notifier. It notifies the user only while the terminal reports that its window has no focus. Without
- * such reports, there are no notifications.
+ * Creates the notifier. It notifies the user only while the terminal reports that its window has no focus. If the
+ * terminal does not report focus, the user is never notified.
  */
 export function createAttention(tui: TUI): Attention {
   const { terminal } = tui
@@ -61,7 +61,7 @@ function reasonOf(state: SessionState, before: SessionState): string | undefined
   return undefined
 }
 
-/** Sends OSC 9, OSC 777 and a bell. Each terminal supports at most one of the two sequences. */
+/** Sends OSC 9, OSC 777 and a bell. A terminal supports at most one of the two sequences. */
 function notify(terminal: Terminal, text: string): void {
   const plain = oneLine(text, 80).replaceAll(";", ",")
   terminal.write(`\u001b]9;${plain}\u0007\u001b]777;notify;Tackle;${plain}\u0007\u0007`)

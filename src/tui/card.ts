@@ -9,8 +9,8 @@ import { isPrintable } from "../view/decision.ts"
 import type { Theme } from "./theme.ts"
 
 /**
- * Time in milliseconds without input after which a card accepts keys. Until then, the user may still be typing
- * something else.
+ * Time in milliseconds without input after which a card accepts keys. Earlier keys may belong to text that the user is
+ * still typing.
  */
 export const quietMs = 500
 
@@ -18,7 +18,7 @@ export const quietMs = 500
 export interface EarlyKeys {
   /** Returns true if the card may use the input. Otherwise, the input has been forwarded. */
   accepts(data: string): boolean
-  /** True as soon as the card accepts keys. */
+  /** True once the card accepts keys. */
   readonly isOpen: boolean
   close(): void
 }
@@ -69,9 +69,9 @@ function isReport(data: string): boolean {
 
 /** Shows a text of any length in a limited number of rows. */
 export interface ScrolledText {
-  /** Returns the visible lines. If lines are hidden, a last line says how many. */
+  /** Returns the visible lines. If lines are hidden, the last line says how many. */
   render(lines: readonly string[], room: number, theme: Theme): string[]
-  /** Scrolls the text if the input is a key for scrolling. Returns true if it is such a key. */
+  /** Scrolls the text if the input is a scroll key. Returns true for such a key. */
   handleInput(data: string): boolean
   scrollBy(lines: number): void
 }
@@ -118,7 +118,7 @@ export function clip(line: string, width: number): string {
   return truncateToWidth(line, width, width > 1 ? "…" : "")
 }
 
-/** Returns a number of columns that the line does not exceed. Measuring it takes ten times as long. */
+/** Returns an upper limit of the line's columns. Measuring the exact number takes ten times as long. */
 function maxColumns(line: string): number {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: styles begin with an escape character
   const plain = line.includes("\u001b") ? line.replaceAll(/\x1b\[[\d;]*m/g, "") : line
@@ -126,7 +126,7 @@ function maxColumns(line: string): number {
   for (let index = 0; index < plain.length; index += 1) {
     const code = plain.charCodeAt(index)
     const isNarrow = (code >= 0x20 && code < 0x7f) || (code >= 0x2500 && code < 0x2580)
-    // Each of the two codes of an emoji counts as two columns, and a tab as three.
+    // Counts each of the two codes of an emoji as two columns, and a tab as three.
     columns += isNarrow ? 1 : code < 0x20 ? 3 : 2
   }
   return columns

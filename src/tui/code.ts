@@ -19,7 +19,7 @@ export function needsHighlighter(text: string, theme: Theme): boolean {
   return !loaded && theme.hasColors && /^\s*(?:```|~~~)\w/m.test(text)
 }
 
-/** Calls the listener when the highlighter has been loaded. Returns a function that removes the listener. */
+/** Calls the listener when the highlighter is loaded. Returns a function that removes the listener. */
 export function onHighlighter(listener: () => void): () => void {
   listeners.add(listener)
   return () => listeners.delete(listener)
@@ -30,7 +30,8 @@ const maxCharacters = 50_000
 
 /**
  * Formats the lines of a code block with the colors of its language. The lines are plain if the language is unknown, or
- * until the highlighter has been loaded. `isOpen` means that the block is still being streamed: its last line is plain.
+ * until the highlighter has been loaded. If `isOpen` is true, the block is still being streamed and its last line is
+ * plain.
  */
 export function renderCode(
   code: string,
@@ -52,12 +53,14 @@ export function renderCode(
 let open = { text: "", lines: [] as string[], themeName: "", nextAt: 0 }
 
 /**
- * Maximum number of new lines of an open block that stay plain for a moment. They must get their colors before they
- * leave the screen, because a change above it draws the whole conversation again.
+ * Maximum number of new lines of an open block that stay plain temporarily. Lines must get their colors before they
+ * scroll off the screen, because a change above the screen redraws the whole conversation.
  */
 const maxPlainLines = 6
 
-/** Highlights the complete lines of a block that grows. The newest lines of a long block stay plain for a moment. */
+/**
+ * Highlights the complete lines of a growing block. The newest lines of a long block stay plain temporarily.
+ */
 function openLines(code: string, language: string, theme: Theme): string[] {
   const complete = code.slice(0, code.lastIndexOf("\n") + 1)
   const isSame = theme.name === open.themeName && complete.startsWith(open.text) && open.text !== ""

@@ -109,7 +109,10 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
     showFiles("Undid the last turn; /redo reverts this", undone)
   }
 
-  /** Redoes the turn that was undone last: in the session without it, or the files of a turn of this session. */
+  /**
+   * Redoes the turn that was undone last: returns to the session that contains it, or restores the files of a turn of
+   * this session.
+   */
   async function redo(): Promise<void> {
     const session = opened()
     const last = undoneTurns.at(-1)

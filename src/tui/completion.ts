@@ -73,5 +73,8 @@ export function createCompletion({ commands, files }: CompletionSources): Autoco
   }
 }
 
-/** Matches an unfinished `@path` or `@"path with spaces"`, after the same characters as a mention in a prompt. */
+/**
+ * Matches an unfinished `@path` or `@"path with spaces"`. The characters before it are the same as for a mention in a
+ * prompt.
+ */
 const mention = /(?:^|[\s([{"'`,;:])(@"[^"]*|@[^\s"]*)$/

@@ -18,8 +18,7 @@ export interface ConversationItem {
 }
 
 /**
- * Lines of messages and parts. The cache needs no invalidation, because a message or part that changes becomes a
- * different object.
+ * Lines of messages and parts. The cache needs no invalidation, because a changed message or part is a new object.
  */
 export type LineCache = WeakMap<object, { width: number; lines: string[] }>
 

@@ -22,8 +22,8 @@ export interface Conversation extends Component {
   /** Draws more of the earlier messages. Returns false if all messages of the state are drawn. */
   showOlder(): boolean
   /**
-   * Returns how many of the first lines of the last frame need not be drawn again. Returns 0 if the conversation is
-   * short.
+   * Returns the number of lines at the start of the last frame that need not be drawn again. Returns 0 if the
+   * conversation is short.
    */
   spareLines(): number
   /** Stops drawing the {@link spareLines}. `areKept` is true if the terminal keeps them in its scrollback. */
@@ -40,7 +40,9 @@ export interface Conversation extends Component {
 export interface ConversationOptions {
   /** Returns the height of the screen. */
   rows(): number
-  /** Returns how many of the lines of the last frame are above the screen, where they can no longer be changed. */
+  /**
+   * Returns the number of lines of the last frame that are above the screen, where they can no longer be changed.
+   */
   linesAbove(): number
   /** Name of the key that shows earlier messages. */
   olderKey: string
@@ -48,17 +50,20 @@ export interface ConversationOptions {
 
 /** Number of screens that are drawn at the start. Drawing 100 messages would take longer than the rest of the start. */
 const firstScreens = 10
-/** Minimum number of lines that are drawn again after a change of the size, or added by {@link Conversation.showOlder}. */
+/**
+ * Minimum number of lines that are drawn again after the terminal is resized, or added by {@link
+ * Conversation.showOlder}.
+ */
 const pageLines = 500
 /** Number of lines above which the first lines are no longer drawn. Each frame compares all lines. */
 const maxLines = 1_000
 
 /**
- * Creates a conversation. It draws only its end, so that the time for a frame does not depend on the length of the
+ * Creates a conversation. Only the end is drawn, so that the time per frame does not depend on the length of the
  * session.
  *
- * A terminal cannot change the lines above its screen without clearing everything. Therefore those lines keep their text
- * while a run changes them, for example because an earlier call ends.
+ * A terminal cannot change the lines above its screen without clearing everything. Lines that have left the screen
+ * therefore keep their old text even if the run changes them, for example when an earlier call ends.
  */
 export function createConversation(
   theme: Theme,
@@ -76,13 +81,13 @@ export function createConversation(
   /** Minimum number of lines that the next frame draws if it chooses the first message. */
   let wantedLines = 0
   let drawn: ConversationItem[] = []
-  /** Number of lines before those of the last frame that are in the terminal's scrollback. */
+  /** Number of lines in the terminal's scrollback that come before the lines of the last frame. */
   let forgotten = 0
   let size = ""
   let isStale = false
   let keepsLinesAbove = true
 
-  /** Chooses the first message again with the next frame. */
+  /** Makes the next frame choose the first message again. */
   function restart(lines: number): void {
     first = undefined
     wantedLines = lines
@@ -90,7 +95,7 @@ export function createConversation(
     forgotten = 0
   }
 
-  /** Draws again what is in the terminal's scrollback, as far as this is fast. */
+  /** Draws the terminal's scrollback again, as far as this is fast. */
   function restartAll(): void {
     restart(Math.min(maxLines, Math.max(pageLines, forgotten + countLines(drawn))))
   }
@@ -146,7 +151,10 @@ export function createConversation(
     return [{ key: "head", messageID: undefined, lines: [clip(theme.dim(text), width), ""] }]
   }
 
-  /** Replaces lines above the screen by those of the last frame. Returns undefined if other items are there now. */
+  /**
+   * Replaces the lines above the screen with those of the last frame. Returns undefined if the items there have
+   * changed.
+   */
   function keepLinesAbove(items: readonly ConversationItem[], above: number): ConversationItem[] | undefined {
     let end = 0
     let isChanged = false
@@ -237,7 +245,7 @@ export function createConversation(
     },
     render(width) {
       const nextSize = `${width} ${rows()}`
-      // After a change of the size, the terminal's scrollback is drawn again.
+      // After the terminal is resized, its scrollback is drawn again.
       if (size !== "" && size !== nextSize) restartAll()
       size = nextSize
       const above = keepsLinesAbove ? linesAbove() : 0
@@ -262,7 +270,7 @@ export function createConversation(
   }
 }
 
-/** The options without a screen, which show all. */
+/** Options without a screen, so that everything is drawn. */
 const noScreen: ConversationOptions = {
   rows: () => Number.POSITIVE_INFINITY,
   linesAbove: () => 0,

@@ -17,8 +17,8 @@ const maxEntries = 1_000
 const Entry = z.object({ text: z.string(), time: z.number() })
 
 /**
- * Opens the history in a file with one JSON object per line. Lines that cannot be read are ignored. Several processes may
- * use the file at the same time.
+ * Opens the history in a file with one JSON object per line. Lines that cannot be read are ignored. Several processes
+ * may use the file at the same time.
  */
 export async function openHistory(path: string): Promise<InputHistory> {
   let entries = await readEntries(path)

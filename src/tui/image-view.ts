@@ -19,7 +19,8 @@ const maxCharacters = 3_000_000
 
 /**
  * Formats a file: one line with its name and, for an image, its size. If the terminal can show images, the image
- * follows. Data with other characters than those of Base64 is never sent to the terminal. The image is one line with a control sequence, and empty lines. Do not cut or wrap these lines.
+ * follows. Data that is not valid Base64 is never sent to the terminal. The image is one line with a control sequence,
+ * and empty lines. Do not cut or wrap these lines.
  */
 export function renderFile({ mime, url, filename }: ShownFile, width: number, theme: Theme): string[] {
   const [, data] = /^data:image\/[\w.+-]+;base64,([A-Za-z0-9+/]+={0,2})$/.exec(url) ?? []
@@ -35,7 +36,7 @@ export function renderFile({ mime, url, filename }: ShownFile, width: number, th
 
 function canShow(mime: string, data: string): boolean {
   const { images } = getCapabilities()
-  // The protocol of Kitty supports no other format.
+  // Kitty's protocol supports no other format.
   return images !== null && data.length <= maxCharacters && (images !== "kitty" || mime === "image/png")
 }
 

@@ -102,7 +102,7 @@ export function createInputArea(options: InputAreaOptions): InputArea {
       (all) => all.map(({ server, name, description }) => ({ name: `${server}:${name}`, description })),
       () => [],
     )
-    // A server may take a long time to start. Until it has started, the list does not contain its prompts.
+    // A server may take a long time to start. The list omits its prompts until then.
     return Promise.race([listed, new Promise<[]>((resolve) => setTimeout(() => resolve([]), promptsMs))])
   }
 
@@ -210,7 +210,7 @@ export function createInputArea(options: InputAreaOptions): InputArea {
   }
 
   /**
-   * Handles Escape, which ends the innermost activity. In an idle session, the second press opens the list of earlier
+   * Handles Escape, which ends the innermost activity. In an idle session, a second press opens the list of earlier
    * prompts.
    */
   function pressEscape(): boolean {

@@ -43,10 +43,10 @@ declare module "@earendil-works/pi-tui" {
 const definitions: KeybindingDefinitions = {
   ...TUI_KEYBINDINGS,
   // The library would scroll before a card or the editor receives these keys.
-  "tui.altScreen.pageUp": { defaultKeys: [], description: "Scroll the full screen up, also behind a card" },
+  "tui.altScreen.pageUp": { defaultKeys: [], description: "Scroll the full screen up, even behind a card" },
   "tui.altScreen.pageDown": {
     defaultKeys: [],
-    description: "Scroll the full screen down, also behind a card",
+    description: "Scroll the full screen down, even behind a card",
   },
   "tui.altScreen.top": { defaultKeys: "ctrl+home", description: "Scroll the full screen to its top" },
   "tui.altScreen.bottom": { defaultKeys: "ctrl+end", description: "Scroll the full screen to its end" },
@@ -64,9 +64,9 @@ export interface Keys {
 }
 
 /**
- * Reads the keybindings file: a JSON object from actions to a key or a list of keys. An empty list removes the keys of
- * an action. The keys also apply to all editors and lists of this process. Never rejects. `problems` name the entries
- * that are ignored, and keys that two actions have.
+ * Reads the keybindings file: a JSON object that maps each action to a key or a list of keys. An empty list removes the
+ * keys of an action. The keys also apply to all editors and lists of this process. Never rejects. `problems` lists
+ * ignored entries and keys that are assigned to two actions.
  */
 export async function loadKeys(path: string): Promise<{ keys: Keys; problems: string[] }> {
   const { bindings, problems } = await readBindings(path)
@@ -110,7 +110,7 @@ async function readBindings(path: string): Promise<{ bindings: KeybindingsConfig
     }
   }
   if (!isRecord(value))
-    return { bindings: {}, problems: [`${path}: expected an object from actions to keys.`] }
+    return { bindings: {}, problems: [`${path}: expected an object that maps actions to keys.`] }
   const bindings: KeybindingsConfig = {}
   const problems: string[] = []
   for (const [name, given] of Object.entries(value)) {
@@ -175,8 +175,8 @@ function isInEditor(id: string): boolean {
 }
 
 /**
- * Returns a problem for each key that a file assigns to an action of the editor although another action of the editor
- * has it.
+ * Returns a problem for each key that the file assigns to an action of the editor and that another action of the editor
+ * also has.
  */
 function conflicts(
   names: readonly { id: keyof typeof TUI_KEYBINDINGS; name: string }[],

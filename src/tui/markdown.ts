@@ -15,14 +15,14 @@ export function renderMarkdown(text: string, width: number, theme: Theme): strin
   const rest = blocks.rest()
   const lines = complete.flatMap((block) => [...renderBlock(block, width, theme), ""])
   if (rest.trim() === "") return lines.slice(0, -1)
-  // A block whose last line closes its code does not change until another line begins.
+  // A block that ends with a closed code fence does not change until another line begins.
   const last = closing.test(rest) ? renderBlock(rest, width, theme) : format(rest, width, theme, true)
   return [...lines, ...last]
 }
 
 const closing = /\n\s*(?:`{3,}|~{3,})\s*$/
 
-/** Forgets the lines of all blocks, because they look different now. */
+/** Clears the cached lines of all blocks, for example after a change of the theme. */
 export function forgetBlocks(): void {
   blockLines.clear()
 }

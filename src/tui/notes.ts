@@ -4,14 +4,12 @@ import { visible } from "../view/visible.ts"
 import { clip, wrap } from "./card.ts"
 import { type CallOptions, renderCall } from "./tool-card.ts"
 
-/**
- * A shell command of the user, or a text by a tool or a warning. A note that changes is replaced by a new object.
- */
+/** A shell command of the user, or a text from a tool or a warning. A changed note is a new object. */
 export type Note = { call: ToolPart } | { text: string }
 
 /** Content of the conversation between the messages. It is not part of the session. */
 export interface Notes {
-  /** Adds a text after a message, or before the first message. Joins texts that follow each other. */
+  /** Adds a text after a message, or before the first message. Joins consecutive texts. */
   addText(text: string, after: string | undefined): void
   /** Adds a call after a message, or replaces the call with the same id. */
   setCall(call: ToolPart, after: string | undefined): void

@@ -24,8 +24,7 @@ export interface TerminalOptions {
   /** Screen that is shown until the interface is ready. */
   start?: StartScreen
   /**
-   * Calls the listener with what tools and warnings of the engine write. The interface shows these texts in the
-   * conversation.
+   * Subscribes to text from tools and to warnings of the engine. The interface shows this text in the conversation.
    */
   notices?(listener: (text: string) => void): void
   defaults?: SessionDefaults
@@ -43,7 +42,7 @@ export interface TerminalOptions {
 
 /**
  * Opens the interactive interface on the terminal. Resolves with the id of the last session, if any, when the user
- * leaves or the signal fires. Restores the terminal in each of these cases, and also if the interface fails.
+ * leaves or the signal fires. Always restores the terminal, even if the interface fails.
  */
 export async function openTerminal(options: TerminalOptions): Promise<string | undefined> {
   const { session, prompt, env, fullscreen = false } = options
@@ -66,7 +65,7 @@ export async function openTerminal(options: TerminalOptions): Promise<string | u
   for (;;) {
     const left = await showOnce(options, shared, shown)
     if (left.reason === "leave") return left.session?.id
-    // The other screen mode needs another renderer. The session and the text in the editor stay.
+    // The other screen mode needs another renderer. The session and the text in the editor are kept.
     shown = { ...left, fullscreen: !shown.fullscreen }
   }
 }
@@ -81,7 +80,7 @@ interface Shown {
   notice?: string
 }
 
-/** Why the interface closed, and what it showed then. */
+/** The reason why the interface closed, and what it showed then. */
 interface Left {
   reason: LeaveReason
   session: SessionApi | undefined

@@ -96,7 +96,7 @@ export function createPermissionCard(options: PermissionCardOptions): Permission
     }
     const input = new Input()
     input.setValue(showInvisible(offered.pattern))
-    // Puts the cursor at the end, because users usually make a pattern narrower there.
+    // Puts the cursor at the end, because most users shorten the pattern there.
     input.handleInput("\u0005")
     input.onSubmit = (text) => {
       const pattern = text.trim()
@@ -247,7 +247,7 @@ export function createPermissionCard(options: PermissionCardOptions): Permission
       requestRender()
     },
     handleMouse(event) {
-      // Ignores clicks, because a click may only have focused the window.
+      // Ignores clicks, because a click may only be meant to focus the window.
       if (event.type !== "wheel") return undefined
       scrolled.scrollBy(event.wheelDelta ?? 0)
       return { handled: true }

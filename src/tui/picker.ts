@@ -122,7 +122,7 @@ export function createPicker<T>(options: PickerOptions<T>): Picker<T> {
     }
   }
 
-  /** Moves the focus. After the last entry comes the first, and the other way round. */
+  /** Moves the focus. Wraps around at both ends of the list. */
   function move(by: number): void {
     const last = shown.length - 1
     if (last < 0) return

@@ -47,7 +47,7 @@ export interface PromptEditor extends Component, Focusable {
 
 /**
  * Creates the editor of inputs. A mark such as `[image 1]` represents an image in the text. The image is sent if the
- * text still contains its mark. The editor uses the keys of the library.
+ * text still contains its mark. The editor uses the library's keys.
  */
 export function createPromptEditor(options: PromptEditorOptions): PromptEditor {
   const { tui, keys, history, onProblem } = options
@@ -106,7 +106,7 @@ export function createPromptEditor(options: PromptEditorOptions): PromptEditor {
     })
   }
 
-  /** Collects pasted text that arrives in pieces. Returns true if the input belongs to pasted text. */
+  /** Collects pasted text that arrives in pieces. Returns true if the input is part of pasted text. */
   function takePaste(data: string): boolean {
     if (paste === undefined && !data.startsWith(pasteStart)) return false
     paste = (paste ?? "") + data

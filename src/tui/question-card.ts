@@ -179,7 +179,7 @@ export function createQuestionCard(options: QuestionCardOptions): QuestionCard {
         options.onEarlyKey(data)
         return
       }
-      // Pasted text belongs to the answer as soon as the user writes one.
+      // Once the user is writing an answer, pasted text belongs to it.
       const isPasteForInput = early.isOpen && input !== undefined && data.includes("\u001b[200~")
       if (!isPasteForInput && !early.accepts(data)) return
       if (scrolled.handleInput(data)) options.requestRender()

@@ -5,11 +5,13 @@ import { clip } from "./card.ts"
 import type { Keys } from "./keys.ts"
 import type { Theme } from "./theme.ts"
 
-/** The inputs of a session that wait for their delivery. */
+/** The inputs of a session that have not been delivered. */
 export interface WaitingInputs {
-  /** Id of the input that the user edits, if any. */
+  /** Id of the input that the user is editing, if any. */
   readonly editing: string | undefined
-  /** Holds an input while the user edits it. Resolves with its content, or undefined if it was delivered before. */
+  /**
+   * Holds an input while the user edits it. Resolves with its content, or undefined if it has already been delivered.
+   */
   take(session: SessionApi, input: Input): Promise<{ text: string; files: PromptFile[] } | undefined>
   /** Withdraws the edited input, because its new text is sent as a different input. */
   replace(session: SessionApi): Promise<void>
@@ -18,7 +20,7 @@ export interface WaitingInputs {
   forget(): void
 }
 
-/** Creates the state of an edit of a waiting input. */
+/** Creates the state for editing waiting inputs. */
 export function createWaitingInputs(): WaitingInputs {
   let editing: string | undefined
   return {
@@ -77,7 +79,7 @@ export function renderQueue(
   return lines
 }
 
-/** Names when an input is delivered. */
+/** Describes when an input is delivered. */
 export function kindOf({ id, delivery, held, paused }: Input, editing: string | undefined): string {
   if (id === editing) return "editing"
   if (held) return "held"

@@ -7,9 +7,9 @@ import type { UndoResult } from "../session/undo.ts"
 export interface RewindPoint {
   messageID: string
   text: string
-  /** Images that the user attached. Files that the text mentions are attached again when it is sent. */
+  /** Images that the user attached. Files mentioned in the text are attached again when the text is sent. */
   images: PromptFile[]
-  /** True if the prompt was sent to a run that was active. */
+  /** True if the prompt was sent during a run. */
   isSteer: boolean
   /** Number of turns with file changes that can be undone, from this turn on. */
   changedTurns: number
@@ -60,8 +60,8 @@ function continues(before: MessageWithParts | undefined): boolean {
 }
 
 /**
- * Returns the last turn of a session, with the texts of all prompts that were sent to it. Returns undefined if the
- * session has no prompt.
+ * Returns the last turn of a session, with the texts of all its prompts. Returns undefined if the session has no
+ * prompt.
  */
 export function lastTurn(messages: readonly MessageWithParts[]): RewindPoint | undefined {
   const points = rewindPoints(messages)
@@ -86,8 +86,8 @@ export interface RewindResult {
 
 /**
  * Rewinds a session to the time before a prompt. Interrupts a run first. The conversation continues in a copy, so the
- * session itself stays as it is. Restores all files or none: if a file cannot be restored, throws `UndoRefusedError`, and
- * the conversation does not change.
+ * session itself does not change. Restores all files or none: if a file cannot be restored, throws `UndoRefusedError`,
+ * and the conversation does not change.
  */
 export async function rewind(
   { api, session }: { api: TackleApi; session: SessionApi },

@@ -15,10 +15,7 @@ import {
 export interface ScreenContent {
   main: Component
   bottom: readonly Component[]
-  /**
-   * Called when the user scrolls the full screen up beyond its first line, with the number of lines as a negative
-   * number.
-   */
+  /** Called when the user scrolls past the first line of the full screen. `lines` is negative. */
   onTop(lines: number): void
 }
 
@@ -27,13 +24,14 @@ export interface Screen {
   readonly tui: TUI
   show(content: ScreenContent): void
   /**
-   * Number of lines of the last frame that are above the screen and cannot be changed without clearing everything. 0 with
-   * `fullscreen`, and if the next frame clears everything anyway.
+   * Number of lines of the last frame that are above the screen and cannot be changed without clearing everything. 0
+   * with `fullscreen`, or if the next frame clears everything anyway.
    */
   readonly linesAbove: number
   /**
-   * Prepares for a next frame without the first lines of the last one. Returns `kept` if they remain in the terminal's
-   * scrollback, `gone` if they disappear above the visible part, and `needed` if the frame must contain them.
+   * Prepares the next frame, which omits the first lines of the last frame. Returns `kept` if they remain in the
+   * terminal's scrollback, `gone` if they disappear above the visible part, and `needed` if the frame must contain
+   * them.
    */
   forgetLines(count: number): "kept" | "gone" | "needed"
   /** Scrolls the full screen down, or up for a negative number. Returns false if the terminal scrolls. */
@@ -43,14 +41,14 @@ export interface Screen {
   start(): void
   /**
    * Restores the terminal and stops this process with its process group, as Ctrl+Z does in a shell. When the user
-   * continues it, calls `onContinue`, and draws a frame below the present text of the terminal.
+   * continues the process, calls `onContinue` and draws a frame below the text that the terminal then shows.
    */
   suspend(onContinue: () => void): Promise<void>
   /** Removes the lines at the bottom, so that only the conversation remains in the terminal's scrollback. */
   removeBottom(): void
   /**
-   * Restores the terminal. Can be called more than once. Set `keep` if another screen follows. Returns the state that
-   * the next screen of this kind continues from.
+   * Restores the terminal. Can be called more than once. Set `keep` if another screen follows. Returns the state from
+   * which the next screen of the same kind continues.
    */
   stop(options?: { keep?: boolean }): TuiMainScreenRenderState | undefined
 }
@@ -90,7 +88,7 @@ export function createScreen(
       if (!(tui instanceof TuiMainScreen)) return scroll?.isFollowingEnd ? "gone" : "needed"
       const state = tui.captureRenderState()
       const previousLines = state.previousLines.slice(count)
-      // The state cannot be restored with images.
+      // The renderer cannot restore a state that contains images.
       if (count > state.previousViewportTop || previousLines.some(isImage)) return "needed"
       tui.restoreRenderState({
         ...{ ...state, previousLines },
@@ -131,7 +129,7 @@ export function createScreen(
       terminal.write(focusReports.off)
       tui.stop()
       const continued = once(process, "SIGCONT")
-      // Without the terminal, nothing else may keep the process running.
+      // Once the terminal is released, nothing else may keep the process running.
       const alive = setInterval(() => {}, 60_000)
       process.kill(0, "SIGTSTP")
       await continued
@@ -140,7 +138,7 @@ export function createScreen(
       tui.start()
       terminal.write(focusReports.on)
       onContinue()
-      // A frame that was requested meanwhile would prevent all later ones.
+      // A frame that was requested in the meantime would block all later frames.
       tui.renderNow()
     },
     removeBottom() {
@@ -159,7 +157,7 @@ export function createScreen(
   }
 }
 
-/** The alternate screen. Its reports of the window's focus also reach other listeners. */
+/** The alternate screen. Its focus reports also reach other listeners. */
 class FullScreen extends TuiAltScreen {
   private readonly isCreated = true
 

@@ -3,10 +3,10 @@ import type { ToolPart } from "../schema/part.ts"
 import type { PermissionRequest } from "../schema/permission.ts"
 import type { ToolState, ToolStateRunning } from "../schema/tool-state.ts"
 
-/** Runs shell commands of the user. They pass the same rules as those of the model. */
+/** Runs shell commands of the user. The same permission rules apply as for the model. */
 export interface ShellRunner {
   readonly isRunning: boolean
-  /** Runs a command. One command runs at a time. */
+  /** Runs a command. Only one command can run at a time. */
   run(command: string, agent: string | undefined): Promise<void>
   /** Stops the command. */
   stop(): void
@@ -85,8 +85,8 @@ function withWholeOutput(state: ToolState): ToolState {
 }
 
 /**
- * Follows the permission requests of a call without a session. Such a call has no id that the caller knows, so its
- * requests are recognized by their command.
+ * Follows the permission requests of a call without a session. The caller does not know the id of such a call, so it
+ * recognizes the requests by their command.
  */
 function followRequests(
   api: TackleApi,

@@ -21,7 +21,7 @@ export interface Shell {
   notify(text: string): void
   /** Shows a text above the editor until the user closes it. */
   showPanel(title: string, text: string): void
-  /** Puts an input into the editor. Moves the text that was there to the history. */
+  /** Puts an input into the editor. Moves the previous text to the history. */
   setInput(input: WrittenInput): void
   /** Puts a waiting input into the editor. */
   takeBack(inputID: string): Promise<void>

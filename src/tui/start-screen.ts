@@ -1,4 +1,4 @@
-// These modules load without Markdown and the alternate screen, which the start screen does not need.
+// These modules do not load Markdown or the alternate screen, which the start screen does not need.
 import { Editor } from "@earendil-works/pi-tui/dist/components/editor.js"
 import { Text } from "@earendil-works/pi-tui/dist/components/text.js"
 import { matchesKey } from "@earendil-works/pi-tui/dist/keys.js"
@@ -9,8 +9,8 @@ import { builtInTheme, colorDepth, editorTheme } from "./theme.ts"
 /** An editor that is shown while the engine opens, so that the user can already type. */
 export interface StartScreen {
   /**
-   * Removes the screen and restores the terminal. Returns the inputs that the user sent, and the text in the editor. Can
-   * be called more than once.
+   * Removes the screen and restores the terminal. Returns the inputs that the user sent, and the text in the editor.
+   * Can be called more than once.
    */
   end(): { sent: string[]; draft: string }
 }
@@ -63,7 +63,7 @@ export async function showStartScreen({
   process.on("uncaughtExceptionMonitor", end)
   tui.start()
   tui.renderNow()
-  // Opening the engine blocks this thread. First, this waits for the keys that the user has already typed.
+  // Opening the engine blocks this thread, so this first waits for keys that the user has already typed.
   await new Promise((resolve) => setTimeout(resolve, 1))
   return { end }
 }

@@ -62,7 +62,7 @@ export function createStatusLine({ api, theme, source, onChange, onProblem }: St
         project = next
         if (hasChanged) onChange()
       },
-      // The line keeps its facts while the server cannot be reached.
+      // The line keeps its last values while the server is unreachable.
       () => {},
     )
   }

@@ -3,7 +3,7 @@ import type { EditorTheme, MarkdownTheme, SelectListTheme } from "@earendil-work
 /** Adds a style to text. Returns the text unchanged if colors are disabled. */
 export type Paint = (text: string) => string
 
-/** Meanings of text that have their own color. */
+/** The kinds of text that have their own color. */
 export const colorNames = [
   "accent",
   "dim",
@@ -22,7 +22,7 @@ export const colorNames = [
   "comment",
 ] as const
 
-/** A meaning of text. */
+/** A kind of text that has its own color. */
 export type ColorName = (typeof colorNames)[number]
 
 /** Styles of the terminal interface. */
@@ -89,7 +89,7 @@ const builtIn: Readonly<Record<"dark" | "light", Record<ColorName, Color>>> = {
   },
 }
 
-/** How many colors the terminal shows. */
+/** Number of colors that the terminal shows. */
 export type ColorDepth = "none" | "256" | "full"
 
 /**
@@ -106,7 +106,7 @@ export function builtInTheme(background: "dark" | "light", depth: ColorDepth): T
   return themeOf({ name: background, background, colors: builtIn[background], depth })
 }
 
-/** Returns a theme. Colors that are not given are those of the built-in theme for the background. */
+/** Creates a theme. Missing colors come from the built-in theme for the background. */
 export function themeOf({
   name,
   background,

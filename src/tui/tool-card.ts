@@ -97,7 +97,7 @@ function bodyLines(part: ToolPart, summary: CallSummary, options: CallOptions & 
 }
 
 /**
- * Returns the end of a command's output without colors, in the form that a terminal shows after all control characters.
+ * Returns the end of a command's output without colors, as a terminal would show it after all control characters.
  */
 function lastLines(
   output: string,

@@ -15,7 +15,7 @@ export interface Choice<T> {
 }
 
 /**
- * Time in milliseconds after which a single typed letter or digit counts as an answer. Earlier, it may be the start
+ * Time in milliseconds after which a single typed letter or digit counts as an answer. Before that, it may be the start
  * of a word.
  */
 export const settleMs = 400

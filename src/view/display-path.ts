@@ -1,6 +1,6 @@
 /**
- * Formats an absolute, normalized path for display: relative if it is inside `root`. Works with strings only, because a
- * browser does not have the files.
+ * Formats an absolute, normalized path for display: relative if it is inside `root`. Only compares strings, because a
+ * browser has no access to the files.
  */
 export function displayPath(path: string, root: string): string {
   if (path === root) return "."

@@ -10,7 +10,7 @@ import {
   withSubagentMessages,
 } from "./session-state.ts"
 
-/** A session whose state is kept up to date. */
+/** A session whose state stays up to date. */
 export interface FollowedSession {
   readonly session: SessionApi
   readonly state: SessionState
@@ -20,13 +20,13 @@ export interface FollowedSession {
   dropOld(kept: number): void
   /** Loads older messages. Resolves with false if no more messages exist. */
   loadOlder(): Promise<boolean>
-  /** Loads the messages of a subagent. Events contain only those that are new. */
+  /** Loads the messages of a subagent. Events contain only new messages. */
   loadSubagent(id: string): Promise<void>
   /** Ends the event stream. The state stays as it is until `reopen`. */
   pause(): void
   /**
-   * Opens the event stream after the last event that was received, and reads what events do not repeat: requests and
-   * the status. Rejects if the session cannot be read. The session then stays paused.
+   * Opens the event stream after the last received event, and reads the data that events do not repeat: requests and
+   * the status. Rejects if the session cannot be read. In this case, the session stays paused.
    */
   reopen(): Promise<void>
   /** Stops following the session. `onChange` is not called again. */
@@ -83,11 +83,11 @@ export async function followSession(options: FollowOptions): Promise<FollowedSes
     const { signal } = stream
     // Events wait until the session is loaded.
     isScheduled = true
-    // The number is read before the data. Later changes are therefore repeated as events, even if the data already
+    // Reads the number before the data. Later changes therefore also arrive as events, even if the data already
     // contains them.
     last = after ?? (await session.sequence())
     if (signal.aborted) return
-    // Requests and the end of a run have no number, so the stream begins before they are read.
+    // Requests and the end of a run have no number, so the stream is opened before they are read.
     const events = session.events({ after: last, signal })
     const [stored, current] = await Promise.all([
       after === undefined ? loadStored(session, pageSize) : undefined,
@@ -131,7 +131,9 @@ export async function followSession(options: FollowOptions): Promise<FollowedSes
     if (!isClosed) onChange(known())
   }
 
-  /** Regularly checks whether a run is still active, because a run whose process ended does not report its end. */
+  /**
+   * Checks regularly whether a run is still active, because a process that crashes does not report the end of its run.
+   */
   function watchStatus(): void {
     if (known().isRunning && !stream.signal.aborted)
       statusTimer ??= setInterval(checkStatus, statusIntervalMs)

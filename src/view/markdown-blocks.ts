@@ -12,8 +12,8 @@ const fencePattern = /^\s*(?:(?:[-*+]|\d+[.)])\s+)*(`{3,}|~{3,})/
 const listPattern = /^\s*(?:[-*+]|\d{1,9}[.)])\s/
 
 /**
- * Creates a splitter. A block ends at an empty line outside a code block. The indented lines that follow a list belong
- * to it.
+ * Creates a splitter. A block ends at an empty line outside a code block. Indented lines after a list belong to the
+ * list.
  */
 export function createMarkdownBlocks(): MarkdownBlocks {
   /** Complete lines of the current block. */
@@ -32,7 +32,7 @@ export function createMarkdownBlocks(): MarkdownBlocks {
     if (fence === undefined) fence = mark
     else if (mark?.startsWith(fence) && line.trim() === mark) fence = undefined
     lines.push(line.trim() === "" ? "" : line)
-    // A paragraph or heading is complete at its empty line, without waiting for the next block.
+    // A paragraph or heading is complete at the next empty line, without waiting for the next block.
     return block === "" && line.trim() === "" && fence === undefined && !isList ? endBlock() : block
   }
 

@@ -7,7 +7,7 @@ import { displayPath } from "./display-path.ts"
 export interface RequestCard {
   /** Name of the requested permission, with an explanation if the name is unclear. */
   title: string
-  /** Name of the subagent that makes the request. */
+  /** Name of the subagent that made the request. */
   subagent?: string
   /** The text to show first: the whole command, or the patterns and paths. */
   subject: string[]
@@ -66,7 +66,7 @@ function repetition({ permission, metadata: { count, period } }: PermissionReque
     : `the model has requested this call ${count} times in a row`
 }
 
-/** Names the rules that decided to ask, or the default. */
+/** Names the rules that caused the request, or the default. */
 function decision({ metadata }: PermissionRequest, worktree: string): string {
   const rules = Array.isArray(metadata.decidedBy) ? metadata.decidedBy.filter(isRecord) : []
   const sentences = rules.map(({ permission, pattern, action, source, line }) => {
@@ -81,8 +81,8 @@ function decision({ metadata }: PermissionRequest, worktree: string): string {
 }
 
 /**
- * Returns named details that help the user decide. Omits details that are empty, repeat the subject of the request, or
- * are the worktree.
+ * Returns named details that help the user decide. Omits details that are empty, that repeat the subject of the
+ * request, or that are the worktree.
  */
 function detailsOf(
   request: PermissionRequest,

@@ -16,7 +16,7 @@ export interface SessionState {
   readonly session: Session
   /** Messages from the oldest loaded one to the newest. */
   readonly messages: readonly MessageWithParts[]
-  /** Parts whose message has not arrived. A stream that continues sends a part before its message. */
+  /** Parts whose message has not arrived. A resumed stream can send a part before its message. */
   readonly early?: readonly Part[]
   /** Permission requests that wait for the user, including those of subagents. The oldest comes first. */
   readonly requests: readonly PermissionRequest[]
@@ -66,7 +66,7 @@ export function createSessionState(
 }
 
 /**
- * Returns the state after an event. Returns the same object if the event changes nothing that is shown. Events of other
+ * Returns the state after an event. Returns the same object if the event does not change what is shown. Events of other
  * sessions are ignored, except those of subagents. An event may be applied more than once.
  */
 export function applyEvent(state: SessionState, event: TackleEvent): SessionState {
@@ -146,8 +146,8 @@ export function prependMessages(state: SessionState, older: readonly MessageWith
 }
 
 /**
- * Returns the state with only its newest messages, and with the subagents of their calls. Their number limits the memory
- * that a long session takes. The cost of the others remains part of the usage.
+ * Returns the state with only its newest messages, and with the subagents of their calls. This limits the memory of a
+ * long session. The cost of dropped messages remains part of the usage.
  */
 export function dropOldMessages(state: SessionState, kept: number): SessionState {
   const messages = state.messages.slice(-kept)
@@ -164,7 +164,7 @@ export function dropOldMessages(state: SessionState, kept: number): SessionState
   }
 }
 
-/** Removes the subagents that calls in the messages started, and the subagents of those. */
+/** Removes the subagents that calls in the messages started, and their own subagents. */
 function withoutSubagents(
   subagents: SessionState["subagents"],
   messages: readonly MessageWithParts[],
@@ -176,8 +176,8 @@ function withoutSubagents(
 }
 
 /**
- * Returns the state with the stored messages of a subagent. Keeps what events have added to messages that the store
- * does not contain completely.
+ * Returns the state with the stored messages of a subagent. Keeps content from events that the stored messages do not
+ * contain yet.
  */
 export function withSubagentMessages(
   state: SessionState,
@@ -305,7 +305,7 @@ function withMessages<T extends WithMessages>(state: T, event: MessageEvent): T 
   }
 }
 
-/** Replaces a part, or adds it in the order of the ids. A stream that continues sends parts in another order. */
+/** Replaces a part, or adds it in the order of the ids. A resumed stream sends parts in another order. */
 function withPart(parts: readonly Part[], part: Part): Part[] {
   const index = parts.findLastIndex(({ id }) => id === part.id)
   if (index >= 0) return parts.with(index, part)

@@ -98,7 +98,7 @@ export function columns(text: string): number {
   return count
 }
 
-/** Cuts a line to `width` columns and marks the cut. Keeps its spaces. */
+/** Cuts a line to `width` columns and marks the cut. Does not collapse spaces. */
 export function clipped(line: string, width: number): string {
   return columns(line) > width ? `${take(line, width - 1)}…` : line
 }
