@@ -1,8 +1,8 @@
 import type { TransactionQuery } from "../store/store.ts"
 
 /**
- * Why a session needs a worker. `input`: the session has input to deliver. `continue`: the process that ran the
- * session ended before its run did.
+ * The reason why a session needs a worker. `input`: the session has input to deliver. `continue`: the process that ran
+ * the session ended before its run did.
  */
 export type JobReason = "input" | "continue"
 
@@ -17,9 +17,9 @@ export interface NewJob {
   id: string
   reason: JobReason
   /**
-   * Whether to forget the other jobs of the key, including a job that a worker has taken. The handler of that job
-   * continues, so set this only if its worker is gone or has lost the lease of the session. Has no effect if the id
-   * is known. Default: false.
+   * Whether to forget the other jobs of the key, including a job that a worker has taken. The handler of a taken job
+   * keeps running, so set this only if the worker has ended or has lost the lease of the session. Has no effect if the
+   * id is already known. Default: false.
    */
   replaces?: boolean
 }
@@ -32,10 +32,10 @@ export interface Job {
   signal: AbortSignal
 }
 
-/** Result of a handler that puts its job back behind the other jobs of its key. */
+/** Result of a handler that puts its job back, behind the other jobs of the same key. */
 export interface Again {
   reason: JobReason
-  /** Time in milliseconds before which no worker takes the job. */
+  /** Time in milliseconds during which no worker takes the job. */
   afterMs: number
 }
 
@@ -50,7 +50,7 @@ export interface WorkOptions {
   handle(job: Job): Promise<Again | undefined>
 }
 
-/** Numbers of jobs in the queue, over all processes. */
+/** Number of jobs in the queue, across all processes. */
 export interface DispatchStats {
   /** Jobs that no worker has taken. */
   waiting: number
@@ -58,8 +58,9 @@ export interface DispatchStats {
 }
 
 /**
- * Passes jobs to workers. A job only says that a session needs a worker. The store determines what the worker does,
- * so a job may arrive late or twice, but must not be lost. Every implementation passes `test/suites/dispatcher.ts`.
+ * Passes jobs to workers. A job only says that a session needs a worker. The worker reads the store to find out what to
+ * do. A job may therefore arrive late or twice, but must not be lost. Every implementation passes
+ * `test/suites/dispatcher.ts`.
  */
 export interface Dispatcher {
   /**
@@ -69,7 +70,9 @@ export interface Dispatcher {
   enqueue(job: NewJob, transaction?: TransactionQuery): Promise<void>
   /** Starts to take jobs. Can be called only once. */
   work(options: WorkOptions): Promise<void>
-  /** Forgets all jobs of a key, including a job that a worker has taken. The handler of that job continues. */
+  /**
+   * Forgets all jobs of a key, including a job that a worker has taken. The handler of a taken job keeps running.
+   */
   cancel(key: string): Promise<void>
   stats(): Promise<DispatchStats>
   /**

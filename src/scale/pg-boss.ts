@@ -19,7 +19,7 @@ interface PgBossOptions {
   pollMs?: number
   /** Whether this process also removes old jobs. Default: false. */
   maintains?: boolean
-  /** Receives errors of handlers, and errors of the database that no call reports. */
+  /** Receives errors of handlers, and database errors that no call reports. */
   onProblem(message: string, error: unknown): void
 }
 
@@ -32,12 +32,14 @@ interface JobData {
 const queue = "sessions"
 
 /**
- * Time in seconds without a sign of life after which a worker's job goes to another worker. pg-boss requires at least
- * 10. The lease of a session expires earlier, so another worker takes the session over earlier.
+ * Time in seconds without a heartbeat after which a worker's job goes to another worker. pg-boss requires at least 10.
+ * The lease of a session expires earlier, so another worker takes over the session before this time.
  */
 const heartbeatSeconds = 30
 
-/** Interval in milliseconds of heartbeats, and the time after which the jobs of a silent worker are replaced. */
+/**
+ * Interval of heartbeats in milliseconds. Also the time after which the jobs of a silent worker are replaced.
+ */
 const beatMs = 1_000
 const silentMs = 4_000
 
@@ -52,7 +54,7 @@ export async function openPgBossDispatcher(url: string, options: PgBossOptions):
   const { schema = "tackle_jobs", onProblem, maintains = false } = options
   const boss = await createBoss(url, { ...options, schema })
   boss.on("error", (error) => {
-    // Lost connections are opened again.
+    // pg-boss reopens lost connections.
     if (!isTransient(error)) onProblem("the job queue reported an error", error)
   })
   try {
@@ -76,7 +78,7 @@ export async function openPgBossDispatcher(url: string, options: PgBossOptions):
   /** Stores a job in a transaction. */
   async function add({ key, id, reason, replaces = false }: NewJob, db: Db, afterMs = 0): Promise<void> {
     const data: JobData = { key, reason }
-    // pg-boss expects whole seconds by the clock of the server.
+    // pg-boss expects whole seconds on the server's clock.
     const startAfter = Math.ceil(afterMs / 1000)
     const stored = await boss.send(queue, data, { id: idOf(key, id), singletonKey: key, startAfter, db })
     if (stored === null) return
@@ -191,7 +193,7 @@ function createWorker({
   let lastEnd = Promise.resolve()
   let options: WorkOptions | undefined
   let isStopped = false
-  /** Whether there may be jobs that were not fetched. */
+  /** Whether the queue may contain jobs that were not fetched. */
   let isDue = false
   let fetching: Promise<void> | undefined
   const timers: NodeJS.Timeout[] = []
@@ -231,7 +233,7 @@ function createWorker({
   ): Promise<void> {
     try {
       const again = await handle({ key, reason, signal })
-      // Stored first, so that the job is not lost if the process ends in between.
+      // Stored first, so that the job is not lost if the process ends between the two statements.
       if (again) await putBack(key, again)
     } catch (error) {
       onProblem(`the job for session ${key} failed`, error)
@@ -241,7 +243,7 @@ function createWorker({
     wake()
   }
 
-  /** Marks a handled job as ended. Calls during a running statement share the next statement. */
+  /** Marks a handled job as ended. Calls made while a statement is running share the next statement. */
   function end(id: string): Promise<void> {
     if (!handled) {
       const ids: string[] = []
@@ -257,7 +259,7 @@ function createWorker({
   }
 
   async function endAll(ids: string[]): Promise<void> {
-    // If this fails, other workers receive the jobs when the heartbeat expires.
+    // If this fails, other workers receive the jobs after the heartbeat times out.
     await lasting(() => boss.complete(queue, ids)).catch((error: unknown) =>
       onProblem("jobs could not be ended", error),
     )
@@ -272,7 +274,9 @@ function createWorker({
     }
   }
 
-  /** Replaces the jobs of workers that ended before they leased the session, which no other process notices. */
+  /**
+   * Replaces the jobs of workers that ended before they leased their session. No other process notices such a job.
+   */
   async function replaceLost(): Promise<void> {
     const { rows } = await boss.getDb().executeSql(
       `SELECT id, singleton_key AS key, started_on::text AS started FROM ${schema}.job

@@ -19,8 +19,8 @@ export interface WorkerOptions {
   /** Directories with the projects that the worker may open. All symbolic links must be resolved. */
   roots: readonly string[]
   /**
-   * Rebuilds the worktree of a session whose machine is gone, in a directory inside the roots. Default: such a session
-   * waits for a worker on its machine.
+   * Rebuilds the worktree of a session whose machine no longer exists, in a directory inside the roots. Default: such a
+   * session waits for a worker on its machine.
    */
   openWorkspace?: WorkspaceOpener
   /** Time in milliseconds for which a session waits for a worker on its machine. Default: 30,000. */
@@ -36,8 +36,8 @@ export interface WorkerOptions {
 /** A running worker. */
 export interface Worker {
   /**
-   * Stops taking sessions, and waits up to `graceMs` for the runs. Then interrupts the runs, and passes their sessions to
-   * other workers. Idempotent.
+   * Stops taking sessions, and waits up to `graceMs` for the runs. Then interrupts the runs, and passes their sessions
+   * to other workers. Idempotent.
    */
   close(graceMs?: number): Promise<void>
 }
@@ -60,9 +60,11 @@ export async function startWorker({
   sweepMs = 1000,
   onProblem,
 }: WorkerOptions): Promise<Worker> {
-  /** The sessions that this worker runs, each with the controller that stops its run. */
+  /** The sessions that this worker is running, each with the controller that stops its run. */
   const running = new Map<string, AbortController>()
-  /** When this worker first received a session of another machine, as a value of `performance.now()`. */
+  /**
+   * The time when this worker first received a session of another machine, as a value of `performance.now()`.
+   */
   const waiting = new Map<string, number>()
   let isDraining = false
   const engines = createEngines({
@@ -74,11 +76,13 @@ export async function startWorker({
     onProblem,
   })
   engines.subscribe(({ type, sessionID }) => {
-    // While this worker stops, other workers deliver the next inputs.
+    // While this worker is stopping, other workers deliver new inputs.
     if (isDraining && type === "run.completed") running.get(sessionID)?.abort()
   })
 
-  /** Returns the session if it can run here, or after its worktree was rebuilt here. */
+  /**
+   * Returns the session if it can run here, after rebuilding its worktree if necessary. Otherwise returns undefined.
+   */
   async function openHere(session: Session, signal: AbortSignal): Promise<Session | undefined> {
     const { id, directory } = session
     if (engines.isServed(directory) && (!openWorkspace || existsSync(directory))) {
@@ -122,7 +126,7 @@ export async function startWorker({
   /** Passes the sessions of lost workers to other workers. */
   async function sweep(): Promise<void> {
     for (const { sessionID, epoch, expired } of (await store.abandoned?.()) ?? []) {
-      // A worker that was stopped can renew its lease after it expired, and then be killed.
+      // A paused worker process can renew its lease after the lease has expired, and then be killed.
       const id = `lease ${epoch} ${expired}`
       await dispatcher.enqueue({ key: sessionID, id, reason: "continue", replaces: true })
     }

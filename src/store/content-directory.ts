@@ -12,13 +12,16 @@ import {
   type StoredContent,
 } from "./content-store.ts"
 
-/** Opens the store in the directory `root`, which only the user can read. The first content creates the directory. */
+/**
+ * Opens the store in the directory `root`, which only the user can read. Creates the directory when the first content
+ * is stored.
+ */
 export function createContentDirectory(
   root: string,
   limits: ContentLimits = defaultContentLimits,
 ): ContentStore {
-  // Removes old contents whenever new contents of an eighth of the size limit have been stored, so that long sessions
-  // also stay within the limit.
+  // Also sweeps each time new contents add up to an eighth of the size limit, so that long sessions stay within the
+  // limit.
   const sweepEvery = limits.totalBytes / 8
   let sinceSweep = 0
 

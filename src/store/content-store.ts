@@ -24,8 +24,8 @@ export const defaultContentLimits: ContentLimits = {
  */
 export interface ContentStore {
   /**
-   * True if other machines can read the contents. Contents after a change are then stored too, so that another machine
-   * can rebuild the files of a session.
+   * True if other machines can read the contents. In this case, contents after a change are also stored, so that
+   * another machine can rebuild the files of a session.
    */
   readonly isShared: boolean
   /** Maximum size of one file in bytes. Larger files are not stored. */
@@ -49,7 +49,7 @@ export function hashOf(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex")
 }
 
-/** Returns true for the hash of a content. Any other text has no content, and must not become part of a path. */
+/** Returns true if the text can be the hash of a content. Other text must not become part of a path. */
 export function isHash(text: string): boolean {
   return /^[0-9a-f]{64}$/.test(text)
 }

@@ -4,7 +4,7 @@ import type { ControlChange } from "./store.ts"
 export interface ControlBell {
   /** Adds a listener. Returns a function that removes it. */
   add(listener: (change?: ControlChange) => void): () => void
-  /** Calls the listeners. Without a change, any change may have happened. */
+  /** Calls the listeners. If `change` is omitted, any change may have happened. */
   ring(change?: ControlChange): void
   /** Removes all listeners. */
   clear(): void
@@ -16,7 +16,7 @@ export function createControlBell(): ControlBell {
   const listeners = new Set<(change?: ControlChange) => void>()
   return {
     add(listener) {
-      // The wrapper is a new function for each watch, so one listener can watch twice.
+      // Each watch gets a new wrapper, so the same listener can watch twice.
       const entry = (change?: ControlChange) => listener(change)
       listeners.add(entry)
       return () => listeners.delete(entry)

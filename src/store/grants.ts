@@ -22,7 +22,7 @@ export interface Grants {
   rules(where: GrantScope): Ruleset
   /** Drops the grants of a closed session from memory. Stored grants remain. */
   forget(sessionID: string): void
-  /** Returns all stored grants of a worktree and its sessions, oldest first. */
+  /** Returns all stored grants of a worktree and of its sessions, oldest first. */
   list(worktree: string): Promise<Grant[]>
 }
 

@@ -4,8 +4,8 @@ import { openMemoryConnection } from "./sqlite-connection.ts"
 import type { Store } from "./store.ts"
 
 /**
- * Creates a {@link Store} in memory, for tests and embedding: an SQLite database without a file, which ends with
- * `close` or with the process.
+ * Creates a {@link Store} in memory, for tests and embedding: an SQLite database without a file, which is lost on
+ * `close` or when the process ends.
  */
 export function createMemoryStore({ isAlive }: Pick<SqliteStoreOptions, "isAlive"> = {}): Store {
   const connection = openMemoryConnection()

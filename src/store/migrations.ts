@@ -79,15 +79,15 @@ export const migrations: readonly string[] = [
   ALTER TABLE ordered_messages RENAME TO messages;
   ALTER TABLE ordered_parts RENAME TO parts;
   `,
-  // A session is used by one engine at a time.
+  // Only one engine uses a session at a time.
   `
   CREATE TABLE leases (
     session_id TEXT PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
     data TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
-  // Each change of a session has a sequence number. `seq` is the number of the last change of a row. It has no index:
-  // only a client that reconnects searches by it, and an index would add a page write to every step of a call.
+  // Each change of a session has a sequence number. `seq` is the number of the last change of a row. The column has no
+  // index: only a reconnecting client searches by it, and an index would add a page write to every step of a call.
   `
   CREATE TABLE sequences (
     session_id TEXT PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
@@ -117,7 +117,7 @@ export const migrations: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX pending_inputs ON inputs (session_id) WHERE data ->> 'state' = 'pending';
   `,
-  // Permission requests and questions that wait for the user, or did.
+  // Permission requests and questions, both waiting and answered.
   `
   CREATE TABLE requests (
     id TEXT PRIMARY KEY,

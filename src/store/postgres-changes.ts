@@ -11,18 +11,19 @@ import {
 
 /** Writes changes in the order of the calls, one statement at a time. */
 export interface PostgresWriter {
-  /** Commits changes. Calls that wait at the same time share a transaction. Throws like `Store.commit`. */
+  /** Commits changes. Waiting calls share a transaction. Throws like `Store.commit`. */
   commit(changes: readonly Change[], options: WriteOptions): Promise<number[]>
   /**
-   * Runs `work` while no other write runs. `work` writes with its own `commit`, which does not wait for other calls.
+   * Runs `work` while no other write runs. `work` writes with its own `commit` function, which does not wait for other
+   * calls.
    */
   alone<T>(work: (commit: PostgresWriter["commit"]) => Promise<T>): Promise<T>
-  /** Resolves when all earlier calls are done. */
+  /** Resolves when all earlier calls have finished. */
   settled(): Promise<void>
 }
 
 interface WriteOptions {
-  /** The lease of the run that writes. */
+  /** The lease of the run that makes the write. */
   lease?: Lease | undefined
   /** If set, rejects with {@link ChangedError} unless the last change of the session still has this number. */
   expected?: number
@@ -60,7 +61,7 @@ interface EncodedChange {
   data?: string
 }
 
-/** Number of changes above which no further write joins a transaction, to limit the size of a statement. */
+/** Number of changes above which no further write joins a transaction. Limits the size of a statement. */
 const maxShared = 500
 
 /** Creates the writer of a store. Calls `onLost` if a write fails because its lease has ended. */
@@ -70,7 +71,7 @@ export function createPostgresWriter(
 ): PostgresWriter {
   /** The writes that wait for the next transaction. */
   let group: Group | undefined
-  /** Resolves when all calls so far are done. Never rejects. */
+  /** Resolves when all calls so far have finished. Never rejects. */
   let tail: Promise<void> = Promise.resolve()
   const statement = `SELECT ${schema}.commit_changes($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) AS firsts`
 
@@ -144,8 +145,8 @@ export function createPostgresWriter(
   }
 
   /**
-   * Writes changes in one transaction with the statements of `also`. The server ends the transaction of a process that
-   * was stopped in between, because it locks the session.
+   * Writes changes in one transaction with the statements of `also`. If this process stops in between, the server ends
+   * the transaction, because the transaction locks the session.
    */
   function writeWith(written: Pick<Waiting, "rows" | "options">, also: NonNullable<WriteOptions["also"]>) {
     return lasting(() =>

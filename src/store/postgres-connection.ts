@@ -17,17 +17,17 @@ export interface PostgresConnection {
   /** Name of the channel for notifications about changes. */
   readonly channel: string
   /**
-   * Runs a statement. If the connection is lost, waits for the server and runs the statement again, so the statement
-   * must be idempotent. The server prepares the statement once per connection.
+   * Runs a statement. If the connection is lost, waits for the server and runs the statement again. The statement must
+   * therefore be idempotent. The server prepares it once per connection.
    */
   query: Query
-  /** Runs statements in one transaction. Does not try again after an error. */
+  /** Runs statements in one transaction. Does not retry after an error. */
   transact<T>(work: (query: Query) => Promise<T>): Promise<T>
-  /** Runs `work`. If it fails because the connection is lost, waits for the server and runs it again. */
+  /** Runs `work`. If it fails because the connection is lost, waits for the server and runs `work` again. */
   lasting<T>(work: () => Promise<T>): Promise<T>
-  /** Returns a new connection for notifications, which is not open yet. */
+  /** Returns a new, unopened connection for notifications. */
   createClient(): Client
-  /** Returns true if a backend process of the server belongs to {@link query} or {@link transact}. */
+  /** Returns true if the backend process with this id serves {@link query} or {@link transact}. */
   isOwnBackend(pid: number): boolean
   readonly isClosed: boolean
   close(): Promise<void>
@@ -58,7 +58,7 @@ export async function openPostgresConnection(options: ConnectionOptions): Promis
     assertKnownVersion(version, options)
     if (version < postgresMigrations.length)
       throw new StoreError(
-        `${version === 0 ? "There are no tables of Tackle" : "The tables of Tackle are too old"} in ${describe(options)}. ` +
+        `${version === 0 ? "Tackle's tables are missing" : "Tackle's tables are too old"} in ${describe(options)}. ` +
           "Run `tackle db migrate --database URL`, then try again.",
       )
     return connection
@@ -84,7 +84,7 @@ export async function migrateSchema(options: ConnectionOptions): Promise<{ befor
       const before = await readVersion(query, options.schema)
       assertKnownVersion(before, options)
       if (before === 0) {
-        // Checks first whether the schema exists, because a role may be allowed to use a schema but not to create
+        // Checks first whether the schema exists, because a role may have the right to use a schema but not to create
         // one.
         const [existing] = await query("SELECT FROM pg_namespace WHERE nspname = $1", [options.schema])
         if (!existing) await query(`CREATE SCHEMA ${schema}`)
@@ -145,11 +145,11 @@ async function connect(options: ConnectionOptions): Promise<PostgresConnection> 
     application_name: "tackle",
     keepAlive: true,
     connectionTimeoutMillis: 10_000,
-    // The server has disappeared without closing the connection.
+    // The server disappeared without closing the connection.
     query_timeout: 60_000,
   }
   const pool = new pg.Pool({ ...config, max: options.connections, allowExitOnIdle: true })
-  // An idle connection has failed. The pool replaces it.
+  // An idle connection failed. The pool replaces it.
   pool.on("error", () => {})
   const backends = new Set<number>()
   pool.on("connect", (client) => {
@@ -179,7 +179,7 @@ async function connect(options: ConnectionOptions): Promise<PostgresConnection> 
       assertOpen()
       const client = await pool.connect().catch((error: unknown) => Promise.reject(fail(error)))
       let isBroken = true
-      // The next statement reports it.
+      // The next statement reports the error.
       const onLost = () => {}
       client.on("error", onLost)
       try {
@@ -303,27 +303,25 @@ function withHost(url: string): string {
   return url.replace(/^(\w+:\/\/[^@/]*@?)\//, "$1localhost/")
 }
 
-/**
- * Error codes of conditions that end when the server is available again, or when a concurrent transaction has ended.
- */
+/** Error codes of temporary conditions: the server is unavailable, or a concurrent transaction is running. */
 const transientCodes =
   /^(08...|57P0[123]|40001|40P01|53300|E(CONN(RESET|REFUSED|ABORTED)|PIPE|TIMEDOUT|NOENT|HOSTUNREACH))$/
 
-/** Returns true for an error after which a statement can succeed if it is run again. */
+/** Returns true for an error after which the same statement can succeed. */
 export function isTransient(error: unknown): boolean {
   const code = systemCode(error)
   if (code !== undefined) return transientCodes.test(code)
   return error instanceof Error && /connection|timeout/i.test(error.message)
 }
 
-/** Meanings of PostgreSQL's and the system's codes for the user, with the next step. */
+/** Explanations of PostgreSQL's and the system's error codes for the user, each with the next step. */
 const meanings: [RegExp, string][] = [
   [
     /^(ECONN|EHOST|ENET|ETIMEDOUT|ENOENT|EPIPE|08)/,
-    "cannot be reached. Check that the server runs, and the host and port of the URL.",
+    "cannot be reached. Check that the server is running, and check the host and port in the URL.",
   ],
   [/^(ENOTFOUND|EAI_AGAIN)/, "cannot be reached: its host is unknown. Check the URL."],
-  [/^28/, "rejects the login. Check the user and password of the URL, PGPASSWORD, or ~/.pgpass."],
+  [/^28/, "rejects the login. Check the user and password in the URL, PGPASSWORD, or ~/.pgpass."],
   [/^3D000/, "does not exist. Create it: createdb --encoding UTF8 NAME"],
   [
     /^42501/,
@@ -335,7 +333,7 @@ const meanings: [RegExp, string][] = [
   [/^25006/, "is read-only, such as a standby. Use the primary server."],
   [/^(42|3F)/, "has missing or wrong tables. Run `tackle db migrate`, or restore a backup."],
   [/^23503/, "refused a change: it belongs to a session or message that is not stored."],
-  [/^(XX|58)/, "is damaged, or its disk has failed. Check the log of the server."],
+  [/^(XX|58)/, "is damaged, or its disk has failed. Check the server's log."],
 ]
 
 /** Converts an error to a {@link StoreError}. Keeps Tackle's own errors. */

@@ -8,38 +8,37 @@ import type { AbandonedSession, Lease, LeaseHolder, LeaseLimit, LeaseResult } fr
 import { TenantLimitError } from "./tenants.ts"
 
 /**
- * The leases of a store. A lease expires after its time to live, by the clock of the server, unless this process
- * renews it. This process renews its leases after each third of that time, with one statement for all of its
- * sessions.
+ * The leases of a store. A lease expires after its time to live, measured by the server's clock, unless this process
+ * renews it. Every third of that time, one statement renews all leases of this process.
  */
 export interface PostgresLeases {
   /** Leases a session. Throws `TenantLimitError` if the limit is reached. */
   take(sessionID: string, holder: LeaseHolder, options?: { limit?: LeaseLimit }): Promise<LeaseResult>
   release(lease: Lease, options?: { passesOn?: boolean }): Promise<void>
   holder(sessionID: string): Promise<LeaseHolder | undefined>
-  /** Asks the present holder to stop. See `Store.stop`. */
+  /** Asks the current holder to stop. See `Store.stop`. */
   stop(sessionID: string): Promise<Lease | undefined>
   isStopping(lease: Lease): Promise<boolean>
   /** See `Store.abandoned`. */
   abandoned(sessionID?: string): Promise<AbandonedSession[]>
   /**
-   * Takes over each expired lease, except leases that another worker should take over, and calls `settle`. Then ends the
-   * lease. If `settle` rejects, lets the lease expire again.
+   * Takes over each expired lease, except leases that another worker should take over. Calls `settle`, and then ends
+   * the lease. If `settle` rejects, the lease expires again.
    */
   takeExpired(settle: (lease: Lease) => Promise<void>): Promise<void>
-  /** Fires the signal of a lease that another holder has replaced. */
+  /** Fires the `lost` signal of a lease that another holder has replaced. */
   lost(lease: Lease): void
-  /** Ends the renewal. Leases that are still held expire. */
+  /** Stops renewing leases. Leases that are still held expire. */
   end(): void
 }
 
 /**
- * Time in milliseconds for which the session of an expired lease waits for another worker. Long enough to start the
- * workers of a cluster again.
+ * Time in milliseconds for which the session of an expired lease waits for another worker. Long enough to restart the
+ * workers of a cluster.
  */
 const workerMs = 3_600_000
 
-/** Condition for the lease of a worker that was not asked to stop. */
+/** SQL condition for the lease of a worker that was not asked to stop. */
 const isWorker = "((holder::json ->> 'isWorker')::boolean AND stop_epoch IS DISTINCT FROM epoch)"
 
 /** Creates the leases of a store. `ttlMs` is the time to live in milliseconds. */
@@ -90,7 +89,7 @@ export function createPostgresLeases(
       const renewed = new Set(rows.map(({ epoch }) => Number(epoch)))
       for (const epoch of epochs) if (!renewed.has(epoch)) drop(epoch)?.abort()
     } catch {
-      // If a lease is lost in the meantime, its run ends with its next write.
+      // If a lease is lost in the meantime, its run ends at its next write.
     }
     isRenewing = false
   }
@@ -169,7 +168,7 @@ export function createPostgresLeases(
       )
       const own = { id: newId("eng"), host: hostname(), ...identifyProcess() }
       for (const { session_id, epoch } of expired) {
-        // Another process may have taken over the session, or deleted it.
+        // Another process may have taken over or deleted the session.
         const taken = await take(String(session_id), own, { replaces: Number(epoch) }).catch(() => undefined)
         if (!taken?.isHeld) continue
         try {

@@ -1,6 +1,6 @@
 /**
  * Migrations of the PostgreSQL schema. Entry n migrates a database from version n to n + 1. A released entry never
- * changes. It adds only what programs of the previous version ignore, so that both versions can run at the same time.
+ * changes. It only adds objects that the previous version ignores, so that both versions can run at the same time.
  * `schema` is a quoted identifier.
  *
  * `data` contains the whole object as JSON text: `jsonb` accepts neither NUL characters nor lone surrogates. Ids sort
@@ -254,8 +254,8 @@ export const postgresMigrations: readonly ((schema: string) => string)[] = [
   );
   CREATE INDEX contents_by_use ON ${schema}.contents (used);
   `,
-  // Permission requests and questions that wait for the user, or did. A holder is asked to stop by the number of its
-  // lease.
+  // Permission requests and questions, both waiting and answered. `stop_epoch` is the number of the lease whose holder
+  // was asked to stop.
   (schema) => `
   CREATE TABLE ${schema}.requests (
     id text COLLATE "C" PRIMARY KEY,

@@ -10,7 +10,10 @@ import type { CurrentInputs, LeaseHolder, MessagePage, SequencedChange, SessionF
 /** Reads from the tables. Each function runs one statement, so that its result is consistent. */
 export interface PostgresReader {
   session(id: string): Promise<Session | undefined>
-  /** Returns the selected sessions. `among` is a query for the ids to select from. Its first parameter is $5. */
+  /**
+   * Returns the selected sessions. `among` is a query for the ids to select from. The number of its first parameter is
+   * $5.
+   */
   sessions(filter: SessionFilter, among?: { sql: string; values: readonly string[] }): Promise<Session[]>
   messages(sessionID: string, page?: MessagePage): Promise<MessageWithParts[]>
   todos(sessionID: string): Promise<Todo[]>
@@ -100,7 +103,7 @@ export function createPostgresReader({ query, schema }: PostgresConnection): Pos
     },
     sequence,
     async changes(sessionID, after) {
-      // Clients that follow a session ask often, and usually nothing has changed.
+      // Clients that follow a session call this often, and usually nothing has changed.
       if ((await sequence(sessionID)) <= after) return []
       const rows = await query(statements.changes, [sessionID, after])
       return rows.map(({ kind, seq, data }) => ({

@@ -4,14 +4,14 @@ import type { PostgresConnection } from "./postgres-connection.ts"
 import { parse } from "./rows.ts"
 import { type ControlChange, LeaseLostError, type Store } from "./store.ts"
 
-/** The methods of a store for requests, without those for leases. */
+/** The store's methods for requests, without the methods for leases. */
 export interface PostgresRequests
   extends Pick<Store, "openRequest" | "requests" | "request" | "answerRequest"> {
-  /** Deletes the requests without an answer whose lease has ended. */
+  /** Deletes unanswered requests whose leases have ended. */
   removeStale(): Promise<void>
 }
 
-/** Creates the access to the table of requests. Each change and its notification are one statement. */
+/** Creates the access to the request table. Each change and its notification are one statement. */
 export function createPostgresRequests({ query, schema, channel }: PostgresConnection): PostgresRequests {
   /** True for a request `r` whose lease has not ended. */
   const isLeased = `EXISTS (SELECT FROM ${schema}.leases l WHERE l.session_id = r.session_id AND l.epoch = r.epoch
@@ -62,7 +62,8 @@ export function createPostgresRequests({ query, schema, channel }: PostgresConne
          SELECT pg_notify($3, $4) FROM stored`,
         [id, JSON.stringify(answered), channel, controlPayload({ sessionID, what: "request" })],
       )
-      // Another process may have been faster. If this statement was sent twice, the first one has stored the answer.
+      // Another process may have answered first. If this statement was sent twice, its first execution stored the
+      // answer.
       const stored = await request(id)
       return stored?.answer && stored
     },

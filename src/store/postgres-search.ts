@@ -7,8 +7,8 @@ import { queryWords, searchedText, wordsOf } from "./search.ts"
 import type { Store } from "./store.ts"
 
 /**
- * Creates the full-text search of a database. As in SQLite, the search indexes the rows that have changed since the last
- * search, so that writing a session costs nothing. `search_texts` has one row per title (with empty ids) and part.
+ * Creates the full-text search of a database. As in SQLite, a search first indexes the rows that changed since the
+ * previous search, so that writes need no extra work. `search_texts` has one row per title (with empty ids) and part.
  */
 export function createPostgresSearch(
   { query, transact, schema }: PostgresConnection,
@@ -52,7 +52,7 @@ export function createPostgresSearch(
           [sessionID, message_id, part_id, words],
         )
       }
-      // Stores the number that belongs to these rows. The next search finds later changes.
+      // Stores the number that belongs to these rows. The next search indexes later changes.
       const seq = Math.max(...rows.map((row) => Number(row.seq)))
       await run(`UPDATE ${schema}.search_progress SET seq = $2 WHERE session_id = $1`, [sessionID, seq])
     })
@@ -87,7 +87,7 @@ export function createPostgresSearch(
     )
     const found = await reader.sessions(filter, { sql: matching.join(" INTERSECT "), values: words })
     const ids = found.map(({ id }) => id)
-    // A text with all words is preferred to a text with only the first word.
+    // Prefers a text that contains all words over a text that contains only the first word.
     const places = new Map([
       ...(await firstTexts(words[0] ?? "", ids)),
       ...(await firstTexts(words.join(" & "), ids)),

@@ -12,7 +12,7 @@ const maxPauseMs = 5_000
 /** Interval in milliseconds at which the connection is checked, because a lost connection may go unnoticed. */
 const checkMs = 5_000
 
-/** A function that receives texts, and one that is called when they can arrive. */
+/** Callbacks of a listener: one receives texts, the other is called when texts can arrive. */
 interface Receiver {
   onText(text: string): void
   onConnected(): void
@@ -35,13 +35,13 @@ export function createPostgresWatcher({
 } {
   const listeners = new Set<(sessionIDs?: ReadonlySet<string>) => void>()
   const bell = createControlBell()
-  /** Receivers of texts, by channel. */
+  /** Receivers by channel. */
   const receivers = new Map<string, Set<Receiver>>()
   let client: Client | undefined
   let retry: NodeJS.Timeout | undefined
   let check: NodeJS.Timeout | undefined
   let pauseMs = firstPauseMs
-  /** True while the connection receives the texts of all receivers. */
+  /** True while the connection listens to the channels of all receivers. */
   let isReady = false
 
   function callAll(sessionIDs?: ReadonlySet<string>): void {
@@ -83,7 +83,7 @@ export function createPostgresWatcher({
       const { unref } = opening as Client & { unref(): void }
       unref.call(opening)
       const listening = new Set<string>()
-      // A receiver can be added while this waits for the server.
+      // A receiver can be added while this function waits for the server.
       for (let missing: string | undefined = channel; missing !== undefined; ) {
         await opening.query(`LISTEN "${missing}"`)
         listening.add(missing)
@@ -91,7 +91,7 @@ export function createPostgresWatcher({
       }
       pauseMs = firstPauseMs
       check = setInterval(() => void assertAlive(opening), checkMs).unref()
-      // Reports the changes since the last notification, or since the listener was added.
+      // Reports changes since the last notification, or since the listener was added.
       callAll()
       bell.ring()
       isReady = true
@@ -128,7 +128,7 @@ export function createPostgresWatcher({
 
   return {
     watch(listener) {
-      // Creates a new function for each watch, so that one listener can be added twice.
+      // Each watch gets a new wrapper, so the same listener can be added twice.
       const entry = (sessionIDs?: ReadonlySet<string>) => listener(sessionIDs)
       listeners.add(entry)
       open()
@@ -142,7 +142,7 @@ export function createPostgresWatcher({
     },
     mail: {
       async send(address, texts) {
-        // Nothing is stored, so nothing must wait for the disk.
+        // Nothing is stored, so there is no need to wait for the disk.
         await query(
           `SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, text) FROM unnest($2::text[]) text`,
           [`${channel}_${address}`, texts],

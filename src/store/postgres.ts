@@ -22,8 +22,8 @@ export interface PostgresStoreOptions {
   /** Maximum time in milliseconds that an operation waits for a server that does not answer. Default: 10,000. */
   retryMs?: number
   /**
-   * Time in milliseconds after which the lease of a stopped process expires. The lease is renewed after each third of
-   * that time. Default: 3000.
+   * Time in milliseconds after which the lease of a stopped process expires. The lease is renewed every third of that
+   * time. Default: 3000.
    */
   leaseMs?: number
 }
@@ -33,9 +33,9 @@ export interface PostgresStoreOptions {
  * URL has the form `postgres://user:password@host:port/database`. Throws `StoreError` if the server cannot be used, or
  * if its tables are missing or too old: call {@link migratePostgres} first.
  *
- * Every commit is on the disk of the server when its promise resolves, unless the server has `synchronous_commit = off`.
- * After a lost connection, an operation waits for the server and runs again. A commit whose answer was lost is then
- * applied twice, which gives its changes new sequence numbers and leaves the same objects.
+ * Every commit is on the server's disk when its promise resolves, unless the server has `synchronous_commit = off`. If
+ * the connection is lost, an operation waits for the server and runs again. A commit whose response was lost is then
+ * applied twice: its changes get new sequence numbers, but the stored objects are the same.
  */
 export async function openPostgresStore(url: string, options: PostgresStoreOptions = {}): Promise<Store> {
   return createStore(await openPostgresConnection(connectionOptions(url, options)), options)
@@ -85,7 +85,7 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
     }
   }
 
-  /** Wraps a control change so that it calls the listeners of this store too. */
+  /** Wraps a control change so that it also calls the listeners of this store. */
   function ringing<A extends unknown[], T>(
     write: (...given: A) => Promise<T>,
     changeOf: (result: T, ...given: A) => ControlChange | undefined,
@@ -184,7 +184,7 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
       (request) => request && { sessionID: request.asked.sessionID, what: "request" },
     ),
     abandoned: afterCommits(leases.abandoned),
-    // PostgreSQL reuses the space of deleted rows by itself.
+    // PostgreSQL reuses the space of deleted rows without further action.
     reclaim: afterCommits(async () => {}),
     // Idle connections do not keep the process running.
     close: () => keepAlive(close()),

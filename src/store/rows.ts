@@ -7,7 +7,7 @@ import { isRecord, parseJson } from "../util/json.ts"
 import { DamagedRowError, type SequencedChange } from "./store.ts"
 
 /**
- * Returns a stored change. `data` is JSON. For a removed part, it contains the ids of its message and of the part.
+ * Returns a stored change. `data` is JSON. For a removed part, `data` contains the ids of the part and its message.
  */
 export function changeOf(kind: string, sessionID: string, data: unknown): SequencedChange["change"] {
   switch (kind) {
@@ -42,7 +42,7 @@ export function readSession(data: unknown): Session | undefined {
 
 /**
  * Parses the JSON of a message or part. Throws {@link DamagedRowError}, which names the row. Checks only for damage by
- * other programs or the disk, because a page has many rows.
+ * other programs or the disk, because full validation of many rows would be slow.
  */
 export function parseRow<T>(
   { id, message_id, data }: Record<string, unknown>,

@@ -12,19 +12,17 @@ import {
 } from "./content-store.ts"
 import { StoreError } from "./store.ts"
 
-/**
- * The environment variables, which the tools of AWS also read. Endpoints of other services are addressed by path.
- */
+/** AWS environment variables. Services other than AWS are addressed by path. */
 type Variables = Readonly<Record<string, string | undefined>>
 
 /** Time limit for one request in milliseconds, including its body. */
 const timeoutMs = 30_000
 
 /**
- * Opens the {@link ContentStore} in S3-compatible storage. `url` has the form `s3://bucket/prefix`. The keys, the region
- * and the endpoint come from the variables of AWS: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`,
- * `AWS_REGION` and `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`. Needs the package `aws4fetch`. Sends no request until
- * the first use. Throws {@link StoreError} with the code `store.contents`.
+ * Opens the {@link ContentStore} in S3-compatible storage. `url` has the form `s3://bucket/prefix`. Reads the keys, the
+ * region and the endpoint from the AWS environment variables `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`,
+ * `AWS_SESSION_TOKEN`, `AWS_REGION` and `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`. Needs the package
+ * `aws4fetch`.Sends no request before the first use. Throws {@link StoreError} with the code `store.contents`.
  */
 export async function openS3Contents(
   url: string,
@@ -32,7 +30,7 @@ export async function openS3Contents(
   variables: Variables,
 ): Promise<ContentStore> {
   const { bucket, base, prefix } = locate(url, variables)
-  // Contents that are still used are written again long before they would be removed.
+  // Contents that are still in use are written again long before the storage would remove them.
   const renewMs = Math.min(1, limits.days / 7) * dayMs
   const client = await createClient(variables)
 
@@ -43,7 +41,7 @@ export async function openS3Contents(
       response = await client.fetch(target, { ...init, signal: AbortSignal.timeout(timeoutMs) })
     } catch (error) {
       throw failed(
-        `The storage ${base} cannot be reached (${reasonOf(error)}). Check AWS_ENDPOINT_URL, and that the service runs.`,
+        `The storage ${base} cannot be reached (${reasonOf(error)}). Check AWS_ENDPOINT_URL, and check that the service is running.`,
         error,
       )
     }
@@ -77,7 +75,7 @@ export async function openS3Contents(
       if (response.status === 404) throw missing(bucket)
       for (const [entry] of text.matchAll(/<Contents>.*?<\/Contents>/gs)) {
         const [key = "", size, time = ""] = ["Key", "Size", "LastModified"].map((name) => textOf(entry, name))
-        // Other objects of the bucket are not removed.
+        // Skips other objects in the bucket.
         const name = key.slice(prefix.length)
         if (key.startsWith(prefix) && isHash(name))
           found.push({ name, size: Number(size), usedAt: Date.parse(time) })
@@ -97,7 +95,7 @@ export async function openS3Contents(
       const { status } = await send(addressOf(hash), {
         method: "PUT",
         body: new Uint8Array(bytes),
-        // The service compares the hash with the bytes that it receives.
+        // The service verifies the received bytes with this hash.
         headers: { "x-amz-content-sha256": hash, "content-type": "application/octet-stream" },
       })
       if (status === 404) throw missing(bucket)
@@ -119,12 +117,12 @@ export async function openS3Contents(
   }
 }
 
-/** Returns the bucket, its address without a slash at the end, and the prefix of all keys. */
+/** Returns the bucket, its address without a trailing slash, and the prefix of all keys. */
 function locate(url: string, variables: Variables): { bucket: string; base: string; prefix: string } {
   const [, bucket, path = ""] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([\w./-]*))?$/.exec(url) ?? []
   if (bucket === undefined)
     throw failed(
-      `The storage of file contents ${JSON.stringify(url)} is not valid. Example: s3://bucket/prefix`,
+      `The storage URL for file contents is not valid: ${JSON.stringify(url)}. Example: s3://bucket/prefix`,
     )
   const prefix = path === "" || path.endsWith("/") ? path : `${path}/`
   const endpoint = variables.AWS_ENDPOINT_URL_S3 || variables.AWS_ENDPOINT_URL
@@ -184,7 +182,7 @@ function textOf(xml: string, name: string): string | undefined {
   return new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1]
 }
 
-/** Returns the reason of a failed request, which `fetch` reports only as the cause of its error. */
+/** Returns the reason for a failed request, which `fetch` reports only as the cause of its error. */
 function reasonOf(error: unknown): string {
   return errorMessage(error instanceof Error && error.cause ? error.cause : error)
 }

@@ -28,15 +28,15 @@ function folded(text: string): string {
 
 /** Returns the words of a text in lower case and without accents, so that they can be compared. */
 export function wordsOf(text: string): string[] {
-  // A faster method for ASCII texts, which takes a tenth of the time.
+  // A shortcut for ASCII texts, which takes a tenth of the time.
   if (isASCII.test(text))
     return (text.toLowerCase().match(/[a-z0-9]+/g) ?? []).map((each) => each.slice(0, maxWordLength))
   return (text.match(word) ?? []).map(folded).filter((each) => each !== "")
 }
 
 /**
- * Returns the words of a query. Each must occur in a session, and the last may be the beginning of a word. Quotes and
- * operators have no meaning.
+ * Returns the words of a query. A session matches if it contains every word. The last word may be the beginning of a
+ * longer word. Quotes and operators have no special meaning.
  */
 export function queryWords(query: string): string[] {
   return wordsOf(query).slice(0, maxWords)

@@ -65,8 +65,8 @@ export function openMemoryConnection(): SqliteConnection {
 }
 
 /**
- * Opens an existing file that cannot be written. If SQLite cannot use the log of the database, it can open only the
- * main file, as immutable. `isCurrent` is false if the log contains changes that are therefore not visible. Throws
+ * Opens an existing file that cannot be written. If SQLite cannot use the log of the database, this opens only the main
+ * file, as immutable. `isCurrent` is false if the log contains changes that are not visible for this reason. Throws
  * {@link StoreError} if the file needs a migration.
  */
 export function openReadOnlyConnection(
@@ -123,7 +123,7 @@ function prepareDatabase(path: string, database: DatabaseSync, busyMs: number): 
     )
   }
   database.exec(synchronous.normal)
-  // This setting takes effect only before the first table is created. Older databases receive it at the first reclaim.
+  // This setting takes effect only before the first table is created. In older databases, the first reclaim applies it.
   if (kind === "empty") database.exec("PRAGMA auto_vacuum = INCREMENTAL")
   waitWhileBusy(busyMs, () => database.exec("PRAGMA journal_mode = WAL"))
   if (version < migrations.length) waitWhileBusy(busyMs, () => migrate(database))
@@ -220,7 +220,7 @@ function guarded<T>(path: string, work: () => T): T {
   }
 }
 
-/** Meanings of SQLite's primary result codes for the user, with the next step. */
+/** Explanations of SQLite's primary result codes for the user, each with the next step. */
 const meanings: Record<number, string> = {
   1: "has missing or wrong tables. Move it away (keep it, because some data may be recoverable) and start again.",
   3: "cannot be accessed. Check the permissions of the file and its directory.",
@@ -247,9 +247,9 @@ function sqliteError(path: string, error: unknown): TackleError {
 }
 
 /**
- * Retries `work` for up to `ms` milliseconds while it fails with SQLITE_BUSY. SQLite itself waits for ordinary locks.
- * It reports busy immediately while another process recovers the log or changes the journal mode. The wait is
- * synchronous, so that a later commit cannot overtake this one.
+ * Retries `work` for up to `ms` milliseconds while it fails with SQLITE_BUSY. SQLite itself waits for ordinary locks,
+ * but reports busy immediately while another process recovers the log or changes the journal mode. The wait is
+ * synchronous, so that no later commit can overtake this one.
  */
 function waitWhileBusy<T>(ms: number, work: () => T): T {
   const deadline = performance.now() + ms

@@ -3,7 +3,7 @@ import { type RequestAnswer, type StoredRequest, withAnswer } from "../schema/re
 import { currentTime } from "../util/time.ts"
 import { parse } from "./rows.ts"
 
-/** Access to the table of requests, with prepared statements. See the methods of `Store`. */
+/** Access to the request table, with prepared statements. See the methods of `Store`. */
 export interface RequestTable {
   open(request: StoredRequest): void
   list(): StoredRequest[]

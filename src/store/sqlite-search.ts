@@ -47,8 +47,8 @@ const tables = `
 const batchSize = 2_000
 
 /**
- * Creates the full-text index of a database. A search first indexes the rows that have changed since the last search,
- * so that writing a session costs nothing.
+ * Creates the full-text index of a database. A search first indexes the rows that changed since the previous search, so
+ * that writes need no extra work.
  */
 export function createSearchIndex(
   { run, change, transact }: SqliteConnection,
@@ -69,7 +69,7 @@ export function createSearchIndex(
   function fill(sessionID: string): number {
     const { progress, setProgress, title, parts, removed, remove, put, words } = open()
     const seq = reader.sequence(sessionID)
-    // The session has been deleted in the meantime.
+    // The session was deleted in the meantime.
     if (seq === 0) return 0
     /** Number of the last change that is indexed, or -1. */
     const after = Number(progress.get(sessionID)?.seq ?? -1)
@@ -99,7 +99,7 @@ export function createSearchIndex(
           for (let count = 0; count < batchSize && stale.length > 0; ) count += fill(stale.pop() ?? "")
         }),
       )
-      // The first search of a large database takes seconds, and other work must continue.
+      // The first search of a large database takes seconds. Other work must not wait for it.
       if (stale.length > 0) await nextTurn()
     }
   }
@@ -118,7 +118,7 @@ export function createSearchIndex(
         const { first } = open()
         const ids = JSON.stringify(found.map(({ id }) => id))
         const places = new Map<string, string>()
-        // A text that contains all words is preferred to a text that contains only the first word.
+        // Prefers a text that contains all words over a text that contains only the first word.
         for (const match of [words[0] ?? "", words.join(" AND ")])
           for (const row of first.all(match, ids)) places.set(String(row.session_id), String(row.place))
         return found.map((session) => ({
@@ -135,7 +135,7 @@ export function createSearchIndex(
   }
 }
 
-/** Selects the sessions with a word. */
+/** Selects the sessions that contain a word. */
 const matchingSessions =
   "SELECT t.session_id FROM search_words w JOIN search_texts t ON t.id = w.rowid WHERE w.search_words MATCH ?"
 

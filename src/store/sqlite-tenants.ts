@@ -11,7 +11,7 @@ export interface SqliteTenants {
   usage(tenant: string, day: number): Omit<TenantUsage, "running">
 }
 
-/** The tenant of a row `s` of the table of sessions, as in its index. */
+/** SQL expression for the tenant of a session row `s`, as in the index. */
 const tenantOf = "CASE WHEN json_valid(s.data) THEN s.data ->> 'tenant' END"
 
 /** Prepares the statements. Throws if the tables do not have the newest version. */

@@ -13,7 +13,7 @@ export interface SqliteWatch {
 export interface SqliteWatchOptions {
   /** Interval between checks while the log does not change. Default: 2000. */
   idleMs?: number
-  /** Time without changes of the log after which the checks become less frequent. Default: 2000. */
+  /** Time without log changes after which the checks become less frequent. Default: 2000. */
   quietMs?: number
 }
 
@@ -25,11 +25,11 @@ const reportMs = 10
 /**
  * Creates a watch of the database. Each commit by another connection changes `data_version`, and reading this value
  * takes about 2 µs. A timer that reads it every 200 ms would be the largest part of the CPU time of an idle process.
- * Therefore the system reports writes to the log. All connections to a database in WAL mode share memory, so they run on
- * one kernel, which sees all writes.
+ * Therefore the watch relies on the system to report writes to the log. All connections to a database in WAL mode share
+ * memory, so they run on one kernel, which sees all writes.
  *
- * A commit becomes visible after its last write to the log, if it is synced first. So checks continue for a while after
- * a report.
+ * If a commit is synced, it becomes visible only some time after its last write to the log. Checks therefore continue
+ * for a while after a report.
  */
 export function createSqliteWatch(
   database: DatabaseSync,
@@ -44,7 +44,10 @@ export function createSqliteWatch(
   let reported = 0
   let last: unknown
 
-  /** Returns the number of the last commit by another connection, or the last known one if it cannot be read now. */
+  /**
+   * Returns the number of the last commit by another connection. If it cannot be read now, returns the last known
+   * number.
+   */
   function read(): unknown {
     try {
       return version.get()?.data_version
@@ -92,7 +95,7 @@ export function createSqliteWatch(
 
   return {
     watch(listener) {
-      // The wrapper is a new function for each watch, so one listener can watch twice.
+      // Each watch gets a new wrapper, so the same listener can watch twice.
       const entry = () => listener()
       listeners.add(entry)
       if (!timer) begin()
@@ -125,7 +128,7 @@ function watchLog(database: DatabaseSync, onReport: () => void, onEnd: () => voi
     })
     return log
   } catch {
-    // The limit of watches is reached, or a read-only database has no log.
+    // The system allows no more watches, or the database is read-only and has no log.
     return undefined
   }
 }

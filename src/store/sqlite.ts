@@ -34,8 +34,8 @@ export interface SqliteStoreOptions {
  * missing file and its directory, readable by the owner only. Throws `StoreError` and leaves the file unchanged if it
  * is damaged, is not a Tackle database, or was written by a newer version of Tackle.
  *
- * Commits survive even if the process is killed at any moment. A power loss may undo the most recent commits but does
- * not damage the file.
+ * Commits survive if the process is killed at any moment. A power loss may undo the most recent commits but does not
+ * damage the file.
  */
 export async function openSqliteStore(path: string, options: SqliteStoreOptions = {}): Promise<Store> {
   const connection = openConnection(path, options.busyTimeoutMs ?? 5000)
@@ -87,7 +87,7 @@ export function createStore(
     return tenants
   }
 
-  /** Returns the number of sessions of a tenant that a live engine holds, apart from the session `except`. */
+  /** Returns the number of sessions of a tenant that a live engine holds, excluding the session `except`. */
   function runningOf(tenant: string, except?: string): number {
     const ids = tenantTable().leased(tenant)
     return ids.filter((id) => {
@@ -271,9 +271,9 @@ interface LeaseTable {
   assertCurrent(lease: Lease): void
   /** Removes the lease. Does nothing if it has ended. */
   remove(lease: Lease): void
-  /** Marks the present lease of the session. */
+  /** Records that the holder of the session's lease must stop. */
   stop(sessionID: string): void
-  /** Returns true if the lease has not ended and was marked. */
+  /** Returns true if the lease has not ended and its holder must stop. */
   isStopping(lease: Lease): boolean
 }
 
@@ -311,7 +311,7 @@ function createLeaseTable(database: DatabaseSync): LeaseTable {
     holder: (sessionID) => current(sessionID)?.holder,
     all: () => statements.all.all().map((row) => parseLease(String(row.session_id), row.data)),
     put(sessionID, holder) {
-      // A released lease is not in the table, but a later lease of its holder must have another number.
+      // A released lease is no longer in the table, but a later lease of the same holder must have a different number.
       last = Math.max(current(sessionID)?.epoch ?? 0, last) + 1
       statements.put.run(sessionID, JSON.stringify({ ...holder, epoch: last }))
       return { sessionID, holder, epoch: last }

@@ -10,7 +10,10 @@ import type { ProcessIdentity } from "../util/process-table.ts"
 import type { ContentLimits, ContentStore } from "./content-store.ts"
 import type { TenantUsage, UsageRecord } from "./tenants.ts"
 
-/** A change to write. Sessions, messages, parts and grants are written whole and replace the value with the same id. */
+/**
+ * A change to write. Sessions, messages, parts and grants are written as a whole and replace the object with the same
+ * id.
+ */
 export type Change =
   | { kind: "session"; session: Session }
   | { kind: "message"; message: Message }
@@ -63,8 +66,8 @@ export interface CurrentInputs {
 }
 
 /**
- * A request of the session was stored or answered, or its lease was released or its holder was asked to stop. Undefined
- * means any of them.
+ * A change outside the history of a session: a request was stored or answered, the lease was released, or its holder
+ * was asked to stop. A listener that receives undefined must assume any of these.
  */
 export interface ControlChange {
   sessionID: string
@@ -94,8 +97,7 @@ export interface SearchHit {
 /** Options for a commit. */
 export interface CommitOptions {
   /**
-   * If true, the commit is on disk when the promise resolves. Takes 0.1 to 10 ms, depending on the disk. Default:
-   * false.
+   * Whether the commit is on disk when the promise resolves. Takes 0.1 to 10 ms, depending on the disk. Default: false.
    */
   durable?: boolean
   /** Rejects the commit with {@link LeaseLostError} if this lease of the session has ended. */
@@ -103,8 +105,7 @@ export interface CommitOptions {
 }
 
 /**
- * Runs one statement in the transaction of a write, so that it takes effect if and only if the write does. Returns its
- * rows.
+ * Runs one statement in the transaction of a write, so that both take effect or neither does. Returns its rows.
  */
 export type TransactionQuery = (
   text: string,
@@ -114,8 +115,8 @@ export type TransactionQuery = (
 /** Options of {@link Store.updateInputs}. */
 export interface UpdateInputsOptions extends Pick<CommitOptions, "lease"> {
   /**
-   * Runs after the inputs are stored. In PostgreSQL, it is part of the transaction and must be quick: the transaction is
-   * undone if it rejects or takes longer than two seconds. Other stores pass no `query`.
+   * Runs after the inputs are stored. In PostgreSQL, `also` is part of the transaction and must be quick: if it rejects
+   * or takes longer than two seconds, the transaction is rolled back. Other stores pass no `query`.
    */
   also?(query?: TransactionQuery): Promise<void>
 }
@@ -123,13 +124,13 @@ export interface UpdateInputsOptions extends Pick<CommitOptions, "lease"> {
 /** Messages between engines. They are not stored, and are lost while a receiver is not connected. */
 export interface Mail {
   /**
-   * Sends ASCII texts of up to 7,900 characters to the engines that listen to an address. They arrive in order, and after
-   * the notification of every earlier commit. Throws {@link StoreError}.
+   * Sends ASCII texts of up to 7,900 characters each to the engines that listen to an address. The texts arrive in
+   * order, and after the notification of every earlier commit. Throws {@link StoreError}.
    */
   send(address: string, texts: readonly string[]): Promise<void>
   /**
-   * Receives the texts for an address of up to 40 lower-case letters, digits and `_`. `onConnected` is called when texts can
-   * arrive, and again after a lost connection. Returns a function that ends this.
+   * Receives the texts for an address of up to 40 lower-case letters, digits and `_`. `onConnected` is called when
+   * texts can arrive, and again after a lost connection. Returns a function that stops listening.
    */
   listen(address: string, onText: (text: string) => void, onConnected: () => void): () => void
 }
@@ -140,7 +141,7 @@ export interface MessagePage {
   after?: string
   /** Selects messages with a smaller id. */
   before?: string
-  /** Maximum number of messages, counted from the end that `from` names. */
+  /** Maximum number of messages, counted from the end of the history that `from` names. */
   limit?: number
   /** The end from which `limit` counts. Default: `newest`. */
   from?: "newest" | "oldest"
@@ -155,13 +156,13 @@ export interface LeaseHolder extends ProcessIdentity {
   host?: string
 }
 
-/** The right of one engine to write a session. Lasts until it is released or another engine takes over. */
+/** The right of one engine to write to a session. Lasts until it is released or another engine takes over. */
 export interface Lease {
   sessionID: string
   holder: LeaseHolder
   /** Number of the lease. A later lease of the session has another number or another holder. */
   epoch: number
-  /** Fires when the lease is lost. Absent in stores whose leases last as long as their process. */
+  /** Fires when the lease is lost. Absent in stores whose leases last as long as the process. */
   lost?: AbortSignal
 }
 
@@ -174,16 +175,18 @@ export interface AbandonedSession {
   expired: number
 }
 
-/** Limits how many sessions of a tenant are leased at once. Sessions of subagents do not count. */
+/** Limits the number of sessions of a tenant that are leased at once. Sessions of subagents do not count. */
 export interface LeaseLimit {
   tenant: string
   sessions: number
 }
 
-/** The result of {@link Store.lease}: the new lease, or the holder of the present lease. */
+/** The result of {@link Store.lease}: the new lease, or the current holder. */
 export type LeaseResult = { isHeld: true; lease: Lease } | { isHeld: false; holder: LeaseHolder }
 
-/** Thrown when the database cannot be opened, read or written. The message names the database and says what to do next. */
+/**
+ * Thrown when the database cannot be opened, read or written. The message names the database and says what to do next.
+ */
 export class StoreError extends TackleError {
   constructor(message: string, cause?: unknown, code = "store") {
     super(message, { code, recoverable: false, cause })
@@ -195,7 +198,7 @@ export class StoreError extends TackleError {
   }
 }
 
-/** Thrown if the server of the database did not answer for the time that operations wait for it. */
+/** Thrown if the database server did not respond within the time limit of an operation. */
 export class StoreUnreachableError extends StoreError {
   constructor(message: string, cause: unknown) {
     super(message, cause, "store.unreachable")
@@ -217,21 +220,20 @@ export class StoreRemovedError extends StoreError {
 }
 
 /**
- * Thrown by a write whose lease has ended, because another engine has taken over the session. The write has changed
- * nothing.
+ * Thrown by a write whose lease has ended because another engine has taken over the session. Nothing was written.
  */
 export class LeaseLostError extends StoreError {
   constructor(sessionID: string) {
     super(
       `Another process has taken over session ${sessionID}, because this process did not renew its lease in time. ` +
-        "Nothing more was stored here. Follow the session there, or send the prompt again.",
+        "This process stored nothing more. Follow the session in the other process, or send the prompt again.",
       undefined,
       "store.lease",
     )
   }
 }
 
-/** Thrown when a stored message or part, which `row` names, cannot be read. Other sessions are not affected. */
+/** Thrown when a stored message or part cannot be read. `row` names it. Other sessions are not affected. */
 export class DamagedRowError extends StoreError {
   constructor(row: string, sessionID: string, reason: string) {
     super(
@@ -261,14 +263,14 @@ export interface Store {
   changes(sessionID: string, after: number): Promise<SequencedChange[]>
   /**
    * Calls the listener after another engine has changed the store. May also call it without a change. `sessionIDs`
-   * contains the changed sessions, or is undefined if any session may have changed. With SQLite, the delay is at most 200
-   * ms. Returns a function that ends the watch.
+   * contains the changed sessions, or is undefined if any session may have changed. With SQLite, the delay is at most
+   * 200 ms. Returns a function that ends the watch.
    */
   watch(listener: (sessionIDs?: ReadonlySet<string>) => void): () => void
   /**
-   * Calls the listener after a {@link ControlChange} by any engine, including one that shares this store object. May also
-   * call it without a change. With SQLite, the delay is at most 200 ms. The end of a killed process is not reported.
-   * Returns a function that ends the watch.
+   * Calls the listener after a {@link ControlChange} by any engine, including one that shares this store object. May
+   * also call it without a change. With SQLite, the delay is at most 200 ms. The end of a killed process is not
+   * reported. Returns a function that ends the watch.
    */
   watchControl(listener: (change?: ControlChange) => void): () => void
   /**
@@ -283,7 +285,7 @@ export interface Store {
     decide: (current: CurrentInputs) => readonly Input[],
     options?: UpdateInputsOptions,
   ): Promise<{ input: Input; seq: number }[]>
-  /** Returns the pending inputs of a session in order. */
+  /** Returns the pending inputs of a session in the order of their delivery. */
   inputs(sessionID: string): Promise<Input[]>
   /** Returns the ids of all sessions with pending inputs. */
   sessionsWithInputs(): Promise<string[]>
@@ -308,20 +310,20 @@ export interface Store {
   grants(scope: { worktree?: string; sessionID?: string }): Promise<Grant[]>
   /**
    * Leases the session to `holder`, unless another holder that is alive has the lease. A holder in SQLite or memory is
-   * alive while its process runs. A new lease ends the earlier one, also of the same holder. Atomic across processes.
-   * Throws {@link StoreError} if the session does not exist, and `TenantLimitError` if the tenant of the limit already
-   * has as many leases.
+   * alive while its process runs. A new lease ends the earlier one, even one of the same holder. Atomic across
+   * processes. Throws {@link StoreError} if the session does not exist, and `TenantLimitError` if the tenant of the
+   * limit already has as many leases.
    */
   lease(sessionID: string, holder: LeaseHolder, limit?: LeaseLimit): Promise<LeaseResult>
   /**
-   * Ends the lease. Does nothing if it has already ended. With `passesOn`, the lease of a worker expires at once instead,
-   * so that another worker continues the session.
+   * Ends the lease. Does nothing if it has already ended. With `passesOn`, the lease of a worker instead expires
+   * immediately, so that another worker continues the session.
    */
   release(lease: Lease, options?: { passesOn?: boolean }): Promise<void>
   /**
-   * Recovers each session whose holder is no longer alive, unless another worker should continue it: applies the changes
-   * from `settle` and ends the lease. If this fails, the lease stays, and the next call tries again. If a session has a
-   * damaged row, only ends its lease. Also deletes the requests without an answer whose lease has ended.
+   * Recovers each session whose holder is no longer alive, unless another worker should continue it: applies the
+   * changes from `settle` and ends the lease. If this fails, the lease stays, and the next call tries again. If a
+   * session has a damaged row, only ends its lease. Also deletes unanswered requests whose leases have ended.
    */
   recover(settle: (history: MessageWithParts[]) => readonly Change[]): Promise<void>
   /**
@@ -333,22 +335,22 @@ export interface Store {
   holder(sessionID: string): Promise<LeaseHolder | undefined>
   /** Records the usage of a model request. Records of the tenant that are older than a day may be removed. */
   addUsage(usage: UsageRecord): Promise<void>
-  /** Returns what a tenant uses now, and its tokens and cost of a day. */
+  /** Returns the current usage of a tenant, with its tokens and cost on the given day. */
   tenantUsage(tenant: string, day: number): Promise<TenantUsage>
   /** Returns the store of file contents in the same database. Absent if the contents are stored elsewhere. */
   contents?(limits: ContentLimits): ContentStore
   /**
-   * Asks the holder of the session's lease to stop. Returns the lease, or undefined if the session has no holder that is
-   * alive. Later leases of the session are not affected.
+   * Asks the holder of the session's lease to stop. Returns the lease, or undefined if the session has no holder that
+   * is alive. Later leases of the session are not affected.
    */
   stop(sessionID: string): Promise<Lease | undefined>
   /** Returns true if the lease has not ended and its holder was asked to stop. */
   isStopping(lease: Lease): Promise<boolean>
   /** Stores a request that waits for the user. Throws {@link LeaseLostError} if its lease has ended. */
   openRequest(request: StoredRequest, lease: Lease): Promise<void>
-  /** Returns the requests without an answer whose lease has not ended and whose holder is alive, oldest first. */
+  /** Returns the unanswered requests whose lease has not ended and whose holder is alive, oldest first. */
   requests(): Promise<StoredRequest[]>
-  /** Returns a request with or without an answer, or undefined if it is not stored. */
+  /** Returns a request, answered or not. Returns undefined if it is not stored. */
   request(id: string): Promise<StoredRequest | undefined>
   /**
    * Stores an answer, unless the request already has one. Returns the request with its first answer. Returns undefined

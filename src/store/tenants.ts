@@ -1,7 +1,7 @@
 import { TackleError } from "../util/errors.ts"
 import { dayMs } from "../util/sweep.ts"
 
-/** Limits of one tenant over all processes that share a store. An absent limit does not apply. */
+/** Limits of one tenant across all processes that share a store. An absent limit does not apply. */
 export interface TenantLimits {
   /** Maximum number of sessions that run at once, except sessions of subagents. Further inputs wait. */
   sessions?: number
@@ -51,13 +51,13 @@ export class TenantLimitError extends TackleError {
     const isDaily = limit === "tokensPerDay" || limit === "costPerDay"
     const problem = {
       sessions: `runs ${maximum} sessions at once`,
-      queued: `has ${maximum} inputs that wait`,
-      tokensPerDay: `has used its ${maximum} tokens of today`,
-      costPerDay: `has used its $${maximum} of today`,
+      queued: `has ${maximum} waiting inputs`,
+      tokensPerDay: `has used all ${maximum} of today's tokens`,
+      costPerDay: `has spent today's budget of $${maximum}`,
     }[limit]
     const next = isDaily ? "Try again after 00:00 UTC" : "Try again when a run has ended"
     super(
-      `The tenant ${tenant} ${problem}. ${next}, or let the operator raise tenants.${tenant}.${limit} in the config.`,
+      `The tenant ${tenant} ${problem}. ${next}, or ask the operator to raise tenants.${tenant}.${limit} in the config.`,
       { code: `tenant.${names[limit]}`, recoverable: false },
     )
     this.retryAfterSeconds = isDaily ? Math.ceil(((dayOf(now) + 1) * dayMs - now) / 1000) : waitSeconds

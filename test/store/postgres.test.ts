@@ -108,7 +108,7 @@ describePostgres("PostgreSQL", () => {
   describe("migrations", () => {
     test("are needed before the store opens, and do nothing the second time", async () => {
       const schema = "migrated"
-      expect(await failure(open(schema))).toMatch(/no tables of Tackle.*tackle db migrate/)
+      expect(await failure(open(schema))).toMatch(/tables are missing.*tackle db migrate/)
       const results = await Promise.all([1, 2, 3].map(() => migratePostgres(server.url(), { schema })))
       const after = postgresMigrations.length
       expect(results.map(({ before }) => before).sort()).toEqual([0, after, after])
@@ -135,7 +135,7 @@ describePostgres("PostgreSQL", () => {
   describe("an unusable server is reported with the next step", () => {
     test("unreachable", async () => {
       const message = await failure(openPostgresStore("postgres://me:hidden@127.0.0.1:1/tackle"))
-      expect(message).toMatch(/tackle on 127\.0\.0\.1:1.*cannot be reached.*Check that the server runs/)
+      expect(message).toMatch(/tackle on 127\.0\.0\.1:1.*cannot be reached.*Check that the server is running/)
       expect(message).not.toContain("hidden")
     })
 
