@@ -94,8 +94,8 @@ function misfit(place: readonly PropertyKey[], why: string): ArchiveError {
 }
 
 /**
- * Rejects ids with unexpected characters. Ids become file and directory names, so an id with such characters could
- * refer to a different file.
+ * Rejects ids with unexpected characters. Ids become file and directory names, so unexpected characters could make an
+ * id refer to a different file.
  */
 function checkID(id: string, prefix: "ses" | "msg" | "prt", place: readonly PropertyKey[]): void {
   if (!new RegExp(`^${prefix}_\\w{1,100}$`).test(id))

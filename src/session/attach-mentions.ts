@@ -8,10 +8,10 @@ import type { ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts
 import { newId } from "../util/id.ts"
 import { findMentions } from "./mentions.ts"
 
-/** Files and notes that mentions add to a prompt. */
+/** Files and notes that the mentions in a prompt add to it. */
 export interface MentionedFiles {
   files: PromptFile[]
-  /** Notes for the model: the reasons why attachments failed, and the subagents that the user mentions. */
+  /** Notes for the model: why attachments failed, and which subagents the user mentions. */
   notes: string[]
   refused: Refusal[]
 }
@@ -23,7 +23,7 @@ export type Attached =
 
 /**
  * Reads the files, directories and resources that the user mentions with `@`, using the tools and rules of the session.
- * Each read requires permission, as any tool call does. A refused read becomes a note. `agents` are the subagents that
+ * Each read requires permission, like any tool call. A refused read becomes a note. `agents` are the subagents that
  * this session may start.
  */
 export async function attachMentions(

@@ -16,7 +16,7 @@ export interface Budget {
 
 /** The budget of a parent run, shared by its concurrent subagents. */
 export interface SharedBudget {
-  /** Records what the subagent's prompt has used so far. Called before each step. */
+  /** Records the usage of the subagent's prompt so far. Called before each step. */
   used(usage: Usage): void
   /** Returns the reason why the budget is exhausted, or undefined. */
   limit(): MessageError | undefined
@@ -74,7 +74,9 @@ export interface Spent {
   cost: number
 }
 
-/** Returns the cost of one step in US dollars. `prices` are per million tokens. Without prices, the cost is 0. */
+/**
+ * Returns the cost of one step in US dollars. `prices` are per million tokens. The cost is 0 if the prices are unknown.
+ */
 export function costOf(tokens: Tokens, prices: ModelInfo["cost"]): number {
   if (!prices) return 0
   const { input, output, reasoning, cache } = tokens

@@ -126,7 +126,7 @@ const placeholder = /\$(?:ARGUMENTS\b|([1-9]\d?)(?!\d))/g
 /** Matches `` !`…` `` unless a word character or a backtick precedes it. */
 const shellLine = /(?<![\w`])!`([^`\n]+)`/g
 
-/** Splits text into words at white space, except inside quotes. */
+/** Splits text into words at white space, except within quotes. */
 export function splitWords(text: string): string[] {
   return [...text.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
     ([, double, single, plain]) => double ?? single ?? plain ?? "",

@@ -30,7 +30,7 @@ const enough = 0.6
 const mustShrinkTo = 0.9
 /** Size in characters below which a single turn is not summarized, because the summary would be about as long. */
 const shortTurn = 1_000
-/** Number of attempts to summarize. The second attempt also summarizes the newest messages. */
+/** Number of attempts to summarize. The second attempt includes the newest messages. */
 const attempts = 2
 /**
  * Assumed number of characters per token. It is low enough for dense text, so that the summary request fits the
@@ -43,7 +43,7 @@ const smallOutput = 1_000
 /**
  * Reduces the history that the model receives. First replaces old outputs with references to files, then old messages
  * with a summary. A call and its result stay together, because they are one part. Throws {@link CompactionError} if two
- * attempts do not reduce the size, `AbortedError` if the signal aborts, and the errors of the model request.
+ * attempts fail to reduce the size, `AbortedError` if the signal aborts, and the errors of the model request.
  */
 export async function compactConversation(
   conversation: Conversation,

@@ -31,7 +31,7 @@ export function createContextLimit({
   compact(): Promise<CompactionResult>
   /**
    * Called once, when the size of the history (`used` tokens) approaches its maximum (`room` tokens). Called again only
-   * if the history has become shorter in between.
+   * if the history has been shortened in the meantime.
    */
   warn(state: Fill): void
 }): ContextLimit {

@@ -39,9 +39,9 @@ export interface Conversation {
   history(): Promise<MessageWithParts[]>
   /** Discards the cached history if another engine has changed the session since the last read. */
   catchUp(): Promise<void>
-  /** Updates the caches. Must be called after messages of the history are replaced or removed. */
+  /** Updates the caches. Must be called after messages are replaced in the history or removed from it. */
   shortened(history: MessageWithParts[]): void
-  /** Closes the messages and calls that are still open in the store because a run could not store its end. */
+  /** Closes messages and calls that are still open in the store because a run could not store its end. */
   settle(): Promise<void>
   /** Makes the next call to `history` read from the store again. */
   forget(): void

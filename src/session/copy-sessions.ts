@@ -23,8 +23,8 @@ const batchSize = 200
 
 /**
  * Copies all sessions with their inputs, and the grants of their projects, to another store. Compares each session
- * after copying. Can be repeated: sessions that are already equal are not written, and incomplete sessions of an
- * interrupted copy are completed. Sequence numbers start again at 1. Does not copy files of the data directory.
+ * after copying. Can be repeated: skips sessions that are already equal, and completes sessions that an interrupted
+ * copy left incomplete. Sequence numbers start again at 1. Does not copy files of the data directory.
  */
 export async function* copySessions(
   { from, to }: { from: Store; to: Store },
@@ -91,7 +91,7 @@ function objectsOf(changes: readonly SequencedChange[]): Objects {
   const objects = new Map<string, SequencedChange["change"]>()
   const byKind = changes.toSorted((a, b) => order.indexOf(a.change.kind) - order.indexOf(b.change.kind))
   for (const { change } of byKind) {
-    // Removals only tell clients of the source what is gone.
+    // Removals only tell clients of the source which parts no longer exist.
     if (change.kind !== "part.remove") objects.set(keyOf(change), change)
   }
   return objects

@@ -9,9 +9,9 @@ import { currentTime } from "../util/time.ts"
 
 /**
  * Closes the calls, texts and messages that were open when an earlier process ended. Marks a pending call as never
- * started. Assumes that a running call had no effect only if it was stored as harmless. Ends an open text with its
- * stored state, which replaces the streamed text in the clients. Marks an unfinished answer as interrupted. Modifies the
- * history and returns the changed messages and parts.
+ * started. Assumes that a running call had no effect only if it was stored as harmless. Ends an open text in its stored
+ * state, which replaces the streamed text in clients. Marks an unfinished answer as interrupted. Modifies the history
+ * and returns the changed messages and parts.
  */
 export function settleInterrupted(history: readonly MessageWithParts[]): {
   messages: AssistantMessage[]
@@ -57,9 +57,9 @@ export function restoreLedger(history: readonly MessageWithParts[], ledger: File
 }
 
 /**
- * Returns true if a run must continue after the last message: the model has not answered, or has made calls, or its answer
- * was interrupted. Assumes that the process of the run has ended, because the history of a run that reached a limit can
- * look the same.
+ * Returns true if a run must continue after the last message: the model has not answered, or has made calls, or its
+ * answer was interrupted. Assumes that the process of the run has ended, because the history of a run that reached a
+ * limit can look the same.
  */
 export function isUnfinished(history: readonly MessageWithParts[]): boolean {
   const last = history.at(-1)

@@ -52,7 +52,9 @@ export function createPromptLock(sessionID: string): PromptLock {
   }
 }
 
-/** Returns true if workers have something to do: they deliver an input, or continue the run of a lost worker. */
+/**
+ * Returns true if the session needs a worker: to deliver an input, or to continue the run of a lost worker.
+ */
 export async function isForWorkers(store: Store, sessionID: string): Promise<boolean> {
   if (choose(await store.inputs(sessionID), "next").length > 0) return true
   return ((await store.abandoned?.(sessionID)) ?? []).length > 0
@@ -62,19 +64,23 @@ export async function isForWorkers(store: Store, sessionID: string): Promise<boo
 export interface Delivery {
   /** Delivers the waiting inputs, now or when the current operation ends. Does nothing if workers deliver them. */
   start(): void
-  /** Like {@link start}, or requests a worker. Rejects if this cannot be stored. */
+  /**
+   * Like {@link start}, but requests a worker if workers deliver the inputs. Rejects if the request cannot be stored.
+   */
   request(): Promise<void>
   /** Records the end of a run. */
   ended(event: EventOf<"run.completed">): void
   /** Stops the current operation. No run starts until `start` is called. Resolves when the operation has ended. */
   stop(): Promise<void>
-  /** True while an operation runs or inputs are delivered. */
+  /** True while an operation is running or inputs are being delivered. */
   readonly isActive: boolean
   /** See `SessionHandle.wait`. */
   wait(options?: { signal?: AbortSignal }): Promise<EventOf<"run.completed"> | undefined>
 }
 
-/** Time in milliseconds for which another engine may take to start its next run, and the interval between checks. */
+/**
+ * Time in milliseconds that another engine may need to start its next run. Also the interval between checks.
+ */
 const nextRunMs = 1_000
 const retryMs = 200
 
@@ -128,7 +134,7 @@ export function createDelivery({
         // `stop` was called, or the store failed and the run has reported the failure. The inputs stay in the store.
       })
     }
-    // Runs in the same turn of the event loop as the last check of `again`, so that no call of `start` is lost.
+    // Runs in the same turn of the event loop as the last check of `again`, so that no call to `start` is lost.
     delivering = undefined
   }
 
@@ -154,7 +160,7 @@ export function createDelivery({
 
   /**
    * Waits until no other engine uses the session. An engine releases its lease between two runs of its queue, so this
-   * waits for the next run if an input can be delivered.
+   * function waits for the next run if an input can be delivered.
    */
   async function waitElsewhere(signal: AbortSignal): Promise<void> {
     for (let waited = 0; waited < nextRunMs; waited += retryMs) {

@@ -127,7 +127,7 @@ export interface SessionHandle {
    */
   update(change: SessionChange): Promise<Session>
   /**
-   * Stores a text of the user for delivery to the model, and starts a run if the session is idle. Resolves when the
+   * Stores text from the user for delivery to the model, and starts a run if the session is idle. Resolves when the
    * input is stored. If an input with this id has already been sent, returns its current state. An input never answers
    * a permission request or a question. Throws `InputConflictError` if the id was used for a different text,
    * `UsageError` if the text or an option is invalid, and {@link EngineClosedError}.
@@ -135,20 +135,20 @@ export interface SessionHandle {
   send(text: string, options?: SendOptions): Promise<Receipt>
   readonly inputs: SessionInputs
   /**
-   * Returns the events of the session: first the changes after `after`, then the text so far of each part that is being
-   * streamed, then all events as they happen. See `followSession`.
+   * Returns the events of the session. Sends the changes after `after` first, then the text so far of each part that is
+   * being streamed, and then all events as they happen. See `followSession`.
    */
   events(options?: EventStreamOptions): AsyncIterableIterator<SessionEvent>
   /**
-   * Waits until no run is active and no input can be delivered, also in other processes. An input that no process
-   * delivers within a second after the run of another process is not waited for. Resolves with the `run.completed`
-   * event of this engine's last run, if any. Rejects with the signal's reason if the signal aborts.
+   * Waits until no run is active and no input can be delivered, in this and other processes. After a run in another
+   * process, waits at most one second for the next delivery. Resolves with the `run.completed` event of this engine's
+   * last run, if any. Rejects with the signal's reason if the signal aborts.
    */
   wait(options?: { signal?: AbortSignal }): Promise<EventOf<"run.completed"> | undefined>
   /**
    * Stops the run, and pauses the queue until the next input. With `clear`, withdraws the pending inputs instead and
-   * returns them. Also stops a run of another process. Resolves when the run has ended, or when its process is no longer
-   * alive; its calls are then closed as after a crash.
+   * returns them. Also stops a run of another process. Resolves when the run has ended, or when its process is no
+   * longer alive. In the second case, open calls are closed as after a crash.
    */
   interrupt(options?: { clear?: boolean }): Promise<Input[]>
   /**
@@ -158,8 +158,8 @@ export interface SessionHandle {
    */
   prompt(text: string, options?: PromptOptions): PromptRun
   /**
-   * Stops the run of this engine, if any. Resolves when the run has ended. After that, this engine delivers no inputs until the next
-   * `send` or `prompt`.
+   * Stops the run of this engine, if any. Resolves when the run has ended. After that, this engine delivers no inputs
+   * until the next `send` or `prompt`.
    */
   abort(): Promise<void>
   /** Returns the stored messages of a page, or all messages. Read long sessions page by page. */
@@ -181,8 +181,8 @@ export interface SessionHandle {
    * Restores the files of the last turn that changed files. Until the next prompt, `redo` reverts the undo. Restores
    * either all files or none. Throws `UndoRefusedError` with the names of files that have changed since the turn. With
    * `others`, restores all files except those that have changed. With `skip`, changes no file, but marks the turn as
-   * undone. With `through`, undoes several turns as one operation. Throws `UsageError` if there is nothing to undo, and {@link SessionBusyError} if the session is working on
-   * a prompt.
+   * undone. With `through`, undoes several turns as one operation. Throws `UsageError` if there is nothing to undo, and
+   * {@link SessionBusyError} if the session is working on a prompt.
    */
   undo(options?: UndoOptions): Promise<UndoResult>
   redo(options?: UndoChoice): Promise<UndoResult>
@@ -197,16 +197,16 @@ export interface WorkOptions {
 }
 
 /**
- * How the work on a session ended. `held`: another engine uses the session. `stopped`: the signal fired, or the database
- * could not be reached, so the work must be continued.
+ * How the work on a session ended. `held`: another engine uses the session. `stopped`: the signal fired, or the
+ * database could not be reached. In both cases, another worker must continue.
  */
 export type WorkOutcome = "done" | "held" | "stopped"
 
 /** A session that this engine has opened. */
 export interface LocalSession extends SessionHandle {
   /**
-   * Does what a session needs from a worker: continues a run that ended with its process, then delivers the pending
-   * inputs. Resolves when there is nothing left to do.
+   * Does the work of a worker: continues a run whose process ended, then delivers the pending inputs. Resolves when
+   * there is nothing left to do.
    */
   work(options: WorkOptions): Promise<WorkOutcome>
   /** True while this engine runs the session or delivers its inputs. */

@@ -92,7 +92,8 @@ function lastSummary(history: readonly MessageWithParts[]): { summary?: MessageW
 
 /** Returns the compaction part of a message. Returns undefined if the message is not a summary. */
 export function compactionOf({ message, parts }: MessageWithParts): CompactionPart | undefined {
-  // Checks the role first, because this runs over the whole history at each step and most messages are the model's.
+  // Checks the role first, because this function scans the whole history at each step and most messages are the
+  // model's.
   return message.role === "user" ? parts.find((part) => part.type === "compaction") : undefined
 }
 

@@ -95,13 +95,12 @@ export interface InputQueue {
   /** Returns true if a run can start with an input. */
   hasNext(): Promise<boolean>
   /**
-   * Reserves inputs for delivery, so that they can no longer be changed. `steer` selects the inputs for the next step
-   * of a run, and `next` the inputs that start the next run. Only the holder of the session's lease may call this
-   * method.
+   * Reserves inputs for delivery, so that they can no longer change. `steer` selects the inputs for the next step of a
+   * run, and `next` the inputs that start the next run. Only the holder of the session's lease may call this method.
    */
   claim(which: "steer" | "next"): Promise<Input[]>
   /**
-   * Returns the state of a claimed input after its delivery. Store it together with the message; this ends the claim.
+   * Returns the state of a claimed input after its delivery. Store it together with the message, which ends the claim.
    */
   promoted(input: Input, messageID: string): Input
   /** Ends the claims of inputs that were not delivered. If `problem` is set, also holds these inputs. */
@@ -126,7 +125,7 @@ export function createInputQueue({
   /** Requests a worker for an admitted input, in the same transaction if the store has any. */
   dispatch?: Dispatch
 }): InputQueue {
-  /** Ids of the inputs of the last claim. An input that is still pending is not promoted yet. */
+  /** Ids of the inputs of the last claim. A claimed input is still pending until it is promoted. */
   const claimed = new Set<string>()
 
   async function update(
@@ -224,7 +223,7 @@ export function createInputQueue({
         ({ pending }) => choose(pending, which).map((input) => ({ ...input, claimedBy: holder.id })),
         { lease: lease() },
       )
-      // Earlier claims are promoted by now.
+      // Earlier claims have been promoted by now.
       claimed.clear()
       for (const { id } of chosen) claimed.add(id)
       return chosen

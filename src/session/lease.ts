@@ -15,11 +15,12 @@ export class SessionHeldError extends TackleError {
 }
 
 /**
- * Holds the exclusive right to write a session while `work` runs. Without this right, another engine could mistake the
- * running calls for calls that a crash left open. The lease of a holder that is not alive is ignored. If `work` fails,
- * `settle` closes the calls that `work` left open. If `settle` also fails, the lease is kept, and the next start of
- * Tackle closes these calls. If `passesOn` returns true at the end, another worker continues the session. Throws
- * {@link SessionHeldError}, or `TenantLimitError` for the limit, before `work` starts.
+ * Holds the exclusive right to write to a session while `work` runs. Without this right, another engine could mistake
+ * running calls for calls that a crash left open. A lease whose holder is not alive is ignored.
+ *
+ * If `work` fails, `settle` closes the calls that `work` left open. If `settle` also fails, the lease is kept, and the
+ * next start of Tackle closes these calls. If `passesOn` returns true at the end, another worker continues the session.
+ * Throws {@link SessionHeldError}, or `TenantLimitError` for the limit, before `work` starts.
  */
 export async function withLease<T>(
   {
@@ -81,8 +82,8 @@ export async function isAnyHeld(store: Store, sessionIDs: readonly string[]): Pr
 const checkMs = 1_000
 
 /**
- * Waits until `isTrue` resolves with true. Checks again when the lease of the session changes. Rejects with the signal's
- * reason if the signal aborts.
+ * Waits until `isTrue` resolves with true. Checks again when the lease of the session changes. Rejects with the
+ * signal's reason if the signal aborts.
  */
 export async function waitForLease(
   { store, sessionID }: Pick<Use, "store" | "sessionID">,
@@ -104,8 +105,8 @@ export async function waitForLease(
 }
 
 /**
- * Asks another engine that runs the session to stop, and waits until it has stopped or is no longer alive. Returns false
- * if it did not stop the run: no other engine runs the session, or it died.
+ * Asks another engine that runs the session to stop, and waits until it has stopped or is no longer alive. Returns
+ * false if no other engine runs the session, or if the other engine died.
  */
 export async function stopElsewhere({ store, sessionID, holder }: Use): Promise<boolean> {
   const present = await store.holder(sessionID)

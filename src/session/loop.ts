@@ -22,7 +22,7 @@ import { type StepProcessor, startStep } from "./step-processor.ts"
 /** Number of refused loops in one turn after which the run ends. */
 const loopRefusalLimit = 3
 
-/** Result of a loop. `error` is set unless the model ended the loop by itself. */
+/** Result of a loop. `error` is set unless the model stopped making calls. */
 export interface LoopResult {
   status: RunStatus
   error?: MessageError
@@ -220,7 +220,7 @@ async function streamOnce(processor: StepProcessor, { active, user, isLast }: Re
 function describeFailure(error: unknown): MessageError {
   const message = errorMessage(error)
   if (!(error instanceof ProviderError)) {
-    // Problems that the user must fix and errors of the store are not failures of the step.
+    // Errors that the user must fix and errors of the store are not failures of the step.
     if (error instanceof UsageError || StoreError.isThrown(error)) throw error
     return { name: "unknown", message }
   }

@@ -6,9 +6,9 @@ import type { Change, Store } from "../store/store.ts"
 import type { SecretMask } from "../tool/secrets.ts"
 
 /**
- * Wraps a store to hide secrets in titles, messages, parts, to-dos and requests. Secrets are hidden on writing and, for older
- * records, on reading. Ids, session paths and grant patterns remain unchanged, because lookups compare them with the
- * original values.
+ * Wraps a store to hide secrets in titles, messages, parts, to-dos and requests. Secrets are hidden on writing and, for
+ * older records, on reading. Ids, session paths and grant patterns remain unchanged, because lookups compare them with
+ * the original values.
  */
 export function maskStore(store: Store, mask: SecretMask): Store {
   return {

@@ -12,8 +12,7 @@ export type Mention =
   | { kind: "agent"; name: string }
 
 /**
- * Maximum number of mentions in a prompt. A user who pastes a log with many names does not want Tackle to read each
- * file.
+ * Maximum number of mentions in a prompt. A user who pastes a log with many names does not want to attach every file.
  */
 const maxMentions = 20
 
@@ -48,7 +47,7 @@ function unknownMentions(text: string, place: MentionPlace): string[] {
   return [...new Set(unknown.map(({ names }) => names.at(-1) ?? ""))]
 }
 
-/** Returns the names that each word starting with `@` may stand for, longest first. */
+/** Returns the possible names for each word that starts with `@`, longest first. */
 function mentionWords(text: string): { names: string[] }[] {
   return [...text.matchAll(mention)].map(([, quoted, word = ""]) => ({
     names: quoted === undefined ? readings(word) : [quoted],
@@ -66,8 +65,8 @@ function knownOf(names: readonly string[], place: MentionPlace): Mention | undef
 }
 
 /**
- * Returns the word with and without its line number. Removes trailing punctuation one character at a time, and
- * returns both forms again after each.
+ * Returns the possible readings of a word. Removes trailing punctuation one character at a time, and returns each
+ * result with and without its line number.
  */
 function readings(word: string): string[] {
   const names: string[] = []

@@ -57,8 +57,8 @@ class WorkspaceError extends TackleError {
 /**
  * Returns the directory of a session on this machine. If the session worked on another machine, rebuilds its worktree:
  * clones the remote at the recorded commit, restores the files that the session changed, and moves the session and its
- * subagents there. Runs nothing that the repository contains. Throws {@link WorkspaceError}, and `SessionHeldError` if an
- * engine uses the session.
+ * subagents there. Runs nothing that the repository contains. Throws {@link WorkspaceError}, and `SessionHeldError` if
+ * an engine uses the session.
  */
 export async function openWorkspace(
   session: Session,
@@ -95,7 +95,10 @@ export async function openWorkspace(
 
 type Recipe = Workspace & { git: NonNullable<Workspace["git"]> }
 
-/** Returns the recipe of a workspace. It may come from an archive or another program, so it is checked again. */
+/**
+ * Returns the recipe of a workspace. The recipe may come from an archive or another program, so this function checks it
+ * again.
+ */
 function usableRecipe({ id, directory, workspace }: Session): Recipe {
   const where = workspace ? `${directory} on ${workspace.host}` : directory
   const git = workspace?.git
@@ -132,7 +135,7 @@ async function clone(
     await run("init", "--quiet", "--template=", "--initial-branch=main")
     await run("remote", "add", "--", "origin", git.remote)
     await fetch("+refs/heads/*:refs/remotes/origin/*")
-    // A commit that no branch contains any more.
+    // No branch contains the commit anymore.
     if (!(await has())) await fetch(git.commit)
     await run("checkout", "--quiet", "--detach", "--no-recurse-submodules", git.commit)
   } catch (error) {
@@ -189,7 +192,7 @@ interface Roots {
   to: string
 }
 
-/** Gives the files in the new worktree their recorded states. Follows no links. */
+/** Restores the recorded states of the files in the new worktree. Follows no links. */
 async function restore(
   states: ReadonlyMap<string, FileVersion | undefined>,
   { from, to }: Roots,
@@ -203,7 +206,7 @@ async function restore(
       missing.push(`${path} is outside the worktree.`)
       continue
     }
-    // A hook or setting would run with the next git command.
+    // Git would run a restored hook or setting with its next command.
     if (/(?:^|\/)\.git(?:\/|$)/i.test(relative(to, place))) {
       missing.push(`${relative(to, place)} belongs to git, so it was not restored.`)
       continue
@@ -234,7 +237,9 @@ async function versionAt(path: string): Promise<FileVersion | undefined> {
   return { hash: hashOf(await readFile(path)), mode: stats.mode & 0o7777 }
 }
 
-/** Describes what the commit did not contain when the session was created, and the session did not change. */
+/**
+ * Describes files and commits that the recorded commit did not contain and that the session did not change.
+ */
 function describeGaps(
   { root, git: { unpushed, uncommitted, more } }: Recipe,
   states: ReadonlyMap<string, FileVersion | undefined>,

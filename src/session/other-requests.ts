@@ -8,19 +8,19 @@ export interface OtherRequests {
   /** Returns the waiting requests, oldest first. */
   list(): Promise<WaitingRequest[]>
   /**
-   * Calls the listener with the events of requests that wait, and of their answers. A request that already waits is also
-   * announced. The end of a killed process is not reported. Returns a function that unsubscribes.
+   * Calls the listener with events for waiting requests and their answers. Also announces requests that are already
+   * waiting. The end of a killed process is not reported. Returns a function that unsubscribes.
    */
   subscribe(listener: (event: TackleEvent) => void): () => void
 }
 
 /**
- * Creates the access to the requests of other engines. Reads the store only while there is a listener, and after changes
- * of requests. `isOwn` returns true for the id of an engine whose requests are known otherwise.
+ * Creates the access to the requests of other engines. Reads the store only while there is a listener, and after
+ * changes of requests. `isOwn` returns true for the id of an engine whose requests are already known.
  */
 export function createOtherRequests(store: Store, isOwn: (holderID: string) => boolean): OtherRequests {
   const listeners = new Set<(event: TackleEvent) => void>()
-  /** The waiting requests that were announced. */
+  /** The waiting requests that have been announced. */
   const known = new Map<string, WaitingRequest>()
   let unwatch: (() => void) | undefined
   let reading = false
@@ -36,7 +36,7 @@ export function createOtherRequests(store: Store, isOwn: (holderID: string) => b
     reading = true
     while (again) {
       again = false
-      // If the store cannot be read, the next change tries again.
+      // If the store cannot be read, the next change triggers another attempt.
       await announce().catch(() => {})
     }
     reading = false
@@ -75,7 +75,7 @@ export function createOtherRequests(store: Store, isOwn: (holderID: string) => b
       if (!unwatch) {
         unwatch = store.watchControl((change) => {
           const isRequest = !change || change.what === "request"
-          // The requests of a session end with its lease.
+          // The requests of a session end when its lease ends.
           if (isRequest || [...known.values()].some(({ sessionID }) => sessionID === change.sessionID))
             void read()
         })
@@ -99,7 +99,7 @@ function askedEvent(asked: WaitingRequest): EventInput {
 
 type EndEvent = Extract<EventInput, { type: "permission.replied" | "question.replied" | "question.rejected" }>
 
-/** Returns the event of the answer. A request without an answer ended with its run. */
+/** Returns the event for the answer. An unanswered request ended with its run. */
 function endOf(
   { id: requestID, sessionID, type }: WaitingRequest,
   stored: StoredRequest | undefined,

@@ -45,8 +45,8 @@ export async function hookMessage(
     output: { message: { ...message }, parts: parts.map((part) => ({ ...part })) },
   }
   const { output } = await plugins.run("chat.message", about, signal)
-  // The host checks the result. Parts that plugins added get ids here. The schema is loaded lazily, because creating it
-  // is slow and most engines have no plugin.
+  // The host checks the result. This function assigns ids to parts that plugins added. The schema is loaded lazily,
+  // because creating it is slow and most engines have no plugin.
   const schema = (await import("../schema/part.ts")).Part
   return output.parts.map((part) => schema.parse({ id: newId("prt"), ...part, sessionID, messageID }))
 }

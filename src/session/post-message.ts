@@ -65,7 +65,7 @@ export async function postContinuation(
   conversation: Conversation,
   { agent, model }: Pick<Post, "agent" | "model">,
 ): Promise<UserMessage> {
-  // Other engines read the session again if this time differs.
+  // Other engines read the session again if its update time differs.
   conversation.session = { ...conversation.session, time: updateTime(conversation.session) }
   await conversation.recorder.session(conversation.session)
   const message = newUserMessage(conversation, { agent: agent.name, model: model.info.ref })
@@ -128,7 +128,7 @@ export function newUserMessage(
   }
 }
 
-/** Stores a message with its parts, and changes of its session and input, in one transaction. */
+/** Stores a message, its parts, and changes to its session and input in one transaction. */
 async function append(
   conversation: Conversation,
   message: UserMessage,

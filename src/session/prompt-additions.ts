@@ -80,8 +80,7 @@ async function addCommand(
 }
 
 /**
- * Returns true if a state must survive a power loss. As for calls by the model, these are the start and the end of a
- * call.
+ * Returns true if a state must survive a power loss: the start or the end of a call, as for the model's calls.
  */
 function isSynced({ state }: ToolPart): boolean {
   return state.status === "running" ? mayHaveActed(state) : state.status !== "pending"

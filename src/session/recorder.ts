@@ -11,9 +11,9 @@ import type { SecretMask } from "../tool/secrets.ts"
 import { eventOf, type StreamingParts } from "./session-events.ts"
 
 /**
- * Provides the only way to write a session. Changes are first committed and then announced, in the order in which the
- * methods were called. Each promise resolves after the commit. If the store rejects the commit, the promise rejects and
- * nothing is announced. Parallel calls share one transaction, which succeeds or fails as a whole.
+ * The only way to write to a session. Changes are first committed and then announced, in the order in which the methods
+ * were called. Each promise resolves after the commit. If the store rejects the commit, the promise rejects and nothing
+ * is announced. Parallel calls share one transaction, which succeeds or fails as a whole.
  */
 export interface Recorder extends StreamingParts {
   session(session: Session): Promise<void>
@@ -53,7 +53,7 @@ interface Entry {
 interface WaitingStep {
   entries: Entry[]
   durable: boolean
-  /** The lease when the step was written. The store rejects the step if it has ended. */
+  /** The lease at the time of the write. If this lease has ended, the store rejects the step. */
   lease: Lease | undefined
   /** Resolves when the step is stored and announced. Rejects with the reason if the step cannot be stored. */
   waiter?: { resolve(): void; reject(error: unknown): void }
@@ -121,7 +121,7 @@ export function createRecorder({
     if (committing) return
     const { promise, resolve } = Promise.withResolvers<void>()
     committing = promise
-    // Waits until all code that can run now has reached its next write, such as the parallel calls of a step.
+    // Waits until all code that can run now, such as the parallel calls of a step, has reached its next write.
     queueMicrotask(() => process.nextTick(() => void commitAll().then(resolve)))
   }
 
@@ -257,7 +257,7 @@ export interface Deltas {
 
 /**
  * Minimum time in milliseconds between two announcements of streamed text. Shorter than the interval at which
- * `model/http-fetch.ts` delivers text, which therefore rarely waits here.
+ * `model/http-fetch.ts` delivers text, so text rarely waits here.
  */
 const intervalMs = 25
 

@@ -50,7 +50,7 @@ export function createRequestBoard({ store, holder, leases, onProblem }: Request
   async function deliverAnswers(sessionID: string | undefined): Promise<void> {
     for (const [id, entry] of [...shared]) {
       if (!entry.isStored || (sessionID !== undefined && entry.request.sessionID !== sessionID)) continue
-      // If the store cannot be read, the run ends with its next write.
+      // If the store cannot be read, the run ends at its next write.
       const stored = await store.request(id).catch(() => undefined)
       if (stored?.answer && !entry.answers.has(stored.answer.id)) deliver(id, entry, stored.answer)
     }
@@ -115,7 +115,7 @@ export function createRequestBoard({ store, holder, leases, onProblem }: Request
     },
     settle,
     withdraw(requestID, answer) {
-      // A request that could not be removed from the store ends with its lease.
+      // If a request cannot be removed from the store, it ends with its lease.
       const settled = settle(requestID, answer)
       if (typeof settled !== "boolean") settled.catch(() => forget(requestID))
     },

@@ -47,9 +47,9 @@ export function promptOwner(
 }
 
 /**
- * Records in the session which agent and model to restore after the prompt. The record is stored with the prompt, so
- * that it is not lost if the process is killed. With `keepModel`, does not restore the model, because the user named
- * it for the prompt.
+ * Records in the session which agent and model to restore after the prompt. The prompt and this record are stored
+ * together, so that a killed process loses neither. With `keepModel`, does not restore the model, because the user
+ * named it for the prompt.
  */
 export function lend(
   session: Session,

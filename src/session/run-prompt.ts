@@ -35,12 +35,16 @@ export interface Said {
 
 /** A prompt from the user. */
 export interface Prompt {
-  /** The texts of the prompt. None continues an unfinished run. If a text calls a command, it is the only text. */
+  /**
+   * The texts of the prompt. An empty list continues an unfinished run. A text that calls a command is the only text.
+   */
   said: readonly Said[]
   options: PromptOptions
   /** Interrupts the run when it aborts. */
   signal: AbortSignal
-  /** Returns the time since the start of the run in ms, excluding the time spent waiting for the user. */
+  /**
+   * Returns the time in milliseconds since the start of the run, excluding the time spent waiting for the user.
+   */
   workMs(): number
 }
 
@@ -102,7 +106,7 @@ async function answer(
     posted.push({ said: each, user: await postPrompt(conversation, post) })
   }
   const [first, user] = [posted[0]?.user, posted.at(-1)?.user]
-  if (!first || !user) throw new Error("The prompt has no text. Pass a text.")
+  if (!first || !user) throw new Error("The prompt is empty. Pass some text.")
 
   const given = { conversation, history, agent, model, budget, demand, options, signal }
   const run = await createRun({ ...given, user: first })
@@ -147,7 +151,7 @@ async function createRun({
     steps: () => stepsSince(user, history),
     summaries: () => contextLimit.spent,
   })
-  // Agents keep their definition for the whole prompt, even if their file disappears.
+  // An agent keeps its definition during the whole prompt, even if its file is removed.
   const agents = new Map([[agent.name, agent]])
   const run: SessionRun = {
     ...given,

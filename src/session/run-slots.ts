@@ -1,6 +1,8 @@
 import { AbortedError } from "../util/abort.ts"
 
-/** Limits how many runs are active at once in all engines that share it. Runs of subagents do not count. */
+/**
+ * Limits how many runs are active at once in all engines that share the slots. Runs of subagents do not count.
+ */
 export interface RunSlots {
   /**
    * Waits for a free slot, and returns a function that frees it. Waiting runs of different tenants take turns. Rejects
@@ -70,7 +72,8 @@ export function createRunSlots(maximum: number): RunSlots {
 /**
  * Returns the index of the waiting item to start next, or -1 if none waits. Takes turns between groups, so that a group
  * with many items does not delay the others. Within a group, the oldest item is first. `waiting` contains the group of
- * each item, oldest first. `served` contains the groups in the order of their last start, as {@link afterTurn} returns it.
+ * each item, oldest first. `served` contains the groups in the order of their last start, as {@link afterTurn} returns
+ * it.
  */
 export function nextInTurn<G>(waiting: readonly G[], served: readonly G[]): number {
   // A group that was never served has the index -1.

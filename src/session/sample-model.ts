@@ -17,7 +17,7 @@ const charactersPerToken = 4
 export function createSampler(run: SessionRun): Sample {
   let last: Promise<unknown> = Promise.resolve()
   return (request) => {
-    // Sends one request at a time, so that each request sees the usage of the previous answers.
+    // Sends one request at a time, so that each request knows the usage of the previous answers.
     const answer = last.then(() => sampleModel(request, run))
     last = answer.catch(() => {})
     return answer
@@ -32,7 +32,7 @@ async function sampleModel(
   const maxOutputTokens = Math.min(request.maxOutputTokens, roomFor(request, model, spending.rest()))
   if (maxOutputTokens < 1)
     throw new UsageError(
-      "The run has used up its limit of tokens or cost, so no further request is sent to the model.",
+      "The run has used up its token or cost limit, so the request was not sent to the model.",
     )
   const prompt: ModelPrompt = [
     ...(system === undefined ? [] : [{ role: "system" as const, content: system }]),

@@ -4,9 +4,7 @@ import type { Archive } from "./archive.ts"
 /** Matches an id or a keyword of a schema. */
 const word = /^[\w-]{1,80}$/
 
-/**
- * Patterns by key. A value that matches the pattern of its key describes the structure of the archive, not its content.
- */
+/** Patterns by key. A value that matches the pattern of its key is structure, not content. */
 const structural: ReadonlyMap<string, RegExp> = new Map([
   ...["id", "sessionID", "messageID", "parentID", "forkedFrom"].map(
     (key) => [key, /^(?:ses|msg|prt)_\w{1,100}$/] as const,
@@ -23,7 +21,7 @@ const structural: ReadonlyMap<string, RegExp> = new Map([
 /** Keys whose values, including names and numbers, come from a model, a tool or a provider. */
 const free: ReadonlySet<string> = new Set(["input", "metadata"])
 
-/** Keys of local files, machines and tenants, which are removed. */
+/** Keys of values that name local files, machines and tenants. These values are removed. */
 const left: ReadonlySet<string> = new Set(["seen", "workspace", "tenant"])
 
 /**

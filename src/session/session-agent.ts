@@ -40,7 +40,7 @@ export async function createSessionAgent(agent: Agent, run: SessionRun): Promise
         { ...input, sessionID: session.id },
         signal,
       )
-      // The conversation caches converted messages by their ids, and plugins change the content of those messages.
+      // The conversation caches converted messages by id, but plugins change the content of messages.
       return changed ? toPrompt({ ...input, ...hooked }) : conversation.toPrompt({ ...input, ...hooked })
     },
     isCurrent: () => !engine.definitions.changedLately() && engine.registry.isCurrent(registered),

@@ -67,7 +67,7 @@ async function unchanged(path: string, hash: string, maxBytes: number): Promise<
   try {
     const found = await lstat(path)
     if (found.size > maxBytes) return undefined
-    // Reading another kind of file may block.
+    // Reading a special file could block.
     if (!found.isFile() && !found.isSymbolicLink()) return undefined
     const bytes = found.isFile() ? await readFile(path) : Buffer.from(await readlink(path))
     return hashOf(bytes) === hash ? bytes : undefined

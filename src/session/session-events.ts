@@ -8,9 +8,9 @@ import { currentTime } from "../util/time.ts"
 import type { OtherRequests } from "./other-requests.ts"
 
 /**
- * The last item of a stream that cannot continue. `behind`: the reader was too slow and must follow the session again,
- * starting after `seq`. `unknown`: the requested number is greater than the session's last number `seq`, so the reader
- * must read the session again.
+ * The last item of a stream that cannot continue. With `behind`, the reader was too slow and must follow the session
+ * again, starting after `seq`. With `unknown`, the requested number is greater than `seq`, the session's last number,
+ * and the reader must read the session again.
  */
 export interface StreamReset {
   type: "reset"
@@ -46,7 +46,7 @@ export interface StreamingParts {
   streaming(): Part[]
   /** Resolves when all changes that are already stored are announced. */
   announced(): Promise<void>
-  /** Removes a part that is stored completely, if another engine streams it. */
+  /** Forgets a part that another engine was streaming and that is now stored completely. */
   ended?(partID: string): void
 }
 
@@ -80,18 +80,20 @@ export interface FollowedStore {
   store: Store
   bus: Bus
   parts: StreamingParts
-  /** Requests of other processes. Without it, the stream contains only those of this engine. */
+  /** Requests of other processes. If undefined, the stream contains only the requests of this engine. */
   otherRequests?: Pick<OtherRequests, "subscribe">
   /** Called when the stream ends. */
   onEnd?: (() => void) | undefined
 }
 
 /**
- * Returns the events of a session. The stored changes after `after` come first, with each object once in its current
- * state. They are followed by a `part.updated` without a number for each part that is being streamed, with its text so
- * far, and then by all events as they happen, including changes by other engines. Events with a sequence number are in
- * the order of their numbers, without a gap. The text so far is sent again after each change by another engine. If this engine deletes the session, the last event is
- * `session.deleted`.
+ * Returns the events of a session in three phases:
+ * - the stored changes after `after`, with each object once in its current state;
+ * - a `part.updated` without a number for each part that is being streamed, with its text so far;
+ * - all events as they happen, including changes by other engines.
+ *
+ * Events with a sequence number are in order, without a gap. The text so far is sent again after each change by another
+ * engine. If this engine deletes the session, the last event is `session.deleted`.
  */
 export function followSession(
   { store, bus, parts, otherRequests, onEnd }: FollowedStore,
@@ -105,11 +107,14 @@ export function followSession(
   let again = false
   /** Number of the last event in the stream. */
   let last = after ?? 0
-  /** Number of the event before which the store was read. The changes of a deleted session are not in the store. */
+  /**
+   * Number of an event that the last read of the store did not contain. The changes of a deleted session are not in the
+   * store.
+   */
   let missing: number | undefined
   /** Number of waiting events above which the reader is too slow. */
   let limit = maxWaiting
-  /** True until the reader has received the text so far of the parts that are being streamed. */
+  /** True until the reader has received the current text of the parts that are being streamed. */
   let joining = false
 
   const channel = createChannel<SessionEvent>(stop)
@@ -169,7 +174,7 @@ export function followSession(
     for (let event = live.shift(); event; event = live.shift()) {
       const { seq } = event
       if (seq === undefined) {
-        // The text so far, or a later state of the part, contains this change.
+        // The text so far, or a later state of the part, already contains this change.
         if (!(joining && (event.type === "part.delta" || event.type === "part.updated"))) send(event)
         continue
       }
@@ -202,8 +207,8 @@ export function followSession(
         again = false
         changes.push(...(await store.changes(sessionID, changes.at(-1)?.seq ?? last)))
       }
-      // The changes to a long session do not mean that its reader is slow. If the first changes counted, the reader
-      // would never get past them.
+      // A long session has many changes, which does not mean that its reader is slow. If the first changes counted, the
+      // reader could never receive all of them.
       if (isFirst) limit += changes.length
       for (const { seq, change } of changes) {
         last = seq
@@ -212,11 +217,11 @@ export function followSession(
       }
       if (isFirst || changes.length > 0) {
         joining = true
-        // Otherwise, a part could still be streaming although its complete state was already sent.
+        // Otherwise, a part could appear to be streaming after its complete state was sent.
         await parts.announced()
       }
     } catch {
-      // The store is closed, and with it the engine.
+      // The store is closed, and so is the engine.
       end()
     }
     reading = false
@@ -237,7 +242,7 @@ export function followSession(
     return channel
   }
   void begin()
-  // Requests that already wait come after the stored changes.
+  // Requests that are already waiting come after the stored changes.
   unsubscribeRequests = otherRequests?.subscribe((event) => {
     if (event.sessionID === sessionID) take(event)
   })

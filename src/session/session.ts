@@ -55,7 +55,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
 
   function prompt(text: string, options: PromptOptions = {}): PromptRun {
     engine.assertOpen()
-    // If the signal is invalid, this throws before the session is locked.
+    // Throws for an invalid signal before the session is locked.
     const given = options.signal && AbortSignal.any([options.signal])
     const held = lock.acquire()
     const signal = given ? AbortSignal.any([held.stopped, given]) : held.stopped
@@ -88,7 +88,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     }
   }
 
-  /** Continues a run that ended with its process. Then delivers the inputs. See `LocalSession.work`. */
+  /** Continues a run whose process ended, then delivers the inputs. See `LocalSession.work`. */
   async function work({ continues, signal }: WorkOptions): Promise<WorkOutcome> {
     engine.assertOpen()
     isPassedOn = signal.aborted
@@ -110,26 +110,26 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     }
   }
 
-  /** Returns no texts if the last run must continue, or rejects with {@link NothingToRun}. */
+  /** Returns no texts if the last run must continue. Otherwise rejects with {@link NothingToRun}. */
   async function continueRun(): Promise<Said[]> {
     await conversation.catchUp()
     conversation.forget()
     // Closes the open calls.
     const history = await conversation.history()
-    // The parent of a subagent starts it again.
+    // The parent of a subagent starts the subagent again.
     if (initial.parentID !== undefined || !isUnfinished(history)) throw new NothingToRun()
     return []
   }
 
   async function claimNext(stopped: AbortSignal): Promise<Said[]> {
-    // The input that stops this run must not be interrupted together with the run.
+    // The input that stops this run must not be interrupted with it.
     if (stopped.aborted) throw new NothingToRun()
     const claimed = await inputs.claim("next")
     if (claimed.length === 0) throw new NothingToRun()
     return claimed.map((input) => ({
       text: input.text,
       files: input.files ?? [],
-      // The store returns the call as it was sent.
+      // The store returns the stored input, not the given one.
       command: input.command as CommandCall | undefined,
       input,
     }))
@@ -188,7 +188,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     } catch (error) {
       // A worker continues the run when the database can be reached again.
       if (holder.isWorker && StoreUnreachableError.isThrown(error)) isPassedOn = true
-      // Holds an input whose run cannot start, so that the engine does not try it repeatedly.
+      // Holds an input whose run cannot start, so that the engine does not retry it repeatedly.
       await inputs
         .release(prompt.signal.aborted || isPassedOn ? undefined : errorMessage(error))
         .catch(() => {})
@@ -224,7 +224,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
       if (clear) cleared = await inputs.clear()
       else await inputs.pause()
     } finally {
-      // The run ends even if the store cannot be written.
+      // The run ends even if the store cannot be written to.
       await delivery.stop()
     }
     const isStopped = isOwn || (await stopElsewhere({ store, sessionID, holder }))
@@ -300,13 +300,13 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
   }
 
   /**
-   * Waits until the sessions of killed runs have been cleaned up, then holds the session's lease while `work` runs. Stops
-   * the work if the lease is lost.
+   * Waits until the sessions of killed runs have been cleaned up, then holds the session's lease while `work` runs.
+   * Stops the work if the lease is lost.
    */
   async function whileHeld<T>({ stop }: HeldLock, work: () => Promise<T>, limit?: LeaseLimit): Promise<T> {
     /** Stops the work and the delivery if another process has interrupted the session. */
     async function stopIfAsked(lease: Lease): Promise<void> {
-      // A store that cannot be read ends the work anyway.
+      // If the store cannot be read, the work ends anyway.
       if (!(await store.isStopping(lease).catch(() => false))) return
       isInterrupted = true
       await delivery.stop()

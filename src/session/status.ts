@@ -2,15 +2,15 @@ import type { Store } from "../store/store.ts"
 import type { SessionStatus } from "./handle.ts"
 import { isBelow } from "./lineage.ts"
 
-/** Describes what an engine knows about a session without reading the store. */
+/** An engine's knowledge about a session that does not require a read of the store. */
 export interface LocalActivity {
   /** True while the engine runs the session or delivers its inputs. */
   isActive?: boolean
-  /** The sessions with requests of the engine that wait for the user. */
+  /** The sessions whose requests in this engine wait for the user. */
   asking: readonly string[]
 }
 
-/** Returns the status of a stored session, in all processes. */
+/** Returns the status of a stored session across all processes. */
 export async function sessionStatus(
   store: Store,
   id: string,

@@ -41,7 +41,7 @@ export interface StepProcessor {
   stored(): Promise<void>
   /** Removes the parts of a failed attempt. */
   reset(): Promise<void>
-  /** Records that the provider failed and that the step will be tried again. */
+  /** Records that the provider failed and that the step will be retried. */
   retry(failure: { attempt: number; error: string; delayMs: number }): Promise<void>
   /** Ends the message: closes open parts and turns unfinished calls into errors. */
   end(error?: MessageError): Promise<void>
@@ -63,7 +63,7 @@ export function startStep(
     model: ModelInfo
     /** Returns true if an earlier message has a call with this id. Default: always false. */
     isUsed?(callID: string): boolean
-    /** Returns the replacement for completed text from the model. Without this function, the text does not change. */
+    /** Returns the replacement for completed text from the model. Default: the text does not change. */
     completeText?(part: TextPart): Promise<string>
   },
 ): StepProcessor {

@@ -7,11 +7,11 @@ import { isRecord, parseJson } from "../util/json.ts"
 import type { StreamingParts } from "./session-events.ts"
 
 /**
- * Passes the events that the store does not contain, such as streamed text, from the engine that runs a session to
- * the engines that follow it. Sends nothing while no other engine follows the session.
+ * Passes events that the store does not contain, such as streamed text, from the engine that runs a session to the
+ * engines that follow it. Sends nothing while no other engine follows the session.
  */
 export interface StreamRelay {
-  /** Requests the events of a session. Returns a function that ends this. */
+  /** Requests the events of a session. Returns a function that ends the request. */
   follow(sessionID: string): () => void
   /** Adds the parts that other engines stream to the parts of this engine. */
   partsOf(sessionID: string, own: StreamingParts): Pick<StreamingParts, "streaming" | "ended">
@@ -25,26 +25,28 @@ interface RelayOptions {
   holder: LeaseHolder
   /** Returns the parts that this engine streams in a session. */
   streaming(sessionID: string): readonly Part[]
-  /** Receives errors of the database. The text is then lost, but is stored with the end of its part. */
+  /**
+   * Receives database errors. The streamed text is lost, but the complete text is stored at the end of its part.
+   */
   onProblem(error: unknown): void
 }
 
-/** Interval in milliseconds at which an engine announces again which sessions it follows. */
+/** Interval in milliseconds at which an engine repeats which sessions it follows. */
 const repeatMs = 2_000
 
-/** Time in milliseconds after which a follower that has not repeated its request is forgotten. */
+/** Time in milliseconds after which a follower is forgotten if it has not repeated its request. */
 const forgetMs = 3 * repeatMs
 
 /** Pause in milliseconds between two batches, so that many sessions share one batch. */
 const batchMs = 15
 
-/** Maximum number of characters of a frame. PostgreSQL accepts fewer than 8,000. */
+/** Maximum number of characters in a frame. PostgreSQL accepts fewer than 8,000. */
 const frameSize = 7_800
 
 /** Number of complete parts that are remembered for each session. */
 const rememberedParts = 1_000
 
-/** The channel on which engines announce which sessions they follow. */
+/** The address at which engines announce which sessions they follow. */
 const followersAddress = "followers"
 
 /** A session that is followed here. */
@@ -52,7 +54,7 @@ interface Followed {
   readers: number
   /** The parts that other engines stream. */
   parts: Map<string, Part>
-  /** Ids of complete parts. Their text may arrive later, because the store is faster. */
+  /** Ids of complete parts. Their streamed text may arrive after the stored part. */
   complete: Set<string>
 }
 
@@ -68,7 +70,7 @@ export function createStreamRelay({ mail, bus, holder, streaming, onProblem }: R
   /** Items for each engine. */
   let waiting = new Map<string, Item[]>()
   let isSending = false
-  /** True while an event of another engine is published here. */
+  /** True while this engine publishes an event of another engine. */
   let isForeign = false
   const ends: (() => void)[] = []
   let isListening = false
@@ -231,7 +233,9 @@ export function createStreamRelay({ mail, bus, holder, streaming, onProblem }: R
   }
 }
 
-/** Returns the item that informs followers of an event. Returns undefined for events that the store announces. */
+/**
+ * Returns the item that reports an event to followers. Returns undefined for events that the store announces.
+ */
 function itemOf(event: TackleEvent): Item | undefined {
   switch (event.type) {
     case "part.updated":
@@ -272,7 +276,7 @@ function joinDeltas(first: Item, second: Item): Item | undefined {
 
 /**
  * Splits a text into frames of ASCII. A frame starts with its sender, its number, and `+` if more frames follow. The
- * number keeps frames different, because PostgreSQL drops repeated ones.
+ * number makes each frame unique, because PostgreSQL drops repeated notifications.
  */
 function framesOf(sender: string, json: string): string[] {
   const ascii = json.replaceAll(
@@ -286,14 +290,14 @@ function framesOf(sender: string, json: string): string[] {
   })
 }
 
-/** Returns a receiver that joins frames and passes on the items of complete texts. */
+/** Returns a receiver that joins frames and passes on the items of complete messages. */
 function createJoiner(onItems: (items: readonly Item[]) => void): (frame: string) => void {
   const texts = new Map<string, { next: number; text: string }>()
   return (frame) => {
     const [, sender = "", number, more, text = ""] = /^(\S+) (\d+)([+.])(.*)$/s.exec(frame) ?? []
     const index = Number(number)
     const known = index === 0 ? { next: 0, text: "" } : texts.get(sender)
-    // The beginning of the text was lost.
+    // The beginning of the message was lost.
     if (known?.next !== index) {
       texts.delete(sender)
       return

@@ -15,8 +15,8 @@ const answerTool = "final_answer"
 const maxRetries = 2
 
 /**
- * The verdict on a step. `open`: the run continues. `retry`: the model stopped without a valid answer, and receives
- * `message`.
+ * The verdict on a step. With `open`, the run continues. With `retry`, the model stopped without a valid answer, and
+ * receives `message`.
  */
 export type Verdict =
   | { kind: "met" | "open" }

@@ -126,7 +126,7 @@ export async function summaryMessage(
     seen: seen.length <= maxSeenFiles ? seen.map(([path, stamp]) => ({ path, stamp })) : undefined,
   }
   const sections = await contextSections(conversation, summary, history, kept)
-  if (auto) sections.push("Continue the work from this state. Do not repeat what is done.")
+  if (auto) sections.push("Continue the work from this state. Do not repeat completed work.")
   const text: TextPart = { ...part(), type: "text", synthetic: true, text: sections.join("\n\n") }
   return { message, parts: [compaction, text] }
 }
@@ -179,7 +179,7 @@ function describe(role: string, parts: readonly Part[]): string {
   return `## ${role}\n${lines.join("\n")}`
 }
 
-/** Returns the start and the end of the text if it is longer than `maxCharacters`. Otherwise, returns it unchanged. */
+/** Shortens a text to its start and end if it is longer than `maxCharacters`. */
 function shorten(text: string, maxCharacters: number): string {
   if (text.length <= maxCharacters) return text
   const half = Math.max(0, Math.floor(maxCharacters / 2) - 20)

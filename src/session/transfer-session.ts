@@ -25,8 +25,8 @@ export async function exportSession(store: Store, id: string): Promise<Archive |
 }
 
 /**
- * Returns the result of {@link exportSession} as a stream of JSON text with one line per message. Only one page of messages
- * is in memory at a time. Returns undefined if the session does not exist.
+ * Returns the result of {@link exportSession} as a stream of JSON text with one line per message. Only one page of
+ * messages is in memory at a time. Returns undefined if the session does not exist.
  */
 export async function archiveText(
   store: Store,
@@ -82,10 +82,13 @@ export async function* listPieces(
 }
 
 /**
- * Stores an archive as a session of the given directory, in one transaction. With `copy`, all ids are replaced with new
- * ones, including ids inside texts. Without `copy`, none of the ids may exist yet. Unless `own` is true, the file
- * changes in the archive cannot be undone, because the author of the archive could choose the files that an undo
- * writes. `forkedFrom` names the session that the archive was copied from. The tenant of the archive is ignored, because limits must not depend on it. Throws {@link ArchiveError}.
+ * Stores an archive as a session of the given directory, in one transaction. `forkedFrom` names the session that the
+ * archive was copied from. Throws {@link ArchiveError}.
+ *
+ * With `copy`, all ids are replaced with new ones, including ids inside texts. Without `copy`, none of the ids may
+ * exist yet. Unless `own` is true, the file changes in the archive cannot be undone, because the author of the archive
+ * could choose the files that an undo writes. The tenant of the archive is ignored, because an archive must not
+ * determine the limits.
  */
 export async function importSession(
   store: Store,
@@ -104,7 +107,7 @@ export async function importSession(
   const { directory, worktree, tenant, forkedFrom, own = false } = place
   const placed = (record: SessionRecord): SessionRecord => {
     const { session, ...rest } = own ? record : withoutChanges(record)
-    // The workspace of an archive is on another machine.
+    // The archive's workspace is on another machine.
     const workspace = own ? session.workspace : undefined
     return { ...rest, session: { ...session, directory, worktree, tenant, workspace } }
   }
@@ -188,8 +191,8 @@ function upTo(messages: readonly MessageWithParts[], at: string, id: string): Me
 }
 
 /**
- * Replaces all ids with new ids in the same order, including ids inside texts. Ids are long and random, so a text that
- * contains the characters of an id always refers to that id.
+ * Replaces all ids with new ids in the same order, including ids inside texts. Ids are long and random, so any text
+ * that contains an id refers to that id.
  */
 function withNewIds(archive: Archive): Archive {
   const renamed = new Map<string, string>()

@@ -18,8 +18,8 @@ import { updateTime } from "./update-time.ts"
 /** How much to undo, and how to treat files that cannot be restored. */
 export interface UndoOptions extends UndoChoice {
   /**
-   * Id of a message of the user. Undoes its turn and all later turns as one operation, which restores all files or none.
-   * `others` and `skip` cannot be used with it. Default: the last turn that is not undone.
+   * Id of a message of the user. Undoes its turn and all later turns as one operation, which restores all files or
+   * none. Cannot be combined with `others` or `skip`. Default: the last turn that is not undone.
    */
   through?: string
 }
@@ -125,8 +125,8 @@ function changedTurn(entry: MessageWithParts): ChangedTurn[] {
 }
 
 /**
- * Joins the changes of several turns, newest first, to one change per file. A file that was changed between two of the
- * turns cannot be undone.
+ * Joins the changes of several turns, newest first, into one change per file. A file that was changed between two of
+ * the turns cannot be undone.
  */
 function joinedChanges(turns: readonly ChangedTurn[]): FileChange[] {
   const [newest, ...older] = turns.map(({ patch }) => patch.files)
@@ -170,7 +170,7 @@ export async function describeUndone(
   if (changes.length === 0) return undefined
   const paths = [...new Set(changes.map(({ path }) => path))]
   const more = paths.length > maxTold ? `\n- and ${paths.length - maxTold} more` : ""
-  return `The user undid your changes to these files, so that they have their earlier content again:\n${paths
+  return `The user undid your changes to these files, so the files have their earlier content again:\n${paths
     .slice(0, maxTold)
     .map((path) => `- ${path}`)
     .join(
@@ -181,7 +181,7 @@ export async function describeUndone(
 /** Maximum number of files in the note to the model. */
 const maxTold = 50
 
-/** The session has no turn to undo or redo. */
+/** Thrown if the session has no turn to undo or redo. */
 export class NothingToUndoError extends UsageError {
   constructor(sessionID: string, direction: Direction) {
     super(

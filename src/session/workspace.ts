@@ -9,8 +9,8 @@ const maxListed = 100
 
 /**
  * Describes the workspace of a new session, so that another machine can rebuild it: the remote of the git worktree, the
- * newest commit of the remote's branches that it contains, and what this commit does not contain. Without such a commit,
- * returns only the host. Runs nothing that the repository configures. Never rejects.
+ * newest commit of the worktree that is on a branch of the remote, and the files that this commit does not contain.
+ * Without such a commit, returns only the host. Runs nothing that the repository configures. Never rejects.
  */
 export async function describeWorkspace(
   worktree: string,
@@ -27,14 +27,14 @@ export async function describeWorkspace(
     const { listed, more } = await listUncommitted(place.root, git)
     return { ...place, git: { remote, commit, unpushed, uncommitted: listed, more } }
   } catch {
-    // The directory is not a worktree, or has no remote or no commit.
+    // The directory is not a worktree, or the worktree has no remote or no commit.
     return place
   }
 }
 
 /**
- * Lists files that no commit contains, and changed files. The configuration of a repository can name filters that the
- * search for changed files would run. Then lists only new files.
+ * Lists untracked and changed files. If the repository configures filters, which a search for changed files would run,
+ * lists only untracked files.
  */
 async function listUncommitted(
   root: string,
@@ -47,13 +47,16 @@ async function listUncommitted(
   return { listed: all.slice(0, maxListed), more: more > 0 ? more : undefined }
 }
 
-/** A URL for HTTP or SSH, or `user@host:path`. Neither a host nor a path starts with `-`, which git could read as an option. */
+/**
+ * A URL for HTTP or SSH, or `user@host:path`. Neither a host nor a path starts with `-`, which git could read as an
+ * option.
+ */
 const remotePattern =
   /^(?:(?:https?|ssh):\/\/(?!-)[\x21-\x7e]+|[\w.][\w.-]*@[\w][\w.-]*:(?![-:])[\x21-\x7e]+)$/
 
 /**
- * Returns the address of a remote that other machines can use, without passwords. Returns undefined for other transports,
- * such as a path or `ext::`, which could run programs.
+ * Returns the address of a remote that other machines can use, without passwords. Returns undefined for other
+ * transports, such as a path or `ext::`, which could run programs.
  */
 export function shareableRemote(remote: string): string | undefined {
   if (!remotePattern.test(remote)) return undefined

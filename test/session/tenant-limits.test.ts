@@ -26,7 +26,7 @@ test("stops a run when the tokens of the day are used, and refuses further input
   const error = await session.send("more").catch((reason: unknown) => reason)
   expect(error).toMatchObject({ code: "tenant.tokens" })
   expect(String(error)).toMatch(
-    /acme has used its 100 tokens of today.*00:00 UTC.*tenants\.acme\.tokensPerDay/,
+    /acme has used all 100 of today.s tokens.*00:00 UTC.*tenants\.acme\.tokensPerDay/,
   )
   expect((await run(engine, { session })).end.status).toBe("failed")
   // Other tenants and sessions without a tenant are not limited.
