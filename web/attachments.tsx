@@ -5,10 +5,10 @@ import { notify } from "./notices.tsx"
 /** Maximum size of all files of a message in bytes. The server accepts requests of 20 MB, and base64 adds a third. */
 const maxBytes = 14_000_000
 
-/** Size in bytes above which an image is made smaller. Models scale large images down anyway. */
+/** Size in bytes above which an image is scaled down. Models scale down large images anyway. */
 const maxImageBytes = 3_000_000
 
-/** Width and height in pixels of an image that was made smaller. */
+/** Maximum width and height in pixels of a scaled image. */
 const smallerPixels = 2_000
 
 /** Reads files that the user adds to a message. Tells the user which files cannot be sent. */
@@ -33,7 +33,7 @@ export async function readFiles(
 async function readFile(file: File): Promise<PromptFile> {
   const filename = file.name || "file"
   if (canShrink(file) && file.size > maxImageBytes) return { ...(await smaller(file)), filename }
-  // Browsers take `.ts` files for videos.
+  // Browsers treat `.ts` files as videos.
   const mime = /^(image|audio)\//.test(file.type) ? file.type : await typeOf(file)
   return { mime, url: await dataUrl(new Blob([file], { type: mime })), filename }
 }
@@ -42,14 +42,14 @@ function canShrink({ type }: File): boolean {
   return /^image\/(png|jpeg|webp)$/.test(type)
 }
 
-/** Returns `text/plain` for a text in any format, because browsers do not know the types of source files. */
+/** Returns `text/plain` for text in any format, because browsers do not know the types of source files. */
 async function typeOf(file: File): Promise<string> {
   const bytes = await file.arrayBuffer()
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes)
     if (!text.includes("\0")) return "text/plain"
   } catch {
-    // The file is not a text.
+    // The file is not text.
   }
   return file.type || "application/octet-stream"
 }

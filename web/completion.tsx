@@ -22,7 +22,10 @@ interface Suggestions {
 /** Time in milliseconds without typing before files are searched. */
 const pauseMs = 80
 
-/** Matches an unfinished `@path` or `@"path with spaces"`, after the same characters as a mention in a prompt. */
+/**
+ * Matches an unfinished `@path` or `@"path with spaces"`. The characters before it are the same as for a mention in a
+ * prompt.
+ */
 const mention = /(?:^|[\s([{"'`,;:])(@"[^"]*|@[^\s"]*)$/
 
 /**
@@ -86,7 +89,7 @@ export function useCompletion({
 
   useEffect(() => () => search.current?.abort(), [])
 
-  /** Returns true if the key was for the list. */
+  /** Returns true if the list handled the key. */
   function onKey(event: KeyboardEvent): boolean {
     const item = open?.items[open.active]
     if (!open || !item || event.isComposing) return false
@@ -96,7 +99,7 @@ export function useCompletion({
       setOpen({ ...open, active: (open.active + step + length) % length })
     } else if (event.key === "Escape") close()
     else if (event.key === "Tab" || (event.key === "Enter" && !event.ctrlKey && !event.metaKey)) {
-      // A command that is already complete is sent.
+      // A command that is already complete is sent instead.
       const isComplete = value === item.value && event.key === "Enter"
       if (isComplete) close()
       else insert(item)
@@ -163,7 +166,7 @@ async function filesFor(typed: string, directory: string, signal: AbortSignal): 
 /** The commands of projects, by directory. */
 const commands = new Map<string, Promise<Item[]>>()
 
-/** The prompts of MCP servers, by directory, when their servers have started. */
+/** The prompts of MCP servers, by directory. Empty until the servers have started. */
 const prompts = new Map<string, Item[]>()
 
 async function commandsFor(typed: string, directory: string): Promise<Item[]> {
@@ -185,7 +188,7 @@ async function commandsFor(typed: string, directory: string): Promise<Item[]> {
 
 async function readCommands(directory: string): Promise<Item[]> {
   const client = clientOf(directory)
-  // Servers may take a long time to start. Until then, the list does not contain their prompts.
+  // Servers may take a long time to start. The list omits their prompts until then.
   client.mcpPrompts().then(
     (all) => {
       const items = all.map(({ server, name, description }) =>

@@ -36,7 +36,7 @@ export function Composer({ state: { session, isRunning } }: { state: SessionStat
   const [isBusy, setBusy] = useState(false)
   const draft = drafts.value.get(session.id) ?? emptyDraft
 
-  // The box that had the focus on the start page does not exist anymore.
+  // The message box that had the focus on the start page no longer exists.
   useEffect(() => {
     if (isNewSession.value) leaveCard(null)
     isNewSession.value = false
@@ -98,7 +98,7 @@ export function Composer({ state: { session, isRunning } }: { state: SessionStat
   )
 }
 
-/** A form for a message with files. `children` are choices beside the button that sends. */
+/** A form for a message with files. `children` are the choices next to the send button. */
 export function PromptForm({
   label,
   sendLabel,
@@ -197,7 +197,7 @@ function useDrop(add: (files: Iterable<File>) => void): boolean {
   return isOver
 }
 
-/** A text field that grows with its text. Enter sends, with Ctrl after the run. */
+/** A text field that grows with its text. Enter sends the message. Ctrl+Enter sends it after the run. */
 function MessageBox({
   value,
   placeholder,
@@ -240,7 +240,7 @@ function MessageBox({
         onBlur={completion.close}
         onPaste={(event) => {
           const { clipboardData: data } = event
-          // Office programs copy a picture of the text, too.
+          // Office programs also copy a picture of the text.
           if (!data || data.files.length === 0 || data.types.includes("text/plain")) return
           event.preventDefault()
           onFiles([...data.files])

@@ -5,13 +5,13 @@ import type { SessionClient } from "../src/client/sessions.ts"
 import type { TackleEvent } from "../src/event/events.ts"
 import type { SessionEvent } from "../src/session/session-events.ts"
 
-/** False while the server does not answer. */
+/** False while the server does not respond. */
 export const isOnline = signal(true)
 
-/** False until the server has accepted the cookie of this browser, and after it has refused it. */
+/** False until the server accepts the cookie of this browser, and again after the server refuses it. */
 export const isLoggedIn = signal<boolean | undefined>(undefined)
 
-/** Fetches like `fetch`, and records whether the server answers and accepts the login. */
+/** Calls `fetch`, and records whether the server responds and accepts the login. */
 async function watchedFetch(...request: Parameters<typeof fetch>): Promise<Response> {
   try {
     const response = await fetch(...request)
@@ -24,7 +24,9 @@ async function watchedFetch(...request: Parameters<typeof fetch>): Promise<Respo
   }
 }
 
-/** Returns a client for the project in the directory. Without a directory, for all projects. */
+/**
+ * Returns a client for the project in the directory. Without a directory, returns a client for all projects.
+ */
 export function clientOf(directory?: string): TackleClient {
   return createClient({ url: location.origin, directory, fetch: watchedFetch, onProblem: () => {} })
 }
@@ -37,9 +39,9 @@ function publish(event: TackleEvent): void {
 }
 
 /**
- * The client of this page for all projects. `subscribe` opens no stream: the listener receives the events of the one
- * stream that is open, see {@link oneStream} and {@link followAll}. A browser has at most six connections to a server
- * for all of its windows.
+ * The client of this page for all projects. `subscribe` opens no stream: the listener receives the events of the only
+ * open stream (see {@link oneStream} and {@link followAll}). A browser allows at most six connections to a server
+ * across all windows.
  */
 export const api: TackleClient = Object.assign(Object.create(client) as TackleClient, {
   subscribe(listener: (event: TackleEvent) => void) {
@@ -48,7 +50,7 @@ export const api: TackleClient = Object.assign(Object.create(client) as TackleCl
   },
 })
 
-/** Returns the session with a stream that also brings the events of all other sessions to the listeners. */
+/** Returns the session with a stream that also passes the events of all other sessions to the listeners. */
 export function oneStream(session: SessionClient): SessionApi {
   async function* relay(events: AsyncIterable<SessionEvent>) {
     for await (const event of events) {
@@ -56,7 +58,7 @@ export function oneStream(session: SessionClient): SessionApi {
       if (event.sessionID === session.id) yield event
     }
   }
-  // The stream opens at the call, so that later reads miss nothing.
+  // The stream opens immediately, so that later reads miss nothing.
   return { ...session, events: (options) => relay(session.events({ ...options, others: true })) }
 }
 
@@ -68,10 +70,10 @@ export function followAll(): () => void {
 /** Time in milliseconds after which a hidden page closes its stream, so that other windows can open theirs. */
 const hiddenMs = 10_000
 
-/** False while the page is hidden, from a short time after it was hidden. */
+/** False once the page has been hidden for {@link hiddenMs}. */
 export const isActive = signal(true)
 
-/** Starts to watch whether the page is hidden. */
+/** Starts watching whether the page is hidden. */
 export function watchVisibility(): void {
   let timer: ReturnType<typeof setTimeout> | undefined
   const update = () => {

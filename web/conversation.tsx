@@ -5,12 +5,12 @@ import { Icon } from "./icons.tsx"
 import { Message } from "./message.tsx"
 import { RequestCards } from "./requests.tsx"
 
-/** Distance in pixels from an edge that counts as being there. */
+/** Distance in pixels within which the reader counts as being at an edge. */
 const near = 120
 
 /**
  * The messages of the session. Stays at the end while the reader is there, and loads older messages when the reader
- * comes near the beginning. The style sheet makes the browser skip messages that are not visible.
+ * nears the beginning. The style sheet makes the browser skip messages that are not visible.
  */
 export function Conversation({ state }: { state: SessionState }) {
   const scroller = useRef<HTMLDivElement>(null)
@@ -25,7 +25,7 @@ export function Conversation({ state }: { state: SessionState }) {
   function toEnd() {
     const element = scroller.current
     if (!element) return
-    // A request is read from its beginning.
+    // A request is read from its start.
     const card = element.querySelector<HTMLElement>(".card")
     element.scrollTop = card ? card.offsetTop - 12 : element.scrollHeight
   }
@@ -66,7 +66,7 @@ export function Conversation({ state }: { state: SessionState }) {
     return () => observer.disconnect()
   }, [])
 
-  // The message that was the first one stays where it is when older messages arrive above it.
+  // Keeps the first message in place when older messages arrive above it.
   const first = messages[0]?.message.id
   const before = useRef<{ first?: string; element?: HTMLElement | null; offset: number }>({ offset: 0 })
   useLayoutEffect(() => {
@@ -115,7 +115,9 @@ export function Conversation({ state }: { state: SessionState }) {
   )
 }
 
-/** Number of messages that the browser skips together. Older messages arrive in a multiple of it. */
+/**
+ * Number of messages that the browser skips together. The number of older messages that are loaded is a multiple of it.
+ */
 const groupSize = 50
 
 function groupsOf(messages: SessionState["messages"]): SessionState["messages"][] {
@@ -125,7 +127,10 @@ function groupsOf(messages: SessionState["messages"]): SessionState["messages"][
   )
 }
 
-/** The place of a reader: a message, and the distance in pixels of its top from the top of the visible part. */
+/**
+ * The reading position: a message, and the distance in pixels from the top of the visible area to the top of the
+ * message.
+ */
 interface Place {
   id: string
   offset: number
@@ -133,13 +138,13 @@ interface Place {
 
 function placeIn(scroller: HTMLElement): Place | undefined {
   const { top, left, width } = scroller.getBoundingClientRect()
-  // Between two messages there is only their distance.
+  // Between two messages, only the distance is known.
   const at = (y: number) => document.elementFromPoint(left + width / 2, top + y)?.closest(".column .message")
   const element = at(1) ?? at(40)
   return element ? { id: element.id, offset: element.getBoundingClientRect().top - top } : undefined
 }
 
-/** Stores the place of a session for this window, so that the reader finds it again after a reload. */
+/** Stores the reading position of a session for this window, so that it is restored after a reload. */
 function savePlace(id: string, place: Place | undefined): void {
   if (place) sessionStorage.setItem(`place-${id}`, JSON.stringify(place))
   else sessionStorage.removeItem(`place-${id}`)
@@ -149,7 +154,7 @@ function savedPlace(id: string): Place | undefined {
   return JSON.parse(sessionStorage.getItem(`place-${id}`) ?? "null") ?? undefined
 }
 
-/** Number of times that older messages are loaded to find a place again. */
+/** Maximum number of times that older messages are loaded to restore a reading position. */
 const maxPages = 30
 
 async function goTo(scroller: HTMLElement, { id, offset }: Place): Promise<void> {

@@ -8,7 +8,7 @@ import { errorText } from "./errors.ts"
 import { announce, attempt, notify } from "./notices.tsx"
 import { loadSessions } from "./session-list-data.ts"
 
-/** Id of the open session, or undefined on the start page. It is the fragment of the page's address. */
+/** Id of the open session, or undefined on the start page. Stored in the fragment of the page's address. */
 export const sessionID = signal(idInAddress())
 
 /** State of the open session. Undefined while it loads. */
@@ -49,7 +49,7 @@ export const isWaiting = computed(
   () => (state.value?.requests.length ?? 0) + (state.value?.questions.length ?? 0) > 0,
 )
 
-/** Ids of the calls that wait for a permission, separated by spaces. */
+/** Ids of the calls that wait for permission, separated by spaces. */
 export const askedCalls = computed(
   () => state.value?.requests.map(({ tool }) => tool?.callID).join(" ") ?? "",
 )
@@ -72,7 +72,7 @@ export function followAddress(): void {
   let wasActive = true
   effect(() => {
     const active = isActive.value && isOnline.value
-    // Events of the interruption that have no number are lost.
+    // Events without a number are lost during the interruption.
     untracked(() => {
       if (active && !wasActive) void reopen()
       if (!isActive.value) pause()
@@ -88,11 +88,11 @@ export function followAddress(): void {
 /** Ends the stream of this page. */
 let stop = () => {}
 
-/** Loads and follows a session. Without one, follows the list of sessions. */
+/** Loads and follows a session. Without an id, follows the list of sessions. */
 async function load(id: string | undefined): Promise<void> {
   generation += 1
   const own = generation
-  // Only then is a connection free for the next stream.
+  // Only now is a connection free for the next stream.
   stop()
   followed = undefined
   state.value = undefined
@@ -112,7 +112,7 @@ async function load(id: string | undefined): Promise<void> {
   } finally {
     if (own === generation) {
       stop = followed?.close ?? followAll()
-      // The list has missed the events since the last stream ended.
+      // The list missed the events since the last stream ended.
       void loadSessions()
       if (!isActive.peek()) pause()
     }
@@ -135,7 +135,9 @@ function follow(session: SessionApi, own: number): Promise<FollowedSession> {
   })
 }
 
-/** Continues after the page was hidden or the server did not answer. Loads what the stream does not repeat. */
+/**
+ * Continues after the page was hidden or the server did not respond. Loads the data that the stream does not repeat.
+ */
 async function reopen(): Promise<void> {
   clearInterval(hiddenTimer)
   if (!isLoggedIn.value) return
@@ -152,7 +154,7 @@ async function reopen(): Promise<void> {
   }
 }
 
-/** Time in milliseconds between two checks whether the session of a hidden page waits for the user. */
+/** Interval in milliseconds between checks whether the session of a hidden page waits for the user. */
 const hiddenCheckMs = 20_000
 let hiddenTimer: ReturnType<typeof setInterval> | undefined
 
@@ -180,7 +182,7 @@ export async function loadSubagent(id: string): Promise<void> {
 let isScheduled = false
 let waiting: SessionState | undefined
 
-/** Shows a state. Streamed text arrives faster than a reader needs it. */
+/** Shows a state. Limits the updates, because streamed text arrives faster than a reader needs it. */
 function show(next: SessionState): void {
   waiting = next
   if (isScheduled) return
@@ -191,7 +193,7 @@ function show(next: SessionState): void {
   }, 30)
 }
 
-/** Loads older messages. Does nothing while it loads some. */
+/** Loads older messages. Does nothing if a load is already in progress. */
 export async function loadOlder(): Promise<void> {
   if (!followed || isLoadingOlder || !hasOlder.value) return
   isLoadingOlder = true
@@ -228,7 +230,7 @@ function report(event: TackleEvent): void {
   else if (event.type === "question.replied" && !answeredHere.has(event.requestID))
     notify("The question was answered in another window.")
   else if (event.type === "permission.replied" && !answeredHere.has(event.requestID)) {
-    const answers = { once: "allowed once", always: "allowed from now on", reject: "rejected" }
+    const answers = { once: "allowed once", always: "always allowed", reject: "rejected" }
     const isByUser = event.source === "client" || event.source === "user"
     if (isByUser) notify(`Answered in another window: ${answers[event.reply]}.`)
   }

@@ -10,7 +10,7 @@ import { notify } from "./notices.tsx"
 import { changeHistory, deleteSession, dialog, renameSession } from "./session-actions.ts"
 import { ShortcutList } from "./shortcuts.tsx"
 
-/** The open dialog, if there is one. */
+/** The open dialog, if any. */
 export function Dialogs() {
   switch (dialog.value) {
     case "undo":
@@ -22,7 +22,7 @@ export function Dialogs() {
       return <DeleteDialog />
     case "grants":
       return (
-        <Modal label="Allowed without a question">
+        <Modal label="Allowed without asking">
           <GrantList />
           <div class="actions">
             <button type="button" onClick={close}>
@@ -92,8 +92,8 @@ function HistoryDialog({ direction }: { direction: "undo" | "redo" }) {
         <>
           <p>
             {direction === "undo"
-              ? "These files get their content from before the turn:"
-              : "These files change again:"}
+              ? "These files will be restored to their content before the turn:"
+              : "These files will change again:"}
           </p>
           <ul class="files">
             {patch.files.map(({ path, before, after }) => (

@@ -3,7 +3,7 @@ import { diffCount } from "../src/view/call-summary.ts"
 import { displayPath } from "../src/view/display-path.ts"
 import { memo } from "./memo.ts"
 
-/** Number of lines that are shown of a long diff. */
+/** Number of lines of a long diff that are shown at first. */
 const shortLines = 60
 
 /** A unified diff with line numbers. */
@@ -88,11 +88,11 @@ interface ParsedDiff {
   lines: Line[]
 }
 
-/** Returns the files of a unified diff, or an empty list for another text. */
+/** Returns the files of a unified diff, or an empty list if the text is not a diff. */
 function parseDiff(diff: string): ParsedDiff[] {
   const files: ParsedDiff[] = []
   let [before, after] = [0, 0]
-  // Lines of the present part that are still to come. They decide whether "--- x" is a removed line or a file name.
+  // Number of remaining lines in the current hunk. It determines whether "--- x" is a removed line or a file name.
   let [oldLeft, newLeft] = [0, 0]
   for (const line of diff.split("\n")) {
     const file = files.at(-1)
@@ -116,7 +116,7 @@ function parseDiff(diff: string): ParsedDiff[] {
   return files.filter(({ lines }) => lines.length > 0)
 }
 
-/** Returns the name in a line such as `--- a/src/cart.ts`. A time may follow it after a tab. */
+/** Returns the name in a line such as `--- a/src/cart.ts`. A tab and a time may follow the name. */
 function nameIn(line: string): string {
   return line.slice(4).split("\t")[0] ?? ""
 }

@@ -1,15 +1,15 @@
 import { ClientError } from "../src/client/errors.ts"
 
-/** Returns the text of an error for the user, with what to do next. */
+/** Returns the text of an error for the user, with the next step. */
 export function errorText(error: unknown): string {
   if (!(error instanceof ClientError)) return error instanceof Error ? error.message : String(error)
   switch (error.code) {
     case "client.unreachable":
-      return "The server does not answer. Check that `tackle serve` runs, and try again."
+      return "The server does not respond. Check that `tackle serve` is running, and try again."
     case "token.invalid":
-      return "The login has ended. Open a new link from `tackle web`."
+      return "Your login has expired. Open a new link from `tackle web`."
     case "scope.insufficient":
-      return `${error.message} Log in with a token of a wider scope.`
+      return `${error.message} Log in with a token that has a wider scope.`
     default:
       return error.message
   }

@@ -5,7 +5,7 @@ import { clientOf } from "./connection.ts"
 import { state } from "./current-session.ts"
 import { attempt } from "./notices.tsx"
 
-/** What a permission allows: the words before its pattern, and the words for all patterns. */
+/** Describes what a permission allows: the words before its pattern, and the words for all patterns. */
 const meanings: Readonly<Record<string, readonly [some: string, all: string]>> = {
   bash: ["Run", "Run any command"],
   doom_loop: ["Repeat the call of", "Repeat any call"],
@@ -24,7 +24,10 @@ const meanings: Readonly<Record<string, readonly [some: string, all: string]>> =
   websearch: ["Search the web for", "Search the web for anything"],
 }
 
-/** Lists what the user allowed with "Session" or "Project" in the project of the open session, and revokes it. */
+/**
+ * Lists what the user allowed with "Session" or "Project" in the project of the open session, and lets the user revoke
+ * it.
+ */
 export function GrantList() {
   const { id, directory } = state.value?.session ?? { id: "", directory: "" }
   const [grants, setGrants] = useState<readonly Grant[]>()
@@ -40,11 +43,11 @@ export function GrantList() {
 
   if (!grants) return <p class="muted">Loading…</p>
   if (grants.length === 0)
-    return <p>Nothing. The agent asks each time, unless a rule of the config decides.</p>
+    return <p>Nothing. The agent asks each time, unless a rule in the config decides.</p>
   return (
     <>
       <p class="muted small">
-        The agent may do this without a question. A <code>*</code> stands for any text.
+        The agent may do this without asking. A<code>*</code> stands for any text.
       </p>
       <ul class="grants">
         {grants.map((grant) => (

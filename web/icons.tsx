@@ -31,7 +31,7 @@ const paths = {
 /** Name of an icon. */
 export type IconName = keyof typeof paths
 
-/** An icon without a meaning for screen readers. */
+/** An icon that screen readers ignore. */
 export function Icon({ name }: { name: IconName }) {
   return (
     <svg class={`icon icon-${name}`} viewBox="0 0 16 16" aria-hidden="true">
@@ -40,12 +40,12 @@ export function Icon({ name }: { name: IconName }) {
   )
 }
 
-/** A ring that turns. */
+/** A spinning ring. */
 export function Spinner() {
   return <span class="spinner" aria-hidden="true" />
 }
 
-/** The mark of Tackle. */
+/** The Tackle logo. */
 export function Logo() {
   return (
     <svg class="logo" viewBox="0 0 32 32" aria-hidden="true">

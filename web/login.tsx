@@ -3,8 +3,8 @@ import { isLoggedIn } from "./connection.ts"
 import { Logo } from "./icons.tsx"
 
 /**
- * Logs in with the ticket in the page's address, and removes it from the address and the history at once. Then checks
- * the cookie. Never rejects.
+ * Logs in with the ticket in the page's address, and immediately removes it from the address and the history. Then
+ * checks the cookie. Never rejects.
  */
 export async function logIn(): Promise<void> {
   const ticket = /^#ticket=([\w-]+)$/.exec(location.hash)?.[1]
@@ -30,9 +30,9 @@ async function exchange(ticket: string): Promise<boolean> {
 /** Logs in with a token of the token file. Resolves with a message for the user if this fails. */
 async function logInWithToken(token: string): Promise<string | undefined> {
   const answer = await send("/ticket", { method: "POST", headers: { authorization: `Bearer ${token}` } })
-  if (!answer) return "The server does not answer. Check that `tackle serve` runs."
+  if (!answer) return "The server does not respond. Check that `tackle serve` is running."
   if (answer.status === 401)
-    return "This is not a token of the server. Copy it from the token file that the server names."
+    return "The server does not know this token. Copy a token from the server's token file."
   const { ticket } = (await answer.json()) as { ticket: string }
   if (!(await exchange(ticket))) return "The server refused the login. Try again."
   isLoggedIn.value = true
@@ -43,7 +43,7 @@ function send(path: string, options?: RequestInit): Promise<Response | undefined
   return fetch(path, options).catch(() => undefined)
 }
 
-/** The page without a login. */
+/** The page that is shown without a login. */
 export function LoginPage() {
   const [token, setToken] = useState("")
   const [problem, setProblem] = useState<string>()

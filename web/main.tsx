@@ -19,7 +19,7 @@ import { TodoList } from "./todo-list.tsx"
 applyTheme()
 const root = document.getElementById("root")
 if (root) render(<Page />, root)
-// The ticket leaves the address before anything else reads it.
+// Removes the ticket from the address before anything else reads the address.
 void logIn()
 followAddress()
 handleShortcuts()
@@ -43,7 +43,7 @@ function App() {
         <SessionHeader state={state.value} />
         {!isOnline.value && (
           <p class="offline" role="alert">
-            The server does not answer. The page continues when it does.
+            The server does not respond. The page continues when the server is available again.
           </p>
         )}
         <Content />

@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks"
 import { memo } from "./memo.ts"
 import { notify } from "./notices.tsx"
 
-/** Text in Markdown. HTML and images are shown as text and links. Only blocks that change render again. */
+/** Renders Markdown. HTML is shown as text, and images as links. Only changed blocks render again. */
 export const Markdown = memo(({ text }: { text: string }) => {
   const tokens = useMemo(() => tokensOf(text), [text])
   return (
@@ -30,7 +30,7 @@ interface BlockProps {
   token: Token
 }
 
-// The token is another object after each change of the text. Its source decides whether it renders again.
+// The token is a new object after each change of the text. Its source determines whether it renders again.
 const Block = memo(({ raw, token }: BlockProps) => {
   const content = useMemo(() => nodeOf(token as MarkedToken), [raw])
   return content ? <div>{content}</div> : null
@@ -93,7 +93,7 @@ function nodeOf(token: MarkedToken): ComponentChildren {
   }
 }
 
-/** Nesting above which the source is shown. A browser cannot show elements that are nested in thousands of others. */
+/** Nesting depth above which the source is shown. A browser cannot show thousands of nested elements. */
 const maxDepth = 40
 let depth = 0
 

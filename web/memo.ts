@@ -1,6 +1,6 @@
 import { Component, type ComponentChildren, type FunctionComponent, h } from "preact"
 
-/** Returns a component that renders again only if one of its props is another value. */
+/** Returns a component that renders again only if one of its props has changed. */
 export function memo<P extends object>(render: (props: P) => ComponentChildren): FunctionComponent<P> {
   class Memo extends Component<P> {
     override shouldComponentUpdate(next: P): boolean {

@@ -96,7 +96,7 @@ function PartView({ part, parts, worktree }: PartProps) {
     case "retry":
       return (
         <p class="muted small">
-          The model's provider failed ({part.error}). Attempt {part.attempt} follows.
+          The model provider failed ({part.error}). Attempt {part.attempt} follows.
         </p>
       )
     case "patch":

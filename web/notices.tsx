@@ -15,7 +15,7 @@ let lastID = 0
 /** Time in milliseconds after which information disappears. Errors stay until the user closes them. */
 const shownMs = 6_000
 
-/** Shows a message to the user, and reads it to users of a screen reader. */
+/** Shows a message to the user and announces it to screen readers. */
 export function notify(text: string, kind: Notice["kind"] = "info"): void {
   lastID += 1
   const notice = { id: lastID, text, kind }
@@ -23,7 +23,7 @@ export function notify(text: string, kind: Notice["kind"] = "info"): void {
   if (kind === "info") setTimeout(() => close(notice.id), shownMs)
 }
 
-/** Runs an operation. Shows its error to the user. Resolves with undefined after an error. */
+/** Runs an operation and shows its error to the user. Resolves with undefined after an error. */
 export async function attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work()
@@ -33,7 +33,7 @@ export async function attempt<T>(work: () => Promise<T>): Promise<T | undefined>
   }
 }
 
-/** Reads a message to users of a screen reader, without showing it. */
+/** Announces a message to screen readers without showing it. */
 export function announce(text: string): void {
   announced.value = text
 }

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks"
 
-/** Number of lines that are shown of a long text. */
+/** Number of lines of a long text that are shown at first. */
 const shortLines = 16
 
 /** Output of a program: plain text without terminal escapes. A long text shows its end until the user expands it. */
@@ -47,7 +47,9 @@ const sequences =
 // biome-ignore lint/suspicious/noControlCharactersInRegex: this removes control characters
 const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g
 
-/** Returns the final text that a terminal would show, without colors. A line that was rewritten keeps its last state. */
+/**
+ * Returns the final text that a terminal would show, without colors. A line that was rewritten keeps its last state.
+ */
 function plainText(text: string): string {
   const settled = text
     .replace(sequences, "")

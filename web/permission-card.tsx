@@ -8,7 +8,7 @@ import { DiffView } from "./diff-view.tsx"
 import { Icon } from "./icons.tsx"
 import { attempt, notify } from "./notices.tsx"
 
-/** A permission request: what is asked for, why, and the answers. The safe answer has the focus. */
+/** A permission request: what is requested, why, and the possible answers. The safe answer has the focus. */
 export function PermissionCard({
   request,
   worktree,
@@ -36,7 +36,7 @@ export function PermissionCard({
     answersHere(request.id)
     const outcome = await attempt(() => api.reply(request.id, reply))
     setBusy(false)
-    if (outcome === "already") notify("Answered in another window before this answer.")
+    if (outcome === "already") notify("The request was already answered in another window.")
     if (outcome === "unknown") notify("This request has ended. The run may have been stopped.")
     if (outcome !== undefined) leaveCard(reject.current)
   }

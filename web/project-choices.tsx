@@ -14,7 +14,7 @@ const loading = new Set<string>()
 /** Returns the choices of the project in a directory. Loads them if necessary; they are undefined until then. */
 export function choicesOf(directory: string): Choices | undefined {
   const found = known.value.get(directory)
-  // The directory is empty until the page knows the directories of the server.
+  // The directory is empty until the page has loaded the directories of the server.
   if (!found && directory !== "" && !loading.has(directory)) {
     loading.add(directory)
     void load(directory).finally(() => loading.delete(directory))
@@ -32,7 +32,8 @@ async function load(directory: string): Promise<void> {
     }
     known.value = new Map(known.value).set(directory, choices)
   } catch {
-    // The choice then contains only the present value. A wrong directory is reported when the session is created.
+    // If loading fails, the choice contains only the current value. A wrong directory is reported when the session is
+    // created.
     known.value = new Map(known.value).set(directory, { agents: [], models: [] })
   }
 }

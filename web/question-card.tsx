@@ -13,7 +13,7 @@ interface Draft {
   text: string
 }
 
-/** Questions of the agent. All of them are answered together. */
+/** Questions of the agent. The user answers all of them together. */
 export function QuestionCard({ request, isFirst }: { request: QuestionRequest; isFirst: boolean }) {
   const { questions, document: plan } = request
   const [drafts, setDrafts] = useState<Draft[]>(() => questions.map(() => ({ chosen: [], text: "" })))
@@ -41,7 +41,7 @@ export function QuestionCard({ request, isFirst }: { request: QuestionRequest; i
 
   const isAnswered = drafts.some(({ chosen, text }) => chosen.length > 0 || text.trim() !== "")
   return (
-    <section class="card asking" aria-label="Question of the agent">
+    <section class="card asking" aria-label="Question from the agent">
       <header>
         <Icon name="help" />
         <h2>

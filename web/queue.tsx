@@ -5,7 +5,7 @@ import { currentSession } from "./current-session.ts"
 import { Icon } from "./icons.tsx"
 import { attempt } from "./notices.tsx"
 
-/** The inputs that wait for their delivery. */
+/** The inputs that have not been delivered. */
 export function Queue({ state: { inputs } }: { state: SessionState }) {
   if (inputs.length === 0) return null
   const isPaused = inputs.some(({ paused }) => paused)
@@ -40,7 +40,7 @@ function QueuedInput({ input, index, count }: { input: Input; index: number; cou
   const change = (edit: { text?: string; held?: boolean; position?: number }) =>
     attempt(() => currentSession().inputs.edit(id, edit))
 
-  /** Holds the input first, so that it is not delivered half-written. */
+  /** Holds the input first, so that it is not delivered while the user is editing it. */
   async function edit() {
     if (!(await change({ held: true }))) return
     setText(input.text)

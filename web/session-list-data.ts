@@ -7,22 +7,22 @@ import { attempt } from "./notices.tsx"
 /** Number of sessions that are loaded at once. */
 const pageSize = 50
 
-/** The newest sessions of the server, the last changed one first. Undefined until they are loaded. */
+/** The newest sessions of the server, most recently changed first. Undefined until they are loaded. */
 const sessions = signal<readonly RemoteSession[] | undefined>(undefined)
 
-/** Words of the search. Empty without a search. */
+/** Words of the search. Empty if there is no search. */
 export const search = signal("")
 
-/** Results of the search. Undefined without a search and until it has ended. */
+/** Results of the search. Undefined if there is no search, and until the search has finished. */
 const found = signal<readonly RemoteSession[] | undefined>(undefined)
 
 /** True if the server has more sessions than are loaded. */
 export const hasMore = signal(false)
 
-/** The sessions of the list: all, or those that the search found. */
+/** The sessions of the list: all sessions, or the results of the search. */
 export const shownSessions = computed(() => (search.value.trim() === "" ? sessions.value : found.value))
 
-/** Directories of the known sessions, the last used one first. */
+/** Directories of the known sessions, most recently used first. */
 export const knownDirectories = computed(() => [
   ...new Set((sessions.value ?? []).map(({ directory }) => directory)),
 ])
@@ -57,7 +57,7 @@ export function searchSessions(words: string): void {
   }, 200)
 }
 
-/** Keeps the list up to date. Returns a function that ends this. */
+/** Keeps the list up to date. Returns a function that stops this. */
 export function followSessions(): () => void {
   return api.subscribe(applyToList)
 }

@@ -138,7 +138,7 @@ const SessionItem = memo(({ session, isCurrent }: { session: RemoteSession; isCu
   )
 })
 
-/** A part of a text in which the words of the search are marked. */
+/** A text excerpt in which the words of the search are marked. */
 function Excerpt({ match: { excerpt, marks } }: { match: SessionMatch }) {
   const ends = [0, ...marks.map(([, end]) => end)]
   return (
@@ -152,7 +152,7 @@ function Excerpt({ match: { excerpt, marks } }: { match: SessionMatch }) {
   )
 }
 
-/** Returns the time since the given one, such as `5 min`. */
+/** Returns the time since the given time, such as `5 min`. */
 function age(time: number): string {
   const minutes = Math.floor((Date.now() - time) / 60_000)
   if (minutes < 1) return "now"

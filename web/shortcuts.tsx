@@ -59,7 +59,9 @@ export function ShortcutList() {
   )
 }
 
-/** Starts to handle the shortcuts of the page. Keys without a modifier do nothing while the user writes. */
+/**
+ * Starts handling the shortcuts of the page. Keys without a modifier are ignored while the user is typing.
+ */
 export function handleShortcuts(): void {
   document.addEventListener("keydown", (event) => {
     if (dialog.value !== undefined || event.isComposing) return

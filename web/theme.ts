@@ -4,7 +4,7 @@ type Theme = "light" | "dark"
 const key = "tackle-theme"
 const systemDark = matchMedia("(prefers-color-scheme: dark)")
 
-/** The theme that the user chose, or undefined for that of the system. */
+/** The theme that the user chose. Undefined to follow the system. */
 const chosen = signal<Theme | undefined>(readChoice())
 const system = signal<Theme>(systemDark.matches ? "dark" : "light")
 
@@ -27,7 +27,7 @@ export function applyTheme(): void {
   if (chosen.value) document.documentElement.dataset.theme = chosen.value
 }
 
-/** Changes between light and dark. A choice that is that of the system is not stored. */
+/** Switches between light and dark. A choice that matches the system theme is not stored. */
 export function toggleTheme(): void {
   const next = currentTheme() === "dark" ? "light" : "dark"
   chosen.value = next === system.value ? undefined : next

@@ -10,7 +10,9 @@ import { memo } from "./memo.ts"
 import { Message } from "./message.tsx"
 import { Output } from "./output.tsx"
 
-/** A call: one line that opens to its command, output or changes. `nested` are the calls that it made. */
+/**
+ * A call: one line that expands to show its command, output or changes. `nested` are the calls that it made.
+ */
 export const ToolCard = memo(
   ({ part, nested, worktree }: { part: ToolPart; nested: readonly ToolPart[]; worktree: string }) => {
     const summary = summarizeCall(part, worktree)
@@ -69,10 +71,10 @@ function Outcome({ outcome }: Pick<CallSummary, "outcome">) {
   )
 }
 
-/** Running commands, changes of files and failures are shown without a click. */
+/** Returns true for running commands, changes of files and failures, which are shown without a click. */
 function opensItself({ tool, callID, state }: ToolPart, { outcome }: CallSummary): boolean {
   if (state.status === "pending") return false
-  // The card of the request shows the command.
+  // The card of the request already shows the command.
   if (outcome === "running")
     return tool === "task" || (tool === "bash" && !askedCalls.value.split(" ").includes(callID))
   return (

@@ -86,7 +86,7 @@ describe.skipIf(hasNoBrowser)("the page", () => {
     for (const [name, role] of [
       ["ended", "Conversation"],
       ["permission", /^Permission/],
-      ["question", "Question of the agent"],
+      ["question", "Question from the agent"],
     ] as const) {
       await page.goto(`${server.url}/#${ids[name]}`)
       await page.getByRole("region", { name: role }).waitFor()

@@ -92,7 +92,7 @@ describe.skipIf(hasNoBrowser)("the page", () => {
     await page.getByRole("region", { name: "Waiting messages" }).getByText("next").waitFor()
     first.running.child.kill("SIGKILL")
     await first.running.ended
-    await page.getByText("The server does not answer.").waitFor()
+    await page.getByText("The server does not respond.").waitFor()
     const second = await start(new URL(first.address).port)
     await page.getByText("The second answer.").waitFor()
     await page.getByRole("region", { name: "Waiting messages" }).waitFor({ state: "detached" })

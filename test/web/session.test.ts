@@ -69,7 +69,7 @@ describe.skipIf(hasNoBrowser)("the page in a browser", () => {
     const token = page.getByLabel("Or paste a token")
     await token.fill("wrong-token")
     await page.getByRole("button", { name: "Log in" }).click()
-    await page.getByRole("alert").getByText("not a token of the server").waitFor()
+    await page.getByRole("alert").getByText("does not know this token").waitFor()
     await token.fill("admin-token-0123456789abcdef012345678")
     await page.getByRole("button", { name: "Log in" }).click()
     await page.getByText("What should the agent do?").waitFor()
