@@ -42,7 +42,7 @@ export async function checkRequest(
   const all = checks.flatMap((check) => [check, ...linkedChecks(check, resolved, policy)])
   const details = distinct(all).map((check) => {
     const judgement = judgeCheck(check, policy)
-    // The request shows the name that the deciding rule uses, so that a new rule for this name decides the request.
+    // The request shows the name that the deciding rule uses, so that a new rule for this name applies.
     return {
       check: judgement.name === undefined ? check : { ...check, permission: judgement.name },
       judgement,
@@ -114,7 +114,7 @@ async function expand(
   return { checks: [...checks, ...reads, ...outside] }
 }
 
-/** Returns the checks for another name (a hard link) of the file that is read, if a rule denies reading that name. */
+/** Returns checks for the denied name of a file that is read under another name (a hard link). */
 function linkedChecks(check: Check, scope: ResolvedScope, policy: Policy): Check[] {
   const { permission, resolved, onlyDenies } = check
   const reads = permission === "read" && resolved !== undefined && !onlyDenies

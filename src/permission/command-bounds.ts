@@ -30,7 +30,7 @@ export interface BoundsRequest {
    * visible.
    */
   secret: readonly string[]
-  /** Directories inside the `secret` directories that commands can read. */
+  /** Directories inside the `secret` directories that commands can still read. */
   shown: readonly string[]
   /**
    * Facts about the programs of the command. If only git changes files, the command can write to the git
@@ -291,7 +291,7 @@ export function networkOf(policy: Policy): Network {
   return { key: JSON.stringify([layers, policy.ceiling, privateRules]), allows, allowsPrivate }
 }
 
-/** The names in each scanned directory, by its absolute path. */
+/** The names in each scanned directory, by the directory's absolute path. */
 type Listings = ReadonlyMap<string, readonly string[]>
 
 /** Scans the files below a directory. Runs before each command. */

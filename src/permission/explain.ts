@@ -103,7 +103,7 @@ function explanation(verdict: Action, commands: ExplainedCommand[], checks: Expl
 
 /**
  * Returns the rules that decided on the given checks of a verdict, without duplicates. `given` is the policy before its
- * patterns were expanded. If no rule matches a check, the default applies, which is to ask.
+ * patterns were expanded. For a check that no rule matches, returns the default rule, which asks.
  */
 export function decidingRules(
   { details, policy }: DetailedVerdict,

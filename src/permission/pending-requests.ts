@@ -30,7 +30,7 @@ export interface RequestBoard {
   share(request: WaitingRequest, deliver: (answer: RequestAnswer) => void): void
   /**
    * Stores the answer to a request. Returns false if the request already has an answer. Rejects if the answer cannot be
-   * stored. Returns no promise for a request that is not shared yet.
+   * stored. For a request that is not shared yet, returns the result without a promise.
    */
   settle(requestID: string, answer: RequestAnswer): boolean | Promise<boolean>
   /** Ends the sharing of a request that was withdrawn. */

@@ -35,10 +35,9 @@ export interface PermissionDependencies extends ReplyDependencies {
 /** Applies the rules to requests, and asks the user if the rules require it. */
 export interface Permission {
   /**
-   * Resolves if the whole request is allowed. Judges the whole request before asking the user. Awaits
-   * `beforeQuestion` before it asks the user, so that clients see the call before the question. Throws
-   * `PermissionError` if a rule, a plugin or the user refuses the request, or if no user can be asked. Throws the
-   * signal's reason if the signal aborts.
+   * Resolves if the whole request is allowed. Judges the whole request first. Awaits `beforeQuestion` before it asks
+   * the user, so that clients see the call before the question. Throws `PermissionError` if a rule, a plugin or the
+   * user refuses the request, or if no user can be asked. Throws the signal's reason if the signal aborts.
    */
   ask(
     request: SessionAsk,
@@ -87,7 +86,7 @@ export function createPermission({
       const policy = scope.policy()
       const verdict = await checkRequest(request, { ...scope, policy: () => policy }, home)
       throwIfDenied(verdict)
-      // Plugins are asked once per request. They do not see secrets.
+      // Plugins are asked once per request. They receive no secrets.
       opinion ??= decide ? await askPlugins(decide, hide(request), verdict, signal) : "none"
       if (opinion === "allow") return
       const group = openChecks(verdict, allowed, opinion === "ask")

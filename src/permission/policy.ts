@@ -6,7 +6,7 @@ import { concerns, expandHome } from "./rules.ts"
 export interface Layer {
   name: "defaults" | "user" | "project" | "agent" | "flags" | "grants"
   rules: Ruleset
-  /** Whether the rules can only make a verdict stricter. True for an untrusted project. */
+  /** Whether the rules can only make a verdict stricter. Set for an untrusted project. */
   tightenOnly?: boolean
   /**
    * Whether the rules can turn an ask into an allow, but cannot override a deny by a lower layer or by the ceiling.
@@ -245,7 +245,7 @@ export function isStricter(a: Action, b: Action): boolean {
 
 const strictness: Record<Action, number> = { allow: 0, ask: 1, deny: 2 }
 
-/** A text that matches no pattern except patterns of wildcards only. */
+/** A text that matches only patterns that consist of wildcards. */
 export const wildcardProbe = "\u0000".repeat(16)
 
 const onlyByName: ReadonlySet<string> = new Set(["network", "private_network", "sandbox_escape"])

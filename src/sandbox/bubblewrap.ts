@@ -96,9 +96,9 @@ function withoutLinks(bounds: Bounds): Bounds {
 }
 
 /**
- * Returns the arguments that start the sandbox and the relay in a new network namespace. The relay listens on its
- * loopback. It runs outside the sandbox, because the filter would refuse the proxy's Unix socket. The first process of
- * the sandbox holds descriptor 4 until all processes have ended. Then the relay ends too.
+ * Returns the arguments that start the sandbox and the relay in a new network namespace. The relay listens on the
+ * loopback of this namespace. It runs outside the sandbox, because the filter would refuse the proxy's Unix socket. The
+ * first process of the sandbox holds descriptor 4 until all processes have ended, and then the relay ends too.
  */
 function besideRelay(
   program: string,

@@ -110,7 +110,7 @@ function startAnswer({ statusCode = 502, headers }: IncomingMessage, outgoing: S
     outgoing.writeHead(statusCode, headers)
     return true
   } catch {
-    // This occurs, for example, with the status 099, or with trailers after a body of known length.
+    // This happens, for example, with the status 099, or with trailers after a body of known length.
     return false
   }
 }
@@ -164,7 +164,7 @@ function listen(server: Server, path: string | undefined): Promise<void> {
 function plainTarget({ url = "" }: IncomingMessage): URL | undefined {
   const target = URL.parse(url)
   if (target?.protocol !== "http:") return undefined
-  // `request` throws for credentials that are not UTF-8. Programs send them in a header.
+  // `request` throws for credentials that are not UTF-8. Programs send credentials in a header instead.
   target.username = ""
   target.password = ""
   return target

@@ -54,8 +54,8 @@ export function createPlaceholders(journal?: PlaceholderJournal): Placeholders {
     if (holder.count > 0) return
     holders.delete(path)
     const { record } = holder
-    // Two processes that release the directory at the same time can each see the other's record. Therefore, remove this
-    // process's record first, and then check again.
+    // Two processes that release the directory at the same time can each see the other's record. Therefore, this
+    // removes the record of this process first, and then checks again.
     if (record?.isShared()) record.remove()
     // The user may have filled or removed the directory.
     if (!record?.isShared())
@@ -66,7 +66,7 @@ export function createPlaceholders(journal?: PlaceholderJournal): Placeholders {
   return {
     hold({ writable, readOnly, hidden, absent }) {
       const named = new Set([...writable, ...readOnly, ...hidden])
-      // Holds the placeholders of other processes too, because removing a placeholder removes the mounts over it in
+      // Also holds the placeholders of other processes, because removing a placeholder removes the mounts over it in
       // every sandbox.
       const existing = [...holders.keys(), ...(journal?.existing() ?? [])].filter((path) => named.has(path))
       // Sort the paths, so that a directory is created before its subdirectories.

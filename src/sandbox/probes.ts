@@ -197,7 +197,7 @@ const processProbes: readonly Probe[] = [
     async run({ start, inside }) {
       const beat = join(inside, "beat")
       const child = await start(
-        // The loop ends by itself, in case this process is killed before it can end the attempt.
+        // Limits the loop, in case this process is killed before it can end the attempt.
         `(trap '' TERM HUP; exec setsid sh -c 'n=0; while [ $n -lt ${maxBeats} ]; do n=$((n + 1)); echo x >> ${beat} || exit; sleep 0.05; done') & sleep 0.3`,
       )
       await child.exited

@@ -53,7 +53,7 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
     const proof = genuine && !command.transparent ? proveReadOnly(command) : undefined
     if (proof) proofs.set(command, proof)
   }
-  // All commands of a text run in one environment. It is the hardened environment only if every command is proved to
+  // All commands of a text run in one environment. This is the hardened environment only if every command is proved to
   // only read.
   const wholeProved = plan.commands.every((command) => command.transparent || proofs.has(command))
   // A program such as `tar` could replace git's configuration, and a program that runs code could run git directly.

@@ -188,7 +188,10 @@ export function possibleFilesBelow(
   ]
 }
 
-/** Returns whether a path is a file or a directory. Returns undefined if the path does not exist or the text cannot be a path. */
+/**
+ * Returns whether a path is a file or a directory. Returns undefined if the path does not exist or the text cannot be a
+ * path.
+ */
 export function kindOf(path: string): "file" | "directory" | undefined {
   try {
     return statSync(path).isDirectory() ? "directory" : "file"

@@ -47,9 +47,9 @@ const settings: readonly (readonly [string, string])[] = [
 ]
 
 /**
- * Returns additional environment variables for a command. If the text contains git and is proved to only read, it may
- * have been allowed only because of that proof, so it runs in the hardened environment. Other texts get no variables,
- * so that hooks, transports and the user's configuration work.
+ * Returns additional environment variables for a command. A text that contains git and is proved to only read may have
+ * been allowed only because of that proof, so it runs in the hardened environment. Other texts get no variables, so
+ * that hooks, transports and the user's configuration work.
  */
 export async function commandEnvironment(text: string): Promise<Record<string, string>> {
   // Avoids parsing the text again if it does not contain `git`. Quotes may split the name.

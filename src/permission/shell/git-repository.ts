@@ -6,9 +6,12 @@ import { homeDirectory, isInside, realPath, resolvePath } from "../../util/paths
 import { readIndex } from "./git-index.ts"
 
 /**
- * How git runs in a repository. `reading`: commands that only read, in the hardened environment. `plain`: commands that
- * only read, without the hardened environment. `writing`: commands that change the repository and run all hooks and
- * filters. `confined`: like `reading`, but a sandbox limits the programs that git starts.
+ * How git runs in a repository.
+ *
+ * - `reading`: commands that only read, in the hardened environment.
+ * - `plain`: commands that only read, without the hardened environment.
+ * - `writing`: commands that change the repository and run all hooks and filters.
+ * - `confined`: like `reading`, but a sandbox limits the programs that git starts.
  */
 type GitUse = "reading" | "plain" | "writing" | "confined"
 

@@ -15,8 +15,9 @@ export interface Program extends WordStyle {
   /** Options whose value is a file or directory that the program writes. A rule must name these options. */
   writes?: string
   /**
-   * Options like `writes` that a rule does not need to name, because writing is the purpose of the program. If the
-   * program writes files that its arguments do not name, the values name a source instead, as with `-f` of `tar -x`.
+   * Like `writes`, but a rule does not need to name these options, because writing is the purpose of the program. If
+   * the program writes files that its arguments do not name, the values name a source instead, as with `-f` of `tar
+   * -x`.
    */
   targets?: string
   /**
@@ -24,7 +25,9 @@ export interface Program extends WordStyle {
    * must name these options.
    */
   inPlace?: string
-  /** Options like `inPlace` that a rule does not need to name, because writing is the purpose of the program. */
+  /**
+   * Like `inPlace`, but a rule does not need to name these options, because writing is the purpose of the program.
+   */
   rewrites?: string
   /**
    * Options with which the program writes no files except the files named by options of `writes`. An option of

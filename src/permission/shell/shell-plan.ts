@@ -37,8 +37,8 @@ export interface PlannedCommand {
   /** The previous command of the pipeline, if this command reads only the standard output of that command. */
   input?: PlannedCommand
   /**
-   * The wrapper: the command of the plan that runs this command. The words of this command may be files that the
-   * wrapper names.
+   * The wrapper: the command of the plan that runs this command. The wrapper may name files in the words of this
+   * command.
    */
   wrapper?: PlannedCommand
 }

@@ -291,7 +291,7 @@ function valuesOf(walk: Walk, node: ShellNode): Binding[] | undefined {
     const binding = walk.binding(node)
     return binding && [binding]
   }
-  // Numbers with leading zeros keep them in some shells.
+  // Some shells keep leading zeros.
   if (![first ?? "1", last].every((text) => /^(?:0|[1-9]\d{0,3})$/.test(text))) return undefined
   const [from, to] = [Number(first ?? 1), Number(last)]
   if (from > to || to - from >= maxValues) return undefined

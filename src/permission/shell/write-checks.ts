@@ -16,9 +16,9 @@ import { literalWord, type Word } from "./words.ts"
 import { nameWithin, type WrittenWord, writtenWords } from "./written-words.ts"
 
 /**
- * Returns `edit` checks for the paths that a command writes: for each path that is protected or that a rule denies. A
- * rule that allows the command does not allow these edits. The command asks if a rule denies a path in a directory that
- * the command changes, if a path is known only at run time, or if the command may write a denied path that it names.
+ * Returns `edit` checks for each path that a command writes and that is protected or that a rule denies. A rule that
+ * allows the command does not allow these edits. The command asks if a rule denies a path in a directory that the
+ * command changes, if a path is known only at run time, or if the command may write a denied path that it names.
  */
 export async function writeChecks(
   command: PlannedCommand,
@@ -170,7 +170,7 @@ function trackedChecks({ directories, scope, policy }: WriteContext): Check[] {
 
 /**
  * Returns checks that ask for each named path that a rule denies. Returns no checks if a rule denies everything,
- * because every path would then ask. In this case, only the sandbox stops the command.
+ * because every path would then ask. In that case, only the sandbox stops the command.
  */
 function mentionChecks(
   texts: readonly string[],

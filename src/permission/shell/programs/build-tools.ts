@@ -12,7 +12,7 @@ const compiler: Program = {
 const make: Program = {
   risks: "-f|--file|--makefile --eval -E -I|--include-dir",
   valued: "-C -j -l -o -W",
-  // `make` expands values, and some variables choose the program that runs the recipes.
+  // `make` expands values, and some variables select the program that runs the recipes.
   operand: /^(?!(?:\.?SHELL\w*|\w*MAKEFLAGS|MAKEFILES|MAKE)\W)(?!.*(?:\$[({]|!=|`))/s,
 }
 
