@@ -3,7 +3,7 @@ import { type Location, ownConfigDirectories, projectLevels, userDirectory } fro
 import { markdownFiles, watchedMarkdown } from "./markdown-files.ts"
 import { skillPaths } from "./skill-files.ts"
 
-/** File that may contain config. `required` is true if the user named the file, which must then exist. */
+/** A file that may contain config. If `required` is true, the user named the file, so it must exist. */
 export interface ConfigFile {
   path: string
   kind: "tackle" | "opencode" | "claude"

@@ -117,8 +117,8 @@ const maxTypos = 5
 const maxTypoLength = 400
 
 /**
- * Returns the errors that ignored keys would cause in a trusted file. Reports them because users suspect a typo
- * before they suspect missing trust. Skips values with `{env:…}` or `{file:…}`, because these are not known yet.
+ * Returns the errors that ignored keys would cause in a trusted file, because users look for a typo before they think
+ * of trust. Skips values with `{env:…}` or `{file:…}`, because these are not known yet.
  */
 function typosIn(tree: ObjectNode, ignored: readonly string[]): Problem[] {
   const { rest } = takeRules(

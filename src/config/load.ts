@@ -22,8 +22,8 @@ export interface LoadConfigOptions extends Location {
   /** Whether the project's files are trusted. A function checks each file by its content. */
   trusted: boolean | TrustCheck
   /**
-   * Receives all problems in file order. If set, problems do not cause an error. A section with a problem, or a file
-   * that cannot be read, is ignored. Use this only for commands that do not act on the config, because a deny rule
+   * Receives all problems in file order. If set, `loadConfig` does not throw for problems, and ignores sections with
+   * problems and files that cannot be read. Use it only for commands that do not act on the config, because a deny rule
    * could be lost.
    */
   onProblems?: (mistakes: readonly Problem[]) => void

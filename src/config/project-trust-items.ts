@@ -21,7 +21,7 @@ import { type FileReader, type SubstitutionContext, substitute } from "./substit
 /**
  * Lists the items of a project that must be trusted: config, tools, plugins, skills, agents, commands, and the
  * installed packages that its config names as plugins. Includes the user's own tools if the worktree contains them. A
- * config that cannot be parsed has no hash and names no packages. Loading the config reports the problem.
+ * config that cannot be parsed has no hash and no packages. The problem is reported when the config is loaded.
  */
 export async function projectTrustItems(
   location: Location & { dataDirectory: string },
@@ -70,7 +70,7 @@ function readIfPossible(path: string): SmallFile | undefined {
   try {
     return readSmallFile(path)
   } catch {
-    // Loading the config reports the problem.
+    // The problem is reported when the config is loaded.
     return undefined
   }
 }
@@ -92,7 +92,8 @@ export interface TrustContent {
 const maxFiles = 64
 
 /**
- * Reads each included file once. The hash records a missing or unreadable file, so trust ends when the file appears.
+ * Reads each included file once. The hash covers the absence of a missing or unreadable file, so trust ends when the
+ * file appears.
  */
 export async function readTrustContent(
   { path, text, hash }: SmallFile & { path: string },

@@ -30,7 +30,7 @@ export interface RuleExample {
 /**
  * Separates the `permission` sections from a file's tree. Rules are in file order with file and line, even if their
  * keys look like numbers. An invalid action causes a problem and is read as `ask`, so that a caller that only warns
- * does not allow anything.
+ * never allows more than intended.
  */
 export function takeRules(tree: ObjectNode): { rest: ObjectNode; rules: FileRules; problems: Problem[] } {
   const rules: FileRules = { permission: [], agents: new Map(), examples: [] }
@@ -189,10 +189,10 @@ const nowhere = "/dev/null/project"
 const verdicts = { allow: "is allowed", ask: "needs permission", deny: "is denied" } as const
 
 /**
- * Returns a problem for each example whose decision differs from the expected one. Only the defaults and the rules of
- * this file apply. For an example of an agent, the agent's rules and the ceiling of a built-in agent also apply.
- * Relative paths are in the worktree. With `ofProject`, the rules of an agent cannot override a deny. Loads the shell
- * parser only for `bash` examples.
+ * Returns a problem for each example whose decision differs from the expected one. The examples are tested only against
+ * the defaults and the rules of this file. An example of an agent is also tested against the agent's rules and the
+ * ceiling of a built-in agent. Relative paths are in the worktree. With `ofProject`, the rules of an agent cannot
+ * override a deny. Loads the shell parser only for `bash` examples.
  */
 export async function brokenExamples(
   rules: FileRules,

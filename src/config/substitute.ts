@@ -43,7 +43,7 @@ export function substitute(node: ConfigNode, around: SubstitutionContext, listen
   }
   if (node.kind === "object") {
     const entries = node.entries.map((entry) => {
-      // An unused provider needs no key. A provider in use reports a missing key itself.
+      // An unused provider needs no key. A provider that is used reports a missing key itself.
       const heard = entry.key === "apiKey" ? { ...listener, warn: () => {} } : listener
       return { ...entry, value: substitute(entry.value, around, heard) }
     })

@@ -37,8 +37,8 @@ interface Scan {
 }
 
 /**
- * Converts a value to a node. `near` is the offset of the nearest enclosing key. It is used for values whose own offset
- * is unknown.
+ * Converts a value to a node. `near` is the offset of the nearest enclosing key, for values whose own offset is
+ * unknown.
  */
 function toNode(value: unknown, path: Path, near: number, scan: Scan): ConfigNode {
   const position = scan.position(near)

@@ -277,7 +277,7 @@ function checkTexts({ config, worktree, home }: Workspace, kind: "agent" | "comm
   return notes.length === 0 ? { detail } : { status: "warn", detail: [detail, ...notes].join("; ") }
 }
 
-/** Lists the settings of other programs that are in use and the settings that Tackle does not recognize. */
+/** Lists settings of other programs that are in use, and their settings that Tackle does not recognize. */
 function checkForeignConfig(workspace: Workspace): Outcome {
   const { notes, typos } = workspace.config
   const warnings = workspace.config.warnings.filter((warning) => !typos.includes(warning))

@@ -14,14 +14,14 @@ export function defineInteractive(command: Command): void {
     .addOption(new Option("-c, --continue", "continue the last session of this project").conflicts("session"))
     .option("--fullscreen", "use the alternate screen instead of the terminal's scrollback")
     .option("--plain", "only append lines, for screen readers and simple terminals")
-    .addOption(new Option("--attach <url>", "use this server, with its config and rules").conflicts("trust"))
+    .addOption(
+      new Option("--attach <url>", "connect to this server, with its config and rules").conflicts("trust"),
+    )
     .addOption(tokenFileFlag())
     .action(openInteractive)
 }
 
-/**
- * Opens the interactive terminal. The rest of the program is loaded while an editor is already shown.
- */
+/** Opens the interactive terminal. Shows an editor while the rest of the program is loading. */
 async function openInteractive(message: readonly string[], flags: InteractiveFlags): Promise<void> {
   const isPlain = flags.plain === true || process.env.TERM === "dumb"
   await interruptible(async (signal, interrupt) => {

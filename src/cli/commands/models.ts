@@ -75,7 +75,7 @@ export async function listModels(flags: ModelsFlags): Promise<void> {
     }
     if (signedIn.length > 0) printLine(`Signed in to: ${signedIn.map(visible).join(", ")}`)
     printLine(
-      "\nAny model of openai/…, anthropic/… or google/… also works with an API key in the environment.",
+      "\nWith an API key in the environment, any model of openai/…, anthropic/… or google/… also works.",
     )
   } finally {
     await tackle.close()

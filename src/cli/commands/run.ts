@@ -122,7 +122,7 @@ interface StartedRun extends Foreground {
   recording: StartedRecording | undefined
 }
 
-/** Runs the task, then delivers the inputs that arrived during the task. Returns the exit code. */
+/** Runs the task, then delivers the inputs that arrived in the meantime. Returns the exit code. */
 async function runTask(
   task: RunTask,
   { tackle, flags, recording, view, signal, interrupt }: StartedRun,

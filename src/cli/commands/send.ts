@@ -81,7 +81,7 @@ export async function runInputs(
   return code
 }
 
-/** Prints the first line of `--format json`. Events follow if this process runs the session. */
+/** Prints the first line of `--format json`. If this process runs the session, the events follow. */
 function printReceipt(
   { id, sessionID, seq, state, delivery, held }: Input,
   { other, runs }: { other: LeaseHolder | undefined; runs: boolean },
@@ -100,16 +100,16 @@ function describe(input: Input, other: LeaseHolder | undefined): string {
   if (held) return `${stored} It is held. To release it: tackle queue release -s ${sessionID} ${id}`
   if (!other) return `${stored} To deliver it: tackle queue resume -s ${sessionID}`
   if (delivery === "now")
-    return `${stored} Process ${other.pid}, which runs the session, stops its run and delivers the input.`
+    return `${stored} Process ${other.pid}, which is running the session, will stop its run and deliver the input.`
   const when = delivery === "queue" || command ? "after its current run" : "before its next step"
-  return `${stored} Process ${other.pid} delivers it ${when}.`
+  return `${stored} Process ${other.pid} will deliver it ${when}.`
 }
 
 /** Prints that no inputs are left to deliver, or which process delivers them. */
 export function printNotRun(sessionID: string, other: LeaseHolder | undefined): void {
   printLine(
     other
-      ? `Process ${other.pid} delivers the inputs of ${sessionID}.`
+      ? `Process ${other.pid} will deliver the inputs of ${sessionID}.`
       : `${sessionID} has no inputs to deliver.`,
   )
 }

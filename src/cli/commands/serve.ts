@@ -26,7 +26,7 @@ export function defineServe(serve: Command): void {
       collect,
     )
     .addOption(databaseFlag())
-    .option("--dispatch", "let `tackle worker` processes of the database run the sessions")
+    .option("--dispatch", "let `tackle worker` processes on the same database run the sessions")
     .option("--grace <seconds>", "how long running prompts may continue after a signal", positive, 10)
     .addOption(formatFlag())
     .addOption(jsonFlag())
@@ -63,8 +63,8 @@ export interface ServeFlags extends DirectoriesFlags {
 }
 
 /**
- * Runs `tackle serve`, which serves until SIGINT or SIGTERM. A second signal ends it immediately. `onReady` receives the
- * address that opens the web page.
+ * Runs `tackle serve`, which serves until SIGINT or SIGTERM. A second signal ends it immediately. `onReady` receives
+ * the address that opens the web page.
  */
 export async function runServe(flags: ServeFlags, onReady?: (address: string) => void): Promise<void> {
   const { host, socket, cors: origins = [], format } = flags
@@ -73,7 +73,7 @@ export async function runServe(flags: ServeFlags, onReady?: (address: string) =>
     const { startServer } = await import("../../server/server.ts")
     const { readTokenFile } = await import("../../server/tokens.ts")
     const { createRunSlots } = await import("../../session/run-slots.ts")
-    // Shared by all engines, so that the waiting runs of different tenants take turns.
+    // Shared by all engines, so that waiting runs of different tenants take turns across engines.
     const runSlots = createRunSlots(maxRunning)
     let tokenFile = flags.tokenFile ?? ""
     let tokens: ReturnType<typeof readTokenFile> = []
@@ -140,7 +140,7 @@ export async function openDispatcher(
   return openPgBossDispatcher(database, { ...options, onProblem })
 }
 
-/** The command is one directory, `dist/cli`, beside the page. */
+/** The bundled command is in `dist/cli`, next to the directory of the page. */
 const pageDirectory = join(import.meta.dirname, "../web")
 
 function checkOrigin(origin: string): void {

@@ -68,7 +68,7 @@ export function defineSession(session: Command): void {
       .option("--others", "restore the other files if some files were changed after the turn")
       .option(
         "--skip",
-        "leave all files of the turn unchanged; the next undo or redo continues past this turn",
+        "leave all files of the turn unchanged; the next undo or redo continues after this turn",
       )
       .addOption(formatFlag())
       .addOption(jsonFlag())
@@ -93,7 +93,10 @@ export function defineSession(session: Command): void {
     .action(deleteSessions)
 }
 
-/** Flags of `tackle session list`. `all` includes the sessions of all projects. `search` selects sessions by their texts. */
+/**
+ * Flags of `tackle session list`. `all` includes the sessions of all projects. `search` selects sessions by their
+ * texts.
+ */
 export interface SessionListFlags extends FormatFlags {
   all?: boolean
   search?: string
@@ -346,7 +349,7 @@ export interface SessionUndoFlags extends FormatFlags {
   skip?: boolean
 }
 
-/** Maximum number of sessions to read in search of one with changes. */
+/** Maximum number of sessions to search for one with changes. */
 const maxSearched = 50
 
 /** Returns the newest other session of the project in which a turn can be undone or redone. */

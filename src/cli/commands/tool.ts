@@ -75,8 +75,7 @@ export async function listTools(flags: ToolListFlags): Promise<void> {
 }
 
 /**
- * Returns the text after the tool's name. Cuts a description to one line, but shows the full reason why a tool is
- * unavailable.
+ * Returns the text after the tool's name: a description, cut to one line, or the full reason why a tool is unavailable.
  */
 function textOf({ description, offered, reason, source }: ToolListing, room: number): string[] {
   const origin = source === "builtin" ? "" : ` [${source}]`

@@ -39,7 +39,9 @@ async function addressOf(url: string, { tokenFile }: RemoteFlags): Promise<strin
   const headers = { authorization: `Bearer ${tokenOf(tokenFile)}` }
   const response = await fetch(`${origin}/ticket`, { method: "POST", headers }).catch(() => undefined)
   if (!response)
-    throw new UsageError(`No answer from ${origin}. Start the server with \`tackle serve\`, or omit the URL.`)
+    throw new UsageError(
+      `${origin} does not respond. Start the server with \`tackle serve\`, or omit the URL.`,
+    )
   if (!response.ok)
     throw new UsageError(
       `${origin} refused the login with status ${response.status}. Name its token file with --token-file.`,
@@ -49,8 +51,9 @@ async function addressOf(url: string, { tokenFile }: RemoteFlags): Promise<strin
 }
 
 /**
- * Opens the address in a browser, or prints it if this fails. The browser gets the path of a private page that leads to
- * the address, because other users of the machine can see the arguments of a process, and the address logs in once.
+ * Opens the address in a browser, or prints it if this fails. The browser receives the path of a private page that
+ * redirects to the address. Other users of the machine can see the arguments of a process, and the address would log
+ * them in.
  */
 function openBrowser(address: string): void {
   const page = join(defaultDataDirectory(process.env), "open-page.html")

@@ -5,7 +5,7 @@ import { type Choice, createDecision, isPrintable, settleMs } from "../../view/d
 import { columns, oneLine } from "../../view/visible.ts"
 import { style } from "../view/style.ts"
 
-/** Question that the user decides at the terminal. */
+/** A question that the user answers at the terminal. */
 export interface DecisionOptions<T> {
   message: string
   choices: readonly Choice<T>[]
@@ -13,7 +13,7 @@ export interface DecisionOptions<T> {
   safe: T
 }
 
-/** Time in milliseconds during which input that was typed before the question is discarded. */
+/** Time in milliseconds during which input typed before the question is discarded. */
 const discardMs = 50
 
 const enablePaste = "\u001b[?2004h"
@@ -108,7 +108,7 @@ export async function decide<T>(
   }
 
   const onKeypress = (text: string | undefined, key: Key | undefined) => press(text, key ?? {})
-  // readline decodes the keys. It has no output, because it would otherwise show what is typed.
+  // readline decodes the keys. It gets no output, because it would otherwise echo the typed keys.
   const lines = createInterface({ input, terminal: true, escapeCodeTimeout: 50 })
   lines.once("close", abort)
   signal.addEventListener("abort", abort, { once: true })

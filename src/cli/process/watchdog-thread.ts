@@ -45,7 +45,7 @@ function receive(signal: "SIGINT" | "SIGTERM" | "SIGHUP"): void {
   else ifBlocked(answerMs.signal, signal === "SIGINT" ? askAgain : endNow)
 }
 
-/** Calls `then` if the main thread does not answer in time. */
+/** Calls `then` if the main thread does not respond in time. */
 function ifBlocked(ms: number, then: () => void): void {
   pings += 1
   const ping = pings
@@ -74,7 +74,7 @@ function say(text: string): void {
   try {
     writeSync(2, `tackle: ${text}\n`)
   } catch {
-    // Ignores the error, because standard error is closed.
+    // Ignores the error: standard error is closed.
   }
 }
 

@@ -13,7 +13,7 @@ export const endName = "tackle.endBlockedProcess"
 
 /** A running watchdog. */
 export interface RunningWatchdog extends Watchdog {
-  /** Ends the thread. Signals then have the effect that they had before the thread was started. */
+  /** Ends the thread and restores the previous effect of signals. */
   stop(): void
 }
 
@@ -27,7 +27,7 @@ export function startWatchdog(exit: (code: number) => never): RunningWatchdog {
   Object.defineProperty(globalThis, key, {
     configurable: true,
     value(code: number) {
-      // Node reports on stderr that it waits for the debugger, which is the thread itself.
+      // Node reports on stderr that it waits for the debugger. The debugger is this thread.
       process.once("exit", () => closeSync(2))
       exit(code)
     },
@@ -42,7 +42,7 @@ export function startWatchdog(exit: (code: number) => never): RunningWatchdog {
     resolve()
     send({ type: "alive", ping })
   })
-  // Ignores the error. Without the thread, Tackle only cannot end code that blocks the main thread.
+  // Ignores the error. Without the thread, Tackle works but cannot end code that blocks the main thread.
   worker.on("error", () => resolve())
   worker.on("exit", () => resolve())
   worker.unref()

@@ -21,7 +21,7 @@ export async function otherProcess({ store }: Tackle, sessionID: string): Promis
   return holder && !isThisProcess(holder) ? holder : undefined
 }
 
-/** Interval in milliseconds between checks whether another process uses the session. */
+/** Interval in milliseconds between checks for another process that uses the session. */
 const checkMs = 200
 
 /**
@@ -74,7 +74,7 @@ async function whileOurs(
   }
 }
 
-/** Exit codes of runs, the most important first. */
+/** Exit codes of runs, most important first. */
 const ranked = [exitCode.interrupted, exitCode.usage, exitCode.failed, exitCode.limit, exitCode.refused]
 
 /** Returns the exit code of several runs. Ignores a run that was interrupted by an urgent input. */

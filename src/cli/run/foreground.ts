@@ -29,7 +29,7 @@ export interface Foreground {
 }
 
 /**
- * Opens an engine and a view of its events, calls `work`, and sets the exit code that it returns. `overrides` take
+ * Opens an engine and a view of its events, calls `work`, and sets the exit code to its result. `overrides` take
  * precedence over the options from the config.
  */
 export async function inForeground(

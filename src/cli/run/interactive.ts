@@ -76,7 +76,7 @@ async function openLocal(options: InteractiveOptions): Promise<string | undefine
   }
 }
 
-/** Asks for the first model. The questions need the terminal. */
+/** Asks for the first model. Ends the start screen first, because the questions need the terminal. */
 function askForModel(workspace: Workspace, { start }: InteractiveOptions): Promise<string> {
   start?.end()
   start?.output.end()

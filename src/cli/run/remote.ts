@@ -54,8 +54,8 @@ export interface ShownSession {
 }
 
 /**
- * Shows the events of a session after a number, and those of its subagents. Requests that already wait are reported when
- * the first listener is added.
+ * Shows the events of a session and its subagents after a given number. Requests that are already waiting are reported
+ * when the first listener is added.
  */
 export function showSession({
   api,
@@ -120,7 +120,7 @@ export function showSession({
       async reply(requestID, reply) {
         const outcome = await reported(api.reply(requestID, reply))
         if (outcome === "already")
-          warn("another client has already answered the request. Your reply was not applied.")
+          warn("another client already answered the request, so your reply was not applied.")
       },
       pendingRequests: (sessionID) => api.pendingRequests(sessionID),
       questions: {

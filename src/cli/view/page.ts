@@ -5,11 +5,11 @@ import { type Activity, createLiveRegion } from "./live-region.ts"
 import type { RenderMarkdown } from "./markdown.ts"
 
 /**
- * Page that shows a run to the user. Writes the model's text to one stream and notes to another. If both streams are
- * the same terminal, a note never starts within the text.
+ * Page that shows a run to the user. Writes the model's text to one stream and notes to another. Even if both streams
+ * are the same terminal, a note never starts in the middle of the text.
  */
 export interface Page {
-  /** True if lines that disappear show the current activity, as in a terminal. */
+  /** True if the page can show the current activity in lines that disappear later, as in a terminal. */
   readonly live: boolean
   /** Returns the time in ms on a clock that stops while the user is asked. */
   clock(): number

@@ -48,7 +48,7 @@ const maxRunning = 6
  * Creates a view for users. The model's text goes to `output` and everything about calls to `notes`, so that a pipe
  * receives only the answer. In a terminal, the view shows text as Markdown while it arrives, and shows the running
  * calls below the text. Without a terminal, the view writes a line when a call starts, and writes text only when it is
- * complete, because an interrupted request is repeated.
+ * complete, because the text of an interrupted request is sent again.
  */
 export function createTextView(options: TextViewOptions): View {
   const { output, worktree, quiet } = options

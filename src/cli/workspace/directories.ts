@@ -28,7 +28,7 @@ export interface Directories {
   /** Store of all sessions. Hides the secrets of the workspace. */
   store: Store
   /**
-   * Opens an engine with the config and the permissions of a directory. The host answers the requests of its users.
+   * Opens an engine with the config and the permissions of a directory. The caller answers the requests of the engine.
    */
   openEngine(directory: string): Promise<Tackle>
   onProblem(message: string, error: unknown): void

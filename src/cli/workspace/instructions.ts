@@ -42,7 +42,7 @@ export async function readInstructions(
   return [...texts.values()]
 }
 
-/** Maximum bytes of an instruction file that is sent along with a file that the model reads. */
+/** Maximum bytes of an instruction file that is sent together with a file that the model reads. */
 const maxNearBytes = 16 * 1024
 
 /**
