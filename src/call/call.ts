@@ -34,7 +34,7 @@ export interface Turn {
   refused: Refusal[]
   /** Number of calls that were refused because they repeat earlier calls. The third such call ends the run. */
   loopRefusals: number
-  /** The agent that takes over the session. A call sets it; no later call in the step runs. */
+  /** The agent that takes over the session. If a call sets it, no later call in the step runs. */
   handover?: Handover
 }
 

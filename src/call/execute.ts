@@ -61,8 +61,8 @@ export async function executeCall(
   })
   const progressing = createThrottle(progressIntervalMs, () => {
     step.report(call.callID, state).catch((error: unknown) => {
-      // If a state could not be stored, the result replaces it. If the result cannot be stored either, storing the
-      // result reports the error.
+      // The result replaces a state that could not be stored. If the result cannot be stored either, storing the result
+      // reports the error.
       if (error instanceof StoreRemovedError) lost.abort(error)
       else if (!StoreError.isThrown(error)) engine.onEscape(tool.id, error)
     })
@@ -122,7 +122,7 @@ export async function executeCall(
     const end = await endOf(prepared, step, { ...result, metadata }, "completed")
     last = complete(state, { ...result, ...truncateChanged(end, result, ctx, step) }, ended())
   } catch (error) {
-    // The store failed, not the tool. Another state could not be stored either.
+    // The store failed, not the tool. No other state could be stored either.
     if (unstored) throw unstored.error
     const failure = hide(settleFailure(error, { callID: call.callID, tool: tool.id, turn: step.turn, state }))
     const { error: text, metadata } = failure

@@ -54,8 +54,8 @@ export function createToolContext(prepared: PreparedCall, step: Step, hooks: Con
     const request = isOwn
       ? { ...given, permission: tool.id, alias, confined }
       : { ...given, alias: undefined, confined }
-    // The permission named after a third-party tool was granted before the tool started. Rules can still refuse the
-    // request or ask about its patterns, but the user is not asked twice.
+    // The permission with the name of a third-party tool was granted before the tool started. Rules can still refuse
+    // the request or ask about its patterns, but the user is not asked twice.
     if (isOwn) {
       const { action, checks } = await engine.permission.check(request, scope)
       const named = checks.some(({ action, rule }) => action === "ask" && rule && rule.pattern !== "*")

@@ -10,9 +10,9 @@ import { keyVariables, storageKeyVariables } from "./secrets.ts"
 type Variables = Readonly<Record<string, string | undefined>>
 
 /**
- * Returns the environment variables that programs receive: the variables of this process, except Tackle's own settings
- *, and the keys of providers, search
- * services and the storage of file contents. The variables in the option `passEnvironment` are always included.
+ * Returns the environment variables that programs receive: the variables of this process, except Tackle's own settings,
+ * and the keys of providers, search services and the storage of file contents. The variables in the option
+ * `passEnvironment` are always included.
  */
 export function commandVariables(
   options: TackleOptions,
@@ -27,8 +27,8 @@ export function commandVariables(
 }
 
 /**
- * Returns a function that computes the variables of a command: the shared variables, the variables set by plugins, and
- * the variables that make read-only git commands safe.
+ * Returns a function that computes the variables of a command: the shared variables, variables set by plugins, and
+ * variables that make read-only git commands safe.
  */
 export function perCommand(variables: Variables, plugins: Pick<Plugins, "variables"> | undefined) {
   return async (command: string, place: CommandLocation) => ({

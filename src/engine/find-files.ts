@@ -4,11 +4,11 @@ import { walk } from "../files/walk.ts"
 /** Dependencies of {@link createFileFinder}. */
 export interface FileFinderOptions {
   directory: string
-  /** Returns false for a file that the rules deny to read. */
+  /** Returns false for a file that the rules do not allow reading. */
   mayRead(path: string): Promise<boolean>
 }
 
-/** Finds files by letters of their path. Returns paths relative to the directory, best first. */
+/** Finds files by letters in their paths. Returns paths relative to the directory, best match first. */
 export type FindFiles = (
   query: string,
   options?: { limit?: number; signal?: AbortSignal },
@@ -20,7 +20,7 @@ const maxFiles = 50_000
 /** Time in milliseconds for which a list of files is reused while the user types several letters. */
 const keptMs = 2_000
 
-/** Creates a finder of files that ignore files and rules do not exclude. */
+/** Creates a finder of files. It omits ignored files and files that the rules do not allow reading. */
 export function createFileFinder({ directory, mayRead }: FileFinderOptions): FindFiles {
   let files: Promise<string[]> | undefined
   let expires = 0
@@ -59,8 +59,8 @@ async function filesBelow(directory: string): Promise<string[]> {
 }
 
 /**
- * Returns a lower number for a better match, and undefined if the path does not contain the letters in their order.
- * The best matches are in the name of the file, at its beginning, and have the letters next to each other.
+ * Returns a lower number for a better match, and undefined if the path does not contain the letters in their order. The
+ * best matches are at the beginning of the file name, with adjacent letters.
  */
 function scoreOf(path: string, letters: string): number | undefined {
   const text = path.toLowerCase()

@@ -20,7 +20,7 @@ export interface WorktreeGrants {
 }
 
 /**
- * Creates the grants of a worktree. They are stored in `grants`, which does not know which sessions belong to a
+ * Creates the grants of a worktree. The underlying `grants` stores them, but does not know which sessions belong to a
  * worktree or family.
  */
 export function createWorktreeGrants(

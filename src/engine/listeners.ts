@@ -16,7 +16,7 @@ export interface Listeners {
   hearsQuestions(): boolean
 }
 
-/** Creates the listeners. Adds functions that answer to each request and question. */
+/** Creates the listeners. Adds reply functions to each request and question. */
 export function createListeners(
   bus: Bus,
   permission: Pick<Permission, "reply">,
@@ -79,8 +79,8 @@ function replyOf(reply: PermissionReply["reply"]): PermissionReply {
 }
 
 /**
- * Refuses each permission request that no code in the host answers, because the request would wait forever. The first
- * refusal is reported as a problem that says what to do.
+ * Refuses each permission request that no code in the host answers, because such a request would wait forever. The
+ * first refusal is reported as a problem that says what to do.
  */
 export function refuseUnheard(
   bus: Bus,

@@ -31,7 +31,7 @@ export function openModels(
   })
 }
 
-/** Placeholder keys for a replay, which sends no requests. Without a key, a provider would be unavailable. */
+/** Placeholder keys for a replay, which sends no requests. A provider without a key would be unavailable. */
 const replayKeys: Pick<Credentials, "key"> = { key: async () => "none" }
 
 /** Determines the model of a session. */

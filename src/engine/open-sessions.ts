@@ -12,7 +12,7 @@ export interface OpenSessions {
   find(id: string): LocalSession | undefined
   /** Opens a stored session. Returns undefined if the session does not exist. */
   get(id: string): Promise<SessionHandle | undefined>
-  /** Like `get`, for the work of this engine on the session. */
+  /** Like `get`, but returns the handle with which this engine does the work of a session. */
   local(id: string): Promise<LocalSession | undefined>
   /** Returns the handle of a session. Opens it if necessary. */
   handleOf(session: Session): SessionHandle

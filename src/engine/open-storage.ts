@@ -4,8 +4,8 @@ import type { Store } from "../store/store.ts"
 import type { RetentionLimits } from "./retention.ts"
 
 /**
- * Opens PostgreSQL if `database` is a URL, or else the SQLite file. The modules are loaded only when needed, because not
- * every engine has a database.
+ * Opens PostgreSQL if `database` is a URL, otherwise the SQLite file. Loads each module only when needed, because not
+ * every engine uses a database.
  */
 export async function openDatabase({ database, file }: { database?: string; file: string }): Promise<Store> {
   if (database) {
@@ -17,9 +17,9 @@ export async function openDatabase({ database, file }: { database?: string; file
 }
 
 /**
- * Opens the store of file contents: the given one, S3-compatible storage for a URL, or else the database of the
- * sessions, or else the directory. The size limit of the retention applies only to the directory, because one machine
- * must not remove what others need.
+ * Opens the store of file contents: the given store, S3-compatible storage for a URL, otherwise the database of the
+ * sessions, otherwise the directory. The size limit of `retention` applies only to the directory, because one machine
+ * must not remove contents that other machines need.
  */
 export async function openContents({
   contents,

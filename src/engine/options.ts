@@ -106,7 +106,7 @@ export interface TackleOptions extends AgentOptions {
   configFiles?: readonly string[]
   /**
    * Directories of the user's own config. They may be missing. Sandboxed commands cannot change them, and any other
-   * change requires permission, because files in these directories may run without a question.
+   * change requires permission, because files in these directories may run without asking.
    */
   configDirectories?: readonly string[]
   /**
@@ -156,9 +156,9 @@ export interface TackleOptions extends AgentOptions {
    */
   database?: string
   /**
-   * Where the contents of changed files are stored: a URL `s3://bucket/prefix` of S3-compatible storage, whose keys come
-   * from the variables of AWS, or your own store. Default: the PostgreSQL database of sessions, otherwise the data
-   * directory.
+   * Where the contents of changed files are stored: a URL `s3://bucket/prefix` of S3-compatible storage, whose keys
+   * come from the AWS environment variables, or your own store. Default: the PostgreSQL database of sessions, otherwise
+   * the data directory.
    */
   contents?: string | ContentStore
   /**
@@ -190,11 +190,11 @@ export interface TackleOptions extends AgentOptions {
     subagent?: Partial<SubagentLimits>
   }
   /**
-   * Limits by tenant, over all engines that share the store. The limits of `*` apply to tenants without their own entry.
-   * Sessions without a tenant have no limits.
+   * Limits by tenant, across all engines that share the store. The limits of `*` apply to tenants without their own
+   * entry. Sessions without a tenant have no limits.
    */
   tenants?: Readonly<Record<string, TenantLimits>>
-  /** Limits how many prompts run at once in all engines that share it. Default: no limit. */
+  /** Limits how many prompts run at once in all engines that share the slots. Default: no limit. */
   runSlots?: RunSlots
   /** Sends the requests to models that are selected by name. Default: Node's HTTP client. */
   fetch?: typeof fetch

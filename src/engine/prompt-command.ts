@@ -44,7 +44,7 @@ export async function readCommand(
     call: {
       ...wanted.call,
       template: joined(messages),
-      // For a prompt without arguments, the model receives the words after the name.
+      // A prompt without arguments gets the words after its name as text for the model.
       arguments: prompt.arguments.length === 0 ? wanted.call.arguments : "",
       attachments: messages.flatMap(({ attachments }) => attachments),
     },

@@ -56,7 +56,9 @@ export function createRequests({ store, permission, questions, others }: Request
     return outcome === "applied" ? outcome : "unknown"
   }
 
-  /** Returns the outcome, or answers the question of another process if this engine does not know it. */
+  /**
+   * Returns the outcome. If this engine does not know the question, answers the question of another process.
+   */
   function orElsewhere(
     outcome: QuestionOutcome | Promise<QuestionOutcome>,
     requestID: string,

@@ -30,7 +30,9 @@ export interface SessionsOptions {
   defaultAgent: string
   /** Throws if the agent, or the model that it would use, cannot be used. */
   checkModel(agent: string, model: string | undefined): Promise<void>
-  /** Describes the workspace of a new session for other machines. Undefined if they cannot rebuild it anyway. */
+  /**
+   * Describes the workspace of a new session for other machines. Undefined if other machines cannot rebuild it.
+   */
   describeWorkspace?(): Promise<Workspace>
   opened: OpenSessions
   /** Contents of changed files. */

@@ -46,7 +46,7 @@ export interface CallerCall {
    * its own permission.
    */
   by?: Info
-  /** Shows the user forms of MCP servers. */
+  /** Shows forms of MCP servers to the user. */
   form?: AskForm
   /** Sends the sampling requests of MCP servers to the client's model. */
   sample?: Sample

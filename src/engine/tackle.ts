@@ -89,8 +89,8 @@ export interface Sessions {
    */
   status(id: string): Promise<SessionStatus | undefined>
   /**
-   * Does what a session needs from a worker: continues a run that ended with its process, then delivers the pending
-   * inputs. Returns undefined if the session does not exist.
+   * Does the work of a worker on a session: continues a run whose process ended, then delivers the pending inputs.
+   * Returns undefined if the session does not exist.
    */
   work(id: string, options: WorkOptions): Promise<WorkOutcome | undefined>
   /** Deletes a session with all its data. Returns false if the session does not exist. */
@@ -171,13 +171,13 @@ export interface Tackle {
   subscribe(listener: (event: TackleEvent) => void, options?: { otherProcesses?: boolean }): () => void
   /**
    * Answers a permission request of this engine, or of another process on the same store. Only the first reply of all
-   * processes counts. The reply has no effect if the request is unknown, has already been answered or was withdrawn. The
-   * result reports this.
+   * processes counts. The reply has no effect if the request is unknown, has already been answered or was withdrawn.
+   * The result reports this.
    */
   reply(requestID: string, reply: PermissionReply, source?: ReplySource): Promise<ReplyOutcome>
   /**
-   * Returns the permission requests and questions that wait for the user, oldest first: those of this engine, and those
-   * of runs in other processes on the same store. With `sessionID`, only those of this session and its subagents.
+   * Returns the permission requests and questions that wait for the user, oldest first, including those of runs in
+   * other processes on the same store. With `sessionID`, only those of this session and its subagents.
    */
   requests(sessionID?: string): Promise<WaitingRequest[]>
   /** Returns the permission requests of this engine, oldest first. */
@@ -185,12 +185,12 @@ export interface Tackle {
   /** Explains how the rules decide a request. Runs no tool and does not ask the user. */
   explain(request: PermissionAsk & { agent?: string }): Promise<Explanation>
   /**
-   * Finds files by letters of their path, for completions. Returns at most `limit` (default: 20) paths relative to
-   * the directory, best first. Omits files that ignore files exclude, and files that the rules deny to read.
+   * Finds files by letters in their paths, for completions. Returns at most `limit` (default: 20) paths relative to the
+   * directory, best match first. Omits ignored files and files that the rules do not allow reading.
    */
   readonly findFiles: FindFiles
   /**
-   * Sends a text to a session, like `SessionHandle.send`. A text that starts with `/` may call a command, a skill or a
+   * Sends text to a session, like `SessionHandle.send`. Text that starts with `/` may call a command, a skill or a
    * prompt of an MCP server. Resolves with undefined if the session does not exist. Also throws the errors of
    * `readCommand`.
    */
@@ -200,8 +200,8 @@ export interface Tackle {
   /** Revokes grants of this worktree. If an id is unknown, throws `UsageError` and revokes none. */
   revoke(ids: readonly string[]): Promise<void>
   /**
-   * Pending questions of this engine's `question` tools. `reply` and `reject` also answer questions of other processes on
-   * the same store.
+   * Pending questions of this engine's `question` tools. `reply` and `reject` also answer questions of other processes
+   * on the same store.
    */
   readonly questions: Pick<Questions, "reply" | "reject" | "pending">
   models(): ModelInfo[]
@@ -211,7 +211,7 @@ export interface Tackle {
   signIns(): AuthHook[]
   /** Stored sign-ins to providers. They are in `auth.json` in the data directory. */
   readonly credentials: Pick<Credentials, "save" | "providers">
-  /** Returns the commands and skills, sorted by name. `mcpPrompts` returns the prompts of MCP servers. */
+  /** Returns the commands and skills, sorted by name. For the prompts of MCP servers, use `mcpPrompts`. */
   commands(): Command[]
   /**
    * Parses text that starts with `/`. Returns the call to a command, a skill or a prompt of an MCP server

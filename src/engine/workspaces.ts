@@ -18,7 +18,7 @@ export interface WorkspaceOpenerOptions {
   contents?: string | ContentStore
   /** Default: as for `createTackle`. */
   dataDirectory?: string
-  /** Environment variables, with which git connects to remotes. Default: the variables of the process. */
+  /** Environment variables with which git connects to remotes. Default: the variables of the process. */
   environment?: Readonly<Record<string, string | undefined>>
   /** Name of this machine. Default: the host name. */
   host?: string
@@ -30,8 +30,8 @@ export type WorkspaceOpener = (session: Session, signal?: AbortSignal) => Promis
 
 /**
  * Creates a function that opens workspaces before an engine is opened for their directory. The function throws a
- * `TackleError` with the code `workspace` if a workspace cannot be rebuilt, and `SessionHeldError` if an engine uses the
- * session. If it rebuilt the workspace, read the session again, because it has moved.
+ * `TackleError` with the code `workspace` if a workspace cannot be rebuilt, and `SessionHeldError` if an engine uses
+ * the session. After a rebuild, read the session again, because it has moved.
  */
 export async function createWorkspaceOpener({
   store,
@@ -50,7 +50,7 @@ export async function createWorkspaceOpener({
     environment,
   })
   const temporaries = createTemporaryFileJournal(data.temporaries, onProblem)
-  // Loaded here, because most programs open no workspace of another machine.
+  // Loaded on demand, because most programs never open a workspace of another machine.
   const { openWorkspace } = await import("../session/open-workspace.ts")
   const holder = { id: newId("eng"), host, ...identifyProcess() }
   return (session, signal) =>

@@ -2,10 +2,10 @@ import type { Secret } from "../tool/secrets.ts"
 import { isRecord } from "../util/json.ts"
 
 /**
- * Returns the secrets in a section of the config, at any depth. The name of a secret is its location. Secrets are
- * values whose key looks like a credential, tokens with a scheme (`Bearer …`), arguments (`--api-key=…`, `--api-key
- * …`), and passwords in addresses. All other values are settings. They are not hidden, because hiding values such as
- * `production` or `application/json` would garble every result.
+ * Returns the secrets in a section of the config, at any depth. The name of a secret is its location. A secret is a
+ * value whose key looks like a credential, a token with a scheme (`Bearer …`), an argument (`--api-key=…`, `--api-key
+ * …`), or a password in an address. All other values are settings. Settings are not hidden, because hiding values such
+ * as `production` or `application/json` would garble every result.
  */
 export function writtenSecrets(name: string, value: unknown): Secret[] {
   if (typeof value === "string") return secretsInText(name, value)

@@ -52,7 +52,7 @@ export function createBus(
   }
 
   function add(listeners: Set<Listener>, listener: Listener): () => void {
-    // The wrapper is a new function for each subscription, so one listener can subscribe twice.
+    // Each subscription gets a new wrapper, so the same listener can subscribe twice.
     const entry = (event: TackleEvent) => listener(event)
     listeners.add(entry)
     return () => listeners.delete(entry)

@@ -43,8 +43,8 @@ interface Payloads {
   "message.created": { message: Message }
   "message.updated": { message: Message }
   /**
-   * Contains the whole part. Sent when the part is created and at every state change. A reader that joins also receives
-   * each part that is being streamed, with its text so far and without a number.
+   * Contains the whole part. Sent when the part is created and at every state change. A new reader also receives each
+   * part that is being streamed, with its text so far and without a number.
    */
   "part.updated": { part: Part }
   /** Sent when a step is retried, for each part of the failed attempt. */
@@ -66,8 +66,8 @@ interface Payloads {
   /** Contains the whole input. Sent when it is accepted and at every change. */
   "input.updated": { input: Input }
   /**
-   * Sent once when the history uses most of its available context, and again only after the history has been shorter.
-   * `used` and `room` are in tokens.
+   * Sent once when the history fills most of the available context, and again only after the history has been
+   * shortened. `used` and `room` are in tokens.
    */
   "context.filling": { used: number; room: number }
   "run.completed": {

@@ -12,10 +12,10 @@ export function withDelta(
   return { ...part, state: { ...part.state, raw: part.state.raw + delta } }
 }
 
-/** Returns true for a text, reasoning or call that the model has begun and not completed. */
+/** Returns true for a text, reasoning or call that the model has started but not completed. */
 export function isStreaming(part: Part): boolean {
   if (part.type === "tool") return part.state.status === "pending"
   if (part.type !== "text" && part.type !== "reasoning") return false
-  // Texts of the user have no time.
+  // Text from the user has no time.
   return part.time !== undefined && part.time.end === undefined
 }

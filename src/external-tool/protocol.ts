@@ -10,7 +10,7 @@ export const Manifest = z.object({
   description: z.string().trim().min(1),
   /** JSON Schema of the arguments. Its type is `object`. */
   parameters: z.record(z.string(), z.unknown()),
-  /** Time limit for a call, in milliseconds. Time spent waiting for the user's answers does not count. */
+  /** Time limit for a call in milliseconds, excluding time spent waiting for the user's answers. */
   timeout: z.int().min(1).max(3_600_000).optional(),
 })
 export type Manifest = z.infer<typeof Manifest>

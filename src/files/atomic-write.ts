@@ -9,10 +9,10 @@ import { removeTemporary, type TrackTemporary } from "./temporary-files.ts"
 /**
  * Writes a file atomically: readers see either the old or the new content, even after a crash. Creates parent
  * directories. Keeps the mode and, if permitted, the owner of an existing file. A new file gets the mode 0666 minus the
- * umask. `path` must be resolved, and links inserted later are not followed. A link at the end of `path` is replaced,
- * and other hard links keep the old content. Calls `check` directly before the change. Throws the errors of `check`,
- * `MovedPathError` if the path now leads elsewhere, and system errors. If it throws, the file is unchanged, but new
- * parent directories may remain.
+ * umask. `path` must be resolved. Links that are inserted later are not followed. A link at the end of `path` is
+ * replaced, and other hard links keep the old content. Calls `check` directly before the change. Throws the errors of
+ * `check`, `MovedPathError` if the path now leads elsewhere, and system errors. If it throws, the file is unchanged,
+ * but new parent directories may remain.
  */
 export async function writeAtomic(
   path: string,
@@ -99,6 +99,6 @@ async function keepOwnership(handle: FileHandle, old: Ownership): Promise<void> 
       if (systemCode(error) !== "EPERM") throw error
     }
   }
-  // After chown, which clears the set-id bits.
+  // Runs after chown, which clears the set-id bits.
   await handle.chmod(old.mode & 0o7777)
 }

@@ -110,8 +110,8 @@ async function keepOutput(ctx: FormatContext, file: WrittenFile, made: Made): Pr
     return { stamp, bytes: made.bytes, formatted: { by: made.by, diff }, problem }
   } catch (error) {
     if (problem !== undefined || !now.exists) throw error
-    // The change cannot be recorded. The content on disk is the output of successful formatters, so replacing it is
-    // safe.
+    // The change cannot be recorded. Replacing the content on disk is safe, because it is the output of successful
+    // formatters.
     const stamp = await writeAtomic(real, bytes, ctx.files.trackTemporary)
     return { stamp, bytes, problem: errorMessage(error) }
   }

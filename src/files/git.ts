@@ -18,8 +18,8 @@ export interface GitOptions {
 const maxOutput = 64 * 1024 * 1024
 
 /**
- * Runs git without a shell and returns its output. Neither hooks, monitors, pagers and signing programs nor submodules of
- * a repository run. Rejects with the error output of git.
+ * Runs git without a shell and returns its output. Disables the repository's hooks, monitors, pagers, signing programs
+ * and submodules. Rejects with the error output of git.
  */
 export function runGit(
   args: readonly string[],

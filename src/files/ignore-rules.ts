@@ -91,7 +91,7 @@ const maxBytes = 1024 * 1024
  * file.
  */
 function readIfPresent(path: string): string | undefined {
-  // Most of these files are missing, and a synchronous check is faster than the thread pool.
+  // Most of these files do not exist, and a synchronous check is faster than the thread pool.
   if (!existsSync(path)) return undefined
   try {
     const lines = readRegularFile(path, maxBytes)?.toString("utf8").split("\n")

@@ -200,7 +200,7 @@ export function compareScans(before: Scan, after: Scan, since: number, keepBytes
       const bytes = now.bytes ?? readSmall(path, keepBytes)
       const change: FileChange = { path, after: versionOf({ ...now, bytes }) }
       change.directory = topmostMissing(path, before)
-      // Without the bytes, undo could not check whether the file is still the same.
+      // Without the bytes, undo could not check whether the file has changed.
       if (!bytes) change.fixed = "too-large"
       changes.push({ change, bytes: undefined, next: bytes })
     } else {

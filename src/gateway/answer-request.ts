@@ -41,8 +41,8 @@ interface Exchange {
  * - `ignore`: acts as `synthetic`, but without tools. Calls and results in the history become text.
  * - `auto`: acts as `native` until the upstream refuses tools for a model, then as `synthetic` for that model.
  *
- * With `native`, requests to the Chat Completions API are passed through unchanged, and requests to the other APIs are
- * converted. Rejects if an error occurs before the answer has begun.
+ * With `native`, passes requests to the Chat Completions API through unchanged, and converts requests to the other
+ * APIs. Rejects if an error occurs before the answer has begun.
  */
 export async function answerRequest(
   api: ClientApi,
@@ -118,7 +118,9 @@ async function answerConverted(
   reply.sendJson(200, request.whole(readAnswer(await language.doGenerate(call), request)))
 }
 
-/** Streams the answer. Sends nothing before the first event, so that an earlier error can still set the HTTP status. */
+/**
+ * Streams the answer. Sends nothing before the first event, so that an error before it can still set the HTTP status.
+ */
 async function streamAnswer(
   language: LanguageModel,
   call: Parameters<LanguageModel["doStream"]>[0],

@@ -19,8 +19,8 @@ export interface Answer {
 }
 
 /**
- * An event of an answer. `index` is the position of the block. Text and reasoning end before the next block begins. A
- * call may end later. The last event is `finish`, which has the whole answer.
+ * An event of an answer. `index` is the position of the block. Text and reasoning end before the next block begins, but
+ * a call may end later. The last event is `finish`, which contains the whole answer.
  */
 export type AnswerEvent =
   | { type: "start"; index: number; block: AnswerBlock }

@@ -20,7 +20,7 @@ export interface ClientRequest {
   /** False if the client accepts at most one call. Additional calls are then dropped. */
   parallel: boolean
   call: Pick<ModelCall, "prompt" | "tools" | "toolChoice">
-  /** Fields that the upstream receives in addition, in the format of the Chat Completions API. */
+  /** Additional fields for the upstream, in the format of the Chat Completions API. */
   settings: Record<string, unknown>
   /** Returns the body of an answer that is not streamed. */
   whole(answer: Answer): object

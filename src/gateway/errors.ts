@@ -78,7 +78,7 @@ export function toGatewayError(error: unknown): GatewayError {
     })
   }
   if (!(error instanceof Error) && typeof fields.message === "string") {
-    // An error object in the middle of a stream
+    // An error object in the middle of a stream.
     const said = errorFields(fields)
     const status = Number(said.code) >= 400 && Number(said.code) < 600 ? Number(said.code) : 502
     return new GatewayError(fields.message, {

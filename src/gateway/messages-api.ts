@@ -216,7 +216,7 @@ function readAssistant(blocks: readonly Block[], where: string, names: Map<strin
   return content.length > 0 ? [{ role: "assistant", content }] : []
 }
 
-/** Converts a user message. The results of calls come first in the returned messages. */
+/** Converts a user message. In the returned messages, the results of calls come first. */
 function readUser(blocks: readonly Block[], where: string, names: ReadonlyMap<string, string>): Message[] {
   const results: Parameters<typeof resultMessages>[0][number][] = []
   const content: UserPart[] = []

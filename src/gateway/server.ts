@@ -31,8 +31,7 @@ export interface GatewayOptions {
   /** Key that clients must send. By default, no key is required, and the client's own key goes to the upstream. */
   key?: string
   /**
-   * Maximum time in milliseconds in which the upstream sends nothing. Default: 10 minutes, the timeout of OpenAI's
-   * clients.
+   * Maximum time in milliseconds without data from the upstream. Default: 10 minutes, the timeout of OpenAI's clients.
    */
   silenceMs?: number
   /** Maximum size of a request body in bytes. Default: 64 MiB. */
@@ -151,8 +150,8 @@ async function close(server: Server, graceMs: number, abort: () => void): Promis
 }
 
 /**
- * A request that the gateway serves. `model` holds the encoded path segments of a model's id, and is empty for the list
- * of all models.
+ * A request that the gateway serves. `model` contains the encoded path segments of a model's id. It is empty for the
+ * list of all models.
  */
 type Route =
   | { name: "chat" | "responses" | "messages" | "count-tokens" }

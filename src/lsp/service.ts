@@ -92,8 +92,8 @@ export interface LanguageLimits {
 
 /**
  * Default limits. `startMs` and `requestMs` are sufficient for very large projects. `editMs` is three times the slowest
- * response that we measured on a small project: 10 ms for `tsc --lsp`, 40 to 160 ms for typescript-language-server, and
- * 500 ms for pyright.
+ * response measured on a small project: 10 ms for `tsc --lsp`, 40 to 160 ms for typescript-language-server, and 500 ms
+ * for pyright.
  */
 const defaultLimits: LanguageLimits = {
   startMs: 45_000,

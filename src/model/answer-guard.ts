@@ -26,7 +26,7 @@ const defaultLimits: AnswerLimits = {
 /**
  * Wraps a `fetch` so that a defective answer cannot exhaust the memory or lose its content:
  * - A body or line that exceeds its limit fails with `ProviderError`, which is not retryable.
- * - The last event is accepted without the blank line after it.
+ * - The last event is accepted even if the blank line after it is missing.
  * - If the server sends nothing after the finish reason, the stream ends as if the server had closed it.
  * - Texts of up to `joinedLength` that arrive together are joined into one event.
  * - A streamed call without a name becomes a call to `invalid`. Otherwise, the provider packages would drop the call.
@@ -62,7 +62,9 @@ function guardBody(
   const events = isEvents ? createEventReader(joinedLength) : undefined
   let size = 0
 
-  /** Reads the next bytes. Returns the end of the stream if the server sends nothing after the finish reason. */
+  /**
+   * Reads the next bytes. If the server sends nothing after the finish reason, returns the end of the stream.
+   */
   async function read(): Promise<Awaited<ReturnType<typeof reader.read>>> {
     if (!events?.isFinished()) return await reader.read()
     const { promise: silence, resolve } = Promise.withResolvers<undefined>()

@@ -12,7 +12,7 @@ import { guardAnswers, withBody } from "./answer-guard.ts"
 import { malformedArguments } from "./convert.ts"
 import type { LanguageModel } from "./model.ts"
 
-/** A request to a model. Other folders import this type and the types below from here, not from the AI SDK. */
+/** A request to a model. Other folders import the model types from here, not from the AI SDK. */
 export type ModelCall = LanguageModelV4CallOptions
 /** A part of a streamed answer. */
 export type ModelPart = LanguageModelV4StreamPart

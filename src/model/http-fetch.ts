@@ -4,11 +4,11 @@ import { text } from "node:stream/consumers"
 import { systemCode } from "../util/errors.ts"
 
 /**
- * Implements `fetch` over `node:http` for requests from provider packages, whose body is text or an array of
- * `Uint8Array` and whose headers are a record. Starts and runs faster than the global `fetch`: see
- * `docs/decisions/020-own-http-client.md`. Uses the proxies and certificates of the process and keeps connections alive.
- * Passes other requests and redirects to the global `fetch`. Rejects with `TypeError` ("fetch failed") and a cause if no
- * answer arrives, or with the reason of the aborted signal.
+ * Implements `fetch` over `node:http` for requests from provider packages. Their bodies are text or an array of
+ * `Uint8Array`, and their headers are a record. Starts and runs faster than the global `fetch`: see
+ * `docs/decisions/020-own-http-client.md`. Uses the proxies and certificates of the process and keeps connections
+ * alive. Passes other requests and redirects to the global `fetch`. Rejects with `TypeError` ("fetch failed") and a
+ * cause if no answer arrives, or with the reason of the aborted signal.
  */
 export const httpFetch: typeof fetch = async (input, init = {}) => {
   const request = plainRequest(input, init)

@@ -13,8 +13,8 @@ export type ModelList =
 const providerMs = 5_000
 
 /**
- * Asks a known provider for the ids of its models, which also shows whether the key is valid. Never rejects. `baseURL`
- * overrides the provider's URL.
+ * Requests the ids of a known provider's models. The result also shows whether the key is valid. Never rejects.
+ * `baseURL` overrides the provider's URL.
  */
 export async function listModels(options: {
   providerID: string

@@ -26,15 +26,15 @@ export interface OpeningDependencies {
   fetch?: typeof fetch
   /** Wraps every `fetch`, including a plugin's. */
   aroundFetch?: (ask: typeof fetch) => typeof fetch
-  /** Passes on every event of a stream as it is. By default, texts that arrive together are joined. */
+  /** Passes each event of a stream on unchanged. By default, texts that arrive together are joined. */
   keepEvents?: boolean
   /** Imports a package that does not ship with Tackle. Default: `import(name)`. */
   importPackage?: (name: string) => Promise<unknown>
 }
 
 /**
- * Maximum length of an event whose text is joined. A longer event gains little, and one of millions of characters would
- * exceed the stack of the pattern that finds its text.
+ * Maximum length of an event whose text is joined. Joining a longer event gains little, and an event with millions of
+ * characters would overflow the stack of the regular expression that finds its text.
  */
 const joinedLength = 4_096
 

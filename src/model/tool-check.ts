@@ -19,9 +19,9 @@ type Outcome = Omit<ToolFinding, "name">
 /**
  * Tests a live server with four small requests. Checks that it accepts `tools`, returns `tool_calls` with valid
  * arguments and the right finish reason, accepts `role: "tool"` and uses the result, streams arguments, and makes
- * several calls in one answer. `model` must not have a tool policy. The results can also lack a capability because
- * the model chose not to call a tool. Rejects with the error of the first request unless that error is a refusal of
- * tools.
+ * several calls in one answer. `model` must not have a tool policy. A capability may also be missing from the results
+ * because the model chose not to call a tool. Rejects with the error of the first request unless that error is a
+ * refusal of tools.
  */
 export async function checkTools(model: LanguageModel, signal: AbortSignal): Promise<ToolFinding[]> {
   const ask = (prompt: LanguageModelV4Prompt): LanguageModelV4CallOptions => ({

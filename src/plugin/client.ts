@@ -81,7 +81,7 @@ function member(path: readonly string[], methods: Readonly<Record<string, Method
     // Copy the data, because plugins may change it.
     return { data: copyPlain(await method(input)) }
   }
-  // Some plugins check that the client and its groups are objects. Only members of groups are functions.
+  // Some plugins check that the client and its groups are objects. Only the members of groups are functions.
   return new Proxy(path.length < 2 ? {} : call, {
     get(_, key) {
       // A `then` member would make the client a promise.

@@ -18,7 +18,7 @@ export interface Hooks {
   auth?: AuthHook
   /** Tools by id. */
   tool?: Record<string, unknown>
-  /** Called before the validation and the permission check of a call. A hook that throws blocks the call. */
+  /** Called before a call is validated and checked for permission. A hook that throws blocks the call. */
   "tool.execute.before"?: (input: CallInput, output: BeforeOutput) => unknown
   /** Called after each call that was started, including failed calls. */
   "tool.execute.after"?: (input: AfterInput, output: AfterOutput) => unknown

@@ -23,8 +23,8 @@ export interface PluginHost {
   has(hook: keyof Hooks): boolean
   /**
    * Runs a hook in all plugins, in load order. Each plugin receives the output of the previous one. If a plugin throws,
-   * exceeds the limit or returns an invalid output, its changes are dropped, it is disabled, and `failed` is true. In
-   * `tool.execute.before`, it blocks the call instead by throwing {@link PluginBlockedError}. Throws the signal's
+   * exceeds the limit or returns an invalid output, its changes are dropped, it is disabled, and `failed` is true. An
+   * exception in `tool.execute.before` instead blocks the call with {@link PluginBlockedError}. Throws the signal's
    * reason if the signal aborts.
    */
   run<H extends OutputHook>(

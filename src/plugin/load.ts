@@ -42,7 +42,7 @@ export const defaultLoadLimitMs = 20_000
 
 /**
  * Loads the plugins one after another, so that each plugin can rely on the previous ones. A plugin that cannot be
- * loaded, throws or exceeds the limit is returned as a problem and does not affect the others.
+ * loaded, throws or exceeds the limit is returned as a problem and does not affect other plugins.
  */
 export async function loadPlugins(
   sources: readonly PluginSource[],

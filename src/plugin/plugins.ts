@@ -89,7 +89,9 @@ export async function openPlugins(options: PluginsOptions): Promise<Plugins> {
   }
 }
 
-/** Returns the tools of all plugins. An invalid tool is returned as a problem and does not affect the others. */
+/**
+ * Returns the tools of all plugins. An invalid tool is returned as a problem and does not affect other tools.
+ */
 function pluginTools(plugins: readonly Plugin[]): {
   tools: { tool: Info; plugin: string }[]
   problems: PluginProblem[]
@@ -124,7 +126,7 @@ export interface HookedRequest {
 
 /**
  * Lets the plugins decide a request. If a plugin fails, an allowed request becomes `ask`, because the plugin might have
- * denied it. Throws the signal's reason if the signal aborts.
+ * denied the request. Throws the signal's reason if the signal aborts.
  */
 async function decideByPlugins(
   plugins: PluginHost,

@@ -35,9 +35,9 @@ interface UnsafeVariables {
 }
 
 /**
- * Variables that plugins cannot set. The permission rules check a command without them, and a plugin could use them to
- * make an allowed command run another program. If most variables with a common prefix are unsafe, all variables with
- * this prefix are refused. Source: the manuals of the programs.
+ * Variables that plugins cannot set. The permission rules check a command without these variables, so a plugin could
+ * use them to make an allowed command run another program. If most variables with a common prefix are unsafe, all
+ * variables with this prefix are refused. Source: the manuals of the programs.
  */
 const unsafeVariables: readonly UnsafeVariables[] = [
   { names: /PATH|CDPATH|PWD|FPATH/, why: "selects where programs and directories are found" },

@@ -91,7 +91,7 @@ function invalidName(spec: string): never {
 }
 
 /**
- * Returns the path of the module that importing the package loads. Prefers the package's `./server` entry, which
+ * Returns the path of the module that an import of the package loads. Prefers the package's `./server` entry, which
  * OpenCode defines for plugins without a terminal UI.
  */
 function packageEntry(root: string, name: string): string {

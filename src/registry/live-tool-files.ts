@@ -63,7 +63,7 @@ export function openToolFiles(source: ToolFileSource, host: ToolFileHost): LiveT
     if (!found) throw error
     const message = errorMessage(error)
     const last = followed.last()
-    // Returns the same object for the same error. A new object would make the run prepare its tools again.
+    // Returns the same object for the same error, because a new object would make the run prepare its tools again.
     if (last.problems[0]?.message === message) return last
     return { tools: last.tools, problems: [{ file: "custom tools", message }] }
   }

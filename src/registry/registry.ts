@@ -149,8 +149,7 @@ export function createRegistry(options: {
   }
 
   /**
-   * Prepares a tool and returns it, with the reason if it is not offered. `against` is a reason that was known before
-   * the preparation.
+   * Prepares a tool and returns it, with the reason if it is not offered. `against` is a reason that is already known.
    */
   async function consider(entry: RegisteredTool, scope: ToolScope, against: string | undefined) {
     let reason = against

@@ -158,7 +158,9 @@ export const CompactionPart = z.object({
   from: z.string().optional(),
   /** Tools that were found or called in the summarized messages: see `session/deferred-tools.ts`. */
   tools: z.array(z.string()).optional(),
-  /** Files that the session read or wrote before. Absent if they are known only from the results of the calls. */
+  /**
+   * Files that the session read or wrote before. Absent if they can be derived only from the results of the calls.
+   */
   seen: z.array(SeenFile).optional(),
   tokens: Tokens.optional(),
   cost: z.number().optional(),

@@ -6,14 +6,17 @@ export type WaitingRequest =
   | ({ type: "permission" } & PermissionRequest)
   | ({ type: "question" } & QuestionRequest)
 
-/** The first answer to a request. A question without answers was dismissed. `id` distinguishes two equal answers. */
+/**
+ * The first answer to a request. A question without answers was dismissed. `id` distinguishes answers with the same
+ * content.
+ */
 export type RequestAnswer =
   | { type: "permission"; id: string; reply: PermissionReply; source: ReplySource }
   | { type: "question"; id: string; answers?: QuestionAnswers }
 
 /** A request that the store keeps, so that every process can show and answer it. */
 export interface StoredRequest {
-  /** The request. After the answer, it no longer contains the details that only the user needed for the decision. */
+  /** The request. Once answered, it omits details that only the user needed for the decision. */
   asked: WaitingRequest
   /** Id of the engine that waits for the answer. */
   holder: string

@@ -16,11 +16,11 @@ export const Workspace = z.object({
       remote: z.string(),
       /** Newest commit on a branch of the remote that the worktree contained. */
       commit: z.string(),
-      /** Number of later commits, which the remote did not have. */
+      /** Number of later commits, which the remote does not contain. */
       unpushed: z.number(),
       /** Paths of new and changed files that no commit contained, relative to `root`. At most 100. */
       uncommitted: z.array(z.string()),
-      /** Number of further such files. */
+      /** Number of files beyond this limit. */
       more: z.number().optional(),
     })
     .optional(),

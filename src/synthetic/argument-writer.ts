@@ -24,7 +24,7 @@ interface Open {
 
 /**
  * Creates a writer for one call. It sends strict JSON only. It holds back the end of a string until the next key or
- * value follows, because an unescaped quote can look like the end.
+ * value follows, because an unescaped quote can look like the end of the string.
  */
 export function createArgumentWriter(): ArgumentWriter {
   const reader = createReader()

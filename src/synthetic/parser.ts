@@ -83,8 +83,8 @@ const maxUnclosed = 30
 const forgetAfter = 4_096
 
 /**
- * Maximum number of characters of a call that is held back until the text after it arrives. A call of more than twice
- * this length is streamed.
+ * Maximum number of characters of a call that the parser holds back until the text after the call arrives. A call of
+ * more than twice this length is streamed.
  */
 const heldLength = 400
 
@@ -266,8 +266,8 @@ function* thoughtsEnd(source: Source, context: TextContext): Reading<number | un
 const ignoringSink: CallSink = { start() {}, delta() {}, call() {}, malformed() {} }
 
 /**
- * Returns a sink for calls within a line. It drops `unknown`, since a call to an unknown tool there is probably an
- * example.
+ * Returns a sink for calls within a line. It drops `unknown`, because a call to an unknown tool within a line is
+ * probably an example.
  */
 function withinLine(sink: CallSink): CallSink {
   return { ...sink, malformed: ({ unknown: _, ...call }) => sink.malformed(call) }
@@ -279,7 +279,7 @@ type Output = ReturnType<typeof createOutput>
 interface PendingCall {
   sink: CallSink
   hasBegun(): boolean
-  /** Releases the events so far, those of the held calls first. All further events are released at once. */
+  /** Releases all waiting events, first those of the held calls. Later events are released immediately. */
   stream(): void
   /** Adds the complete call to the held calls. Does nothing after `stream`. */
   hold(text: string): void

@@ -119,9 +119,9 @@ function* readText(
 }
 
 /**
- * Reads a value and its end mark. Because the value may contain the mark, the value ends only where another parameter
- * or the end of the call follows. The mark may be missing there. If the value does not end, returns the text up to the
- * first mark, or undefined if the text contains no mark.
+ * Reads a value and its end mark. Because the value may contain its own end mark, the value ends only where another
+ * parameter or the end of the call follows. The end mark may be missing at that point. If the value does not end,
+ * returns the text up to the first mark, or undefined if the text contains no mark.
  */
 function* readValue(
   context: ReadContext,

@@ -140,7 +140,7 @@ export function* findAny(
       .filter(({ at }) => at >= 0)
       .sort((a, b) => a.at - b.at || b.literal.length - a.literal.length)[0]
     const may = Math.min(...literals.map((literal) => beginningOf(literal, unsearched)))
-    // Waits if a longer literal may have begun at this position or earlier, because that literal takes precedence.
+    // Waits if a longer literal may have begun at or before this position, because the longer literal takes precedence.
     if (found !== undefined && (found.at < may || source.ended))
       return { literal: found.literal, at: searched + found.at }
     if (source.ended) return undefined

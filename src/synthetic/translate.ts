@@ -85,8 +85,8 @@ export function createTranslator(options: {
         const { id, arguments: sent } = current ?? { id: newId("call"), arguments: createArgumentWriter() }
         current = undefined
         calls += 1
-        // If the final input does not match the arguments that were already sent, the complete input is sent, so that
-        // the receiver sees the difference.
+        // If the final input does not match the arguments that were already sent, sends the complete input, so that the
+        // receiver notices the difference.
         const { rest, whole } = sent.end(event.input) ?? { rest: "", whole: event.input }
         return [...inputDelta(id, rest), ...callParts(id, event.tool, whole, event.repaired)]
       }
@@ -242,7 +242,7 @@ function sum(a: LanguageModelV4Usage, b: LanguageModelV4Usage): LanguageModelV4U
   }
 }
 
-/** Adds the counts by key. If both objects lack a count, the sum is undefined too. */
+/** Adds the counts by key. A count that both objects lack stays undefined. */
 function add<T extends Record<string, number | undefined>>(a: T, b: T): T {
   const keys = new Set([...Object.keys(a), ...Object.keys(b)])
   const sums = [...keys].map((key) => {

@@ -33,7 +33,7 @@ export async function sendReply({ reply, asked, format, response }: Exchange): P
   const { parts, end } = damaged(answer, reply.fault)
   const type = raw?.type ?? (streams ? "text/event-stream; charset=utf-8" : "application/json")
   const delayMs = streams ? reply.pieceDelayMs : undefined
-  // Creates the buffer before the recorded start time, because benchmarks measure the client's time from that point.
+  // Creates the buffer before the recorded start time, because benchmarks measure the client from that time.
   const writes = delayMs === undefined ? [Buffer.from(parts.join(""))] : parts
   response.writeHead(status, { "content-type": type, "cache-control": "no-cache", ...reply.headers })
   const answerStart = performance.now()

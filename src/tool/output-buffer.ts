@@ -138,8 +138,8 @@ const newlineWord = 0x0a0a0a0a
 const lanesHold = 255
 
 /**
- * Counts newlines four bytes at a time, which takes 0.2 s for 500 MB at any line length. In comparison, a loop over
- * bytes takes 0.7 s, and `indexOf` takes 0.2 s for lines of 80 bytes but 5 s for lines of two bytes.
+ * Counts newlines four bytes at a time, which takes 0.2 s for 500 MB at any line length. A loop over bytes takes 0.7 s.
+ * `indexOf` takes 0.2 s for lines of 80 bytes, but 5 s for lines of two bytes.
  */
 export function countNewlines(bytes: Buffer): number {
   if (!bytes.includes(0x0a)) return 0

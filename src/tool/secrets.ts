@@ -17,7 +17,7 @@ export interface SecretMask {
   value<T>(value: T): T
   /** Returns a mask for output that arrives in chunks. A secret may span several chunks. */
   stream(): MaskedStream
-  /** Masks streamed text. `held` is the end of the text if this end could be the beginning of a secret. */
+  /** Masks streamed text. `held` is the end of the text if it could be the beginning of a secret. */
   split(text: string): { shown: string; held: string }
 }
 
@@ -49,13 +49,13 @@ export function createSecretMask(secrets: readonly Secret[] = []): SecretMask {
         added.push({ value: spelling, mark: `[secret ${name}]` })
       }
     }
-    // Longest first, because one secret may be the beginning of another.
+    // Longest first, because one secret may be a prefix of another.
     if (added.length > 0) hidden = [...hidden, ...added].sort((a, b) => b.value.length - a.value.length)
   }
 
   const text = (given: string) =>
     hidden.reduce(
-      // Most texts contain no secret, and the search is faster than the replacement.
+      // Most texts contain no secret, and searching is faster than replacing.
       (masked, { value, mark }) => (masked.includes(value) ? masked.replaceAll(value, () => mark) : masked),
       given,
     )

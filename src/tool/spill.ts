@@ -20,8 +20,8 @@ const reserve = { bytes: 64 * 1024 * 1024, share: 1 / 4 }
 const checkShare = 1 / 64
 
 /**
- * A file with the full output of a call. Writes are synchronous, because the system buffers them: a thread that writes
- * large blocks made 500 MB of output no faster. The end of the output is held back if it could be part of a secret.
+ * A file with the full output of a call. Writes are synchronous, because the system buffers them. A thread that wrote
+ * large blocks was no faster for 500 MB of output. The end of the output is held back if it could be part of a secret.
  */
 export interface SpillFile {
   /** Absolute path: `<data>/truncate/<sessionID>/tool_<id>_<n>.txt`. */

@@ -34,8 +34,8 @@ export interface FollowOptions<T> {
 }
 
 /**
- * An initial read that recorded no stamps. Following such a read costs nothing at startup: the first check happens at
- * least 400 ms later, and compares the times of the files.
+ * An initial read that recorded no stamps. Following such a read costs nothing at startup. The first check happens at
+ * least 400 ms later and compares the times of the files.
  */
 export interface Beginning {
   /** Start of the read, in milliseconds since the epoch. */

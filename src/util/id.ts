@@ -14,9 +14,9 @@ export type IdPrefix =
   | "prc"
   | "plc"
 
-const timeLength = 9 // 36^9 ms reach past the year 5000
-const countLength = 3 // 46,656 ids per millisecond before the clock is advanced
-const randomLength = 10 // 36^10 is below 2^53, so one random number is enough
+const timeLength = 9 // 36^9 ms reach past the year 5000.
+const countLength = 3 // Allows 46,656 ids per millisecond before the clock is advanced.
+const randomLength = 10 // 36^10 is below 2^53, so one random number is enough.
 
 let lastTime = 0
 let count = 0

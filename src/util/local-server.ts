@@ -38,7 +38,7 @@ export async function startLocalServer(
   if (key === undefined && !isLoopback(host))
     throw new UsageError(`${name} accepts connections from other machines on ${host}. Set a key with --key.`)
   const server = createServer(options.limits ?? {}, (incoming, response) => {
-    // A client may disconnect at any time. This is not an error.
+    // A client may disconnect at any time, which is not an error.
     incoming.on("error", () => response.destroy())
     response.on("error", () => response.destroy())
     answer(incoming, response).catch((error: unknown) => {
@@ -47,7 +47,7 @@ export async function startLocalServer(
     })
   })
   const port = await listen(server, options)
-  // This occurs, for example, if the process has no free file descriptor for another connection.
+  // This happens, for example, if the process has no free file descriptor for another connection.
   server.on("error", onProblem)
   const origin = options.socket === undefined ? `http://${hostInUrl(host)}:${port}` : "http://localhost"
   return { server, origin }

@@ -55,7 +55,7 @@ export function readBootID(): string | undefined {
   return readOr(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim(), undefined)
 }
 
-/** Returns `fallback` on errors. They are expected, because a process can end or belong to another user. */
+/** Returns `fallback` on errors, which are expected because a process can end or belong to another user. */
 function readOr<T>(read: () => T, fallback: T): T {
   try {
     return read()

@@ -158,8 +158,8 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
     removeRecords: records.remove,
     async kill(graceMs) {
       await killTree(tree, graceMs)
-      // The last output may still be in the pipe. After this wait, only a process that cannot be ended holds the pipe
-      // open.
+      // The last output may still be in the pipe. After this wait, only a process that cannot be ended still holds the
+      // pipe open.
       await within(output.closed, lastReadMs)
       output.stop()
       input?.stop()

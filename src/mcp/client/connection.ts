@@ -314,7 +314,7 @@ function readable(why: string): string {
 }
 
 function lostMessage(id: string, task: string, why: string): string {
-  // A client may show the message on one line, so each sentence needs a final punctuation mark.
+  // Clients may show the message on one line, so each sentence needs a final punctuation mark.
   const end = /[.!?…]$/.test(why) ? "" : "."
   return `Lost the connection to the MCP server ${id} while trying to ${task}: ${why}${end}\nIt is unknown whether the call took effect. The next call reconnects.`
 }

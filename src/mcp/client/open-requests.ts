@@ -11,7 +11,7 @@ export const maxMessageLength = 10 * 1024 * 1024
 
 /**
  * The requests of a connection that have no reply yet. A reply that does not follow the protocol becomes an error
- * reply. Otherwise, the client would wait for it until the time limit.
+ * reply, so that the client does not wait for the time limit.
  */
 export interface OpenRequests {
   sent(message: JSONRPCMessage | readonly JSONRPCMessage[]): void

@@ -89,7 +89,7 @@ export function createSseTransport(
     requestInit: { headers },
     fetch: watchingEvents(requests, {
       onReply: (reply) => transport.onmessage?.(reply),
-      // Without the stream, the server ends the session, so running calls receive no reply.
+      // When the stream ends, the server ends the session, so running calls receive no reply.
       onEnd: () => void transport.close(),
     }),
     authProvider: authorizer,
@@ -191,7 +191,7 @@ function explain(error: unknown): string {
   const status = error instanceof SdkHttpError ? error.status : undefined
   if (status === 401 || status === 403)
     return `it returned ${status}. Change the key under "headers" in the configuration, or sign in (\`tackle mcp auth\`).`
-  // The message of a fetch error only says that the request failed. The cause contains the reason.
+  // The message of a fetch error only says that the request failed. The reason is in its cause.
   const cause = error instanceof Error && error.cause !== undefined ? `: ${errorMessage(error.cause)}` : ""
   return `${errorMessage(error)}${cause}`
 }

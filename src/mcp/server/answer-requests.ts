@@ -106,8 +106,7 @@ export async function answerQuestion(request: AskedQuestion, show: ShowForm | un
 type Properties = ElicitRequestFormParams["requestedSchema"]["properties"]
 
 /**
- * Returns a field for the choice and a text field for an answer in the user's own words. Without options, returns only
- * the text field.
+ * Returns a field for the choice and a text field for a free answer. Without options, returns only the text field.
  */
 function fieldsOf(question: Question, index: number): [name: string, field: Properties[string]][] {
   const { question: text, header, options = [], multiple = false } = question

@@ -31,7 +31,7 @@ const answerMs = 60 * 60 * 1000
 
 /**
  * Creates the forms of one client. Forms are identified by the ids of their requests. Without `trustClient`, no forms
- * are shown, because the program that sends a call could approve the call itself.
+ * are shown, because a program that sends a call could approve it itself.
  */
 export function createForms(server: Server, { trustClient }: { trustClient: boolean }): Forms {
   const open = new Map<string, AbortController>()

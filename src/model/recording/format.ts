@@ -127,7 +127,7 @@ export const MentionsLine = z.strictObject({
       callID: z.string(),
       permission: z.string(),
       patterns: z.array(z.string()),
-      // Older recordings contain another name for the user.
+      // Older recordings use another name for the user.
       by: z
         .enum(["user", "person", "rule", "plugin", "no-terminal", "client", "auto"])
         .transform((by) => (by === "person" ? "user" : by)),

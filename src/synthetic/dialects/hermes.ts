@@ -155,8 +155,8 @@ function argumentPairs(closing: string): ParameterForm {
 }
 
 /**
- * Reports a closed tag without a call as a malformed call if it begins a line. Any other tag without a call is text, or
- * a mark if it ends the answer after a call.
+ * Reports a closed tag without a call as a malformed call if it begins a line. Any other tag without a call is text.
+ * After a call, at the end of the answer, it is a mark.
  */
 function* readUnknown(context: ReadContext, { closing, onlyCalls }: Tag): Reading<"calls" | "text" | "mark"> {
   const { source, sink } = context

@@ -105,7 +105,7 @@ function* readMarked(context: ReadContext, id: string, ends: readonly string[]):
   const { source, tools } = context
   const last = ends.at(-1)
   if ((yield* charAt(source)) === "{") {
-    // The id comes from another API, so the arguments contain the name.
+    // The id comes from another API. In that case, the arguments contain the name.
     if (/^(call_|chatcmpl-tool-)/.test(id)) yield* readObjectCall(context, { stop: last })
     else yield* readArguments(context, nameOf(id, tools), last)
   } else {
@@ -203,7 +203,7 @@ export const surroundingMarks: readonly Opening[] = [
   ),
   ...["<|return|>", "<|end|>"].map(lastMark),
   ...results.map((literal) => result(literal, true, ({ afterCall }) => afterCall)),
-  // Can be ordinary text
+  // These can be ordinary text.
   result("Observation:", false, ({ followsCall }) => followsCall),
 ]
 

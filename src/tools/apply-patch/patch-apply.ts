@@ -24,8 +24,8 @@ export interface PatchedText {
 
 /**
  * Applies all hunks to the text. Context lines and lines outside the hunks do not change. New lines get the line ending
- * used at their location. The new file ends with a line ending only if the old file did. If a hunk matched without its
- * indentation, its new lines get the file's indentation. Throws {@link PatchMismatchError}.
+ * used at their location. The new file ends with a line ending only if the old file did. If a hunk matched only without
+ * its indentation, its new lines get the file's indentation. Throws {@link PatchMismatchError}.
  */
 export function applyHunks(text: string, hunks: readonly PatchHunk[], title: string): PatchedText {
   const lines = splitLines(text)

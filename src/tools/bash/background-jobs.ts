@@ -75,8 +75,8 @@ export function createJob(options: {
 }): Job {
   const { sessionID, command, workdir, startedAt } = options
   const id = newId("job")
-  // These objects refer to the call, which refers to the session. They are released, so that an ended job does not
-  // keep its session in memory.
+  // These objects refer to the call, which refers to the session. They are released so that an ended job does not keep
+  // its session in memory.
   let live: { process: RunningProcess; onEnd(): void } | undefined = options
   let buffer: OutputBuffer | undefined = options.buffer
   let last: { bytes: number; view: ReturnType<Job["output"]> } | undefined

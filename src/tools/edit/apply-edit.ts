@@ -23,10 +23,13 @@ import {
 export type Merged = { text: string } | { unclear: Unclear }
 
 /**
- * The reason why an edit whose location is known cannot be applied. `indentation`: the indentation of the new lines is
- * unclear. `misquoted`: the edit changes words that the old text misquotes. `left-out`: the position of omitted lines
- * is unclear. `equal-lines`: it is unclear which of several equal lines the edit keeps. `look-alikes`: it is unclear
- * whether a look-alike character is intended.
+ * The reason why an edit whose location is known cannot be applied.
+ *
+ * - `indentation`: the indentation of the new lines is unclear.
+ * - `misquoted`: the edit changes words that the old text misquotes.
+ * - `left-out`: the position of omitted lines is unclear.
+ * - `equal-lines`: it is unclear which of several equal lines the edit keeps.
+ * - `look-alikes`: it is unclear whether a look-alike character is intended.
  */
 export type Unclear = "indentation" | "misquoted" | "left-out" | "equal-lines" | "look-alikes"
 

@@ -86,8 +86,8 @@ export function isDisputed(reading: Reading, readings: readonly Reading[]): bool
 }
 
 /**
- * Returns true if the old text escapes more quotes than the file does and the new text escapes quotes too. It is then
- * unclear which quotes of the new text should be escaped.
+ * Returns true if the old text escapes more quotes than the file does and the new text escapes quotes too. In this
+ * case, it is unclear which quotes of the new text should be escaped.
  */
 export function isEscapedBeyond({ oldString, newString }: Reading, found: string): boolean {
   const count = (text: string) => text.match(/\\["'`]/g)?.length ?? 0

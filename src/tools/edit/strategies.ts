@@ -30,8 +30,8 @@ export type StrategyName =
 export interface Strategy {
   name: StrategyName
   /**
-   * `literal`: all characters except line endings are equal. `whole`: all lines are equal in a normalized form.
-   * `partial`: some lines differ.
+   * How strictly the strategy compares. With `literal`, all characters except line endings are equal. With `whole`, all
+   * lines are equal in a normalized form. With `partial`, some lines differ.
    */
   kind: "literal" | "whole" | "partial"
   find(file: SearchedFile, reading: Reading): Span[]

@@ -58,7 +58,7 @@ const parameters = z.lazy(() =>
 export const lspTool = define("lsp", {
   description: readText(new URL("./lsp.md", import.meta.url)),
   parameters,
-  // The tool may start a program, and must not query files while they are being changed.
+  // The tool may start a program, and must not query files while they are changing.
   access: "execute",
   asksFirst: true,
   async execute(args, ctx) {

@@ -6,9 +6,13 @@ import { TackleError } from "../../util/errors.ts"
  */
 export class WebfetchError extends TackleError {
   /**
-   * `url`: the URL is invalid or unsupported. `network`: the host is unknown or unreachable. `redirect`: there are too
-   * many redirects. `status`: the server returned an HTTP error. `size`: the page is too large. `content`: the page is
-   * not text, an image or a PDF, or cannot be converted.
+   * Reasons:
+   * - `url`: the URL is invalid or unsupported.
+   * - `network`: the host is unknown or unreachable.
+   * - `redirect`: there are too many redirects.
+   * - `status`: the server returned an HTTP error.
+   * - `size`: the page is too large.
+   * - `content`: the page is not text, an image or a PDF, or cannot be converted.
    */
   constructor(
     why: "url" | "network" | "redirect" | "status" | "size" | "content",

@@ -94,7 +94,7 @@ async function contentOf(
   signal: AbortSignal,
 ): Promise<Pick<ToolResult, "output" | "attachments">> {
   const { url, body, contentType } = page
-  // Ignores the name in the URL, because pages about a file often have the file's name.
+  // Ignores the name in the URL, because the URL of a page about a file often ends with the file's name.
   const kind = fileKind("", body.subarray(0, sampleBytes))
   if (kind.kind === "media") {
     const data = `data:${kind.mime};base64,${body.toString("base64")}`

@@ -172,7 +172,7 @@ describe("sampling", () => {
       mcp: { everything },
       permission: allowed,
     })
-    expect(String(await answerOf(poor, { maxTokens: 16 }))).toMatch(/used up its limit of tokens/)
+    expect(String(await answerOf(poor, { maxTokens: 16 }))).toMatch(/used up its token or cost limit/)
     expect(poor.server.requests).toHaveLength(2)
   })
 
