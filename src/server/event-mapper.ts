@@ -169,7 +169,7 @@ export function createEventMapper<T>(
       case "part.delta":
         return deltaItems(event)
       case "part.removed":
-        // These are the parts of a failed attempt, which is repeated in the same step.
+        // These parts belong to a failed attempt, which the same step repeats.
         return withStart(protocol.step?.("reset") ?? [])
       case "permission.asked":
       case "question.asked":

@@ -49,7 +49,10 @@ async function offer(server: LocalServer): Promise<string | undefined> {
   return choice === "" ? undefined : choice
 }
 
-/** Saves a model of a local server in the user's config, and uses it in this process. Returns it as `provider/model`. */
+/**
+ * Saves a model of a local server in the user's config, and uses the model in this process. Returns it as
+ * `provider/model`.
+ */
 async function useServer(workspace: Workspace, server: LocalServer, model: string): Promise<string> {
   const id = server.name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-")
   const provider = { [id]: { options: { baseURL: server.baseURL }, models: { [model]: {} } } }
@@ -110,8 +113,8 @@ interface Offer {
 }
 
 /**
- * Asks the user for the first model: one of a local server, one of a provider with an API key, or the built-in model,
- * which needs neither. Saves the key and the choice. Returns the model as `provider/model`.
+ * Asks the user to choose the first model: one from a local server, one from a provider with an API key, or the
+ * built-in model. Saves the key and the choice. Returns the model as `provider/model`.
  */
 export async function setUpModel(workspace: Workspace): Promise<string> {
   const { findLocalServers } = await import("../../model/list-models.ts")

@@ -58,7 +58,7 @@ function listTypes(attachments: readonly Attachment[]): string {
   return attachments.map(({ mime }) => mime).join(", ")
 }
 
-/** A prompt that a server offers to users, as a command such as `/server:name`. */
+/** A prompt that a server offers to users as a command, such as `/server:name`. */
 export interface McpPrompt {
   /** Id of the server in the config. */
   server: string

@@ -267,7 +267,7 @@ export function createProcessTransport(options: ProgramOptions): ServerTransport
         },
       })
       child = running
-      // A server that closes its output cannot answer any more, even if it still runs. None of these promises rejects.
+      // A server that closes its output can no longer answer, even while it runs. None of these promises rejects.
       void running.outputEnded.then(async () => {
         if (await within(running.exited, exitMs)) return
         stop("it closed its output")
