@@ -96,7 +96,7 @@ const Answer = z.lazy(() =>
   ]),
 )
 
-/** Never rejects. Does not follow redirects, which could lead to another machine. */
+/** Requests the list and never rejects. Does not follow redirects, which could lead to another machine. */
 async function requestList(url: string, init: RequestInit, ask: typeof fetch = fetch): Promise<ModelList> {
   try {
     const response = await ask(url, { ...init, redirect: "error" })

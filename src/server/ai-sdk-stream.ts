@@ -100,7 +100,7 @@ export function createUiStream({
   messageID?: string
   open(): readonly PermissionRequest[]
 }): EventMapper<UiChunk> {
-  /** The last chunks. The client sends the number back with the message. */
+  /** Ends a message. The metadata contains the number that the client sends with its next request. */
   function finish(seq: number, ...last: UiChunk[]): UiChunk[] {
     return [{ type: "message-metadata", messageMetadata: { tackle: { sessionID, seq } } }, ...last]
   }
@@ -118,7 +118,7 @@ export function createUiStream({
     callStart: (part) => [{ type: "tool-input-start", ...callOf(part) }],
     callInput: (part) => [{ type: "tool-input-available", ...callOf(part), input: part.state.input }],
     callResult: resultChunks,
-    // The client answers them in its next HTTP request.
+    // The client answers these requests in its next HTTP request.
     waiting({ seq, knows }) {
       const requests = open().flatMap((request) => {
         const toolCallId = request.tool?.parent?.callID ?? request.tool?.callID

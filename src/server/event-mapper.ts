@@ -20,32 +20,32 @@ export interface EventMapper<T> {
 /** A text or reasoning part. */
 export type StreamedText = Pick<Extract<Part, { type: "text" | "reasoning" }>, "id" | "type">
 
-/** The format of a protocol. Each method returns the items for one thing that happens. */
+/** Formats events for a protocol. Each method returns the items for one event of the run. */
 export interface Protocol<T> {
-  /** The first items. */
+  /** Starts the output. */
   start(): T[]
   textStart(text: StreamedText): T[]
   textDelta(text: StreamedText, delta: string): T[]
   textEnd(text: StreamedText): T[]
   callStart(part: ToolPart): T[]
-  /** The arguments of a call that is no longer `pending`. */
+  /** Called when the arguments of a call are complete. */
   callInput(part: ToolPart): T[]
-  /** The result of a call that is `completed` or `error`. */
+  /** Called when a call is `completed` or ends with `error`. */
   callResult(part: ToolPart): T[]
-  /** The start and end of a step, and its repetition after a failed attempt. */
+  /** Called at the start and end of a step, and when a failed attempt discards the step's parts. */
   step?(what: "start" | "finish" | "reset"): T[]
-  /** The end of a call without complete arguments. */
+  /** Ends a call whose arguments never became complete. */
   callCancelled?(callID: string): T[]
   /**
-   * The last items if permission requests or questions wait for the user, otherwise none. `knows` returns true for the
-   * id of a call that the client has.
+   * Ends the output if permission requests or questions wait for the user. Otherwise returns no items. `knows` returns
+   * true if the client has the call.
    */
   waiting(state: { seq: number; knows(callID: string): boolean }): T[]
-  /** The last items of a run. `error` is the reason why it failed. */
+  /** Ends the output after a run. `error` is the reason if the run failed. */
   completed(event: EventOf<"run.completed">, state: { seq: number; error: string | undefined }): T[]
-  /** The last items if the input is withdrawn. */
+  /** Ends the output if the input was withdrawn. */
   withdrawn(state: { seq: number }): T[]
-  /** The last items if the input cannot be delivered, or the client reads too slowly. */
+  /** Ends the output if the input cannot be delivered, or if the client reads too slowly. */
   failed(message: string, state: { seq: number }): T[]
 }
 
@@ -61,7 +61,7 @@ export interface MapperOptions {
   known?: { calls: readonly string[]; results: readonly string[] }
 }
 
-/** Creates a mapper to a protocol. It omits the user's messages, and calls of other calls. */
+/** Creates a mapper to a protocol. The items do not include the user's messages or calls made by other calls. */
 export function createEventMapper<T>(
   protocol: Protocol<T>,
   { after, inputID, since = "", known = { calls: [], results: [] } }: MapperOptions,
@@ -79,7 +79,7 @@ export function createEventMapper<T>(
   let ended = false
   let error: string | undefined
 
-  /** Returns the items, after the first items of the protocol. */
+  /** Returns the items, preceded by the first items of the protocol if they have not been sent. */
   function withStart(items: T[]): T[] {
     if (started || items.length === 0) return items
     started = true

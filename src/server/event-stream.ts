@@ -116,8 +116,8 @@ export function eventStream(
 }
 
 /**
- * Returns the body of a stream of all events that `subscribe` provides, in another format. It ends when the server stops.
- * For a client that reads too slowly, it ends with `behind`. The client must then read the sessions again.
+ * Returns a response body that streams all events from `subscribe` in another format. The stream ends when the server
+ * stops. For a client that reads too slowly, it ends with `behind`, and the client must read the sessions again.
  */
 export function streamOfAll<T extends StreamedEvent>(
   { heartbeatMs, maxWaiting, streamSignal }: ServerContext,

@@ -170,7 +170,7 @@ export function* readArguments(context: ReadContext, name: string, stop?: string
 }
 
 /**
- * Reads a value in brackets. If an unterminated string hides the mark `stop`, reads only the text before the mark. `cut`
+ * Reads a value in brackets. If an unterminated string contains the mark `stop`, reads only the text before it. `cut`
  * is true if the answer reached its token limit within the value.
  */
 function* readLoosely(source: Source, options: ScanOptions) {

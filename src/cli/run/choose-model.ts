@@ -105,7 +105,7 @@ function write(path: string, value: unknown): void {
   writeFileSync(path, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 })
 }
 
-/** A choice for the first model. `choose` returns undefined if the user presses Escape. */
+/** An option in the question for the first model. `choose` returns undefined if the user presses Escape. */
 interface Offer {
   label: string
   hint: string
@@ -140,7 +140,7 @@ export async function setUpModel(workspace: Workspace): Promise<string> {
       select({ message: "Which model should Tackle use?", options, output: process.stderr, signal }),
     )
     const model = chosen === undefined ? offline : await offers[chosen]?.choose()
-    // Escape returns to this question.
+    // Escape returns to the list of options.
     if (model !== undefined) return model
   }
 }
