@@ -106,7 +106,7 @@ function HistoryDialog({ direction }: { direction: "undo" | "redo" }) {
             ))}
           </ul>
           {patch.unseen && patch.unseen.length > 0 && (
-            <p class="muted small">Other changes of these commands stay: {patch.unseen.join("; ")}</p>
+            <p class="muted small">Other changes by these commands remain: {patch.unseen.join("; ")}</p>
           )}
         </>
       ) : (

@@ -104,8 +104,8 @@ export async function commitFiles(
 }
 
 /**
- * Returns the step that can run only after the deleted file is removed: a step that creates a file below its path, or
- * at the path of one of its parent directories.
+ * Returns the step that must wait until the deleted file is removed. The step creates a file below the deleted path or
+ * at the path of a parent directory.
  */
 function replacementOf({ path }: FileStep, steps: readonly FileStep[]): FileStep | undefined {
   const created = (other: FileStep) => other.bytes !== undefined

@@ -35,9 +35,9 @@ export async function statPath(path: string, kind: "File" | "Path"): Promise<Sta
 
 /**
  * Opens a regular file for reading. The caller must close it. `real` is the resolved path for which permission was
- * granted. Refuses to follow a link to a different target. With `leave`, also refuses a file that replaced the original
- * at the same path, because a hard link or a rename may have done so since permission was granted. Never blocks on a
- * pipe. Throws `MovedPathError` and the errors of {@link statPath}.
+ * granted. Refuses to follow a link to a different target. With `leave`, also refuses a file that has replaced the
+ * original at the same path since permission was granted, for example by a rename. Never blocks on a pipe. Throws
+ * `MovedPathError` and the errors of {@link statPath}.
  */
 export async function openFile(
   path: string,

@@ -129,7 +129,7 @@ function createEventReader(joinedLength: number) {
   let finished = false
   const unnamed = createUnnamedCalls()
 
-  /** Joins texts, and inserts an event that names the unnamed calls before the line that ends the answer. */
+  /** Joins texts. Before the line that ends the answer, inserts an event with a name for each unnamed call. */
   function checked(lines: Buffer): Uint8Array {
     // Decoding as Latin-1 preserves every byte.
     const text = joinTexts(lines.toString("latin1"), joinedLength)

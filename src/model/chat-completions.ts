@@ -55,19 +55,18 @@ function defined(body: Record<string, unknown>): Record<string, unknown> {
 }
 
 /**
- * Caches the JSON of the messages in Chat Completions requests. Every request carries the whole history. With the
- * cache, the provider package converts each message once, and the JSON of a conversation is stored once, in one block
- * of memory that all its requests share. A conversation is identified by its first message that is not a system prompt.
- * Its JSON lives as long as this message object. A request reuses the JSON of the same message objects in the same
- * order.
+ * Caches the JSON of the messages in Chat Completions requests, because every request carries the whole history. The
+ * provider package converts each message only once. The JSON of a conversation is stored once, in a block of memory
+ * that all its requests share. A conversation is identified by its first message that is not a system prompt, and its
+ * JSON lives as long as this message object. A request reuses the JSON of the same message objects in the same order.
  *
  * Malformed arguments of a call are sent as the model wrote them. If the server refuses the request, this request and
  * all later ones send them as an object instead.
  *
- * `model` passes only new messages to the package, `transformRequestBody` caches the conversions, and `fetch` sends the
- * whole body, as text or, with `inPieces`, as an array of `Uint8Array`. The pieces are valid until the answer begins.
- * Use all three together. The package must convert each message independently into one message, and a tool message into
- * one message per result.
+ * Use all three methods together. `model` passes only new messages to the package. `transformRequestBody` caches the
+ * conversions. `fetch` sends the whole body, as text or, with `inPieces`, as an array of `Uint8Array`. The pieces are
+ * valid until the answer begins. The package must convert each message independently into one message, and a tool
+ * message into one message per result.
  */
 interface ChatBodyCache {
   model(inner: LanguageModelV4): LanguageModelV4

@@ -179,8 +179,8 @@ function sandboxRule(permission: string): Rule {
 }
 
 /**
- * Marks the checks of commands whose effects the sandbox limits: commands that need no network and show no secrets of
- * the repository, and ordinary files inside the worktree.
+ * Marks the checks of actions whose effects the sandbox limits: commands that need no network and show no secrets of
+ * the repository, and access to ordinary files inside the worktree.
  */
 function markConfined(
   checks: readonly Check[],
@@ -202,7 +202,7 @@ function markConfined(
 
 /**
  * Returns rules that allow all checks, in the format of `--allow`, such as `bash:npm test`. Proposes the narrowest rule
- * for each check. Returns undefined if a check cannot be allowed by a rule that names less than a whole permission.
+ * for each check. Returns undefined if only a rule for the whole permission would allow one of the checks.
  */
 export function rulesThatAllow(checks: readonly Check[], policy: Policy): string[] | undefined {
   const found = checks.map((check) => {

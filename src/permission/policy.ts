@@ -200,8 +200,8 @@ export function expandPolicy(policy: Policy, home: string): Policy {
 }
 
 /**
- * Removes the rules that ask for everything that the permission covers, so that the default rule `rule` decides
- * instead. Returns the new policy.
+ * Removes the rules that ask for every pattern of the permission, and adds the default rule `rule` in their place.
+ * Returns the new policy.
  */
 export function withoutGeneralAsks(policy: Policy, permission: string, rule: Rule): Policy {
   const narrow = (rules: Ruleset) =>

@@ -10,8 +10,8 @@ export function useTypedDirectory(given: string | undefined): void {
 }
 
 /**
- * Rewrites the commands in a message, such as `tackle trust` after a backtick, so that the user can copy them: with the
- * path of this program if `tackle` is not on the PATH, and with `--dir` if this command was run with it.
+ * Rewrites commands in a message, such as `tackle trust` after a backtick, so that the user can copy them. Adds the
+ * path of this program if `tackle` is not on the PATH, and repeats the `--dir` flag of this command.
  */
 export function asTyped(text: string): string {
   return text.replaceAll(commands, (_, words: string) => `${commandName()} ${words}${directoryFlag(words)}`)

@@ -18,9 +18,9 @@ export interface RunningWatchdog extends Watchdog {
 }
 
 /**
- * Starts a thread that ends the process if a signal arrives or a time limit expires while the main thread is blocked,
- * for example by an endless loop in a custom tool. The thread does not keep the process alive. `exit` must end the
- * process at once.
+ * Starts a thread that can end the process while the main thread is blocked, for example by an endless loop in a custom
+ * tool. The thread acts when a signal arrives or a time limit expires, and does not keep the process alive. `exit` must
+ * end the process at once.
  */
 export function startWatchdog(exit: (code: number) => never): RunningWatchdog {
   const key = Symbol.for(endName)

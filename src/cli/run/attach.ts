@@ -9,8 +9,8 @@ import { resolvePath } from "../../util/paths.ts"
 import { warn } from "../process/notice.ts"
 
 /**
- * Returns the content of the files named with `--file`: the result of `read`, or of `list` for a directory, with the
- * limits of these tools. By naming a file, the user allows Tackle to read it, but a rule may still deny reading it.
+ * Returns the content of the files named with `--file`. A file is read with `read` and a directory with `list`, within
+ * the limits of these tools. By naming a file, the user allows Tackle to read it, but a rule may still deny this.
  * Throws `UsageError` for a file that cannot be attached.
  */
 export async function attachFiles(

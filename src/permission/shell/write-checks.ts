@@ -16,9 +16,9 @@ import { literalWord, type Word } from "./words.ts"
 import { nameWithin, type WrittenWord, writtenWords } from "./written-words.ts"
 
 /**
- * Returns `edit` checks for each path that a command writes and that is protected or that a rule denies. A rule that
- * allows the command does not allow these edits. The command asks if a rule denies a path in a directory that the
- * command changes, if a path is known only at run time, or if the command may write a denied path that it names.
+ * Returns `edit` checks for each written path that is protected or that a rule denies. A rule that allows the command
+ * does not allow these edits. The command requires permission if a rule denies a path in a directory that the command
+ * changes, if a path is known only at run time, or if the command names a denied path that it may write.
  */
 export async function writeChecks(
   command: PlannedCommand,

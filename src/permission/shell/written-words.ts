@@ -13,7 +13,7 @@ export interface WrittenWord {
   from?: Word
   /** Whether the command writes unknown files below the directory: any file, or only those that git tracks. */
   below?: "any" | "tracked"
-  /** Words that, if one of them names an existing file, name the only written files. */
+  /** The word is written only if none of these words names an existing file. */
   unlessExist?: readonly Word[]
   /** Whether it is unknown if the command writes the word. */
   uncertain?: true
