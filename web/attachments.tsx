@@ -22,7 +22,7 @@ export async function readFiles(
       const used = files.reduce((sum, { url }) => sum + url.length * 0.75, 0)
       const read = file.size > maxBytes && !canShrink(file) ? undefined : await readFile(file)
       if (read && used + read.url.length * 0.75 <= maxBytes) files = [...files, read]
-      else notify(`“${file.name}” is too large. A message can have files of up to 14 MB.`, "error")
+      else notify(`“${file.name}” is too large. A message can contain up to 14 MB of files.`, "error")
     } catch {
       notify(`“${file.name}” cannot be read. Directories cannot be attached: mention them as @path.`, "error")
     }

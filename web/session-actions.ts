@@ -34,7 +34,7 @@ export async function compactSession(): Promise<void> {
   if (result)
     notify(
       result.before > result.after
-        ? `Summarized: ${result.before} tokens are now ${result.after}.`
+        ? `Summarized: the model now reads ${result.after} characters instead of ${result.before}.`
         : "The history is already short. Nothing was summarized.",
     )
 }

@@ -188,13 +188,13 @@ function followEvents(
   }
 }
 
-/** Returns a listener that passes on the events of the sessions of a tenant, in their order. */
+/** Returns a listener that passes on only the events of a tenant's sessions, in order. */
 function onlyOfTenant(
   tenant: string,
   store: Store,
   listener: (event: TackleEvent) => void,
 ): (event: TackleEvent) => void {
-  /** Whether a session belongs to the tenant. This never changes. */
+  /** Whether a session belongs to the tenant, by session id. A session never changes its tenant. */
   const known = new Map<string, boolean>()
   let last = Promise.resolve()
 

@@ -15,7 +15,7 @@ import { commandPieces, type TemplatePiece } from "./command.ts"
 export interface ExpandedCommand {
   /** The text for the model. */
   text: string
-  /** The text in which `@` mentions are searched. It excludes the outputs of commands and quoted texts. */
+  /** The text that is searched for `@` mentions: without the outputs of commands and quoted texts. */
   mentions: string
   refused: Refusal[]
 }

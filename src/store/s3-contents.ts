@@ -21,8 +21,8 @@ const timeoutMs = 30_000
 /**
  * Opens the {@link ContentStore} in S3-compatible storage. `url` has the form `s3://bucket/prefix`. Reads the keys, the
  * region and the endpoint from the AWS environment variables `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`,
- * `AWS_SESSION_TOKEN`, `AWS_REGION` and `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`. Needs the package
- * `aws4fetch`.Sends no request before the first use. Throws {@link StoreError} with the code `store.contents`.
+ * `AWS_SESSION_TOKEN`, `AWS_REGION` and `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`. Needs the package `aws4fetch`.
+ * Sends no request before the first use. Throws {@link StoreError} with the code `store.contents`.
  */
 export async function openS3Contents(
   url: string,

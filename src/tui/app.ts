@@ -82,7 +82,7 @@ const frameMs = 33
 /** Minimum duration in milliseconds of a completed run whose duration is shown. */
 const minDoneMs = 10_000
 
-/** Minimum height of a screen that shows the to-do list with several entries. */
+/** Minimum number of screen rows for a to-do list of several lines. */
 const minTodoRows = 20
 
 /** Maximum number of messages in memory. Older ones are loaded again when the user asks for them. */

@@ -182,7 +182,7 @@ export function createInputArea(options: InputAreaOptions): InputArea {
     }
   }
 
-  /** Returns true if Up in the editor would otherwise show the text of an input that still waits. */
+  /** Returns true if an input waits and Up in the empty editor can return it for editing. */
   function canTakeBack(): boolean {
     const isWaiting = shell.state?.inputs.some(({ claimedBy }) => claimedBy === undefined) === true
     return isWaiting && editor.isEmpty && waiting.editing === undefined && !panel.isOpen

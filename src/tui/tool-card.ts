@@ -87,7 +87,7 @@ function bodyLines(part: ToolPart, summary: CallSummary, options: CallOptions & 
     ]
   }
   const todos = todoList(part)
-  // The panel above the editor shows the present list.
+  // The panel above the editor shows the current list.
   if (todos.length > 0 && !expanded) return []
   if (todos.length > 0) return todos.flatMap((todo) => indented(visible(todo), width))
   const whole =

@@ -57,7 +57,7 @@ export function eventRoutes(context: ServerContext) {
           }),
           others: z.enum(["true", "false"]).optional().openapi({
             description:
-              "With `true`, also sends the events of all other sessions as they happen, as `GET /event` does; with a tenant, only of its sessions. Their messages have no `id`",
+              "With `true`, also sends the events of all other sessions as they happen, like `GET /event`. A token with a tenant receives only events of the tenant's sessions. These messages have no `id`",
           }),
         }),
       },

@@ -47,8 +47,8 @@ function stepsAsOld({ file, old, fresh }: LineTexts): boolean {
 }
 
 /**
- * Returns true if the old text is a single line that may be quoted without its indentation. The additional new lines
- * may then already have the file's indentation, or may lack it too.
+ * Returns true if the old text is a single line that may be quoted without its indentation. In this case, additional
+ * new lines may have the file's indentation or may lack it too.
  */
 function mayBeCutOff(edit: { old: readonly Line[]; fresh: readonly Line[]; inFile: string }): boolean {
   const [old, [first, ...rest]] = [withText(edit.old), withText(edit.fresh)]
