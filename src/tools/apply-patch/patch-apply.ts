@@ -188,7 +188,7 @@ export type Located =
 
 /**
  * The part of a line that each strategy compares. The second is also a strategy of `edit`, for which the stricter forms
- * of white space recovered 0.1 % of the edits (docs/decisions/010-edit-strategies.md).
+ * of white space recovered 0.1% of the edits (docs/decisions/010-edit-strategies.md).
  */
 const strategies: readonly [PatchStrategy, (line: { text: string }) => string][] = [
   ["exact", ({ text }) => text],
