@@ -179,9 +179,16 @@ test("shares a data directory with another server", async () => {
   expect((await second.stop()).code).toBe(0)
 })
 
-test("runs the script of docs/server.md, which uses only curl", async () => {
+/** Runs the script of `docs/server.md` in the project of the machine, and returns its output. */
+async function runDocumentedScript(machine: Machine, server: { url: string; tokenFile: string }) {
   const page = readFileSync(resolve(import.meta.dirname, "../../docs/server.md"), "utf8")
   const [, script = ""] = /^```sh\n(url=[\s\S]*?)^```$/m.exec(page) ?? []
+  const env = { ...machine.env, TACKLE_URL: server.url, TACKLE_TOKEN_FILE: server.tokenFile }
+  const options = { cwd: machine.project.directory, env, timeout: 25_000 }
+  return (await promisify(execFile)("sh", ["-eu", "-c", script], options)).stdout
+}
+
+test("runs the script of docs/server.md, which uses only curl", async () => {
   const machine = await createMachine({
     script: ({ body: { messages } }) =>
       messages.some(({ role }) => role === "tool")
@@ -189,15 +196,19 @@ test("runs the script of docs/server.md, which uses only curl", async () => {
         : { calls: [{ name: "write", arguments: { filePath: "notes.txt", content: "Notes\n" } }] },
   })
   const server = await serve(machine)
-  const env = { ...machine.env, TACKLE_URL: server.url, TACKLE_TOKEN_FILE: server.tokenFile }
-  const { stdout } = await promisify(execFile)("sh", ["-eu", "-c", script], {
-    cwd: machine.project.directory,
-    env,
-  })
+  const stdout = await runDocumentedScript(machine, server)
   expect(stdout).toContain('"text":"I created notes.txt."')
   expect(stdout).toContain('"status":"completed"')
   expect(readFileSync(machine.project.path("notes.txt"), "utf8")).toBe("Notes\n")
   expect(JSON.stringify(machine.server.requests.at(-1)?.body)).toContain("Do not change any other file.")
+  expect((await server.stop()).code).toBe(0)
+})
+
+test("runs the script of docs/server.md without a configured model", async () => {
+  const machine = await createMachine({ config: null })
+  const server = await serve(machine)
+  expect(await runDocumentedScript(machine, server)).toContain('"status":"completed"')
+  expect(readFileSync(machine.project.path("notes.txt"), "utf8")).toContain("hello")
   expect((await server.stop()).code).toBe(0)
 })
 
