@@ -144,12 +144,17 @@ function Excerpt({ match: { excerpt, marks } }: { match: SessionMatch }) {
   return (
     <span class="excerpt">
       {marks.map(([start, end], index) => [
-        excerpt.slice(ends[index], start),
+        withoutMarkdown(excerpt.slice(ends[index], start)),
         <mark key={`${start}`}>{excerpt.slice(start, end)}</mark>,
       ])}
-      {excerpt.slice(ends.at(-1))}
+      {withoutMarkdown(excerpt.slice(ends.at(-1)))}
     </span>
   )
+}
+
+/** Removes the marks of headings, bold text and code, which distract in one line of text. */
+function withoutMarkdown(text: string): string {
+  return text.replace(/\*\*|`+|(?<=^|\s)#{1,6} /g, "")
 }
 
 /** Returns the time since the given time, such as `5 min`. */

@@ -205,7 +205,7 @@ describe.skipIf(hasNoBrowser)("the page in a browser", () => {
 
   test("finds sessions by their text and marks the words", async () => {
     const { server, post, session } = await startPageServer([
-      { text: "The answer mentions pagination once." },
+      { text: "## Answer\n\nThe **answer** in `list.ts` mentions pagination once." },
     ])
     const path = await session()
     await session()
@@ -215,6 +215,7 @@ describe.skipIf(hasNoBrowser)("the page in a browser", () => {
     await page.getByRole("searchbox").fill("pagination")
     await page.locator("mark").getByText("pagination").waitFor()
     expect(await page.locator(".session").count()).toBe(1)
+    expect(await page.locator(".excerpt").textContent()).toMatch(/answer in list\.ts mentions pagination/)
   })
 
   test("undoes a turn after it has shown the files", async () => {
