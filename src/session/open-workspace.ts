@@ -60,16 +60,20 @@ class WorkspaceError extends TackleError {
  * subagents there. Runs nothing that the repository contains. Throws {@link WorkspaceError}, and `SessionHeldError` if
  * an engine uses the session.
  */
-export async function openWorkspace(
-  session: Session,
-  options: OpenWorkspaceOptions,
-): Promise<OpenedWorkspace> {
+export async function openWorkspace(given: Session, options: OpenWorkspaceOptions): Promise<OpenedWorkspace> {
   const { host = hostname(), store, holder } = options
-  const { workspace, directory } = session
+  const { workspace, directory } = given
   const isHere = workspace === undefined || workspace.host === host
   if (isHere && existsSync(directory)) return { directory, isRebuilt: false, missing: [] }
-  const recipe = usableRecipe(session)
-  return withLease({ store, sessionID: session.id, holder }, async (lease) => {
+  usableRecipe(given)
+  return withLease({ store, sessionID: given.id, holder }, async (lease) => {
+    // Another process may have changed or moved the session before it was leased.
+    const session = (await store.session(given.id)) ?? given
+    if (session.directory !== directory)
+      throw new WorkspaceError(
+        `Session ${session.id} has moved from ${directory} to ${session.directory} in the meantime. Try again.`,
+      )
+    const recipe = usableRecipe(session)
     const { directories, root } = await clone(session, recipe, options)
     try {
       const history = await readPatches(store, session.id)

@@ -310,6 +310,21 @@ describe("a workspace from a repository that is not trusted", () => {
     await Promise.all([project.remove(), place.remove()])
   })
 
+  test("keeps what another process changed before the session was leased, and does not move it twice", async () => {
+    const { store, place, contents, options } = await start()
+    const { project, url } = await cloned({ "a.txt": "a\n" })
+    const commit = await git(project.directory, "rev-parse", "HEAD")
+    const read = await lostSession(store, contents, { remote: url, commit })
+    await store.commit([{ kind: "session", session: { ...read, title: "changed" } }])
+    const { directory } = await openWorkspace(read, { ...options, host: "here" })
+    const moved = await store.session("ses_1")
+    expect(moved).toMatchObject({ title: "changed", directory, workspace: { host: "here" } })
+    await expect(openWorkspace(read, { ...options, host: "other" })).rejects.toThrow("has moved")
+    expect(await store.session("ses_1")).toEqual(moved)
+    expect(await store.holder("ses_1")).toBeUndefined()
+    await Promise.all([project.remove(), place.remove()])
+  })
+
   test("writes no file through a link, in .git or outside the worktree, and lists what is missing", async () => {
     const { store, place, contents, options } = await start()
     const outside = place.path("outside")
