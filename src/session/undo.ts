@@ -75,8 +75,8 @@ export async function undoTurn(
       direction === "undo" ? [...undone, ...turns.map(({ entry }) => entry.message.id)] : undone.slice(0, -1),
     time: updateTime(session),
   }
-  await recorder.write({ parts: turns.map(({ patch }) => ({ ...patch })) })
-  await recorder.session(next)
+  // One transaction, because a turn can be redone only if the session lists it.
+  await recorder.write({ session: next, parts: turns.map(({ patch }) => ({ ...patch })) })
   const { message, parts } = first.entry
   const prompt = parts.flatMap((part) => (part.type === "text" && !part.synthetic ? [part.text] : []))
   const unseen = turns.flatMap(({ patch }) => patch.unseen ?? [])

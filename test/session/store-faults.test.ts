@@ -167,3 +167,19 @@ test("ends the run when an answer could not be stored before a question about it
   expect(end).toMatchObject({ status: "failed", exitCode: 1 })
   expect(runs).toBe(0)
 })
+
+test("an undo that could not be stored can be repeated, and then redone", async () => {
+  let isFull = false
+  const store = failingStore((_, change) => isFull && change.kind === "session")
+  await using engine = await startEngine(
+    [{ calls: [{ name: "write", arguments: { filePath: "a.txt", content: "a" } }] }, { text: "Done." }],
+    { store, permission: { "*": "allow" } },
+  )
+  const { session } = await run(engine)
+  isFull = true
+  await expect(session.undo()).rejects.toThrow("The disk is full.")
+  isFull = false
+  await session.undo()
+  await session.redo()
+  expect(await engine.project.read("a.txt")).toBe("a")
+})
