@@ -28,6 +28,8 @@ export interface NewJob {
 export interface Job {
   key: string
   reason: JobReason
+  /** See {@link Again.since}. Absent for a job that was enqueued. */
+  since?: number
   /** Fires when the dispatcher closes and the grace time has passed. The handler must then return soon. */
   signal: AbortSignal
 }
@@ -37,6 +39,8 @@ export interface Again {
   reason: JobReason
   /** Time in milliseconds during which no worker takes the job. */
   afterMs: number
+  /** Passed to the next handler: when the job began to wait for its machine, in milliseconds since the epoch. */
+  since?: number
 }
 
 /** Options of {@link Dispatcher.work}. */

@@ -27,6 +27,7 @@ interface PgBossOptions {
 interface JobData {
   key: string
   reason: JobReason
+  since?: number
 }
 
 const queue = "sessions"
@@ -76,8 +77,12 @@ export async function openPgBossDispatcher(url: string, options: PgBossOptions):
   const lasting = <T>(work: () => Promise<T>) => whileLost(work, { url, schema, retryMs })
 
   /** Stores a job in a transaction. */
-  async function add({ key, id, reason, replaces = false }: NewJob, db: Db, afterMs = 0): Promise<void> {
-    const data: JobData = { key, reason }
+  async function add(
+    { key, id, reason, replaces = false }: NewJob,
+    db: Db,
+    { afterMs = 0, since }: Partial<Again> = {},
+  ): Promise<void> {
+    const data: JobData = { key, reason, since }
     // pg-boss expects whole seconds on the server's clock.
     const startAfter = Math.ceil(afterMs / 1000)
     const stored = await boss.send(queue, data, { id: idOf(key, id), singletonKey: key, startAfter, db })
@@ -94,12 +99,12 @@ export async function openPgBossDispatcher(url: string, options: PgBossOptions):
     if (ids.length > 0) await boss.cancel(queue, ids, { db })
   }
 
-  function enqueue(job: NewJob, afterMs?: number): Promise<void> {
+  function enqueue(job: NewJob, again?: Again): Promise<void> {
     return lasting(async () => {
       const transaction = await boss.getDb().beginTransaction?.()
       if (!transaction) throw new Error("pg-boss has no transactions.")
       try {
-        await add(job, transaction.db, afterMs)
+        await add(job, transaction.db, again)
         await transaction.commit()
       } catch (error) {
         await transaction.rollback()
@@ -115,7 +120,7 @@ export async function openPgBossDispatcher(url: string, options: PgBossOptions):
     pollMs: options.pollMs ?? 1000,
     replace: (job) => enqueue(job),
     onProblem,
-    putBack: (key, { reason, afterMs }) => enqueue({ key, id: randomUUID(), reason }, afterMs),
+    putBack: (key, again) => enqueue({ key, id: randomUUID(), reason: again.reason }, again),
   })
 
   async function close(graceMs: number): Promise<void> {
@@ -227,18 +232,24 @@ function createWorker({
 
   async function run(
     id: string,
-    { key, reason }: JobData,
+    { key, reason, since }: JobData,
     { handle }: WorkOptions,
     signal: AbortSignal,
   ): Promise<void> {
+    let again: Again | undefined
     try {
-      const again = await handle({ key, reason, signal })
-      // Stored first, so that the job is not lost if the process ends between the two statements.
-      if (again) await putBack(key, again)
+      again = await handle({ key, reason, since, signal })
     } catch (error) {
       onProblem(`the job for session ${key} failed`, error)
     }
-    await end(id)
+    try {
+      // Stored first, so that the job is not lost if the process ends between the two statements.
+      if (again) await putBack(key, again)
+      await end(id)
+    } catch (error) {
+      // The job stays active without heartbeats, so a worker replaces it.
+      onProblem(`the job for session ${key} could not be put back`, error)
+    }
     active.delete(id)
     wake()
   }

@@ -62,10 +62,6 @@ export async function startWorker({
 }: WorkerOptions): Promise<Worker> {
   /** The sessions that this worker is running, each with the controller that stops its run. */
   const running = new Map<string, AbortController>()
-  /**
-   * The time when this worker first received a session of another machine, as a value of `performance.now()`.
-   */
-  const waiting = new Map<string, number>()
   let isDraining = false
   const engines = createEngines({
     roots,
@@ -82,31 +78,34 @@ export async function startWorker({
 
   /**
    * Returns the session if it can run here, after rebuilding its worktree if necessary. Otherwise returns undefined.
+   * `since` is the time at which the session began to wait for a worker on its machine, in milliseconds since the epoch.
    */
-  async function openHere(session: Session, signal: AbortSignal): Promise<Session | undefined> {
+  async function openHere(
+    session: Session,
+    { since, signal }: { since: number; signal: AbortSignal },
+  ): Promise<Session | undefined> {
     const { id, directory } = session
-    if (engines.isServed(directory) && (!openWorkspace || existsSync(directory))) {
-      waiting.delete(id)
-      return session
-    }
+    if (engines.isServed(directory) && (!openWorkspace || existsSync(directory))) return session
     if (!openWorkspace || !canOpenWorkspace(session, { host: hostname(), directories: [], clones: true }))
       return undefined
-    const since = waiting.get(id) ?? performance.now()
-    waiting.set(id, since)
-    if (performance.now() - since < rebuildAfterMs) return undefined
-    waiting.delete(id)
+    if (Date.now() - since < rebuildAfterMs) return undefined
     await openWorkspace(session, signal)
     return store.session(id)
   }
 
-  async function handle({ key: sessionID, reason, signal }: Job): Promise<Again | undefined> {
+  async function handle({
+    key: sessionID,
+    reason,
+    since = Date.now(),
+    signal,
+  }: Job): Promise<Again | undefined> {
     const found = await store.session(sessionID)
     if (!found) return undefined
     const stop = new AbortController()
     running.set(sessionID, stop)
     try {
-      const session = await openHere(found, AbortSignal.any([signal, stop.signal]))
-      if (!session) return { reason, afterMs: elsewhereMs }
+      const session = await openHere(found, { since, signal: AbortSignal.any([signal, stop.signal]) })
+      if (!session) return { reason, afterMs: elsewhereMs, since }
       const outcome = await engines.use(session.directory, ({ sessions }) =>
         sessions.work(sessionID, {
           continues: reason === "continue",

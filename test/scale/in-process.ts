@@ -17,6 +17,7 @@ export function createInProcessDispatcher({ onProblem }: InProcessOptions): Disp
   const active = new Map<NewJob, { controller: AbortController; done: Promise<void>; isForgotten: boolean }>()
   /** Keys and ids of all known jobs, oldest first. */
   const known = new Set<string>()
+  const sinces = new WeakMap<NewJob, number | undefined>()
   const timers = new Set<NodeJS.Timeout>()
   let options: WorkOptions | undefined
   let isClosed = false
@@ -40,7 +41,7 @@ export function createInProcessDispatcher({ onProblem }: InProcessOptions): Disp
     try {
       // The caller of `enqueue` continues before the job starts, as with a queue in a database.
       await Promise.resolve()
-      again = await handle({ key: job.key, reason: job.reason, signal })
+      again = await handle({ key: job.key, reason: job.reason, since: sinces.get(job), signal })
     } catch (error) {
       onProblem(`the job for ${job.key} failed`, error)
     }
@@ -50,11 +51,13 @@ export function createInProcessDispatcher({ onProblem }: InProcessOptions): Disp
     start()
   }
 
-  function putBack(key: string, { reason, afterMs }: Again): void {
+  function putBack(key: string, { reason, afterMs, since }: Again): void {
     const timer = setTimeout(() => {
       timers.delete(timer)
       count += 1
-      add({ key, id: `again ${count}`, reason })
+      const job: NewJob = { key, id: `again ${count}`, reason }
+      sinces.set(job, since)
+      add(job)
     }, afterMs)
     timers.add(timer)
   }

@@ -111,6 +111,35 @@ describePostgres("pg-boss", () => {
     await queue.close()
   })
 
+  test("repeats a job that could not be put back", async () => {
+    const queue = await place()
+    const dispatcher = await queue.open()
+    const client = new pg.Client(server.url())
+    await client.connect()
+    const { schema } = queue
+    await client.query(
+      `CREATE FUNCTION ${schema}.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused'; END $$`,
+    )
+    let taken = 0
+    await dispatcher.work({
+      concurrency: 1,
+      async handle() {
+        taken += 1
+        if (taken > 1) return undefined
+        await client.query(
+          `CREATE TRIGGER refuse BEFORE INSERT ON ${schema}.job FOR EACH ROW EXECUTE FUNCTION ${schema}.refuse()`,
+        )
+        return { reason: "input", afterMs: 0 }
+      },
+    })
+    await dispatcher.enqueue({ key: "a", id: "1", reason: "input" })
+    await expect.poll(() => queue.problems.join()).toContain("refused")
+    await client.query(`DROP TRIGGER refuse ON ${schema}.job`)
+    await expect.poll(() => taken, { timeout: 20_000 }).toBe(2)
+    await client.end()
+    await queue.close()
+  })
+
   test("names the database if it cannot be reached", async () => {
     const opening = openPgBossDispatcher("postgres://tackle@/none?host=/nowhere", { onProblem() {} })
     const error = await opening.catch((reason: unknown) => reason)

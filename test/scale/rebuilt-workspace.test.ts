@@ -10,6 +10,7 @@ import { createMemoryStore } from "../../src/store/memory.ts"
 import { startModelServer } from "../../src/testing/model-server.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 import { startGitServer } from "../git-server.ts"
+import { aSession } from "../suites/records.ts"
 import { createInProcessDispatcher } from "./in-process.ts"
 
 test("a worker rebuilds the worktree of a session whose machine is gone, and runs the session there", async () => {
@@ -83,4 +84,55 @@ test("a worker rebuilds the worktree of a session whose machine is gone, and run
   expect(directory.startsWith(workspaces)).toBe(true)
   expect((await readdir(directory)).sort()).toEqual([".git", "a.txt", "b.txt", "c.txt"])
   expect(problems).toEqual([])
+})
+
+test("a worker does not count the time of an earlier wait for the machine of a session", async () => {
+  await using disposer = new AsyncDisposableStack()
+  const machine = await temporaryProject({})
+  disposer.defer(() => machine.remove())
+  const store = createMemoryStore()
+  const session = aSession("ses_1", {
+    directory: "/lost",
+    workspace: {
+      host: "lost",
+      root: "/lost",
+      git: { remote: "https://example.com/a", commit: "a".repeat(40), unpushed: 0, uncommitted: [] },
+    },
+  })
+  const queue = createInProcessDispatcher({ onProblem() {} })
+  const results: unknown[] = []
+  const worker = await startWorker({
+    store,
+    dispatcher: {
+      ...queue,
+      work: ({ handle, ...options }) =>
+        queue.work({
+          ...options,
+          async handle(job) {
+            const again = await handle(job)
+            results.push(again?.reason)
+            return again
+          },
+        }),
+    },
+    openEngine: () => Promise.reject(new Error("no engine")),
+    roots: [machine.directory],
+    async openWorkspace() {
+      results.push("rebuilt")
+      throw new Error("not here")
+    },
+    rebuildAfterMs: 1_500,
+    concurrency: 1,
+    onProblem() {},
+  })
+  disposer.defer(() => worker.close())
+  await store.commit([{ kind: "session", session }])
+  await queue.enqueue({ key: "ses_1", id: "1", reason: "input" })
+  await expect.poll(() => results).toEqual(["input"])
+  // A worker on the machine of the session takes the job.
+  await store.deleteSession("ses_1")
+  await expect.poll(() => results, { timeout: 10_000 }).toEqual(["input", undefined])
+  await store.commit([{ kind: "session", session }])
+  await queue.enqueue({ key: "ses_1", id: "2", reason: "input" })
+  await expect.poll(() => results.slice(2), { timeout: 10_000 }).toEqual(["input", "rebuilt", "input"])
 })
