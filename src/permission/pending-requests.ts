@@ -135,7 +135,8 @@ export function createPendingRequests({
       return
     }
     apply(requestID, { reply, source })
-    await answerAllowed()
+    // Requests that cannot be checked now still wait for the user.
+    await answerAllowed().catch(() => {})
   }
 
   /** Applies the answer, unless the request already has one. */

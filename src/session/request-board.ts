@@ -49,7 +49,7 @@ export function createRequestBoard({ store, holder, leases, onProblem }: Request
   /** Delivers the answers that other processes have stored. */
   async function deliverAnswers(sessionID: string | undefined): Promise<void> {
     for (const [id, entry] of [...shared]) {
-      if (!entry.isStored || (sessionID !== undefined && entry.request.sessionID !== sessionID)) continue
+      if (!entry.storing || (sessionID !== undefined && entry.request.sessionID !== sessionID)) continue
       // If the store cannot be read, the run ends at its next write.
       const stored = await store.request(id).catch(() => undefined)
       if (stored?.answer && !entry.answers.has(stored.answer.id)) deliver(id, entry, stored.answer)

@@ -31,7 +31,8 @@ export function createPostgresRequests({ query, schema, channel }: PostgresConne
            INSERT INTO ${schema}.requests (id, session_id, epoch, is_open, data)
            SELECT $1, s.session_id, s.epoch, true, $4 FROM ${schema}.sequences s
            WHERE s.session_id = $2 AND s.epoch = $3
-           ON CONFLICT (id) DO UPDATE SET data = excluded.data RETURNING id)
+           -- If the statement was sent twice, the request may have an answer.
+           ON CONFLICT (id) DO UPDATE SET id = excluded.id RETURNING id)
          SELECT pg_notify($5, $6) FROM stored`,
         [
           id,

@@ -54,3 +54,23 @@ test("stores only requests that wait, and none of a call that is allowed or answ
   expect(await session.wait()).toMatchObject({ status: "completed", refused: [] })
   expect(opened).toEqual([])
 })
+
+test("applies an answer of another process that arrives before the request is known to be stored", async () => {
+  const store = createMemoryStore()
+  await using engine = await startEngine([{ calls: [{ name: "act", arguments: {} }] }, { text: "Done." }], {
+    store: {
+      ...store,
+      async openRequest(request, lease) {
+        await store.openRequest(request, lease)
+        await store.answerRequest(request.asked.id, {
+          ...{ type: "permission", id: "ans_1", reply: { reply: "once" }, source: "user" },
+        })
+        await new Promise((resolve) => setTimeout(resolve, 50))
+      },
+    },
+    ...{ tools: [act], permission: { "*": "allow", act: "ask" }, approvals: true },
+  })
+  const session = await engine.tackle.sessions.create()
+  await session.send("go")
+  expect(await session.wait()).toMatchObject({ status: "completed", refused: [] })
+})

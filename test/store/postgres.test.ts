@@ -79,6 +79,24 @@ describePostgres("PostgreSQL", () => {
     await store.close()
   })
 
+  test("keeps the answer of a request that is stored again after a lost connection", async () => {
+    const store = await open(await newSchema())
+    await store.commit([{ kind: "session", session: aSession("ses_1") }])
+    const taken = await store.lease("ses_1", { id: "eng_1", pid: process.pid })
+    if (!taken.isHeld) throw new Error("the session is leased")
+    const { lease } = taken
+    const asked = {
+      ...{ type: "question", id: "que_1", sessionID: "ses_1", questions: [], tool: undefined },
+    } as never
+    const request = { asked, holder: "eng_1", epoch: lease.epoch, time: { created: 1 } }
+    await store.openRequest(request, lease)
+    const answer = { type: "question", id: "ans_1", answers: [["yes"]] } as const
+    await store.answerRequest("que_1", answer as never)
+    await store.openRequest(request, lease)
+    expect((await store.request("que_1"))?.answer).toEqual(answer)
+    await store.close()
+  })
+
   testLeases("postgres", openPlace)
   testControl("postgres", openPlace)
 
