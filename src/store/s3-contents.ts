@@ -34,20 +34,26 @@ export async function openS3Contents(
   const renewMs = Math.min(1, limits.days / 7) * dayMs
   const client = await createClient(variables)
 
-  async function send(target: string, init: RequestInit = {}): Promise<Response> {
+  /** Sends a request, and reads the whole answer, which frees its connection. */
+  async function send(
+    target: string,
+    init: RequestInit = {},
+  ): Promise<Pick<Response, "status" | "headers"> & { body: Buffer }> {
     const { method = "GET" } = init
     let response: Response
+    let body: Buffer
     try {
       response = await client.fetch(target, { ...init, signal: AbortSignal.timeout(timeoutMs) })
+      body = Buffer.from(await response.arrayBuffer())
     } catch (error) {
       throw failed(
         `The storage ${base} cannot be reached (${reasonOf(error)}). Check AWS_ENDPOINT_URL, and check that the service is running.`,
         error,
       )
     }
-    if (response.ok || response.status === 404) return response
-    const body = method === "HEAD" ? "" : await response.text().catch(() => "")
-    const reason = `${response.status} ${textOf(body, "Code") ?? ""}`.trim()
+    const { status, headers, ok } = response
+    if (ok || status === 404) return { status, headers, body }
+    const reason = `${status} ${textOf(body.toString(), "Code") ?? ""}`.trim()
     throw failed(
       `The storage ${base} refused ${method} with ${reason}. Check the bucket ${bucket}, and that the key in AWS_ACCESS_KEY_ID may list, read, write and delete its objects.`,
     )
@@ -70,9 +76,9 @@ export async function openS3Contents(
     do {
       const parameters = new URLSearchParams({ "list-type": "2", prefix })
       if (token !== undefined) parameters.set("continuation-token", token)
-      const response = await send(`${base}?${parameters}`)
-      const text = await response.text()
-      if (response.status === 404) throw missing(bucket)
+      const { status, body } = await send(`${base}?${parameters}`)
+      if (status === 404) throw missing(bucket)
+      const text = body.toString()
       for (const [entry] of text.matchAll(/<Contents>.*?<\/Contents>/gs)) {
         const [key = "", size, time = ""] = ["Key", "Size", "LastModified"].map((name) => textOf(entry, name))
         // Skips other objects in the bucket.
@@ -103,10 +109,8 @@ export async function openS3Contents(
     },
     async get(hash) {
       if (!isHash(hash)) return undefined
-      const response = await send(addressOf(hash))
-      if (response.status === 404) return undefined
-      const bytes = Buffer.from(await response.arrayBuffer())
-      return hashOf(bytes) === hash ? bytes : undefined
+      const { status, body } = await send(addressOf(hash))
+      return status !== 404 && hashOf(body) === hash ? body : undefined
     },
     async sweep(now = Date.now()) {
       const removed = beyondLimits(await list(), limits, now)

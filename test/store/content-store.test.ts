@@ -1,4 +1,7 @@
+import { once } from "node:events"
 import { readdir, stat, utimes, writeFile } from "node:fs/promises"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import pg from "pg"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
@@ -115,6 +118,19 @@ describeS3("S3-compatible storage", () => {
     expect(await server.keys("pages/")).toEqual(["pages/readme.txt"])
     expect(await server.keys("other")).toEqual(["other.txt"])
   }, 60_000)
+
+  test("reports a connection that ends within an answer", async () => {
+    const broken = createServer((_, response) => {
+      response.writeHead(200, { "content-length": "1000" })
+      response.write("part", () => response.destroy())
+    })
+    await once(broken.listen(0, "127.0.0.1"), "listening")
+    const { port } = broken.address() as AddressInfo
+    const variables = { ...server.variables, AWS_ENDPOINT_URL: `http://127.0.0.1:${port}` }
+    const store = await openS3Contents(`s3://${server.bucket}`, defaultContentLimits, variables)
+    await expect(store.get("a".repeat(64))).rejects.toMatchObject({ code: "store.contents" })
+    broken.close()
+  })
 
   test("reports a wrong key, a missing bucket, a server that does not answer, and invalid settings", async () => {
     const open = (url: string, variables: Record<string, string | undefined> = {}) =>
