@@ -67,6 +67,8 @@ export function createStreamRelay({ mail, bus, holder, streaming, onProblem }: R
   const followed = new Map<string, Followed>()
   /** The engines that follow a session, each with the time at which it is forgotten. */
   const followers = new Map<string, Map<string, number>>()
+  /** When the followers of sessions that do not run here are forgotten next. */
+  let forgetAt = 0
   /** Items for each engine. */
   let waiting = new Map<string, Item[]>()
   let isSending = false
@@ -113,6 +115,13 @@ export function createStreamRelay({ mail, bus, holder, streaming, onProblem }: R
       followers.set(sessionID, known.set(from, performance.now() + forgetMs))
       if (isNew) for (const part of streaming(sessionID)) enqueue(from, { event: snapshot(part) })
     }
+    forgetFollowers()
+  }
+
+  function forgetFollowers(): void {
+    if (performance.now() < forgetAt) return
+    forgetAt = performance.now() + forgetMs
+    for (const sessionID of followers.keys()) followersOf(sessionID)
   }
 
   function followersOf(sessionID: string): string[] {
