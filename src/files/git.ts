@@ -36,6 +36,9 @@ export function runGit(
       "core.hooksPath": "/dev/null",
       "fetch.recurseSubmodules": "false",
       "gc.auto": "0",
+      // Ends a connection on which nothing arrives for a minute.
+      "http.lowSpeedLimit": "1",
+      "http.lowSpeedTime": "60",
       "maintenance.auto": "false",
       "submodule.recurse": "false",
     }),
