@@ -31,10 +31,23 @@ export async function readSecrets(
   return knownSecrets({ environment, providers, secrets, search, settings, stored })
 }
 
-/** Returns the password in the URL of a database, if any. */
+/** Returns the password in the URL of a database, if any: as the URL contains it, and without escapes. */
 export function databaseSecrets(url: string): Secret[] {
-  const [, password] = /^\w+:\/\/[^/@:]*:([^/@]+)@/.exec(url) ?? []
-  return password === undefined ? [] : [{ name: "database-password", value: decodeURIComponent(password) }]
+  const [, inAuthority] = /^\w+:\/\/[^/@:]*:([^/?#]+)@/.exec(url) ?? []
+  const [, inQuery] = /[?&]password=([^&#]+)/.exec(url) ?? []
+  const written = [inAuthority, inQuery].filter((password) => password !== undefined)
+  return written
+    .flatMap((password) => [password, withoutEscapes(password)])
+    .map((value) => ({ name: "database-password", value }))
+}
+
+function withoutEscapes(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    // The text contains a `%` that is not an escape.
+    return text
+  }
 }
 
 /** Returns the keys of the S3-compatible storage of file contents. */
