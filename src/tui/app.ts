@@ -101,6 +101,8 @@ export function createApp(options: AppOptions): App {
   })
   let session: SessionApi | undefined
   let followed: FollowedSession | undefined
+  /** Number of calls of {@link open}. Only the last one shows its session. */
+  let openings = 0
   let state: SessionState | undefined
   let notice: string | undefined
   let leaveBy = 0
@@ -308,12 +310,14 @@ export function createApp(options: AppOptions): App {
     followed?.close()
     followed = undefined
     session = next
+    openings += 1
+    const own = openings
     show(undefined)
     if (!next) return
-    followed = await followSession({
+    const opened = await followSession({
       api,
       session: next,
-      onChange: show,
+      onChange: (changed) => own === openings && show(changed),
       onEnd: (error) =>
         notify(
           error === undefined
@@ -321,9 +325,12 @@ export function createApp(options: AppOptions): App {
             : `The session cannot be followed: ${errorMessage(error)}`,
         ),
     })
+    if (own !== openings) return opened.close()
+    followed = opened
     // Colors that arrive later would draw the whole conversation again.
-    if (followed.state.messages.some(hasCode)) await loadHighlighter()
-    show(followed.state)
+    if (opened.state.messages.some(hasCode)) await loadHighlighter()
+    if (own !== openings) return
+    show(opened.state)
     drawFrame()
   }
 

@@ -196,3 +196,32 @@ test("changes of a session are drawn at most 30 times per second, and a key at o
   expect(frames() - before).toBe(1)
   shown.app.close()
 })
+
+test("shows only the session that was opened last, also if an earlier one loads longer", async () => {
+  const shown = await showSession(fakeTerminal())
+  const loading = Promise.withResolvers<number>()
+  const signals: (AbortSignal | undefined)[] = []
+  const sessionOf = (id: string, sequence: () => Promise<number>) =>
+    ({
+      id,
+      info: () => aSession(id),
+      messages: async () => [],
+      inputs: { list: async () => [] },
+      todos: async () => [],
+      sequence,
+      async *events({ signal }: { signal?: AbortSignal } = {}) {
+        signals.push(signal)
+        await new Promise((resolve) => signal?.addEventListener("abort", resolve))
+      },
+    }) as unknown as SessionApi
+  const slow = shown.app.open(sessionOf("ses_slow", () => loading.promise))
+  await shown.app.open(sessionOf("ses_2", async () => 0))
+  loading.resolve(0)
+  await slow
+  expect(shown.app.session?.id).toBe("ses_2")
+  await vi.advanceTimersByTimeAsync(40)
+  // The stream of the slow session has ended, and the other one continues.
+  expect(signals.map((signal) => signal?.aborted)).toEqual([false, true])
+  shown.app.close()
+  expect(signals.map((signal) => signal?.aborted)).toEqual([true, true])
+})
