@@ -1,6 +1,6 @@
 import type { FormatterEntry } from "../formatter/config.ts"
 import { formatterProblem } from "../formatter/formatters.ts"
-import { type TrustItem, trustPath } from "../permission/trust-items.ts"
+import { type TrustItem, trustPath } from "../permission/trust.ts"
 import type { NamedPlugin } from "../plugin/source.ts"
 import type { Rule } from "../schema/permission.ts"
 import { errorMessage } from "../util/errors.ts"

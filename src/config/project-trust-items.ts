@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto"
 import { join } from "node:path"
-import { collectTrustItems, type FoundItem, type TrustItem, trustKinds } from "../permission/trust-items.ts"
+import { collectTrustItems, type FoundItem, type TrustItem, trustKinds } from "../permission/trust.ts"
 import { findPackageRoot, isPluginPath, providedPackages } from "../plugin/source.ts"
 import { errorMessage } from "../util/errors.ts"
 import { isFile } from "../util/file-system.ts"

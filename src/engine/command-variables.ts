@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { commandEnvironment } from "../permission/shell/git-environment.ts"
+import { commandEnvironment } from "../permission/shell/read-only-proof.ts"
 import type { Plugins } from "../plugin/plugins.ts"
 import type { CommandLocation } from "../plugin/shell-env.ts"
 import type { TackleOptions } from "./options.ts"

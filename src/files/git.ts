@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process"
-import { hardenedGitEnvironment } from "../permission/shell/git-environment.ts"
+import { hardenedGitEnvironment } from "../permission/shell/git-repository.ts"
 import { errorMessage } from "../util/errors.ts"
 
 /** Options of {@link runGit}. */

@@ -1,7 +1,7 @@
 import { lstatSync } from "node:fs"
 import { dirname } from "node:path"
 import { planCommand } from "../permission/shell/plan.ts"
-import { proveReadOnly } from "../permission/shell/read-only.ts"
+import { proveReadOnly } from "../permission/shell/read-only-proof.ts"
 import type { FileChange, FileVersion } from "../schema/part.ts"
 import { type ContentStore, hashOf } from "../store/content-store.ts"
 import { throwIfAborted } from "../util/abort.ts"

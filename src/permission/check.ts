@@ -3,8 +3,7 @@ import { isDirectory } from "../util/file-system.ts"
 import { isInside, resolvePath } from "../util/paths.ts"
 import { wildcardCovers } from "../util/wildcard.ts"
 import { networkOf } from "./command-bounds.ts"
-import { deniedName } from "./hard-links.ts"
-import { externalChecks, fileChecks, type ResolvedScope, resolveScope } from "./path-checks.ts"
+import { deniedName, externalChecks, fileChecks, type ResolvedScope, resolveScope } from "./path-checks.ts"
 import {
   expandPolicy,
   isStricter,

@@ -6,11 +6,11 @@ import type { Rule } from "../schema/permission.ts"
 import { systemCode } from "../util/errors.ts"
 import { isDirectory, isFile } from "../util/file-system.ts"
 import { isInside, realPath } from "../util/paths.ts"
-import { sharedIdentity } from "./hard-links.ts"
+import { sharedIdentity } from "./path-checks.ts"
 import { expandPolicy, judge, namedRules, type Policy, wildcardProbe } from "./policy.ts"
 import { homeSecrets, namesProtected, protectionOf } from "./protected-files.ts"
 import { concerns } from "./rules.ts"
-import type { KnownPrograms } from "./shell/read-only.ts"
+import type { KnownPrograms } from "./shell/read-only-proof.ts"
 
 /** The input of {@link commandBounds}. Paths are absolute. */
 export interface BoundsRequest {

@@ -2,7 +2,7 @@ import { symlinkSync } from "node:fs"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { ConfigError } from "../../src/config/errors.ts"
-import type { TrustItem } from "../../src/permission/trust-items.ts"
+import type { TrustItem } from "../../src/permission/trust.ts"
 import type { Rule } from "../../src/schema/permission.ts"
 import { createTestProject, type TestProject } from "./test-project.ts"
 

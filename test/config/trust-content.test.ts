@@ -2,7 +2,7 @@ import { symlinkSync } from "node:fs"
 import { join } from "node:path"
 import { afterEach, beforeEach, expect, test } from "vitest"
 import { projectTrustItems } from "../../src/config/project-trust-items.ts"
-import type { TrustItem } from "../../src/permission/trust-items.ts"
+import type { TrustItem } from "../../src/permission/trust.ts"
 import { createTestProject, type TestProject } from "./test-project.ts"
 
 let place: TestProject

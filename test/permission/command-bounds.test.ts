@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { commandBounds, createTreeScanner, type TreeScanner } from "../../src/permission/command-bounds.ts"
 import type { Layer } from "../../src/permission/policy.ts"
 import { defaultRules, type PermissionConfig, rulesFromObject } from "../../src/permission/rules.ts"
-import { knownPrograms } from "../../src/permission/shell/read-only.ts"
+import { knownPrograms } from "../../src/permission/shell/read-only-proof.ts"
 import type { Bounds } from "../../src/sandbox/bounds.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
 

@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from "node:child_process"
 import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { describe, expect, test } from "vitest"
-import { knownPrograms } from "../../src/permission/shell/read-only.ts"
+import { knownPrograms } from "../../src/permission/shell/read-only-proof.ts"
 import { runs } from "../runs.ts"
 import { harness, policyOf, scopeOf, temporaryDirectory } from "./support.ts"
 

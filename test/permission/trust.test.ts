@@ -14,8 +14,7 @@ import {
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
-import { openTrust } from "../../src/permission/trust.ts"
-import { collectTrustItems, type TrustItem } from "../../src/permission/trust-items.ts"
+import { collectTrustItems, openTrust, type TrustItem } from "../../src/permission/trust.ts"
 import { TackleError } from "../../src/util/errors.ts"
 
 let root: string

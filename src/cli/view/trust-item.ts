@@ -1,6 +1,6 @@
 import type { EnabledSetting } from "../../config/enabled-settings.ts"
 import { wholeName } from "../../config/shown-name.ts"
-import type { TrustItem } from "../../permission/trust-items.ts"
+import type { TrustItem } from "../../permission/trust.ts"
 import { isRecord } from "../../util/json.ts"
 import { isModuleFile } from "../../util/load-module.ts"
 

@@ -3,7 +3,7 @@ import { configDirectories, possibleConfigDirectories } from "../../config/locat
 import { packageDirectories } from "../../config/project-trust-items.ts"
 import { wholeName } from "../../config/shown-name.ts"
 import type { DefinitionProblem } from "../../engine/definitions.ts"
-import { type FoundItem, packageItem } from "../../permission/trust-items.ts"
+import { type FoundItem, packageItem } from "../../permission/trust.ts"
 import {
   findPackage,
   findPluginFiles,

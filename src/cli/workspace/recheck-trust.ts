@@ -1,7 +1,6 @@
 import { projectTrustItems } from "../../config/project-trust-items.ts"
 import { dataPaths } from "../../engine/data-directory.ts"
-import { openTrust } from "../../permission/trust.ts"
-import type { FoundItem, TrustItem } from "../../permission/trust-items.ts"
+import { type FoundItem, openTrust, type TrustItem } from "../../permission/trust.ts"
 import { realPath, resolvePath } from "../../util/paths.ts"
 import { warn } from "../process/notice.ts"
 import type { Workspace } from "./workspace.ts"

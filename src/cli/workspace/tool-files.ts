@@ -1,6 +1,6 @@
 import { configDirectories, possibleConfigDirectories } from "../../config/location.ts"
 import { dataPaths } from "../../engine/data-directory.ts"
-import type { FoundItem } from "../../permission/trust-items.ts"
+import type { FoundItem } from "../../permission/trust.ts"
 import { findToolFiles, isToolFile, nonExecutableScripts, watchedToolPaths } from "../../registry/files.ts"
 import type { ToolFileSource } from "../../registry/live-tool-files.ts"
 import type { ToolFile } from "../../registry/load-tool-file.ts"

@@ -2,20 +2,23 @@ import { basename, isAbsolute, join } from "node:path"
 import type { ResolvedScope } from "../path-checks.ts"
 import { judge, type Policy } from "../policy.ts"
 import type { Check, Scope, ScopeSandbox } from "../request.ts"
-import { codeChecks } from "./code-checks.ts"
-import { commandFileChecks, plannedFileChecks } from "./command-files.ts"
+import { suggestPattern } from "./always-pattern.ts"
 import { type CommandForms, commandForms, commandScope, coversAll } from "./command-forms.ts"
-import { crudeForms } from "./crude-forms.ts"
-import { directoryChecks, wholeReadChecks } from "./directory-checks.ts"
+import {
+  deniedTrackedFiles,
+  directoryChecks,
+  mayShowProtectedFile,
+  wholeReadChecks,
+} from "./directory-checks.ts"
 import { maxEntries } from "./directory-files.ts"
-import { deniedTrackedFiles, mayShowProtectedFile, showsContents } from "./git-contents.ts"
+import { codeChecks, commandFileChecks, plannedFileChecks } from "./file-checks.ts"
 import { isPlainRepository } from "./git-repository.ts"
 import { maxCommandLength, planCommand } from "./plan.ts"
+import { crudeForms } from "./possible-commands.ts"
 import { isBuildTool } from "./program-table.ts"
-import { isPlainGit, type Proof, proveReadOnly } from "./read-only.ts"
+import { isPlainGit, type Proof, proveReadOnly, showsContents } from "./read-only-proof.ts"
 import { risksOf } from "./risks.ts"
 import type { PlannedCommand, ShellPlan } from "./shell-plan.ts"
-import { suggestPattern } from "./suggest.ts"
 import type { Word } from "./words.ts"
 import { writeChecks } from "./write-checks.ts"
 

@@ -1,8 +1,7 @@
 import { existsSync, statSync } from "node:fs"
 import { basename, join, normalize, relative, resolve } from "node:path"
 import type { Rule } from "../../schema/permission.ts"
-import { deniedName } from "../hard-links.ts"
-import { fileChecks, type ResolvedScope, relativeToWorktree } from "../path-checks.ts"
+import { deniedName, fileChecks, type ResolvedScope, relativeToWorktree } from "../path-checks.ts"
 import { deniesOf, judge, type Policy } from "../policy.ts"
 import { protectionInHome, protectionOf } from "../protected-files.ts"
 import type { Check } from "../request.ts"
@@ -13,7 +12,7 @@ import {
   type RecursiveReading,
   unhiddenAbove,
 } from "./directory-files.ts"
-import { absolutePaths, candidates, globFiles } from "./named-paths.ts"
+import { trackedFiles } from "./git-repository.ts"
 import {
   fileOperands,
   followsLinks,
@@ -22,7 +21,9 @@ import {
   takesText,
   type WholeReading,
 } from "./operands.ts"
+import { absolutePaths, candidates, globFiles } from "./paths-in-words.ts"
 import { findProgram } from "./program-table.ts"
+import { showsContents } from "./read-only-proof.ts"
 import type { PlannedCommand } from "./shell-plan.ts"
 import { literalWord, type Word } from "./words.ts"
 
@@ -143,7 +144,7 @@ async function pathsOf(
 }
 
 /** Returns a predicate for files that cannot be read without asking. */
-export function needsReadPermission(scope: ResolvedScope, policy: Policy): (path: string) => boolean {
+function needsReadPermission(scope: ResolvedScope, policy: Policy): (path: string) => boolean {
   return (path) => {
     const relative = relativeToWorktree(path, scope)
     return (
@@ -199,4 +200,49 @@ export function kindOf(path: string): "file" | "directory" | undefined {
     // No command can change a path that does not resolve, for example because of a zero byte or a cycle of links.
     return undefined
   }
+}
+
+/**
+ * Returns checks for files that git may show although a rule denies reading them. The checks ask even if a rule allows
+ * the command, because it is unknown which files git shows.
+ */
+export function deniedTrackedFiles(
+  command: PlannedCommand,
+  directories: readonly string[] | undefined,
+  scope: CommandScope,
+  policy: Policy,
+): Check[] {
+  const [program, ...words] = command.argv
+  if (basename(program?.text ?? "") !== "git" || !showsContents(words)) return []
+  const checks: Check[] = []
+  for (const { root, paths } of trackedFiles(directories)) {
+    if (!paths) checks.push(...possibleFilesBelow(root, scope, policy))
+    const denied = paths?.find(
+      (path) => judge(policy, "read", [relativeToWorktree(path, scope), path]).action === "deny",
+    )
+    if (denied === undefined) continue
+    const span = relativeToWorktree(denied, scope)
+    checks.push({
+      permission: "read",
+      pattern: span,
+      forms: [],
+      options: { span, spanRefusals: ["deny"] },
+      reason: "git may show it",
+    })
+  }
+  return checks
+}
+
+/**
+ * Returns true if git tracks a file that needs permission to be read, or if the tracked files are unknown. Does not
+ * cover files that exist only in past commits.
+ */
+export function mayShowProtectedFile(
+  directories: readonly string[] | undefined,
+  scope: CommandScope,
+  policy: Policy,
+): boolean {
+  const needsPermission = needsReadPermission(scope, policy)
+  const repositories = trackedFiles(directories)
+  return repositories.some(({ paths }) => !paths || paths.some(needsPermission))
 }

@@ -3,7 +3,6 @@ import { basename, dirname, join, resolve } from "node:path"
 import { errorMessage, systemCode, TackleError } from "../../util/errors.ts"
 import { readRegularFile } from "../../util/file-system.ts"
 import { homeDirectory, isInside, realPath, resolvePath } from "../../util/paths.ts"
-import { readIndex } from "./git-index.ts"
 
 /**
  * How git runs in a repository.
@@ -100,7 +99,7 @@ export interface FoundRepository {
 }
 
 /** Returns the repository that contains a directory. Returns undefined outside a repository. */
-export function findRepository(directory: string): FoundRepository | undefined {
+function findRepository(directory: string): FoundRepository | undefined {
   for (let root = resolve(directory); ; root = dirname(root)) {
     const found = findGitDirectory(root)
     if (found !== undefined) return { root, gitDirectory: found === "unclear" ? undefined : found }
@@ -306,4 +305,152 @@ const maxBytes = 16 * 1024 * 1024
 function ifMissing(error: unknown): undefined {
   const code = systemCode(error)
   if (code !== "ENOENT" && code !== "ENOTDIR") throw error
+}
+
+/** Maximum size of an index, in bytes. An index of this size has about half a million files. */
+const maxIndexBytes = 64 * 1024 * 1024
+
+/** Size in bytes of the stat fields, the SHA-1 and the flags of an entry (gitformat-index, versions 2 to 4). */
+const entryHead = 62
+const extendedFlag = 0x4000
+/** Offset of the mode in an entry, and the file type in the mode of a submodule. */
+const modeOffset = 24
+const submoduleType = 0b1110
+/**
+ * Mask for the bits of the flags that contain the length of the name. If a name is longer than these bits can
+ * express, all of them are set.
+ */
+const nameLengths = 0xfff
+
+/** The tracked paths of a repository, relative to its root, and whether it has submodules. */
+export interface GitIndex {
+  paths: string[]
+  submodules: boolean
+}
+
+/**
+ * Returns the tracked paths of a repository, relative to its root. Returns an empty list if the index does not exist,
+ * and undefined if it cannot be read or parsed.
+ */
+export function trackedPaths(gitDirectory: string): string[] | undefined {
+  return readIndex(gitDirectory)?.paths
+}
+
+/** Reads the index of a repository. Returns undefined if it cannot be read or parsed. */
+function readIndex(gitDirectory: string): GitIndex | undefined {
+  try {
+    const bytes = readRegularFile(join(gitDirectory, "index"), maxIndexBytes)
+    return bytes ? parseIndex(bytes) : { paths: [], submodules: false }
+  } catch (error) {
+    const expected = error instanceof RangeError || error instanceof TackleError
+    if (expected || systemCode(error) !== undefined) return undefined
+    throw error
+  }
+}
+
+/** Parses an index. Returns undefined for an unsupported format. Throws `RangeError` if the bytes end too early. */
+function parseIndex(bytes: Buffer): GitIndex | undefined {
+  const version = bytes.readUInt32BE(4)
+  if (bytes.toString("latin1", 0, 4) !== "DIRC" || version < 2 || version > 4) return undefined
+  const paths: string[] = []
+  let submodules = false
+  let name: Buffer = Buffer.alloc(0)
+  // Version 4 abbreviates names, so a small index can contain very long names.
+  let room = maxIndexBytes
+  let position = 12
+  for (let left = bytes.readUInt32BE(8); left > 0; left--) {
+    const start = position
+    submodules ||= bytes.readUInt32BE(start + modeOffset) >>> 12 === submoduleType
+    position += entryHead
+    const flags = bytes.readUInt16BE(position - 2)
+    if (flags & extendedFlag) position += 2
+    let kept = 0
+    if (version === 4) {
+      const strip = readOffset(bytes, position)
+      kept = name.length - strip.value
+      position = strip.next
+    }
+    const end = bytes.indexOf(0, position)
+    if (end === -1 || kept < 0 || kept + end - position > room) return undefined
+    name = Buffer.concat([name.subarray(0, kept), bytes.subarray(position, end)])
+    room -= name.length
+    // The check fails for a repository with a different hash length.
+    if (name.length === 0 || Math.min(name.length, nameLengths) !== (flags & nameLengths)) return undefined
+    paths.push(name.toString("utf8"))
+    position = version === 4 ? end + 1 : start + Math.ceil((end + 1 - start) / 8) * 8
+  }
+  // A split index stores most of its entries in another file, so it is not supported.
+  return bytes.toString("latin1", position, position + 4) === "link" ? undefined : { paths, submodules }
+}
+
+/** Reads a number with seven bits per byte. As in pack files, each additional byte adds one to the value so far. */
+function readOffset(bytes: Buffer, from: number): { value: number; next: number } {
+  let next = from
+  let byte = bytes.readUInt8(next++)
+  let value = byte & 127
+  while (byte & 128) {
+    byte = bytes.readUInt8(next++)
+    value = (value + 1) * 128 + (byte & 127)
+  }
+  return { value, next }
+}
+
+/**
+ * Returns variables that stop git from running programs that the configuration of a repository names: file system
+ * monitors, hooks, external diffs, signing programs, pagers, editors, prompts and transports. These variables also
+ * disable configuration outside the repository, optional locks and submodules. Filter and text conversion drivers have
+ * arbitrary names and cannot be disabled here: see `repositoryProblem`.
+ */
+export function hardenedGitEnvironment(): Record<string, string> {
+  const environment: Record<string, string> = {
+    GIT_CONFIG_NOSYSTEM: "1",
+    GIT_CONFIG_GLOBAL: "/dev/null",
+    GIT_ATTR_NOSYSTEM: "1",
+    GIT_OPTIONAL_LOCKS: "0",
+    GIT_TERMINAL_PROMPT: "0",
+    GIT_ALLOW_PROTOCOL: "",
+    GIT_NO_LAZY_FETCH: "1",
+    GIT_PAGER: "cat",
+    GIT_EDITOR: "false",
+    GIT_ASKPASS: "false",
+    GIT_CONFIG_COUNT: String(settings.length),
+  }
+  for (const [index, [key, value]] of settings.entries()) {
+    environment[`GIT_CONFIG_KEY_${index}`] = key
+    environment[`GIT_CONFIG_VALUE_${index}`] = value
+  }
+  return environment
+}
+
+const settings: readonly (readonly [string, string])[] = [
+  ["core.fsmonitor", "false"],
+  ["core.hooksPath", "/dev/null"],
+  ["core.pager", "cat"],
+  ["core.sshCommand", "false"],
+  ["core.askPass", "false"],
+  ["core.attributesFile", "/dev/null"],
+  ["credential.helper", ""],
+  ["diff.ignoreSubmodules", "all"],
+  ["gpg.program", "false"],
+  ["gpg.ssh.program", "false"],
+  ["gpg.x509.program", "false"],
+  ["log.showSignature", "false"],
+  ["protocol.allow", "never"],
+  ["safe.bareRepository", "explicit"],
+  ["status.submoduleSummary", "false"],
+]
+
+/** Returns the repositories of the directories. `paths` lists the absolute paths of the tracked files, if known. */
+export function trackedFiles(
+  directories: readonly string[] = [],
+): { root: string; paths: string[] | undefined }[] {
+  const found = []
+  for (const directory of directories) {
+    const repository = findRepository(directory)
+    if (!repository) continue
+    const { root, gitDirectory } = repository
+    const tracked = gitDirectory === undefined ? undefined : trackedPaths(gitDirectory)
+    found.push({ root, paths: tracked?.map((path) => join(root, path)) })
+  }
+  return found
 }

@@ -1,9 +1,11 @@
+import { basename } from "node:path"
 import { wildcardMatch } from "../../util/wildcard.ts"
-import { type Arguments, findOptions, type GivenOption, readArguments } from "./arguments.ts"
+import { type Arguments, findOption, findOptions, type GivenOption, readArguments } from "./arguments.ts"
 import { unhiddenByOptions } from "./directory-files.ts"
 import type { OperandRole, Program } from "./program.ts"
-import { findProgram } from "./program-table.ts"
+import { findProgram, findSubcommand, isBuildTool, isFormatter } from "./program-table.ts"
 import { literalWord, type Word } from "./words.ts"
+import { innerCommands } from "./wrapped-commands.ts"
 
 /** How a command reads directories. The fields correspond to {@link RecursiveReading}. */
 export interface WholeReading {
@@ -78,7 +80,7 @@ function laterValues({ operands, singleDash }: Program, given: Arguments, words:
 }
 
 /** Returns the files that are named in a part of an option's value. */
-export function valueFiles({ values = [] }: Program, given: Arguments, access: "reads" | "writes"): Word[] {
+function valueFiles({ values = [] }: Program, given: Arguments, access: "reads" | "writes"): Word[] {
   return values.flatMap((each) => {
     const pattern = each[access]
     const found = pattern ? findOptions(given, each.options) : []
@@ -87,9 +89,6 @@ export function valueFiles({ values = [] }: Program, given: Arguments, access: "
     )
   })
 }
-
-/** Devices that contain no data. */
-export const harmlessDevice = /^\/dev\/(?:null|zero|stdin|stdout|stderr|fd\/\d+)$/
 
 /** Returns true if every option is known and harmless. */
 export function isKnown({ options, unknown }: Arguments): boolean {
@@ -158,3 +157,269 @@ function nameFilter(options: readonly GivenOption[]): ((name: string) => boolean
 }
 
 const onlyRead: ReadonlySet<OperandRole> = new Set<OperandRole>(["reads", "names", "text", "pattern"])
+
+/** A file or directory that a command writes, creates, moves or removes. */
+export interface WrittenWord {
+  word: Word
+  /** The source of a copy or move. If the destination is a directory, the written file has the name of the source. */
+  from?: Word
+  /** Whether the command writes unknown files below the directory: any file, or only those that git tracks. */
+  below?: "any" | "tracked"
+  /** Words that name the only written files if one of these files exists. */
+  unlessExist?: readonly Word[]
+  /** Whether it is unknown if the command writes the word. */
+  uncertain?: true
+  /** Whether the word is relative to the root of the repository. */
+  fromRoot?: true
+}
+
+/**
+ * Returns the words that name written files, according to options and operands. The program may also write other files.
+ * If it is unknown what a program does with its arguments, all words are returned as uncertain.
+ */
+export function writtenWords(name: string, words: readonly Word[]): WrittenWord[] {
+  const program = findProgram(name)
+  if (!program) return [...writtenBy(unlisted, words), ...uncertainWords(words)]
+  const written = writtenBy(program, words)
+  if (program.runsAfter !== undefined && !program.subcommands) written.push(...byInner(name, program, words))
+  if (program.stopsAt) written.push(...byModule(words, program.stopsAt))
+  if (!isModelled(name, program)) written.push(...uncertainWords(argumentsOf(program, words)))
+  return written
+}
+
+/** Common options with which a program without an entry writes its operands. */
+const unlisted: Program = {
+  rewrites:
+    "--write --write-changes --fix --fix-all --in-place --inplace --overwrite --autofix --autocorrect --auto-correct",
+  whole: true,
+}
+
+function writtenBy(program: Program, words: readonly Word[]): WrittenWord[] {
+  let given = readArguments(words, program)
+  const found = program.subcommands && findSubcommand(program, given.operands)
+  if (found) return writtenBy(found.program, given.operands.slice(found.words)).flatMap(withoutMagic)
+  const action = program.actions && findSubcommand({ subcommands: program.actions }, given.operands)
+  const entry = action ? withAction(program, action.program) : program
+  if (action) {
+    given = readArguments(words, entry)
+    given.operands = given.operands.slice(action.words)
+  }
+  return writtenWith(entry, given, words)
+}
+
+const merged = new WeakMap<Program, Program>()
+
+/** Returns the entry of a program, with the writing fields of one of its actions. */
+function withAction(program: Program, action: Program): Program {
+  const known = merged.get(action)
+  if (known) return known
+  const { actions: _, subcommands: __, ...rest } = program
+  const entry = { ...rest, ...action }
+  merged.set(action, entry)
+  return entry
+}
+
+function writtenWith(program: Program, given: Arguments, words: readonly Word[]): WrittenWord[] {
+  const { options } = given
+  const named = (role: "writes" | "target") =>
+    options.flatMap((option) => (option.role === role && option.value ? [option.value] : []))
+  const written: WrittenWord[] = named("writes").map((word) => ({ word }))
+  written.push(...valueFiles(program, given, "writes").map((word) => ({ word })))
+  const rewrites = findOption(given, program.rewrites) !== undefined
+  if (!rewrites && findOption(given, program.dryRun)) return written
+
+  // A word that may expand to an option may also be an operand.
+  const uncertain = options.flatMap(({ role, word }) => (role === "uncertain" ? [word] : []))
+  const operands = [...given.operands, ...uncertain]
+  const into = findOption(given, program.into)?.value
+  const place = into ?? literalWord(".")
+  const spreads = spreadsFiles(program, given, words)
+  const targets = spreads ? [] : named("target")
+  if (spreads)
+    written.push({
+      word: place,
+      below: program.spreads?.tracked ? "tracked" : "any",
+      unlessExist: program.spreads?.unlessPaths && operands,
+    })
+  if (spreads && findOption(given, program.spreads?.anywhere))
+    written.push({ word: literalWord("/"), below: "any" })
+  const inPlace = options.some(({ role }) => role === "inPlace")
+  if (inPlace || rewrites) {
+    const changed = operands.slice(givesScript(program, given) ? 0 : 1)
+    if (operands.length === 0) written.push({ word: literalWord("."), below: "any" })
+    written.push(...changed.map((word) => ({ word })))
+  }
+  const { operandPrefix, maxOperands } = program
+  if (operandPrefix !== undefined)
+    written.push(...operands.flatMap((word) => afterPrefix(word, operandPrefix)))
+  if (maxOperands !== undefined) written.push(...operands.slice(maxOperands).map((word) => ({ word })))
+  if (downloads(program, given)) written.push(...operands.flatMap((url) => downloaded(url, place)))
+  return [...written, ...writtenOperands(program, operands, targets)]
+}
+
+function writtenOperands(
+  program: Program,
+  operands: readonly Word[],
+  targets: readonly Word[],
+): WrittenWord[] {
+  switch (program.operands) {
+    case "edits":
+    case "changes":
+      return [...targets, ...operands].map((word) => ({ word }))
+    case "first":
+      return [...targets, ...operands.slice(0, 1)].map((word) => ({ word }))
+    case "clones": {
+      const [url, directory] = operands
+      const word = directory ?? (url && literalWord(nameOfRepository(url.text)))
+      return word ? [{ word, below: "any" }] : []
+    }
+    case "copies":
+    case "moves":
+    case "links": {
+      const destination = targets[0] ?? operands.at(-1)
+      const sources = targets[0] ? operands : operands.slice(0, -1)
+      const made = destination ? sources.map((from) => ({ word: destination, from })) : []
+      if (program.operands === "copies") return made
+      const uncertain = program.operands === "links" ? (true as const) : undefined
+      return [...sources.map((word) => ({ word, uncertain })), ...made]
+    }
+    default:
+      return targets.map((word) => ({ word }))
+  }
+}
+
+function spreadsFiles({ spreads, into }: Program, given: Arguments, words: readonly Word[]): boolean {
+  if (!spreads) return false
+  const hasOperands = given.operands.length > 0
+  if (spreads.with !== undefined && !findOption(given, spreads.with)) return false
+  if (!hasOperands && findOption(given, spreads.unless)) return false
+  if (spreads.unlessPaths && words.some(({ text }) => text === "--")) return false
+  return !(spreads.unlessOperands && hasOperands && !findOption(given, into))
+}
+
+function downloads({ downloads: when }: Program, given: Arguments): boolean {
+  if (!when || findOption(given, when.unless)) return false
+  return when.with === undefined || findOption(given, when.with) !== undefined
+}
+
+/** Returns the files that a download of the URL may create in a directory. */
+function downloaded(url: Word, place: Word): WrittenWord[] {
+  const path = url.text.replace(/^[a-z][\w+.-]*:\/\//i, "").replace(/[?#].*$/s, "")
+  const name = path.includes("/") ? path.slice(path.lastIndexOf("/") + 1) || "index.html" : "index.html"
+  if (url.dynamic || /[{}[\]]/.test(name)) return [{ word: place, below: "any" }]
+  return [...new Set([name, decoded(name)])].map((each) => ({ word: within(place, each) }))
+}
+
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    // An incomplete escape stays as it is.
+    return name
+  }
+}
+
+/** Returns a word for a name in a directory. */
+function within(directory: Word, name: string): Word {
+  const text = `${directory.text}/${name}`
+  const tail = directory.base === undefined ? undefined : `${directory.tail ?? ""}/${name}`
+  return { ...directory, text, span: `${directory.span}/${name}`, tail }
+}
+
+/** Returns the name of the directory that `git clone` creates. */
+function nameOfRepository(url: string): string {
+  const path = url.replace(/\/+$/, "").replace(/\/?\.git$/, "")
+  return path.split(/[/:]/).at(-1) || "."
+}
+
+/** Removes the magic prefix of a git pathspec, such as `:/` or `:(top)`. Omits a pathspec that excludes files. */
+function withoutMagic(written: WrittenWord): WrittenWord[] {
+  const [whole, magic = ""] =
+    /^:(?:\(([^)]*)\)|([!^/]*):?)/.exec(written.word.text)?.map((part) => part ?? "") ?? []
+  if (whole === undefined) return [written]
+  const short = whole.startsWith(":(") ? "" : whole
+  if (/[!^]/.test(short) || magic.split(",").includes("exclude")) return []
+  const text = written.word.text.slice(whole.length) || "."
+  const fromRoot = short.includes("/") || magic.split(",").includes("top") ? (true as const) : undefined
+  return [{ ...written, fromRoot, word: { ...written.word, text } }]
+}
+
+/** Returns the name that a copied file has in the destination directory. */
+export function nameWithin(from: Word): string {
+  return basename(from.text) || "."
+}
+
+function givesScript({ script }: Program, { options }: Arguments): boolean {
+  return !script || options.some(({ role, name }) => role === "script" || name === "-f" || name === "--file")
+}
+
+function afterPrefix(word: Word, prefix: string): WrittenWord[] {
+  return word.text.startsWith(prefix) ? [{ word: { ...word, text: word.text.slice(prefix.length) } }] : []
+}
+
+/** Returns the files that the inner command of a runner such as `npx` or `npm exec` writes. */
+function byInner(name: string, { stopsAtOperand }: Program, words: readonly Word[]): WrittenWord[] {
+  const [inner] = innerCommands(name, words)
+  if (inner?.kind === "among") return byTool(stopsAtOperand ? words : inner.words, true)
+  // `pnpm prettier` runs a program of the project without another word.
+  return isBuildTool(name) ? byTool(words, false) : []
+}
+
+/** Returns the files that the module of a `python -m` command writes. */
+function byModule(words: readonly Word[], option: RegExp): WrittenWord[] {
+  const at = words.findIndex(({ text }) => option.test(text))
+  const attached = words[at]?.text.replace(option, "")
+  if (at === -1) return []
+  return byTool([...(attached ? [literalWord(attached)] : []), ...words.slice(at + 1)], true)
+}
+
+/**
+ * Returns the files that the first known formatter or build tool in the words writes. If no such tool is found and the
+ * words contain a command, all words are uncertain.
+ */
+function byTool(words: readonly Word[], isCommand: boolean): WrittenWord[] {
+  const names = words.map(({ text }) => basename(/^(?:@[^/]+\/)?([^@]*)/.exec(text)?.[1] ?? text))
+  const at = names.findIndex((name) => isFormatter(name) || (isCommand && isBuildTool(name)))
+  const program = findProgram(names[at] ?? "")
+  if (program) {
+    const rest = words.slice(at + 1)
+    const separator = rest.findIndex(({ text }) => text === "--")
+    // `npm exec` removes the first `--`.
+    return writtenBy(program, separator === -1 ? rest : rest.toSpliced(separator, 1))
+  }
+  return isCommand ? uncertainWords(words) : []
+}
+
+/** Returns true if the entry of a program says what the program writes, or that it only reads or runs its operands. */
+function isModelled(name: string, program: Program): boolean {
+  const { operands, writes, targets, rewrites, dryRun, spreads, downloads, operandPrefix } = program
+  const { subcommands, script, builtin, wraps, runsAfter } = program
+  if (wraps === "unknown") return false
+  return (
+    isBuildTool(name) ||
+    [operands, writes, targets, rewrites, dryRun, spreads, downloads, operandPrefix].some(Boolean) ||
+    [subcommands, script, builtin, wraps, runsAfter].some((field) => field !== undefined)
+  )
+}
+
+/** Returns the words without the script that an interpreter runs. */
+function argumentsOf({ stopsAtOperand }: Program, words: readonly Word[]): readonly Word[] {
+  // A word after an option may be its value.
+  const isScript = ({ text }: Word, index: number) =>
+    !text.startsWith("-") && !words[index - 1]?.text.startsWith("-")
+  const script = stopsAtOperand ? words.find(isScript) : undefined
+  return words.filter((word) => word !== script)
+}
+
+/**
+ * Returns the words and marks them as uncertain. Omits words that an option excludes, such as `dist` in
+ * `--ignore-pattern dist`.
+ */
+function uncertainWords(words: readonly Word[]): WrittenWord[] {
+  return words.flatMap((word, index) => {
+    const isExcluded = excluding.test(word.text) || excluding.test(words[index - 1]?.text ?? "")
+    return isExcluded || word.dynamic ? [] : [{ word, uncertain: true as const }]
+  })
+}
+
+const excluding = /^--?[\w-]*(?:exclude|ignore|skip|omit|without)/i

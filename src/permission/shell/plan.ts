@@ -1,10 +1,9 @@
 import { basename } from "node:path"
-import { compose } from "./directories.ts"
+import { writtenWords } from "./operands.ts"
 import { joinContinuations, layoutProblem, type ParseTime, parseShell, type ShellNode } from "./parse.ts"
 import { findVersioned } from "./program-table.ts"
-import type { ShellPlan } from "./shell-plan.ts"
-import { walkCommands } from "./walk.ts"
-import { writtenWords } from "./written-words.ts"
+import { compose, type ShellPlan } from "./shell-plan.ts"
+import { walkCommands } from "./statements.ts"
 
 /** Maximum length of an analyzed text, in characters. */
 export const maxCommandLength = 262_144

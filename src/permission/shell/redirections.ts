@@ -1,6 +1,5 @@
-import type { Directories } from "./directories.ts"
 import type { ShellNode } from "./parse.ts"
-import { redirectTypes, type Walk, wordTypes } from "./walk-context.ts"
+import { type Directories, redirectTypes, type Walk, wordTypes } from "./shell-plan.ts"
 
 /**
  * Records the file that a redirection opens. Returns the words after its target. The grammar includes these words in

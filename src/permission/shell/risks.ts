@@ -1,10 +1,9 @@
 import { basename } from "node:path"
 import { type Arguments, findOptions, readArguments } from "./arguments.ts"
-import { harmlessDevice } from "./operands.ts"
 import type { ScriptTest } from "./plain-scripts.ts"
 import type { CodeInput, Program } from "./program.ts"
 import { findProgram, findSubcommand, findVersioned } from "./program-table.ts"
-import type { Word } from "./words.ts"
+import { harmlessDevice, inputName, type Word } from "./words.ts"
 
 /**
  * Returns one group of names for every option that runs a program or writes a named file, in any spelling. To allow the
@@ -148,9 +147,6 @@ function moduleRisks({ modules = "", stopsAt }: Program, words: readonly Word[])
     return name !== undefined && known.includes(name) ? [[name]] : []
   })
 }
-
-/** Matches the standard input or another open file as the name of a script. */
-export const inputName = /^-$|(?:^|\/)(?:stdin|fd\/\d+)$/
 
 /** Returns true if the program runs code from its standard input. Such code is as unknown as code after `-c`. */
 function takesInput({ input }: Program, words: readonly Word[], { operands }: Arguments): boolean {

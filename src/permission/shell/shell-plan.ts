@@ -1,5 +1,7 @@
+import { isAbsolute, join } from "node:path"
+import type { ShellNode } from "./parse.ts"
 import type { InputUse } from "./risks.ts"
-import type { Word } from "./words.ts"
+import { type Binding, type Bindings, bindingOf, type Word, wordOf } from "./words.ts"
 
 /** One command that a command text runs, at any nesting depth. */
 export interface PlannedCommand {
@@ -59,3 +61,191 @@ export interface ShellPlan {
   /** Whether the boundaries between commands are uncertain. The plan may then lack commands. */
   garbled: boolean
 }
+
+/**
+ * Directories in which a command may run: relative to the initial directory (`.`), absolute, or below `~`. Undefined if
+ * they are unknown.
+ */
+export type Directories = readonly string[] | undefined
+
+/** The directory in which every text starts. */
+export const startDirectories: Directories = ["."]
+
+/** Maximum number of possible directories. If there are more, the directories count as unknown. */
+const maxDirectories = 8
+
+/** Returns the union of two lists of directories. */
+export function union(a: Directories, b: Directories): Directories {
+  if (!a || !b) return undefined
+  const all = [...new Set([...a, ...b])]
+  return all.length > maxDirectories ? undefined : all
+}
+
+/**
+ * Returns the possible directories after `cd` with these words. Follows only literal names without `..`, because the
+ * effect of `..` depends on symbolic links.
+ */
+export function enter(from: Directories, words: readonly Word[]): Directories {
+  const [target, ...more] = words.filter((word) => word.text !== "--")
+  if (!target) return ["~"]
+  if (more.length > 0 || target.dynamic || target.glob || target.text.startsWith("-")) return undefined
+  if (target.text.split("/").includes("..")) return undefined
+  if (target.base === "home") return [`~${target.tail ?? ""}`]
+  const name = target.base === "directory" ? `.${target.tail ?? ""}` : target.text
+  return compose(from, [name])
+}
+
+/** Resolves the directories `inner` relative to `outer`. */
+export function compose(outer: Directories, inner: Directories): Directories {
+  if (!inner) return undefined
+  const fixed = inner.filter((directory) => isFixed(directory))
+  if (fixed.length === inner.length) return inner
+  if (!outer) return undefined
+  const moving = inner.filter((directory) => !isFixed(directory))
+  const joined = outer.flatMap((directory) =>
+    moving.map((name) => (directory.startsWith("~") ? `${directory}/${name}` : join(directory, name))),
+  )
+  return union(fixed, joined)
+}
+
+function isFixed(directory: string): boolean {
+  return isAbsolute(directory) || directory === "~" || directory.startsWith("~/")
+}
+
+/**
+ * The commands and files of a tree. `texts` are command texts that other shells run. `problem` is the reason why the
+ * text could not be analyzed.
+ */
+export interface Walked {
+  commands: PlannedCommand[]
+  files: PlannedFile[]
+  texts: FoundText[]
+  /** The inputs that redirections open, until they are assigned to commands. An empty text represents a file. */
+  inputs: string[]
+  /** Whether `exec` redirects the input of later commands. */
+  redirectsInput?: true
+  problem?: string
+  /** Whether the boundaries between commands are uncertain. The plan may then lack commands. */
+  garbled: boolean
+}
+
+/** A command text that another shell runs, with the input of that shell. */
+export interface FoundText extends Pick<PlannedCommand, "fed" | "inputs"> {
+  text: string
+  directories: Directories
+}
+
+/** Numbers of commands, texts and inputs found up to a point of the walk. */
+export type Position = Readonly<Record<"commands" | "texts" | "inputs", number>>
+
+/** Possible directories of the shell after a statement, by success or failure of the statement. */
+export interface Exit {
+  success: Directories
+  failure: Directories
+}
+
+/** The context shared by the functions that analyze a tree. */
+export interface Walk {
+  readonly found: Walked
+  /** The values of the loop variables around the current statement. */
+  bindings: Bindings
+  /** Returns the text of a node as written. */
+  source(node: ShellNode): string
+  /** Returns the text from one index to another. */
+  between(start: number, end: number): string
+  /** Records why the text could not be analyzed. Keeps only the first reason. */
+  problem(reason: string): void
+  /** Returns the current position. */
+  position(): Position
+  /** Assigns the inputs that were found after a position to the commands and texts after it. */
+  feed(since: Position, piped?: boolean): void
+  /** Analyzes a statement that starts in these directories. */
+  visit(node: ShellNode, at: Directories): Exit
+  /** Returns the word of a node. Also analyzes the commands in the word. */
+  readWord(node: ShellNode, at: Directories): Word
+  /**
+   * Returns the value of a loop variable for one word of the loop. Returns undefined if the value is known only at run
+   * time.
+   */
+  binding(node: ShellNode): Binding | undefined
+  /** Analyzes the commands in the substitutions of a node and its descendants. */
+  substitutionsIn(node: ShellNode, at: Directories): void
+}
+
+/** Returns an exit with the same directories for success and failure. */
+export function exitAt(directories: Directories): Exit {
+  return { success: directories, failure: directories }
+}
+
+/** Creates the context for one tree. `statements` analyzes the children of a substitution. */
+export function createWalk(
+  text: string,
+  parts: Pick<Walk, "visit"> & { statements(node: ShellNode, at: Directories, walk: Walk): void },
+): Walk {
+  const found: Walked = { commands: [], files: [], texts: [], inputs: [], garbled: false }
+
+  function substitute(node: ShellNode, at: Directories): void {
+    const written = walk.source(node).trimStart()
+    if (written.startsWith("`") && written.includes("\\"))
+      walk.problem("escapes within backticks cannot be parsed")
+    parts.statements(node, at, walk)
+  }
+
+  const walk: Walk = {
+    found,
+    bindings: new Map(),
+    source: (node) => text.slice(node.start, node.end),
+    between: (start, end) => text.slice(start, end),
+    problem(reason) {
+      found.problem ??= reason
+    },
+    position: () => ({
+      commands: found.commands.length,
+      texts: found.texts.length,
+      inputs: found.inputs.length,
+    }),
+    feed({ commands, texts, inputs }, piped = false) {
+      const own = found.inputs.splice(inputs)
+      if (own.length === 0 && !piped) return
+      for (const each of [...found.commands.slice(commands), ...found.texts.slice(texts)]) {
+        each.fed = true
+        each.inputs = [...(each.inputs ?? []), ...own.filter(Boolean)]
+      }
+    },
+    visit: parts.visit,
+    readWord(node, at) {
+      const word = wordOf(node, text, walk.bindings)
+      for (const substitution of word.substitutions) substitute(substitution, at)
+      return word
+    },
+    binding: (node) => bindingOf(node, text),
+    substitutionsIn(node, at) {
+      if (substitutionTypes.has(node.type)) substitute(node, at)
+      else for (const child of node.children) walk.substitutionsIn(child, at)
+    },
+  }
+  return walk
+}
+
+/** Nodes that redirect the input or output of a command. */
+export const redirectTypes = new Set(["file_redirect", "heredoc_redirect", "herestring_redirect"])
+
+/** Nodes that a shell replaces with the output of commands, or with a file that contains it. */
+export const substitutionTypes = new Set(["command_substitution", "process_substitution"])
+
+/** Nodes that are words of a command. */
+export const wordTypes = new Set([
+  ...substitutionTypes,
+  "word",
+  "number",
+  "raw_string",
+  "string",
+  "ansi_c_string",
+  "translated_string",
+  "concatenation",
+  "simple_expansion",
+  "expansion",
+  "arithmetic_expansion",
+  "brace_expression",
+  "extglob_pattern",
+])

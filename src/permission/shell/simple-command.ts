@@ -1,21 +1,21 @@
 import { basename } from "node:path"
-import {
-  builtinReason,
-  evaluatedText,
-  isHarmlessLoopVariable,
-  isHarmlessVariable,
-  isReservedWord,
-  mayMove,
-} from "./builtins.ts"
-import { codeForms } from "./crude-forms.ts"
-import { type Directories, enter } from "./directories.ts"
-import { type Inner, innerCommands, isTransparent } from "./inner-commands.ts"
 import type { ShellNode } from "./parse.ts"
+import { possibleCommands, tails } from "./possible-commands.ts"
+import { findProgram } from "./program-table.ts"
 import { readRedirection } from "./redirections.ts"
-import { innerInputUse, inputUse, maxWrapperWords } from "./risks.ts"
-import type { PlannedCommand } from "./shell-plan.ts"
-import { type Exit, exitAt, redirectTypes, type Walk, wordTypes } from "./walk-context.ts"
-import { literalWord, type Word, wordOf } from "./words.ts"
+import { innerInputUse, inputUse } from "./risks.ts"
+import {
+  type Directories,
+  type Exit,
+  enter,
+  exitAt,
+  type PlannedCommand,
+  redirectTypes,
+  type Walk,
+  wordTypes,
+} from "./shell-plan.ts"
+import { joinWords, literalWord, type Word, wordOf } from "./words.ts"
+import { type Inner, innerCommands, isTransparent } from "./wrapped-commands.ts"
 
 /** Reads a command and its words. `extra` contains words that the grammar attached to another node. */
 export function readSimpleCommand(
@@ -268,37 +268,132 @@ function testWords(node: ShellNode): ShellNode[] | undefined {
   return words
 }
 
-/** Returns every command that may start at one of the words or be contained in one of them. */
-function possibleCommands(words: readonly Word[]): string[] {
-  return [
-    ...tails(words),
-    ...words.flatMap(({ text }) => withoutLetters(text).flatMap((each) => codeForms(each) ?? [])),
-  ]
+/**
+ * Returns why a builtin cannot be judged by its arguments: it evaluates its arguments as code, or it changes how later
+ * commands are found, named or expanded. Returns undefined for other builtins.
+ */
+function builtinReason(name: string, words: readonly Word[]): string | undefined {
+  if (reserved.has(name)) return `${name} is a shell keyword`
+  const builtin = findProgram(name)?.builtin
+  if (builtin === "evaluates") return `${name} runs text that is built at run time`
+  if (builtin === "changes") return `${name} changes the meaning of later commands`
+  if (builtin === "named") return undefined
+  const isKnown = words.every((word) => (!word.dynamic || word.numeric) && !word.glob)
+  return builtin && !(isKnown && builtin(words.map(({ text }) => text)))
+    ? `${name} can have effects beyond its arguments`
+    : undefined
 }
 
-/** Returns texts that may contain a command: the words, and the possible values of short options at their start. */
-function withoutLetters(text: string): string[] {
-  if (!/[\s;&|]/.test(text)) return []
-  const letters = /^-[A-Za-z]+/.exec(text)?.[0].length ?? 0
-  return [text, ...Array.from({ length: Math.min(letters, maxLetters) }, (_, at) => text.slice(at + 2))]
+/**
+ * Returns the text that a builtin such as `eval` runs as a command, if its words contain the text. Deny rules also
+ * apply to this text.
+ */
+function evaluatedText(name: string, words: readonly Word[]): string | undefined {
+  const texts = words.map((word) => word.text)
+  if (name === "eval") return texts.join(" ")
+  if (name === "trap") return texts.find((text) => !text.startsWith("-"))
+  return undefined
 }
 
-/** Maximum number of letters of short options before a command. */
-const maxLetters = 8
-
-/** Returns every suffix of the words. An unknown wrapper runs one of them as a command. */
-function tails(words: readonly Word[]): string[] {
-  const forms: string[] = []
-  for (let from = 0; from < Math.min(words.length, maxWrapperWords); from++) {
-    const [program, ...rest] = words.slice(from)
-    if (!program) continue
-    forms.push(joinWords([program, ...rest]))
-    if (program.text.includes("/"))
-      forms.push(joinWords([{ ...program, text: basename(program.text) }, ...rest]))
-  }
-  return forms
+/**
+ * Returns true for shell keywords. A keyword in the position of a command means that the text was parsed incorrectly.
+ */
+function isReservedWord(name: string): boolean {
+  return reserved.has(name)
 }
 
-function joinWords(words: readonly Word[]): string {
-  return words.map((word) => word.text).join(" ")
+/** Returns true for builtins after which the shell may be in any directory. */
+function mayMove(name: string): boolean {
+  return findProgram(name)?.builtin === "evaluates" || name === "pushd" || name === "popd"
 }
+
+/** Returns true for a variable that does not make any known program or shell run, load or redirect anything. */
+function isHarmlessVariable(name: string): boolean {
+  return harmlessVariables.has(name)
+}
+
+/** Returns true for a lower-case loop variable that no shell or program uses. */
+export function isHarmlessLoopVariable(name: string): boolean {
+  return (
+    /^[a-z][a-z0-9_]*$/.test(name) &&
+    !name.endsWith("_proxy") &&
+    !name.startsWith("npm_") &&
+    !specialLowerCase.has(name)
+  )
+}
+
+const reserved = new Set([
+  "if",
+  "then",
+  "else",
+  "elif",
+  "fi",
+  "do",
+  "done",
+  "case",
+  "esac",
+  "while",
+  "until",
+  "for",
+  "select",
+  "function",
+  "in",
+  "{",
+  "}",
+  "!",
+
+  "((",
+  "foreach",
+  "end",
+  "always",
+])
+
+const harmlessVariables = new Set([
+  "LANG",
+  "LC_ALL",
+  "LC_CTYPE",
+  "LC_COLLATE",
+  "LC_MESSAGES",
+  "LC_NUMERIC",
+  "LC_TIME",
+  "TZ",
+  "NO_COLOR",
+  "FORCE_COLOR",
+  "CLICOLOR",
+  "CLICOLOR_FORCE",
+  "COLUMNS",
+  "LINES",
+  "CI",
+  "NODE_ENV",
+  "RUST_BACKTRACE",
+  "RUST_LOG",
+  "PYTHONUNBUFFERED",
+  "PYTHONDONTWRITEBYTECODE",
+  "DEBIAN_FRONTEND",
+])
+
+/** Lower-case variables that zsh uses itself or ties to upper-case variables. */
+const specialLowerCase = new Set([
+  "path",
+  "fpath",
+  "cdpath",
+  "manpath",
+  "mailpath",
+  "module_path",
+  "fignore",
+  "psvar",
+  "watch",
+  "prompt",
+  "argv",
+  "status",
+  "pipestatus",
+  "options",
+  "commands",
+  "functions",
+  "aliases",
+  "histchars",
+  "home",
+  "user",
+  "term",
+  "shell",
+])

@@ -458,3 +458,14 @@ function partProblem(part: ShellNode, text: string): string | undefined {
   if (part.type === "arithmetic_expansion") return arithmeticProblem(text.slice(part.start, part.end))
   return part.type.endsWith("substitution") ? undefined : expansionProblem(part, text)
 }
+
+/** Devices that contain no data. */
+export const harmlessDevice = /^\/dev\/(?:null|zero|stdin|stdout|stderr|fd\/\d+)$/
+
+/** Matches the standard input or another open file as the name of a script. */
+export const inputName = /^-$|(?:^|\/)(?:stdin|fd\/\d+)$/
+
+/** Returns the words joined by single blanks. */
+export function joinWords(words: readonly Word[]): string {
+  return words.map((word) => word.text).join(" ")
+}

@@ -11,8 +11,8 @@ import {
 } from "node:fs"
 import { join } from "node:path"
 import { expect, test } from "vitest"
-import { commandEnvironment, hardenedGitEnvironment } from "../../../src/permission/shell/git-environment.ts"
-import { repositoryProblem } from "../../../src/permission/shell/git-repository.ts"
+import { hardenedGitEnvironment, repositoryProblem } from "../../../src/permission/shell/git-repository.ts"
+import { commandEnvironment } from "../../../src/permission/shell/read-only-proof.ts"
 import { temporaryDirectory } from "../support.ts"
 
 const base = { PATH: process.env.PATH ?? "", HOME: "/nonexistent" }

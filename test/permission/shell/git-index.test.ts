@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { describe, expect, test } from "vitest"
 import type { PermissionConfig } from "../../../src/permission/rules.ts"
-import { trackedPaths } from "../../../src/permission/shell/git-index.ts"
+import { trackedPaths } from "../../../src/permission/shell/git-repository.ts"
 import { temporaryDirectory, verdictOf } from "../support.ts"
 
 function git(directory: string, ...args: string[]): void {

@@ -1,10 +1,8 @@
 import { resolve } from "node:path"
+import { wildcardMatch } from "../../util/wildcard.ts"
 import { protectionOf } from "../protected-files.ts"
 import { readArguments } from "./arguments.ts"
-import { printedNames } from "./find-names.ts"
-import { showsContents } from "./git-contents.ts"
-import { isPlainRepository, userHooks } from "./git-repository.ts"
-import { wrapperOptions } from "./inner-commands.ts"
+import { hardenedGitEnvironment, isPlainRepository, userHooks } from "./git-repository.ts"
 import {
   givesPattern,
   isKnown,
@@ -18,6 +16,7 @@ import type { Program } from "./program.ts"
 import { findProgram, findSubcommand, gnuName } from "./program-table.ts"
 import type { PlannedCommand, ShellPlan } from "./shell-plan.ts"
 import { literalWord, type Word } from "./words.ts"
+import { wrapperOptions } from "./wrapped-commands.ts"
 
 /** The files that a proved read-only command reads. */
 export interface Proof {
@@ -144,7 +143,7 @@ function readListed(
  * Returns true for text that contains git and only commands that are proved to only read. The proof that git only reads
  * counts only in such text.
  */
-export function needsHardenedGit(plan: ShellPlan): boolean {
+function needsHardenedGit(plan: ShellPlan): boolean {
   const proofs = plan.commands.filter(({ transparent }) => !transparent).map(proveReadOnly)
   return (
     plan.opaque === undefined && !plan.garbled && proofs.every(Boolean) && proofs.some((proof) => proof?.git)
@@ -268,3 +267,215 @@ export function isPlainGit({ argv, opaque, assigns, wrapper }: PlannedCommand): 
 
 /** Matches options that name a program, including their abbreviations. */
 const runsProgram = /^(?:-x|--e(?:x|xe|xec)?(?:=|$)|--upl|--rec|--ext)/
+
+/**
+ * Returns additional environment variables for a command. If the text contains git and is proved to only read, it may
+ * have been allowed only because of that proof, so it runs in the hardened environment. Other texts get no variables,
+ * so that hooks, transports and the user's configuration work.
+ */
+export async function commandEnvironment(text: string): Promise<Record<string, string>> {
+  // Avoids parsing the text again if it does not contain `git`. Quotes may split the name.
+  if (!text.includes("git") && !/["'\\]/.test(text)) return {}
+  return needsHardenedGit(await planCommand(text)) ? hardenedGitEnvironment() : {}
+}
+
+/**
+ * Returns true if git may print lines of files, not only names or counts. `words` are the words after `git`. Also takes
+ * into account options that the subcommand may not support.
+ */
+export function showsContents(words: readonly Word[]): boolean {
+  const rest = subcommand(words.map(({ text }) => text))
+  const found =
+    git &&
+    findSubcommand(
+      git,
+      rest.map((text) => ({ text })),
+    )
+  const options = rest.slice(found?.words).filter((text) => text.startsWith("-"))
+  switch (found?.program.shows) {
+    case "always":
+      return true
+    case "unless summed up":
+      return options.some(asksForPatch) || !options.some((text) => summaries.has(text.replace(/=.*/, "")))
+    case "with a patch option":
+      return options.some(asksForPatch)
+    case "when verbose":
+      return options.some((text) => /^-(?:[a-z]*v|-v)/.test(text))
+    case "when interactive":
+      return options.some((text) => /^-(?:[a-z]*[pi]|-p|-i)/.test(text))
+    default:
+      return false
+  }
+}
+
+const summaries: ReadonlySet<string> = new Set(
+  "-s -q --no-patch --quiet --stat --numstat --shortstat --dirstat --summary --compact-summary --name-only --name-status --raw".split(
+    " ",
+  ),
+)
+
+const patches =
+  "--patch --unified --function-context --cc --binary --check --word-diff --color-words --remerge-diff --dd --diff-merges".split(
+    " ",
+  )
+
+function asksForPatch(option: string): boolean {
+  if (!option.startsWith("--")) return /^-[^SG]*[pUWLcu]/.test(option)
+  const name = option.replace(/=.*/, "")
+  return patches.some((known) => name.startsWith(known) || (name.length > 3 && known.startsWith(name)))
+}
+
+const valued = new Set([
+  "-C",
+  "-c",
+  "--git-dir",
+  "--work-tree",
+  "--namespace",
+  "--exec-path",
+  "--super-prefix",
+])
+
+/** Returns the subcommand and the words after it. */
+function subcommand(words: readonly string[]): readonly string[] {
+  let start = 0
+  for (let word = words[0]; word?.startsWith("-"); word = words[start]) start += valued.has(word) ? 2 : 1
+  return words.slice(start)
+}
+
+/** The result of an expression for a file. Undefined if the result depends on more than the file's name. */
+type Answer = boolean | undefined
+
+/** An expression of `find` that can be tested on a name. `print` is called if the file may be printed. */
+type Expression = (name: string, print: () => void) => Answer
+
+/**
+ * Returns a test for the names of the files that a `find` command may print, one on each line or separated by zero
+ * bytes. Returns undefined if the command may print anything else.
+ */
+function printedNames(words: readonly Word[]): ((name: string) => boolean) | undefined {
+  const texts = words.map(({ text }) => text)
+  const start = texts.findIndex((text) => /^(?:-(?![HLPO])|\(|!)/.test(text))
+  if (start === -1) return () => true
+  if (texts.some((text) => otherOutput.has(text))) return undefined
+  const parser = { texts: texts.slice(start), at: 0 }
+  const expression = readAlternatives(parser)
+  if (!expression || parser.at < parser.texts.length) return undefined
+  const prints = parser.texts.some((text) => text === "-print" || text === "-print0")
+  return (name) => {
+    let printed = false
+    const answer = expression(name, () => {
+      printed = true
+    })
+    return prints ? printed : answer !== false
+  }
+}
+
+const otherOutput: ReadonlySet<string> = new Set(["-printf", "-ls", "-quit", ","])
+
+interface Parser {
+  texts: readonly string[]
+  at: number
+}
+
+function readAlternatives(parser: Parser): Expression | undefined {
+  const parts: Expression[] = []
+  do {
+    const part = readSequence(parser)
+    if (!part) return undefined
+    parts.push(part)
+  } while (takes(parser, ["-o", "-or"]))
+  return (name, print) => {
+    let answer: Answer = false
+    for (const part of parts) {
+      const found = part(name, print)
+      if (found === true) return true
+      if (found === undefined) answer = undefined
+    }
+    return answer
+  }
+}
+
+function readSequence(parser: Parser): Expression | undefined {
+  const parts: Expression[] = []
+  while (parser.at < parser.texts.length && ![")", "-o", "-or"].includes(parser.texts[parser.at] ?? "")) {
+    if (parts.length > 0) takes(parser, ["-a", "-and"])
+    const part = readTest(parser)
+    if (!part) return undefined
+    parts.push(part)
+  }
+  if (parts.length === 0) return undefined
+  return (name, print) => {
+    let answer: Answer = true
+    for (const part of parts) {
+      const found = part(name, print)
+      if (found === false) return false
+      if (found === undefined) answer = undefined
+    }
+    return answer
+  }
+}
+
+function readTest(parser: Parser): Expression | undefined {
+  if (takes(parser, ["!", "-not"])) {
+    const inner = readTest(parser)
+    return (
+      inner &&
+      ((name, print) => {
+        const found = inner(name, print)
+        return found === undefined ? undefined : !found
+      })
+    )
+  }
+  if (takes(parser, ["("])) {
+    const inner = readAlternatives(parser)
+    return takes(parser, [")"]) ? inner : undefined
+  }
+  const test = parser.texts[parser.at] ?? ""
+  if (!test.startsWith("-")) return undefined
+  parser.at += 1
+  if (test === "-print" || test === "-print0")
+    return (_, print) => {
+      print()
+      return true
+    }
+  if (test === "-false") return () => false
+  if (alwaysTrue.has(test)) return () => true
+  if (withoutValue.has(test)) return () => undefined
+  const value = parser.texts[parser.at] ?? ""
+  parser.at += 1
+  if (test === "-maxdepth" || test === "-mindepth") return () => true
+  if ((test !== "-name" && test !== "-iname") || !/^[\w.*+@,=-]+$/.test(value)) return () => undefined
+  return (name) => {
+    if (test === "-name") return wildcardMatch(name, value)
+    return isAscii(name) ? wildcardMatch(name.toLowerCase(), value.toLowerCase()) : undefined
+  }
+}
+
+/** Returns true for printable ASCII. `find` and JavaScript may disagree on the case of other letters. */
+function isAscii(name: string): boolean {
+  return /^[ -~]*$/.test(name)
+}
+
+const alwaysTrue: ReadonlySet<string> = new Set([
+  "-true",
+  "-prune",
+  "-depth",
+  "-daystart",
+  "-mount",
+  "-xdev",
+  "-follow",
+])
+const withoutValue: ReadonlySet<string> = new Set([
+  "-empty",
+  "-executable",
+  "-nogroup",
+  "-nouser",
+  "-readable",
+  "-writable",
+])
+
+function takes(parser: Parser, texts: readonly string[]): boolean {
+  const found = texts.includes(parser.texts[parser.at] ?? "")
+  if (found) parser.at += 1
+  return found
+}

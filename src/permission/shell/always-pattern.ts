@@ -1,11 +1,11 @@
 import { basename } from "node:path"
 import { invisibleCharacters } from "../invisible.ts"
-import { innerCommands } from "./inner-commands.ts"
 import type { Program } from "./program.ts"
 import { findVersioned, isBuildTool, usuallyExact } from "./program-table.ts"
 import { maxWrapperWords } from "./risks.ts"
 import type { PlannedCommand } from "./shell-plan.ts"
 import type { Word } from "./words.ts"
+import { innerCommands } from "./wrapped-commands.ts"
 
 /** The pattern that "always" remembers, or the reason why "always" is not available. */
 export type Suggestion = { pattern: string } | { reason: string }

@@ -1,4 +1,6 @@
 import { basename } from "node:path"
+import { maxWrapperWords } from "./risks.ts"
+import { joinWords, type Word } from "./words.ts"
 
 /** Maximum number of possible commands per text. */
 const maxForms = 8_000
@@ -57,4 +59,35 @@ export function decodings(text: string): string[] {
   const base64 = /;base64,([\w+/=-]+)/gi
   const decoded = [...plain.matchAll(base64)].map(([, data = ""]) => Buffer.from(data, "base64").toString())
   return [text, plain, decoded.join("\n")]
+}
+
+/** Returns every command that may start at one of the words or be contained in one of them. */
+export function possibleCommands(words: readonly Word[]): string[] {
+  return [
+    ...tails(words),
+    ...words.flatMap(({ text }) => withoutLetters(text).flatMap((each) => codeForms(each) ?? [])),
+  ]
+}
+
+/** Returns texts that may contain a command: the words, and the possible values of short options at their start. */
+function withoutLetters(text: string): string[] {
+  if (!/[\s;&|]/.test(text)) return []
+  const letters = /^-[A-Za-z]+/.exec(text)?.[0].length ?? 0
+  return [text, ...Array.from({ length: Math.min(letters, maxLetters) }, (_, at) => text.slice(at + 2))]
+}
+
+/** Maximum number of letters of short options before a command. */
+const maxLetters = 8
+
+/** Returns every suffix of the words. An unknown wrapper runs one of them as a command. */
+export function tails(words: readonly Word[]): string[] {
+  const forms: string[] = []
+  for (let from = 0; from < Math.min(words.length, maxWrapperWords); from++) {
+    const [program, ...rest] = words.slice(from)
+    if (!program) continue
+    forms.push(joinWords([program, ...rest]))
+    if (program.text.includes("/"))
+      forms.push(joinWords([{ ...program, text: basename(program.text) }, ...rest]))
+  }
+  return forms
 }

@@ -1,8 +1,7 @@
 import { type GivenOption, readArguments } from "./arguments.ts"
 import type { Program, Wrapping } from "./program.ts"
 import { findProgram, findVersioned, gnuName } from "./program-table.ts"
-import { inputName } from "./risks.ts"
-import { literalWord, unknownWord, type Word } from "./words.ts"
+import { inputName, literalWord, unknownWord, type Word } from "./words.ts"
 
 /**
  * A command that a program runs.

@@ -1,19 +1,26 @@
-import { isHarmlessLoopVariable } from "./builtins.ts"
-import { type Directories, startDirectories, union } from "./directories.ts"
 import type { ShellNode } from "./parse.ts"
 import { findProgram } from "./program-table.ts"
 import { readRedirection, statementsAfterMark } from "./redirections.ts"
-import type { PlannedCommand } from "./shell-plan.ts"
-import { assignmentProblem, readShellCommand, readSimpleCommand, readTest } from "./simple-command.ts"
 import {
   createWalk,
+  type Directories,
   type Exit,
   exitAt,
+  type PlannedCommand,
   redirectTypes,
+  startDirectories,
   substitutionTypes,
+  union,
   type Walk,
   type Walked,
-} from "./walk-context.ts"
+} from "./shell-plan.ts"
+import {
+  assignmentProblem,
+  isHarmlessLoopVariable,
+  readShellCommand,
+  readSimpleCommand,
+  readTest,
+} from "./simple-command.ts"
 import { type Binding, quoted } from "./words.ts"
 
 /**
