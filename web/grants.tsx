@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks"
-import { showInvisible } from "../src/permission/invisible.ts"
 import type { Grant } from "../src/schema/permission.ts"
+import { showInvisible } from "../src/util/invisible.ts"
 import { clientOf } from "./connection.ts"
 import { state } from "./current-session.ts"
 import { attempt } from "./notices.tsx"

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks"
-import { showInvisible } from "../src/permission/invisible.ts"
 import type { ToolPart } from "../src/schema/part.ts"
+import { showInvisible } from "../src/util/invisible.ts"
 import { type CallSummary, formatterResults, summarizeCall, todoList } from "../src/view/call-summary.ts"
 import { isActive, isOnline } from "./connection.ts"
 import { askedCalls, loadSubagent, state } from "./current-session.ts"

@@ -1,4 +1,3 @@
-import { detectLoop } from "../permission/doom-loop.ts"
 import { PermissionError } from "../permission/errors.ts"
 import type { PermissionAsk } from "../permission/request.ts"
 import type { CallReference } from "../schema/permission.ts"
@@ -7,6 +6,7 @@ import { canonicalJson, isRecord } from "../util/json.ts"
 import type { Call, PastCall } from "./call.ts"
 import { LoopRefusedError } from "./call-failure.ts"
 import type { Step } from "./context.ts"
+import { detectLoop } from "./doom-loop.ts"
 import type { PreparedCall } from "./prepare.ts"
 
 /** Options for waiting for the reply to a request. */

@@ -1,5 +1,4 @@
 import type { Refusal } from "../event/events.ts"
-import type { Loop } from "../permission/doom-loop.ts"
 import { PermissionError } from "../permission/errors.ts"
 import { describeEffect, fail, pending } from "../schema/tool-moves.ts"
 import type { ToolStatePending, ToolStateRunning } from "../schema/tool-state.ts"
@@ -7,6 +6,7 @@ import { AbortedError, TimeoutError } from "../util/abort.ts"
 import { errorMessage, TackleError } from "../util/errors.ts"
 import { currentTime } from "../util/time.ts"
 import type { Call, CallOutcome, Turn } from "./call.ts"
+import type { Loop } from "./doom-loop.ts"
 
 /** Thrown when a repeated call is refused. */
 export class LoopRefusedError extends TackleError {

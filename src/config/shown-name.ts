@@ -1,4 +1,4 @@
-import { showInvisible } from "../permission/invisible.ts"
+import { showInvisible } from "../util/invisible.ts"
 
 /** Maximum length of a displayed name, in characters. */
 const maxLength = 120

@@ -60,9 +60,6 @@ export async function checkRequest(
       const { action, rule, reason } = describe(check, judgeCheck(check, policy))
       return { argv: command.argv.map((word) => word.text), pattern: command.pattern, action, rule, reason }
     })
-    verdict.needsHardenedGit = details.some(
-      ({ check, judgement }) => check.hardenedGit === true && judgement.rule === check.proof,
-    )
   }
   return verdict
 }

@@ -7,7 +7,7 @@ import { systemCode } from "../util/errors.ts"
 import { isDirectory, isFile } from "../util/file-system.ts"
 import { isInside, realPath } from "../util/paths.ts"
 import { sharedIdentity } from "./path-checks.ts"
-import { expandPolicy, judge, namedRules, type Policy, wildcardProbe } from "./policy.ts"
+import { allRules, deniesOf, expandPolicy, judge, namedRules, type Policy, wildcardProbe } from "./policy.ts"
 import { homeSecrets, namesProtected, protectionOf } from "./protected-files.ts"
 import { concerns } from "./rules.ts"
 import type { KnownPrograms } from "./shell/read-only-proof.ts"
@@ -138,9 +138,7 @@ function deniesSome(policy: Policy, permission: string): boolean {
 }
 
 function denyRules(policy: Policy, permission: string): Rule[] {
-  return rulesOf(policy).filter(
-    (rule) => rule.action === "deny" && rule.pattern !== "*" && concerns(rule, permission),
-  )
+  return deniesOf(policy, permission).filter(({ pattern }) => pattern !== "*")
 }
 
 /**
@@ -215,15 +213,11 @@ function entriesOf(listings: Listings): string[] {
 
 /** Returns the existing absolute paths that rules name, either alone or followed by `/*` or `/**`. */
 function namedRoots(policy: Policy, permission: string): string[] {
-  const roots = rulesOf(policy)
+  const roots = allRules(policy)
     .filter((rule) => concerns(rule, permission))
     .map(({ pattern }) => pattern.replace(/\/\*{1,2}$/, ""))
     .filter((path) => path.startsWith("/") && path !== "/" && !/[*?]/.test(path))
   return [...new Set(existing(roots))]
-}
-
-function rulesOf({ layers, ceiling = [], bound }: Policy): Rule[] {
-  return [...layers.flatMap((layer) => layer.rules), ...ceiling, ...(bound ? rulesOf(bound) : [])]
 }
 
 /**
@@ -279,12 +273,12 @@ function readIfFile(path: string): string | undefined {
 export function networkOf(policy: Policy): Network {
   const isNetworkRule = (rule: Rule) => rule.permission === "network"
   const layers = policy.layers.map(({ name, rules }) => ({ name, rules: rules.filter(isNetworkRule) }))
-  const rules = rulesOf({ layers, ceiling: policy.ceiling?.filter(isNetworkRule) })
+  const rules = allRules({ layers, ceiling: policy.ceiling?.filter(isNetworkRule) })
   const allows = (host: string) => judge(policy, "network", [host], namedRules("network")).action === "allow"
   if (!rules.some((rule) => rule.action === "allow")) return "closed"
   const isWhole = rules.every((rule) => rule.action === "allow" || rule.pattern === "*")
   if (isWhole && allows(wildcardProbe)) return "open"
-  const privateRules = rulesOf(policy).filter((rule) => rule.permission === "private_network")
+  const privateRules = allRules(policy).filter((rule) => rule.permission === "private_network")
   const allowsPrivate = (host: string) =>
     judge(policy, "private_network", [host], namedRules("private_network")).action === "allow" ||
     (isIP(host) !== 0 && judge(policy, "network", [host], namedRules("network")).rule?.pattern === host)

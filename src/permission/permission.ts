@@ -2,10 +2,10 @@ import { isDeepStrictEqual } from "node:util"
 import type { Action, PermissionReply, PermissionRequest, ReplySource } from "../schema/permission.ts"
 import { abortedError, orAbort, throwIfAborted } from "../util/abort.ts"
 import { newId } from "../util/id.ts"
+import { invisibleCharacters } from "../util/invisible.ts"
 import { checkRequest, type DetailedVerdict, rulesThatAllow } from "./check.ts"
 import { PermissionError } from "./errors.ts"
 import { decidingRules, type Explanation, explainRequest } from "./explain.ts"
-import { invisibleCharacters } from "./invisible.ts"
 import {
   type Answer,
   createPendingRequests,

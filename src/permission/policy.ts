@@ -166,7 +166,8 @@ export function deniesOf(policy: Policy, permission: string): Rule[] {
   return allRules(policy).filter((rule) => rule.action === "deny" && concerns(rule, permission))
 }
 
-function allRules({ layers, ceiling = [], bound }: Policy): Rule[] {
+/** Returns all rules of a policy, including its ceiling and the policies that bound it. */
+export function allRules({ layers, ceiling = [], bound }: Policy): Rule[] {
   return [...layers.flatMap((layer) => layer.rules), ...ceiling, ...(bound ? allRules(bound) : [])]
 }
 

@@ -58,11 +58,6 @@ export interface Check {
   options: JudgeOptions
   /** An additional default rule, such as the proof that a command only reads. Every configured rule overrules it. */
   proof?: Rule
-  /**
-   * Whether the proof is valid only if git runs in the hardened environment. The proof says that the command only
-   * reads.
-   */
-  hardenedGit?: boolean
   /** Whether the file belongs to the session. The check then does not ask. */
   own?: boolean
   /** Whether only a deny rule affects the check. The check then never asks. */
@@ -107,9 +102,4 @@ export interface Verdict {
   checks: JudgedCheck[]
   /** All commands of the text. Only for `bash`. */
   commands?: JudgedCommand[]
-  /**
-   * Whether git is allowed only because it only reads. The command must then run in `hardenedGitEnvironment`. Only
-   * for `bash`.
-   */
-  needsHardenedGit?: boolean
 }

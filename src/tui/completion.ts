@@ -1,5 +1,5 @@
 import { type AutocompleteItem, type AutocompleteProvider, fuzzyFilter } from "@earendil-works/pi-tui"
-import { showInvisible } from "../permission/invisible.ts"
+import { showInvisible } from "../util/invisible.ts"
 
 /** A command that the user can call with `/name`. */
 export interface CompletedCommand {

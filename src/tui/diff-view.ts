@@ -1,5 +1,5 @@
 import { diffWordsWithSpace, parsePatch } from "diff"
-import { showInvisible } from "../permission/invisible.ts"
+import { showInvisible } from "../util/invisible.ts"
 import { clip } from "./card.ts"
 import type { Theme } from "./theme.ts"
 

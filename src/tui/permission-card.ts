@@ -1,6 +1,6 @@
 import { type Component, type Focusable, Input, matchesKey } from "@earendil-works/pi-tui"
-import { showInvisible } from "../permission/invisible.ts"
 import type { PermissionReply, PermissionRequest } from "../schema/permission.ts"
+import { showInvisible } from "../util/invisible.ts"
 import { wildcardCovers } from "../util/wildcard.ts"
 import { type Choice, createDecision, settleMs } from "../view/decision.ts"
 import { type ReplyChoice, replyChoices } from "../view/reply-choices.ts"

@@ -1,6 +1,6 @@
 import type { SessionApi } from "../client/api.ts"
-import { showInvisible } from "../permission/invisible.ts"
 import type { ListedSession } from "../schema/session.ts"
+import { showInvisible } from "../util/invisible.ts"
 import { localMinute } from "../util/time.ts"
 import { displayPath } from "../view/display-path.ts"
 import { type PickerItem, pick } from "./picker.ts"

@@ -1,6 +1,6 @@
 import { type Component, type Focusable, Input, Markdown, matchesKey } from "@earendil-works/pi-tui"
-import { showInvisible } from "../permission/invisible.ts"
 import type { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
+import { showInvisible } from "../util/invisible.ts"
 import { clip, createEarlyKeys, createScrolledText, headLine, indented, typedText } from "./card.ts"
 import { markdownTheme, type Theme } from "./theme.ts"
 

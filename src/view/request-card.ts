@@ -1,5 +1,5 @@
-import { showInvisible } from "../permission/invisible.ts"
 import type { PermissionRequest } from "../schema/permission.ts"
+import { showInvisible } from "../util/invisible.ts"
 import { isRecord, own } from "../util/json.ts"
 import { displayPath } from "./display-path.ts"
 

@@ -269,16 +269,6 @@ describe("verdict", () => {
     expect(verdict.commands).toMatchObject([
       { action: "allow", rule: { source: { file: "defaults: proved read-only" } } },
     ])
-    expect(verdict.needsHardenedGit).toBe(false)
-  })
-
-  test("requires the hardened environment only for git allowed by proof", async () => {
-    expect((await verdictOf({}, "bash", "git status | head -3")).needsHardenedGit).toBe(true)
-    expect((await verdictOf({ bash: { "git *": "allow" } }, "bash", "git status")).needsHardenedGit).toBe(
-      false,
-    )
-    const beside = await verdictOf({ bash: { "npm *": "allow" } }, "bash", "git status && npm test")
-    expect(beside).toMatchObject({ action: "allow", needsHardenedGit: false })
   })
 })
 

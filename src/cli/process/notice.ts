@@ -1,4 +1,4 @@
-import { showInvisible } from "../../permission/invisible.ts"
+import { showInvisible } from "../../util/invisible.ts"
 import { folded } from "../../view/visible.ts"
 import { asTyped } from "./typed-command.ts"
 

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from "node:util"
-import { showInvisible } from "../../permission/invisible.ts"
 import type { ToolPart } from "../../schema/part.ts"
 import type { ToolStateCompleted } from "../../schema/tool-state.ts"
+import { showInvisible } from "../../util/invisible.ts"
 import { isRecord } from "../../util/json.ts"
 import { type CallSummary, formatterResults, summarizeCall, todoList } from "../../view/call-summary.ts"
 import { clipped, columns, oneLine, visible, wrapped } from "../../view/visible.ts"

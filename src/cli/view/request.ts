@@ -1,5 +1,5 @@
-import { showInvisible } from "../../permission/invisible.ts"
 import type { PermissionRequest } from "../../schema/permission.ts"
+import { showInvisible } from "../../util/invisible.ts"
 import { createRequestCard } from "../../view/request-card.ts"
 import { diffLines } from "./call.ts"
 import { style } from "./style.ts"

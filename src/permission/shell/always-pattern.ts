@@ -1,5 +1,5 @@
 import { basename } from "node:path"
-import { invisibleCharacters } from "../invisible.ts"
+import { invisibleCharacters } from "../../util/invisible.ts"
 import type { Program } from "./program.ts"
 import { findVersioned, isBuildTool, usuallyExact } from "./program-table.ts"
 import { maxWrapperWords } from "./risks.ts"

@@ -3,16 +3,25 @@ import type { ResolvedScope } from "../path-checks.ts"
 import { judge, type Policy } from "../policy.ts"
 import type { Check, Scope, ScopeSandbox } from "../request.ts"
 import { suggestPattern } from "./always-pattern.ts"
-import { type CommandForms, commandForms, commandScope, coversAll } from "./command-forms.ts"
 import {
-  deniedTrackedFiles,
+  type CommandContext,
+  type CommandForms,
+  type CommandScope,
+  commandForms,
+  commandScope,
+  coversAll,
+  tableName,
+} from "./command-forms.ts"
+import {
   directoryChecks,
   mayShowProtectedFile,
+  trackedFileChecks,
   wholeReadChecks,
 } from "./directory-checks.ts"
 import { maxEntries } from "./directory-files.ts"
 import { codeChecks, commandFileChecks, plannedFileChecks } from "./file-checks.ts"
 import { isPlainRepository } from "./git-repository.ts"
+import { globFiles } from "./paths-in-words.ts"
 import { maxCommandLength, planCommand } from "./plan.ts"
 import { crudeForms } from "./possible-commands.ts"
 import { isBuildTool } from "./program-table.ts"
@@ -50,15 +59,26 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
   const locate = (entry: { directories?: readonly string[] }) =>
     entry.directories?.map((name) => absoluteDirectory(name, directory, home))
 
+  const contextOf = (command: PlannedCommand, directories: readonly string[] | undefined): CommandContext => {
+    const [program, ...words] = command.argv
+    return { command, name: program ? tableName(program, scope) : "", words, directories, scope, policy }
+  }
+
   const forms = new Map(plan.commands.map((command) => [command, commandForms(command, scope)]))
   const proofs = new Map<PlannedCommand, Proof>()
   for (const [command, { genuine }] of isUnderstood(plan) ? forms : []) {
-    const proof = genuine && !command.transparent ? proveReadOnly(command) : undefined
-    if (proof) proofs.set(command, proof)
+    const proof = genuine && !command.transparent ? proveReadOnly(command, true) : undefined
+    const isValid = !proof?.wildcards || (await matchOnlyFiles(proof.wildcards, locate(command), scope))
+    if (proof && isValid) proofs.set(command, proof)
   }
+  // The proof of `find` does not cover the commands that it runs. These commands follow it in the plan.
+  for (const command of plan.commands.toReversed())
+    if (command.wrapper && !proofs.has(command)) proofs.delete(command.wrapper)
+  const wrappers = new Set(plan.commands.map(({ wrapper }) => wrapper))
+  const onlyRead = plan.commands.every((command) => command.transparent || proofs.has(command))
   // All commands of a text run in one environment. This is the hardened environment only if every command is proved to
-  // only read.
-  const wholeProved = plan.commands.every((command) => command.transparent || proofs.has(command))
+  // only read, whatever its wildcards match.
+  const wholeProved = onlyRead && ![...proofs.values()].some(({ wildcards }) => wildcards)
   // A program such as `tar` could replace git's configuration, and a program that runs code could run git directly.
   const besideOthers = plan.commands.every(
     (command) =>
@@ -72,24 +92,25 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
 
   for (const [command, asRulesSeeIt] of forms) {
     const directories = locate(command)
+    const context = contextOf(command, directories)
+    const { words } = context
     const check = commandCheck(command, asRulesSeeIt)
     // The sandbox hides secret files, but git can still show their contents from the repository.
-    const shows =
-      sandbox?.allows === true && command.argv[0]?.text === "git" && showsContents(command.argv.slice(1))
-    const showsSecrets = shows && (!directories || mayShowProtectedFile(directories, scope, policy))
+    const shows = basename(command.argv[0]?.text ?? "") === "git" && showsContents(words)
+    const showsSecrets = shows && sandbox?.allows === true && (!directories || mayShowProtectedFile(context))
     commands.push({ command, check, showsSecrets })
     const isAllowed = judge(policy, "bash", check.forms, check.options).action === "allow"
     const add = (found: readonly Check[]) => files.push(...(isAllowed ? found.map(coverRead) : found))
-    const proof = wholeProved || !mayBeSplit(command) ? proofs.get(command) : undefined
+    const dependsOnFiles = mayBeSplit(command) || wrappers.has(command)
+    const proof = onlyRead || !dependsOnFiles ? proofs.get(command) : undefined
     // For a command that is proved to only read, the files that its lists and streams come from are judged instead.
     const isKnown = (word: Word) => !(word.fromInput || word.stream || (word.numeric && word.span === "*"))
-    const named = proof ? { ...command, argv: command.argv.filter(isKnown) } : command
-    add(await commandFileChecks(named, directories, scope))
-    add(codeChecks(command, directories, scope, policy))
-    add(deniedTrackedFiles(command, directories, scope, policy))
+    add(await commandFileChecks(proof ? { ...context, words: words.filter(isKnown) } : context))
+    add(codeChecks(context))
+    if (shows) add(trackedFileChecks("read", context))
     if (!proof) {
-      add(await directoryChecks(command, directories, scope, policy))
-      add(await writeChecks(command, directories, scope, policy))
+      add(await directoryChecks(context))
+      add(await writeChecks(context))
       continue
     }
     const canRunGit = () =>
@@ -101,17 +122,15 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
       (await sandbox?.works()) &&
       isPlainRepository(directories, "confined")
     if (proof.git && !canRunGit() && !(await isConfined())) continue
-    if (proof.showsTracked && mayShowProtectedFile(directories, scope, policy)) {
+    if (proof.showsTracked && mayShowProtectedFile(context)) {
       check.reason = "it may show tracked files that require permission to read"
       continue
     }
     const reading =
       proof.recursive ?? (proof.showsTracked && proof.files.length > 0 ? { hidden: true } : undefined)
-    const found = reading
-      ? await wholeReadChecks({ words: proof.files, reading, directories, scope, policy })
-      : []
+    const found = reading ? await wholeReadChecks(context, proof.files, reading) : []
     if (!found) {
-      add(await commandFileChecks(command, directories, scope))
+      add(await commandFileChecks(context))
       check.reason ??= `the files that it reads are unknown, because its directory is unknown or contains more than ${maxEntries} entries or unusual names`
       continue
     }
@@ -119,7 +138,6 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
     // Listed files have plain names, so none of them is an option.
     if (proof.fromInput || command.argv.some((word) => word.stream))
       Object.assign(check, { reason: undefined, options: { ...check.options, counts: undefined } })
-    if (proof.git && wholeProved) check.hardenedGit = true
     check.proof = {
       permission: "bash",
       pattern: check.options.span ?? command.pattern,
@@ -141,9 +159,27 @@ function isUnderstood({ opaque, garbled }: ShellPlan): boolean {
   return opaque === undefined && !garbled
 }
 
-/** Returns true if other commands could create files whose names are split into several words. */
+/** Returns true if other commands could create files whose names are split into several words or are options. */
 function mayBeSplit({ argv }: PlannedCommand): boolean {
-  return argv.some((word) => word.fromInput || word.unquoted)
+  return argv.some((word) => word.fromInput || word.unquoted || (word.glob && /^[*?[]/.test(word.text)))
+}
+
+/** Returns true if each word matches files in each directory, and no name of these files starts with a dash. */
+async function matchOnlyFiles(
+  words: readonly Word[],
+  directories: readonly string[] = [],
+  scope: CommandScope,
+): Promise<boolean> {
+  const found = await Promise.all(
+    directories.flatMap((directory) =>
+      words.map((word) => globFiles(word.text, directory, { word, listing: scope.listing })),
+    ),
+  )
+  return found.length > 0 && found.every((names) => names && names.length > 0 && !names.some(isOption))
+}
+
+function isOption(name: string): boolean {
+  return name.startsWith("-")
 }
 
 function commandCheck(command: PlannedCommand, { forms, options, genuine, reason }: CommandForms): Check {

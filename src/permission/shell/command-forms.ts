@@ -4,7 +4,7 @@ import type { Rule } from "../../schema/permission.ts"
 import { isInside } from "../../util/paths.ts"
 import { wildcardCovers, wildcardMatch } from "../../util/wildcard.ts"
 import type { ResolvedScope } from "../path-checks.ts"
-import type { JudgeOptions } from "../policy.ts"
+import type { JudgeOptions, Policy } from "../policy.ts"
 import { codeForms } from "./possible-commands.ts"
 import { findProgram, gnuName, namesWithoutVersion } from "./program-table.ts"
 import { namesRisks, risksOf, riskValues } from "./risks.ts"
@@ -16,6 +16,19 @@ export interface CommandScope extends ResolvedScope {
   home: string
   /** Directories of `PATH`, in order. Empty if all of them are absolute paths outside the worktree. */
   programDirectories: readonly string[]
+}
+
+/** A command, and everything that its checks depend on. */
+export interface CommandContext {
+  command: PlannedCommand
+  /** The name to look up in the program table. See {@link tableName}. */
+  name: string
+  /** The arguments of the command. */
+  words: readonly Word[]
+  /** The absolute directories in which the command may run. Undefined if they are unknown. */
+  directories: readonly string[] | undefined
+  scope: CommandScope
+  policy: Policy
 }
 
 /** Adds the search path of the commands to a scope. `searchPath` is the value of `PATH`, if known. */

@@ -5,7 +5,7 @@ import { deniedName, fileChecks, type ResolvedScope, relativeToWorktree } from "
 import { deniesOf, judge, type Policy } from "../policy.ts"
 import { protectionInHome, protectionOf } from "../protected-files.ts"
 import type { Check } from "../request.ts"
-import { type CommandScope, expandWord, tableName } from "./command-forms.ts"
+import { type CommandContext, type CommandScope, expandWord } from "./command-forms.ts"
 import {
   filesNeedingPermission,
   followingLinks,
@@ -23,8 +23,6 @@ import {
 } from "./operands.ts"
 import { absolutePaths, candidates, globFiles } from "./paths-in-words.ts"
 import { findProgram } from "./program-table.ts"
-import { showsContents } from "./read-only-proof.ts"
-import type { PlannedCommand } from "./shell-plan.ts"
 import { literalWord, type Word } from "./words.ts"
 
 /**
@@ -32,14 +30,8 @@ import { literalWord, type Word } from "./words.ts"
  * program that reads whole directories, each file that needs permission is checked. For other programs, only the files
  * that a rule denies are checked. A missing directory is judged by the files that it may contain later.
  */
-export async function directoryChecks(
-  command: PlannedCommand,
-  directories: readonly string[] | undefined,
-  scope: CommandScope,
-  policy: Policy,
-): Promise<Check[]> {
-  const [program, ...words] = command.argv
-  const name = program ? tableName(program, scope) : ""
+export async function directoryChecks(context: CommandContext): Promise<Check[]> {
+  const { name, words, directories, scope, policy } = context
   const entry = findProgram(basename(name)) ?? {}
   const readsAll = readsDirectories(entry, words)
   if (!directories || takesText(name) || (isReader(name) && !readsAll)) return []
@@ -73,20 +65,15 @@ export async function directoryChecks(
 }
 
 /**
- * Returns checks for the files below the directories that a read-only command reads. Returns undefined if the files are
- * unknown.
+ * Returns checks for the files, and for the files below the directories, that a read-only command reads. If `files` is
+ * empty, it reads its working directory. Returns undefined if the files are unknown.
  */
-export async function wholeReadChecks(search: {
-  /** The directories to read. If the list is empty, the command reads its working directory. */
-  words: readonly Word[]
-  reading: WholeReading
-  directories: readonly string[] | undefined
-  scope: CommandScope
-  policy: Policy
-}): Promise<Check[] | undefined> {
-  const { directories, scope, policy } = search
+export async function wholeReadChecks(
+  { directories, scope, policy }: CommandContext,
+  files: readonly Word[],
+  { hidden, unhidden, followsLinks, selects, plainNames }: WholeReading,
+): Promise<Check[] | undefined> {
   if (!directories) return undefined
-  const { hidden, unhidden, followsLinks, selects, plainNames } = search.reading
   const needsPermission = needsReadPermission(scope, policy)
   const reading: RecursiveReading = {
     hidden,
@@ -96,7 +83,7 @@ export async function wholeReadChecks(search: {
     listing: scope.listing,
     ...(followsLinks && followingLinks(needsPermission, scope)),
   }
-  const words = search.words.length > 0 ? search.words : [literalWord(".")]
+  const words = files.length > 0 ? files : [literalWord(".")]
   const checks: Check[] = []
   const roots = await Promise.all(words.map((word) => pathsOf(word, directories, scope)))
   if (roots.includes(undefined)) return undefined
@@ -178,15 +165,17 @@ export function possibleFilesBelow(
     root || [pattern, pattern.replace(/^(?:\*+\/)+/, "")].some((text) => text.startsWith(`${relative}/`))
   if (!deniesOf(policy, access).some(isAbout)) return []
   const span = root ? "*" : `${relative}/*`
-  return [
-    {
-      permission: access,
-      pattern: span,
-      forms: [relative, directory],
-      options: { span, spanRefusals: ["deny"] },
-      reason: access === "read" ? "it reads a whole directory" : "it may change a whole directory",
-    },
-  ]
+  const reason = access === "read" ? "it reads a whole directory" : "it may change a whole directory"
+  return [possibleCheck(access, span, { forms: [relative, directory], reason })]
+}
+
+/** Returns a check that asks if a rule denies one of the paths that `span` stands for. */
+export function possibleCheck(
+  permission: string,
+  span: string,
+  { pattern = span, forms = [], reason }: Partial<Pick<Check, "pattern" | "forms" | "reason">>,
+): Check {
+  return { permission, pattern, forms, options: { span, spanRefusals: ["deny"] }, reason }
 }
 
 /**
@@ -203,46 +192,33 @@ export function kindOf(path: string): "file" | "directory" | undefined {
 }
 
 /**
- * Returns checks for files that git may show although a rule denies reading them. The checks ask even if a rule allows
- * the command, because it is unknown which files git shows.
+ * Returns checks for the tracked files that git may show or change although a rule denies it. The checks ask even if a
+ * rule allows the command, because it is unknown which of the files git uses.
  */
-export function deniedTrackedFiles(
-  command: PlannedCommand,
-  directories: readonly string[] | undefined,
-  scope: CommandScope,
-  policy: Policy,
+export function trackedFileChecks(
+  access: "read" | "edit",
+  { directories = [], scope, policy }: Pick<CommandContext, "directories" | "scope" | "policy">,
 ): Check[] {
-  const [program, ...words] = command.argv
-  if (basename(program?.text ?? "") !== "git" || !showsContents(words)) return []
-  const checks: Check[] = []
-  for (const { root, paths } of trackedFiles(directories)) {
-    if (!paths) checks.push(...possibleFilesBelow(root, scope, policy))
-    const denied = paths?.find(
-      (path) => judge(policy, "read", [relativeToWorktree(path, scope), path]).action === "deny",
-    )
-    if (denied === undefined) continue
-    const span = relativeToWorktree(denied, scope)
-    checks.push({
-      permission: "read",
-      pattern: span,
-      forms: [],
-      options: { span, spanRefusals: ["deny"] },
-      reason: "git may show it",
-    })
-  }
-  return checks
+  const reason = access === "read" ? "git may show it" : "it may change a path that a rule denies"
+  return directories.flatMap((directory) => {
+    const repository = trackedFiles(directory)
+    if (!repository && access === "read") return []
+    if (!repository?.paths) return possibleFilesBelow(repository?.root ?? directory, scope, policy, access)
+    const denied = repository.paths
+      .map((path) => [relativeToWorktree(path, scope), path] as const)
+      .find((forms) => judge(policy, access, forms).action === "deny")
+    return denied ? [possibleCheck(access, denied[0], { reason })] : []
+  })
 }
 
 /**
  * Returns true if git tracks a file that needs permission to be read, or if the tracked files are unknown. Does not
  * cover files that exist only in past commits.
  */
-export function mayShowProtectedFile(
-  directories: readonly string[] | undefined,
-  scope: CommandScope,
-  policy: Policy,
-): boolean {
+export function mayShowProtectedFile({ directories = [], scope, policy }: CommandContext): boolean {
   const needsPermission = needsReadPermission(scope, policy)
-  const repositories = trackedFiles(directories)
-  return repositories.some(({ paths }) => !paths || paths.some(needsPermission))
+  return directories.some((directory) => {
+    const repository = trackedFiles(directory)
+    return repository && (!repository.paths || repository.paths.some(needsPermission))
+  })
 }

@@ -3,8 +3,8 @@ import { externalChecks, fileChecks, isWithinScope, pathExists, relativeToWorktr
 import { deniesOf, judge, type Policy } from "../policy.ts"
 import { namesProtected, protectionOf } from "../protected-files.ts"
 import type { Check } from "../request.ts"
-import { type CommandScope, coversAll, expandWord, tableName } from "./command-forms.ts"
-import { kindOf, possibleFilesBelow } from "./directory-checks.ts"
+import { type CommandContext, type CommandScope, coversAll, expandWord } from "./command-forms.ts"
+import { kindOf, possibleCheck, possibleFilesBelow } from "./directory-checks.ts"
 import { fileOperands, filesInValues, isReader, isWriter, readsNames, takesText } from "./operands.ts"
 import {
   absolutePaths,
@@ -24,17 +24,11 @@ import { innerCommands } from "./wrapped-commands.ts"
 /**
  * Returns checks for the words of a command: `read` for each word that names a file, `edit` for protected files and for
  * files that the program replaces, and `external_directory` for unknown paths and paths outside the worktree.
- * `directories` lists the absolute directories in which the command may run. It is undefined if they are unknown.
  */
-export async function commandFileChecks(
-  command: PlannedCommand,
-  directories: readonly string[] | undefined,
-  scope: CommandScope,
-): Promise<Check[]> {
-  const [program, ...words] = command.argv
-  const name = program ? tableName(program, scope) : ""
-  if (!program || takesText(name)) return []
-  const somewhere = directories ? [] : [unknownPlace(command), unknownRead(command.pattern)]
+export async function commandFileChecks(context: CommandContext): Promise<Check[]> {
+  const { command, name, words, directories } = context
+  if (takesText(name)) return []
+  const somewhere = directories ? [] : [unknownPlace(command), anyFile("read", command.pattern)]
   // The plan lists the inner command of a wrapper as a separate command with the same words.
   const wraps =
     name !== "find" && innerCommands(name, words).some(({ kind }) => kind === "argv" || kind === "shell")
@@ -42,7 +36,7 @@ export async function commandFileChecks(
   // If all options are known, the script of the program is not one of the operands.
   const texts = operands === words ? withoutTextWords(name, words) : operands
   const considered = wraps ? [] : [...texts, ...filesInValues(name, words)]
-  const found = await wordsChecks(considered, { name, directories, scope })
+  const found = await wordsChecks(considered, context)
   const checks = readsNames(name) ? found.map(onlyDenied) : found
   return [...somewhere, ...checks]
 }
@@ -73,11 +67,7 @@ export async function plannedFileChecks(
   return paths.flatMap((path) => fileChecks(access, path, scope))
 }
 
-interface WordContext {
-  name: string
-  directories: readonly string[] | undefined
-  scope: CommandScope
-}
+type WordContext = Pick<CommandContext, "name" | "directories" | "scope">
 
 async function wordsChecks(words: readonly Word[], context: WordContext): Promise<Check[]> {
   const checks: Check[] = []
@@ -86,7 +76,7 @@ async function wordsChecks(words: readonly Word[], context: WordContext): Promis
     // The text after the host does not name a local file.
     if (!word.splits && /^https?:\/\/[\w.:-]+\//.test(word.text)) continue
     if (word.dynamic)
-      checks.push(unknownFile("external_directory", word), unknownRead(word.text), ...knownByName(word))
+      checks.push(unknownFile("external_directory", word), anyFile("read", word.text), ...knownByName(word))
     else
       for (const text of candidates(word, context.scope.home))
         checks.push(...(await textChecks(text, word, context)))
@@ -137,12 +127,7 @@ function possibleFile(text: string, word: Word, directory: string, scope: Comman
   const span = join(directory, (word.span.split("/").at(-1) ?? "*") || "*")
   const deep = text.slice(text.search(/[*?[]/)).includes("/") ? join(directory, "*") : span
   const relative = relativeToWorktree(deep, scope)
-  return {
-    permission: "read",
-    pattern: text,
-    forms: [relative, deep],
-    options: { span: relative, spanRefusals: ["deny"] },
-  }
+  return possibleCheck("read", relative, { pattern: text, forms: [relative, deep] })
 }
 
 /** Returns a check for a file that is known only at run time. Only a rule for all files can allow the check. */
@@ -174,15 +159,13 @@ function knownByName(word: Word): Check[] {
   ]
 }
 
-/** Returns a check for a command that reads an unknown file. The check asks if a `read` rule denies any file. */
-export function unknownRead(pattern: string): Check {
-  return {
-    permission: "read",
+/** Returns a check for a command that uses an unknown file. The check asks if a rule denies any file. */
+export function anyFile(access: "read" | "edit", pattern: string): Check {
+  return possibleCheck(access, "*", {
     pattern,
     forms: [pattern],
-    options: { span: "*", spanRefusals: ["deny"] },
     reason: "the file is known only at run time",
-  }
+  })
 }
 
 function unknownPlace(command: PlannedCommand): Check {
@@ -200,13 +183,9 @@ function unknownPlace(command: PlannedCommand): Check {
  * incomplete, because code can also build file names at run time. A name that does not look like a path is checked only
  * against deny rules.
  */
-export function codeChecks(
-  command: PlannedCommand,
-  directories: readonly string[] | undefined,
-  scope: CommandScope,
-  policy: Policy,
-): Check[] {
-  const names = namesInCode(command, scope)
+export function codeChecks(context: CommandContext): Check[] {
+  const { command, directories, scope, policy } = context
+  const names = namesInCode(context)
   const checks = names
     .slice(0, maxNames)
     .flatMap((text) =>
@@ -217,21 +196,18 @@ export function codeChecks(
   const isComplete = names.length <= maxNames && (directories !== undefined || names.length === 0)
   return isComplete || deniesOf(policy, "read").length === 0
     ? checks
-    : [...checks, unknownRead(command.pattern)]
+    : [...checks, anyFile("read", command.pattern)]
 }
 
 /**
  * Returns the texts in a command's code that look like paths or name existing files. The command may change these
  * files.
  */
-export function pathsInCode(
-  command: PlannedCommand,
-  directories: readonly string[] | undefined,
-  scope: CommandScope,
-): string[] {
+export function pathsInCode(context: CommandContext): string[] {
+  const { directories, scope } = context
   const exists = (text: string) =>
     absolutePaths(text, literalWord(text), directories)?.some((path) => pathExists(path, scope))
-  return namesInCode(command, scope)
+  return namesInCode(context)
     .slice(0, maxNames)
     .filter((text) => isPathLike(text) || exists(text))
 }
@@ -239,10 +215,8 @@ export function pathsInCode(
 /** Maximum number of names to check in code. */
 const maxNames = 1_000
 
-function namesInCode(command: PlannedCommand, scope: CommandScope): string[] {
-  const [program, ...words] = command.argv
-  const name = program ? basename(tableName(program, scope)) : ""
-  const isCode = risksOf(name, words).length > 0 || command.inputUse === "runs"
+function namesInCode({ command, name, words }: CommandContext): string[] {
+  const isCode = risksOf(basename(name), words).length > 0 || command.inputUse === "runs"
   const texts = words
     .map(({ text }) => text)
     .filter((text) => /[\s()'"{}]/.test(text) || /^\d*[rR]|^data:/.test(text))

@@ -440,17 +440,14 @@ const settings: readonly (readonly [string, string])[] = [
   ["status.submoduleSummary", "false"],
 ]
 
-/** Returns the repositories of the directories. `paths` lists the absolute paths of the tracked files, if known. */
-export function trackedFiles(
-  directories: readonly string[] = [],
-): { root: string; paths: string[] | undefined }[] {
-  const found = []
-  for (const directory of directories) {
-    const repository = findRepository(directory)
-    if (!repository) continue
-    const { root, gitDirectory } = repository
-    const tracked = gitDirectory === undefined ? undefined : trackedPaths(gitDirectory)
-    found.push({ root, paths: tracked?.map((path) => join(root, path)) })
-  }
-  return found
+/**
+ * Returns the repository that contains a directory. `paths` lists the absolute paths of the tracked files, if known.
+ * Returns undefined outside a repository.
+ */
+export function trackedFiles(directory: string): { root: string; paths: string[] | undefined } | undefined {
+  const repository = findRepository(directory)
+  if (!repository) return undefined
+  const { root, gitDirectory } = repository
+  const tracked = gitDirectory === undefined ? undefined : trackedPaths(gitDirectory)
+  return { root, paths: tracked?.map((path) => join(root, path)) }
 }

@@ -165,7 +165,7 @@ export interface WrittenWord {
   from?: Word
   /** Whether the command writes unknown files below the directory: any file, or only those that git tracks. */
   below?: "any" | "tracked"
-  /** Words that name the only written files if one of these files exists. */
+  /** The word is written only if none of these words names an existing file. */
   unlessExist?: readonly Word[]
   /** Whether it is unknown if the command writes the word. */
   uncertain?: true
@@ -195,16 +195,21 @@ const unlisted: Program = {
 }
 
 function writtenBy(program: Program, words: readonly Word[]): WrittenWord[] {
-  let given = readArguments(words, program)
-  const found = program.subcommands && findSubcommand(program, given.operands)
-  if (found) return writtenBy(found.program, given.operands.slice(found.words)).flatMap(withoutMagic)
-  const action = program.actions && findSubcommand({ subcommands: program.actions }, given.operands)
-  const entry = action ? withAction(program, action.program) : program
-  if (action) {
-    given = readArguments(words, entry)
-    given.operands = given.operands.slice(action.words)
-  }
+  const { operands } = readArguments(words, program)
+  const found = program.subcommands && findSubcommand(program, operands)
+  if (found) return writtenBy(found.program, operands.slice(found.words)).flatMap(withoutMagic)
+  const { entry, given } = readAction(program, words)
   return writtenWith(entry, given, words)
+}
+
+/** Reads the arguments of a program or of one of its actions. `entry` describes the program with this action. */
+export function readAction(program: Program, words: readonly Word[]): { entry: Program; given: Arguments } {
+  const given = readArguments(words, program)
+  const action = program.actions && findSubcommand({ subcommands: program.actions }, given.operands)
+  if (!action) return { entry: program, given }
+  const entry = withAction(program, action.program)
+  const again = readArguments(words, entry)
+  return { entry, given: { ...again, operands: again.operands.slice(action.words) } }
 }
 
 const merged = new WeakMap<Program, Program>()

@@ -1,5 +1,3 @@
-import type { ScriptTest } from "./plain-scripts.ts"
-
 /** Programs by name. Blanks separate the names of programs that share an entry. */
 export type ProgramTable = readonly (readonly [names: string, program: Program])[]
 
@@ -12,6 +10,8 @@ export type ProgramTable = readonly (readonly [names: string, program: Program])
 export interface Program extends WordStyle {
   /** Options with which the program only reads. Without this field, no command of the program is proved read-only. */
   readOnly?: string | ReadOnly
+  /** Options with which the program, without any other argument, only prints information about itself. */
+  version?: string
   /** Options whose value is a file or directory that the program writes. A rule must name these options. */
   writes?: string
   /**
@@ -74,10 +74,10 @@ export interface Program extends WordStyle {
   /** Subcommands by name. A name consists of one or two words. */
   subcommands?: Readonly<Record<string, Program>>
   /**
-   * Subcommands, by name, that take the options of the program and differ only in the files that they write. A rule
-   * does not need to name them.
+   * Subcommands, by name, that take the options of the program and differ only in the files that they read and write. A
+   * rule does not need to name them.
    */
-  actions?: Readonly<Record<string, Writing>>
+  actions?: Readonly<Record<string, Action>>
   /** Subcommands that a rule must name. */
   riskySubcommands?: string
   /** Whether the git subcommand changes only the worktree and the repository, and runs no other program. */
@@ -133,8 +133,11 @@ export interface OptionValue {
   writes?: RegExp
 }
 
-/** The fields of a program that determine which files it writes. */
-export type Writing = Pick<Program, "operands" | "targets" | "rewrites" | "dryRun" | "spreads" | "into">
+/** The fields of a program that determine which files it reads and writes. */
+export type Action = Pick<
+  Program,
+  "operands" | "readOnly" | "targets" | "rewrites" | "dryRun" | "spreads" | "into"
+>
 
 /** When a program writes files that its arguments do not name, such as the contents of an archive. */
 export interface Spreading {
@@ -273,4 +276,9 @@ export interface Wrapping {
   looksUp?: readonly string[]
   /** Options with which the inner command starts in another directory. */
   moves?: readonly string[]
+}
+
+/** Tests a script. Every `RegExp` is a `ScriptTest`. */
+export interface ScriptTest {
+  test(script: string): boolean
 }

@@ -1,12 +1,13 @@
 import { resolve } from "node:path"
 import { wildcardMatch } from "../../util/wildcard.ts"
 import { protectionOf } from "../protected-files.ts"
-import { readArguments } from "./arguments.ts"
+import { type GivenOption, readArguments } from "./arguments.ts"
 import { hardenedGitEnvironment, isPlainRepository, userHooks } from "./git-repository.ts"
 import {
   givesPattern,
   isKnown,
   isNameFilter,
+  readAction,
   readsDirectories,
   type WholeReading,
   wholeReading,
@@ -16,7 +17,7 @@ import type { Program } from "./program.ts"
 import { findProgram, findSubcommand, gnuName } from "./program-table.ts"
 import type { PlannedCommand, ShellPlan } from "./shell-plan.ts"
 import { literalWord, type Word } from "./words.ts"
-import { wrapperOptions } from "./wrapped-commands.ts"
+import { findEnd, wrapperOptions } from "./wrapped-commands.ts"
 
 /** The files that a proved read-only command reads. */
 export interface Proof {
@@ -30,6 +31,8 @@ export interface Proof {
   fromInput?: true
   /** Whether the command is git, which must run in the hardened environment. */
   git: boolean
+  /** Words that start with a wildcard. The proof is valid only if they match files, and none of them is an option. */
+  wildcards?: Word[]
   /** Whether the command is git and may print the contents of any tracked file. */
   showsTracked?: boolean
 }
@@ -37,26 +40,42 @@ export interface Proof {
 /**
  * Proves that a command writes nothing, starts nothing and does not use the network. Requires that every option is
  * known, that every word is literal except for `$HOME` and `$PWD` at its start, and that the program is called by a
- * plain name. Returns undefined if there is no proof. The files that the command reads are judged as `read`.
+ * plain name. Returns undefined if there is no proof. The files that the command reads are judged as `read`. A word that
+ * starts with a wildcard may expand to an option, so it is accepted only with `acceptsWildcards`.
  */
-export function proveReadOnly(command: PlannedCommand): Proof | undefined {
-  const listed = command.wrapper?.input && listedFiles(command.wrapper)
-  const [program, ...words] = command.argv.map((word) => standIn(word, command, listed !== undefined))
+export function proveReadOnly(command: PlannedCommand, acceptsWildcards = false): Proof | undefined {
+  const listed = command.wrapper && listedFiles(command.wrapper)
+  const [program, ...given] = command.argv.map((word) => standIn(word, command, listed !== undefined))
   if (!program || command.opaque !== undefined || command.assignments) return undefined
   if (command.wrapper && !isPlainWrapper(command.wrapper) && !listed) return undefined
   const name = program.text
-  // `echo` only prints the names that a glob matches.
-  const isKnownWord = (word: Word) => !word.dynamic && (!word.glob || name === "echo" || isPlainGlob(word))
-  if (![program, ...words].every(isKnownWord)) return undefined
   const entry = gnuName(name) === name ? findProgram(name) : undefined
-  const proof = entry && (entry.subcommands ? proveSubcommand(entry, words) : prove(entry, words))
+  // `echo` only prints the names that a glob matches.
+  const globs = name === "echo" ? [] : given.filter((word) => word.glob)
+  const wildcards = globs.filter((word) => !startsPlain(word))
+  const words = (entry?.wraps === "find" ? withoutCommands(given) : given).map((word) =>
+    wildcards.includes(word) ? { ...word, span: `./${word.span}` } : word,
+  )
+  if (program.glob || [program, ...words].some((word) => word.dynamic)) return undefined
+  if (!globs.every(isPlainGlob) || (wildcards.length > 0 && (!acceptsWildcards || entry?.subcommands)))
+    return undefined
+  // Git would also need its hardened environment, which depends on the directory of each file.
+  const proof = entry && !(listed && name === "git") ? proveProgram(entry, words) : undefined
   // `echo` prints unknown options, so they are harmless.
   if (!proof && name === "echo") return { files: [], git: false }
   if (listed) return proof && readListed(proof, listed, entry)
+  if (proof && wildcards.length > 0) return { ...proof, wildcards }
   return proof && name === "git" ? { ...proof, git: true, showsTracked: showsContents(words) } : proof
 }
 
-/** Files whose names `xargs` reads. */
+function proveProgram(program: Program, words: readonly Word[]): Proof | undefined {
+  const [first, ...more] = words
+  const isVersion = first && more.length === 0 && program.version?.split(" ").includes(first.text)
+  if (isVersion) return { files: [], git: false }
+  return program.subcommands ? proveSubcommand(program, words) : prove(program, words)
+}
+
+/** Files that `find` or `xargs` passes to another command. */
 interface ListedFiles {
   /** Directories that contain the files, and files. */
   words: Word[]
@@ -64,33 +83,141 @@ interface ListedFiles {
 }
 
 /**
- * Returns the files that the standard input of an `xargs` command names. Returns undefined if the files are unknown.
+ * Returns the files that a wrapper passes to its inner command: the files that `find` finds, or that the standard input
+ * of `xargs` names. Returns undefined if the files are unknown.
  */
-function listedFiles({ argv, input, wrapper }: PlannedCommand): ListedFiles | undefined {
-  if (wrapper || gnuName(argv[0]?.text ?? "") !== "xargs") return undefined
-  const options = wrapperOptions(argv)
+function listedFiles(wrapper: PlannedCommand): ListedFiles | undefined {
+  if (wrapper.wrapper) return undefined
+  const called = wrapper.argv[0]?.text ?? ""
+  if (findProgram(called)?.wraps === "find") return foundFiles(wrapper)
+  if (gnuName(called) !== "xargs") return undefined
+  const options = wrapperOptions(wrapper.argv)
   const delimiters = options.filter(({ name }) => name === "-d" || name === "--delimiter")
   // With any other delimiter, `xargs` would split the output into names other than those of the listed files.
   if (!delimiters.every(({ value }) => value?.text === "\\n" || value?.text === "\n")) return undefined
-  let source = input
+  let source = wrapper.input
   while (source?.input && selectsLines(source)) source = source.input
-  const [name, ...words] = source?.argv ?? []
-  const proof = source && !source.input && proveReadOnly(source)
-  if (!proof || !name) return undefined
-  const entry = findProgram(name.text)
-  const names = entry?.wraps === "find" ? printedNames(words) : undefined
-  if (!names && !(entry?.lists && listsFiles(entry, words))) return undefined
+  const found = source && !source.input && foundFiles(source)
+  if (!found) return undefined
   const separated =
-    words.some(({ text }) => text === "-print0") &&
+    source?.argv.some(({ text }) => text === "-print0") &&
     options.some(({ name }) => name === "-0" || name === "--null")
-  const roots = proof.files.map((word) => ({ ...word, unquoted: !separated }))
-  if (!separated && roots.some(({ text, base }) => base !== undefined || !/^[\w./@%+,=*?-]+$/.test(text)))
+  if (separated) return found
+  if (found.words.some(({ text, base }) => base !== undefined || !/^[\w./@%+,=*?-]+$/.test(text)))
     return undefined
-  const reading = names ? { hidden: true, selects: names } : proof.recursive
   return {
-    words: roots,
-    reading: { ...reading, hidden: reading?.hidden ?? true, followsLinks: true, plainNames: !separated },
+    words: found.words.map((word) => ({ ...word, unquoted: true })),
+    reading: { ...found.reading, plainNames: true },
   }
+}
+
+/** Returns the files whose names a command prints or passes on. Returns undefined if they are unknown. */
+function foundFiles(command: PlannedCommand): ListedFiles | undefined {
+  const [name, ...words] = command.argv
+  const entry = findProgram(name?.text ?? "")
+  const names = entry?.wraps === "find" ? namesFound(entry, withoutCommands(words)) : undefined
+  if (!names && !(entry?.lists && listsFiles(entry, words))) return undefined
+  const proof = proveReadOnly(command)
+  if (!proof) return undefined
+  const reading = names ? { hidden: true, selects: names } : proof.recursive
+  return { words: proof.files, reading: { ...reading, hidden: reading?.hidden ?? true, followsLinks: true } }
+}
+
+/**
+ * Replaces each command that `find` runs with `-print`, because the plan lists these commands separately. Keeps commands
+ * to which `find` passes no files.
+ */
+function withoutCommands(words: readonly Word[]): Word[] {
+  const kept: Word[] = []
+  for (let index = 0; index < words.length; index++) {
+    const word = words[index]
+    if (!word) break
+    const end = word.text === "-exec" ? findEnd(words, index + 1) : index
+    const passesFiles = words.slice(index, end).some(({ text }) => text === "{}")
+    kept.push(passesFiles ? literalWord("-print") : word)
+    if (passesFiles) index = end
+  }
+  return kept
+}
+
+/**
+ * Returns a test that accepts the name of each file that a `find` command may print. The test may accept other names,
+ * too. Returns undefined if the command may print anything but names.
+ */
+function namesFound(find: Program, words: readonly Word[]): ((name: string) => boolean) | undefined {
+  if (words.some(({ text }) => otherOutput.has(text))) return undefined
+  const { options, operands } = readArguments(words, find)
+  const byWord = new Map(options.map((option) => [option.word, option]))
+  // The operands before the expression are the directories to search.
+  const start = words.findIndex((word) => byWord.has(word) || brackets.has(word.text))
+  const tokens: Token[] = words
+    .slice(start === -1 ? words.length : start)
+    .flatMap((word) => byWord.get(word) ?? (operands.includes(word) ? { name: word.text } : []))
+  const alternatives = readAlternatives(tokens)
+  const printing = alternatives.filter(({ prints }) => prints)
+  const counted = printing.length > 0 ? printing : alternatives
+  return (name) => counted.some(({ accepts }) => accepts(name))
+}
+
+const otherOutput: ReadonlySet<string> = new Set(["-printf", "-ls", "-quit", ","])
+const brackets: ReadonlySet<string> = new Set(["(", "!"])
+
+type Token = Pick<GivenOption, "name" | "value">
+
+/** Part of an expression of `find`. `prints` means that the part may print the file. */
+interface FindPart {
+  accepts(name: string): boolean
+  prints: boolean
+}
+
+/** Reads the alternatives of an expression, up to a closing bracket, and removes them from the tokens. */
+function readAlternatives(tokens: Token[]): FindPart[] {
+  const alternatives: FindPart[] = []
+  for (let more = true; more; ) {
+    const parts: FindPart[] = []
+    for (let token = tokens.shift(); ; token = tokens.shift()) {
+      more = token?.name === "-o" || token?.name === "-or"
+      if (!token || token.name === ")" || more) break
+      parts.push(readPart(token, tokens))
+    }
+    alternatives.push({
+      accepts: (name) => parts.every((part) => part.accepts(name)),
+      prints: parts.some(({ prints }) => prints),
+    })
+  }
+  return alternatives
+}
+
+function readPart(token: Token, tokens: Token[]): FindPart {
+  if (token.name === "(") {
+    const alternatives = readAlternatives(tokens)
+    return {
+      accepts: (name) => alternatives.some((part) => part.accepts(name)),
+      prints: alternatives.some(({ prints }) => prints),
+    }
+  }
+  if (token.name === "!" || token.name === "-not") {
+    const negated = tokens.shift()
+    const matches = negated && nameTest(negated)
+    if (matches) return { accepts: (name) => !isAscii(name) || !matches(name), prints: false }
+    return { accepts: () => true, prints: negated ? readPart(negated, tokens).prints : false }
+  }
+  return { accepts: nameTest(token) ?? (() => true), prints: /^-print0?$/.test(token.name) }
+}
+
+/** Returns the test `-name` or `-iname`. Returns undefined for other tests and for unusual patterns. */
+function nameTest({ name: test, value }: Token): ((name: string) => boolean) | undefined {
+  if (!value || !/^[\w.*+@,=-]+$/.test(value.text)) return undefined
+  if (test === "-name") return (name) => wildcardMatch(name, value.text)
+  const pattern = value.text.toLowerCase()
+  return test === "-iname"
+    ? (name) => !isAscii(name) || wildcardMatch(name.toLowerCase(), pattern)
+    : undefined
+}
+
+/** Returns true for printable ASCII. `find` and JavaScript may disagree on the case of other letters. */
+function isAscii(name: string): boolean {
+  return /^[ -~]*$/.test(name)
 }
 
 /** Returns true if the command prints only names of files that it reads. */
@@ -126,7 +253,7 @@ function readListed(
   { words, reading }: ListedFiles,
   entry: Program | undefined,
 ): Proof | undefined {
-  if (proof.git || !proof.files.every((word) => word.fromInput)) return undefined
+  if (!proof.files.every((word) => word.fromInput)) return undefined
   if (proof.files.length === 0 || entry?.operands === "names")
     return { files: [], git: false, fromInput: true }
   if (!proof.recursive) return { files: words, recursive: reading, git: false, fromInput: true }
@@ -144,17 +271,25 @@ function readListed(
  * counts only in such text.
  */
 function needsHardenedGit(plan: ShellPlan): boolean {
-  const proofs = plan.commands.filter(({ transparent }) => !transparent).map(proveReadOnly)
+  const proofs = plan.commands.filter(({ transparent }) => !transparent).map((each) => proveReadOnly(each))
   return (
     plan.opaque === undefined && !plan.garbled && proofs.every(Boolean) && proofs.some((proof) => proof?.git)
   )
 }
 
-/** Returns true for a glob that cannot expand to an option, a hidden file or a secret: `src/*.ts`, but not `*.ts`. */
-function isPlainGlob({ text, base }: Word): boolean {
-  if (/^--[a-z-]+=/.test(text)) return true
-  const hidden = text.split("/").some((segment) => segment.startsWith(".") && /[*?[]/.test(segment))
-  return !hidden && !protectionOf(text, "read") && (base !== undefined || /^[\w./~]/.test(text))
+/** Returns true for a glob that cannot expand to a hidden file or a secret. */
+function isPlainGlob(word: Word): boolean {
+  const isValue = /^--[a-z-]+=/.test(word.text)
+  const hidden = word.text.split("/").some((segment) => segment.startsWith(".") && /[*?[]/.test(segment))
+  return (
+    isValue ||
+    (!hidden && !protectionOf(word.text, "read") && (startsPlain(word) || /^[*?[]/.test(word.text)))
+  )
+}
+
+/** Returns true for a glob that cannot expand to an option: `src/*.ts`, but not `*.ts`. */
+function startsPlain({ text, base }: Word): boolean {
+  return base !== undefined || /^(?:[\w./~]|--[a-z-]+=)/.test(text)
 }
 
 /** Returns true if no wrapper of a command adds words to it. */
@@ -164,11 +299,10 @@ function isPlainWrapper({ argv: [program], transparent, wrapper }: PlannedComman
   return isPlain && (!wrapper || isPlainWrapper(wrapper))
 }
 
-function prove(program: Program, words: readonly Word[]): Proof | undefined {
-  if (program.readOnly === undefined) return undefined
+function prove(called: Program, words: readonly Word[]): Proof | undefined {
+  const { entry: program, given } = readAction(called, words)
+  if (program.readOnly === undefined || !isKnown(given)) return undefined
   const readOnly = typeof program.readOnly === "string" ? { options: program.readOnly } : program.readOnly
-  const given = readArguments(words, program)
-  if (!isKnown(given)) return undefined
   const { options, operands } = given
   const { maxOperands = Number.POSITIVE_INFINITY, operand, first, requires, neutral = [] } = readOnly
   const globs = operands.filter((word) => word.glob)
@@ -193,8 +327,6 @@ function prove(program: Program, words: readonly Word[]): Proof | undefined {
 function proveSubcommand(program: Program, words: readonly Word[]): Proof | undefined {
   const given = readArguments(words, program)
   if (program.readOnly === undefined || !isKnown(given)) return undefined
-  if (given.operands.length === 0 && given.options.some(({ name }) => name === "--version"))
-    return { files: [], git: false }
   const found = findSubcommand(program, given.operands)
   const proof = found && prove(found.program, given.operands.slice(found.words))
   if (!proof) return undefined
@@ -269,9 +401,9 @@ export function isPlainGit({ argv, opaque, assigns, wrapper }: PlannedCommand): 
 const runsProgram = /^(?:-x|--e(?:x|xe|xec)?(?:=|$)|--upl|--rec|--ext)/
 
 /**
- * Returns additional environment variables for a command. If the text contains git and is proved to only read, it may
- * have been allowed only because of that proof, so it runs in the hardened environment. Other texts get no variables,
- * so that hooks, transports and the user's configuration work.
+ * Returns additional environment variables for a command. A text that contains git and is proved to only read may have
+ * been allowed only because of that proof, so it runs in the hardened environment. Other texts get no variables, so
+ * that hooks, transports and the user's configuration work.
  */
 export async function commandEnvironment(text: string): Promise<Record<string, string>> {
   // Avoids parsing the text again if it does not contain `git`. Quotes may split the name.
@@ -340,142 +472,4 @@ function subcommand(words: readonly string[]): readonly string[] {
   let start = 0
   for (let word = words[0]; word?.startsWith("-"); word = words[start]) start += valued.has(word) ? 2 : 1
   return words.slice(start)
-}
-
-/** The result of an expression for a file. Undefined if the result depends on more than the file's name. */
-type Answer = boolean | undefined
-
-/** An expression of `find` that can be tested on a name. `print` is called if the file may be printed. */
-type Expression = (name: string, print: () => void) => Answer
-
-/**
- * Returns a test for the names of the files that a `find` command may print, one on each line or separated by zero
- * bytes. Returns undefined if the command may print anything else.
- */
-function printedNames(words: readonly Word[]): ((name: string) => boolean) | undefined {
-  const texts = words.map(({ text }) => text)
-  const start = texts.findIndex((text) => /^(?:-(?![HLPO])|\(|!)/.test(text))
-  if (start === -1) return () => true
-  if (texts.some((text) => otherOutput.has(text))) return undefined
-  const parser = { texts: texts.slice(start), at: 0 }
-  const expression = readAlternatives(parser)
-  if (!expression || parser.at < parser.texts.length) return undefined
-  const prints = parser.texts.some((text) => text === "-print" || text === "-print0")
-  return (name) => {
-    let printed = false
-    const answer = expression(name, () => {
-      printed = true
-    })
-    return prints ? printed : answer !== false
-  }
-}
-
-const otherOutput: ReadonlySet<string> = new Set(["-printf", "-ls", "-quit", ","])
-
-interface Parser {
-  texts: readonly string[]
-  at: number
-}
-
-function readAlternatives(parser: Parser): Expression | undefined {
-  const parts: Expression[] = []
-  do {
-    const part = readSequence(parser)
-    if (!part) return undefined
-    parts.push(part)
-  } while (takes(parser, ["-o", "-or"]))
-  return (name, print) => {
-    let answer: Answer = false
-    for (const part of parts) {
-      const found = part(name, print)
-      if (found === true) return true
-      if (found === undefined) answer = undefined
-    }
-    return answer
-  }
-}
-
-function readSequence(parser: Parser): Expression | undefined {
-  const parts: Expression[] = []
-  while (parser.at < parser.texts.length && ![")", "-o", "-or"].includes(parser.texts[parser.at] ?? "")) {
-    if (parts.length > 0) takes(parser, ["-a", "-and"])
-    const part = readTest(parser)
-    if (!part) return undefined
-    parts.push(part)
-  }
-  if (parts.length === 0) return undefined
-  return (name, print) => {
-    let answer: Answer = true
-    for (const part of parts) {
-      const found = part(name, print)
-      if (found === false) return false
-      if (found === undefined) answer = undefined
-    }
-    return answer
-  }
-}
-
-function readTest(parser: Parser): Expression | undefined {
-  if (takes(parser, ["!", "-not"])) {
-    const inner = readTest(parser)
-    return (
-      inner &&
-      ((name, print) => {
-        const found = inner(name, print)
-        return found === undefined ? undefined : !found
-      })
-    )
-  }
-  if (takes(parser, ["("])) {
-    const inner = readAlternatives(parser)
-    return takes(parser, [")"]) ? inner : undefined
-  }
-  const test = parser.texts[parser.at] ?? ""
-  if (!test.startsWith("-")) return undefined
-  parser.at += 1
-  if (test === "-print" || test === "-print0")
-    return (_, print) => {
-      print()
-      return true
-    }
-  if (test === "-false") return () => false
-  if (alwaysTrue.has(test)) return () => true
-  if (withoutValue.has(test)) return () => undefined
-  const value = parser.texts[parser.at] ?? ""
-  parser.at += 1
-  if (test === "-maxdepth" || test === "-mindepth") return () => true
-  if ((test !== "-name" && test !== "-iname") || !/^[\w.*+@,=-]+$/.test(value)) return () => undefined
-  return (name) => {
-    if (test === "-name") return wildcardMatch(name, value)
-    return isAscii(name) ? wildcardMatch(name.toLowerCase(), value.toLowerCase()) : undefined
-  }
-}
-
-/** Returns true for printable ASCII. `find` and JavaScript may disagree on the case of other letters. */
-function isAscii(name: string): boolean {
-  return /^[ -~]*$/.test(name)
-}
-
-const alwaysTrue: ReadonlySet<string> = new Set([
-  "-true",
-  "-prune",
-  "-depth",
-  "-daystart",
-  "-mount",
-  "-xdev",
-  "-follow",
-])
-const withoutValue: ReadonlySet<string> = new Set([
-  "-empty",
-  "-executable",
-  "-nogroup",
-  "-nouser",
-  "-readable",
-  "-writable",
-])
-
-function takes(parser: Parser, texts: readonly string[]): boolean {
-  const found = texts.includes(parser.texts[parser.at] ?? "")
-  if (found) parser.at += 1
-  return found
 }

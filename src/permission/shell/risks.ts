@@ -1,7 +1,6 @@
 import { basename } from "node:path"
 import { type Arguments, findOptions, readArguments } from "./arguments.ts"
-import type { ScriptTest } from "./plain-scripts.ts"
-import type { CodeInput, Program } from "./program.ts"
+import type { CodeInput, Program, ScriptTest } from "./program.ts"
 import { findProgram, findSubcommand, findVersioned } from "./program-table.ts"
 import { harmlessDevice, inputName, type Word } from "./words.ts"
 
@@ -149,12 +148,12 @@ function moduleRisks({ modules = "", stopsAt }: Program, words: readonly Word[])
 }
 
 /** Returns true if the program runs code from its standard input. Such code is as unknown as code after `-c`. */
-function takesInput({ input }: Program, words: readonly Word[], { operands }: Arguments): boolean {
+function takesInput({ input, version }: Program, words: readonly Word[], { operands }: Arguments): boolean {
   if (!input) return false
   const [first] = operands
   if (hasOption(first ? words.slice(0, words.indexOf(first) + 1) : words, input.with)) return true
   if (first) return inputName.test(scriptIn(input, operands)?.text ?? "")
-  return !input.always && !hasOption(words, input.unless)
+  return !input.always && !hasOption(words, input.unless) && !hasOption(words, version)
 }
 
 /** Returns the operand that names the script. */

@@ -147,7 +147,7 @@ function fromFind(words: readonly Word[]): Inner[] {
     const action = words[index]?.text ?? ""
     if (!findActions.has(action)) continue
     const from = index + 1
-    while (index < words.length && !isFindEnd(words, index, from)) index += 1
+    index = findEnd(words, from)
     const inner = words
       .slice(from, index)
       .map((word) => (word.text.includes("{}") ? unknownFile(word) : word))
@@ -160,9 +160,12 @@ function fromFind(words: readonly Word[]): Inner[] {
   return found
 }
 
-function isFindEnd(words: readonly Word[], index: number, from: number): boolean {
-  const text = words[index]?.text
-  return index > from && (text === ";" || (text === "+" && words[index - 1]?.text === "{}"))
+/** Returns the index of the word that ends a command of `find`, or the number of words if the command does not end. */
+export function findEnd(words: readonly Word[], from: number): number {
+  const isEnd = (text: string, index: number) =>
+    text === ";" || (text === "+" && words[index - 1]?.text === "{}")
+  const end = words.findIndex(({ text }, index) => index > from && isEnd(text, index))
+  return end === -1 ? words.length : end
 }
 
 function fromFd(words: readonly Word[]): Inner[] {
@@ -181,7 +184,8 @@ function fromFd(words: readonly Word[]): Inner[] {
  * the path given to `find`.
  */
 function unknownFile(word: Word): Word {
-  return { ...word, span: word.span.replaceAll("{}", "*"), dynamic: true, contained: true }
+  const fromInput = word.text === "{}" || undefined
+  return { ...word, span: word.span.replaceAll("{}", "*"), dynamic: true, contained: true, fromInput }
 }
 
 function argv(words: Word[]): Extract<Inner, { kind: "argv" }> {

@@ -3,14 +3,12 @@ import { realPath } from "../../util/paths.ts"
 import { externalChecks, fileChecks, relativeToWorktree } from "../path-checks.ts"
 import { deniesOf, judge, type Policy, wildcardProbe } from "../policy.ts"
 import type { Check } from "../request.ts"
-import { type CommandScope, expandWord, tableName } from "./command-forms.ts"
-import { kindOf, possibleFilesBelow } from "./directory-checks.ts"
+import { type CommandContext, type CommandScope, expandWord } from "./command-forms.ts"
+import { kindOf, possibleCheck, possibleFilesBelow, trackedFileChecks } from "./directory-checks.ts"
 import { filesNeedingPermission } from "./directory-files.ts"
-import { pathsInCode, unknownRead } from "./file-checks.ts"
-import { trackedFiles } from "./git-repository.ts"
+import { anyFile, pathsInCode } from "./file-checks.ts"
 import { nameWithin, type WrittenWord, writtenWords } from "./operands.ts"
 import { absolutePaths, candidates, globFiles } from "./paths-in-words.ts"
-import type { PlannedCommand } from "./shell-plan.ts"
 import { harmlessDevice, literalWord, type Word } from "./words.ts"
 
 /**
@@ -18,28 +16,17 @@ import { harmlessDevice, literalWord, type Word } from "./words.ts"
  * does not allow these edits. The command requires permission if a rule denies a path in a directory that the command
  * changes, if a path is known only at run time, or if the command names a denied path that it may write.
  */
-export async function writeChecks(
-  command: PlannedCommand,
-  directories: readonly string[] | undefined,
-  scope: CommandScope,
-  policy: Policy,
-): Promise<Check[]> {
-  const [program, ...words] = command.argv
-  if (!program) return []
-  const name = basename(tableName(program, scope))
-  const context: WriteContext = { directories, scope, policy, denies: deniesOf(policy, "edit").length > 0 }
+export async function writeChecks(of: CommandContext): Promise<Check[]> {
+  const context: WriteContext = { ...of, denies: deniesOf(of.policy, "edit").length > 0 }
   const checks: Check[] = []
-  for (const each of writtenWords(name, words)) {
-    if (each.uncertain) checks.push(...mentionChecks(candidates(each.word, scope.home), context))
+  for (const each of writtenWords(basename(of.name), of.words)) {
+    if (each.uncertain) checks.push(...mentionChecks(candidates(each.word, of.scope.home), context))
     else checks.push(...(await wordChecks(each, context)))
   }
-  return [...checks, ...mentionChecks(pathsInCode(command, directories, scope), context)]
+  return [...checks, ...mentionChecks(pathsInCode(of), context)]
 }
 
-interface WriteContext {
-  directories: readonly string[] | undefined
-  scope: CommandScope
-  policy: Policy
+interface WriteContext extends Pick<CommandContext, "directories" | "scope" | "policy"> {
   /** Whether a rule denies any edit. If no rule does, only protected files matter. */
   denies: boolean
 }
@@ -48,10 +35,13 @@ async function wordChecks(each: WrittenWord, context: WriteContext): Promise<Che
   const { scope, policy, denies } = context
   const { word, below, unlessExist } = each
   if (unlessExist?.some((other) => exists(other, context))) return []
-  if (below === "tracked") return denies ? trackedChecks(context) : []
+  if (below === "tracked") {
+    if (!denies) return []
+    return context.directories ? trackedFileChecks("edit", context) : [anyFile("edit", ".")]
+  }
   const roots = each.fromRoot ? [scope.worktree] : context.directories
   const paths = word.dynamic ? undefined : await writtenPaths(each, { ...context, directories: roots })
-  if (!paths) return denies ? [{ ...unknownRead(word.text), permission: "edit" }] : []
+  if (!paths) return denies ? [anyFile("edit", word.text)] : []
   const checks: Check[] = []
   for (const path of paths) {
     const edits = fileChecks("edit", path, scope).filter(({ permission }) => permission === "edit")
@@ -148,24 +138,6 @@ function wholeCheck(directory: string, scope: CommandScope, policy: Policy): Che
   return undefined
 }
 
-/** Returns a check that asks if git tracks a file that a rule denies, or if the tracked files are unknown. */
-function trackedChecks({ directories, scope, policy }: WriteContext): Check[] {
-  if (!directories) return [{ ...unknownRead("."), permission: "edit" }]
-  const checks: Check[] = []
-  for (const directory of directories) {
-    const [repository] = trackedFiles([directory])
-    if (!repository?.paths) {
-      checks.push(...possibleFilesBelow(repository?.root ?? directory, scope, policy, "edit"))
-      continue
-    }
-    const denied = repository.paths.find(
-      (path) => judge(policy, "edit", [relativeToWorktree(path, scope), path]).action === "deny",
-    )
-    if (denied !== undefined) checks.push(asking(relativeToWorktree(denied, scope)))
-  }
-  return checks
-}
-
 /**
  * Returns checks that ask for each named path that a rule denies. Returns no checks if a rule denies everything,
  * because every path would then ask. In that case, only the sandbox stops the command.
@@ -190,13 +162,7 @@ function mentionChecks(
 
 /** Returns a check that asks for a path that a rule denies, because it is unknown whether the command writes it. */
 function asking(path: string): Check {
-  return {
-    permission: "edit",
-    pattern: path,
-    forms: [],
-    options: { span: path, spanRefusals: ["deny"] },
-    reason: "it may change a path that a rule denies",
-  }
+  return possibleCheck("edit", path, { reason: "it may change a path that a rule denies" })
 }
 
 function exists(word: Word, { directories, scope }: WriteContext): boolean {

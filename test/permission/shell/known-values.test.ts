@@ -130,6 +130,7 @@ describe("files that xargs reads from a list", () => {
     ["are read beside a secret", "find src -name '*.ts' | xargs cat .env"],
     ["are part of a shell text", "find src -name '*.ts' | xargs -I{} sh -c 'cat {}'"],
     ["are run", "find src -name '*.ts' | xargs -n1 node"],
+    ["are revisions of git, which may run programs", "find src -name '*.ts' | xargs git show"],
   ])("ask if they %s", async (_, command) => {
     expect(await actionOf(command)).toBe("ask")
   })
@@ -178,5 +179,81 @@ describe("files that xargs reads from a list", () => {
     const rules = { read: { "src/b.ts": "deny" } } as const
     expect(await actionOf("find src -name '*.ts' | xargs cat", rules)).toBe("deny")
     expect(await actionOf("find src -name 'a*' | xargs cat", rules)).toBe("allow")
+  })
+})
+
+describe("files that find passes to a command", () => {
+  it.each([
+    "find src -name '*.ts' -exec grep -n foo {} \\;",
+    "find . -name '*.ts' -not -path './node_modules/*' -exec grep -l foo {} +",
+    "find . \\( -name '*.md' -o -name '*.json' \\) -exec head -3 {} \\;",
+    "find . -name odd -prune -o -name '*.md' -exec wc -l {} +",
+    "find src -exec ls -la {} +",
+    "find src -type f ! -name '*.md' -exec md5sum {} + | sort",
+    "find odd -name '*.ts' -exec cat {} \\;",
+  ])("are read without a question: %s", async (command) => {
+    expect(await actionOf(command)).toBe("allow")
+  })
+
+  it.each([
+    ["contain a secret", "find . -maxdepth 1 -type f -exec cat {} +"],
+    ["contain a secret in one alternative", "find . -name '*.ts' -o -exec cat {} \\;"],
+    ["contain a secret by its case", "find . -iname '.ENV' -exec cat {} \\;"],
+    ["are excluded by an unknown test", "find . -not \\( -name '*.ts' \\) -exec cat {} \\;"],
+    ["are links to other files", "find links -name '*.txt' -exec cat {} \\;"],
+    ["are outside the worktree", "find /etc -name passwd -exec cat {} \\;"],
+    ["are read in another directory", "find src -name '*.ts' -execdir cat {} \\;"],
+    ["are read beside a secret", "find src -name '*.ts' -exec cat {} .env \\;"],
+    ["are parts of a name", "find . -type d -exec cat {}/.env \\;"],
+    ["are patterns of grep", "find src -name '*.ts' -exec grep -f {} .env \\;"],
+    ["are changed", "find src -name '*.ts' -exec sort -o {} {} \\;"],
+    ["are deleted later", "find src -name '*.ts' -exec cat {} \\; -delete"],
+    ["are part of a shell text", "find src -name '*.ts' -exec sh -c 'cat {}' \\;"],
+    ["are run", "find src -name '*.ts' -exec {} \\;"],
+    ["are revisions of git, which may run programs", "find src -name '*.ts' -exec git show {} \\;"],
+    ["may be created by another command", "touch 'src/x'; find src -name '*' -exec cat {} \\;"],
+    ["are not passed", "find . -exec ls \\;"],
+  ])("ask if they %s", async (_, command) => {
+    expect(await actionOf(command)).not.toBe("allow")
+  })
+})
+
+it.each([
+  "cat {}",
+  "node x.js {}",
+  "sh -c 'cat {}'",
+  "rm {}",
+  "env X=1 cat {}",
+  "find {} -exec node x.js {} \\;",
+])("asks for secrets that find passes to %s, even if a rule allows all commands", async (inner) => {
+  const rules = { bash: "allow", edit: "allow" } as const
+  expect(await actionOf(`find . -exec ${inner} \\;`, rules)).toBe("ask")
+  expect(await actionOf(`touch x; find . -exec ${inner} \\;`, rules)).toBe("ask")
+})
+
+describe("a word that starts with a wildcard", () => {
+  it.each(["ls *.json", "wc -l *", "ls -d */", "cd src && grep -n foo *.ts", "du -sh * | sort -h"])(
+    "stands for the matching files: %s",
+    async (command) => {
+      expect(await actionOf(command)).toBe("allow")
+    },
+  )
+
+  it.each([
+    "cat *env",
+    "cat .*",
+    "cat ?env",
+    "sort *.none",
+    "touch ./-o; sort *",
+    "git log *",
+    "cat links/*",
+  ])("asks if it may stand for something else: %s", async (command) => {
+    expect(await actionOf(command)).toBe("ask")
+  })
+
+  it("asks if a matching name starts with a dash", async () => {
+    const worktree = project()
+    writeFileSync(join(worktree, "-o"), "")
+    expect((await verdictOf({}, "bash", "sort *", { worktree })).action).toBe("ask")
   })
 })

@@ -1,5 +1,4 @@
 import type { Program, ProgramTable } from "../program.ts"
-import { version } from "./version.ts"
 
 const compiler: Program = {
   writes: "-o* -MF -dumpbase",
@@ -31,9 +30,11 @@ const npm: Program = {
   exact: "c set create init innit link ln pkg",
 }
 
+const npmList = "-a -l -p --all --depth= --json --long --parseable"
+
 /** Programs that build, test, install, or run project scripts. */
 export const buildTools: ProgramTable = [
-  ["gcc g++ clang", { ...compiler, readOnly: version("--version") }],
+  ["gcc g++ clang", { ...compiler, version: "--version" }],
   ["cc c++ clang++ ld as tcc gfortran", compiler],
   ["rustc", { writes: "-o --out-dir", risks: "-C|--codegen -Z --emit --sysroot", valued: "-L -l" }],
   [
@@ -68,7 +69,7 @@ export const buildTools: ProgramTable = [
       longer: "mod",
     },
   ],
-  ["make", { ...make, readOnly: version("--version"), remember: 2 }],
+  ["make", { ...make, version: "--version", remember: 2 }],
   ["gmake", { ...make, remember: 2 }],
   [
     "cmake",
@@ -77,7 +78,7 @@ export const buildTools: ProgramTable = [
       risks: "-P -E -C",
       targets: "-B",
       valued: "-S -G -T -A -D",
-      readOnly: version("--version"),
+      version: "--version",
     },
   ],
   ["ninja", { risks: "-f", valued: "-C -j -k -l -d -t" }],
@@ -98,10 +99,27 @@ export const buildTools: ProgramTable = [
       remember: 2,
     },
   ],
-  ["npm pnpm yarn", npm],
+  [
+    "npm",
+    {
+      ...npm,
+      actions: {
+        ...npm.actions,
+        ls: { operands: "text", readOnly: npmList },
+        list: { operands: "text", readOnly: npmList },
+      },
+    },
+  ],
+  // These programs load plugins or another version of themselves that the project names, even to print a list.
+  ["pnpm yarn", npm],
   [
     "pip pip3",
     {
+      version: "-V --version",
+      actions: {
+        list: { operands: "text", readOnly: "-v --format= --local --not-required --user --verbose" },
+        show: { operands: "text", readOnly: "-f -v --files --verbose" },
+      },
       writes: "--log --log-file --report",
       risks: "--python --config-settings",
       targets: "-t|--target -d|--dest -w|--wheel-dir",
@@ -155,7 +173,7 @@ export const buildTools: ProgramTable = [
       whole: true,
     },
   ],
-  ["uv poetry", { runsAfter: "run", remember: 2, longer: "run" }],
+  ["uv poetry", { version: "-V --version", runsAfter: "run", remember: 2, longer: "run" }],
   ["pipenv", { runsAfter: "run", remember: 2, longer: "run" }],
   ["conda", { runsAfter: "run", remember: 2 }],
   ["rustup", { runsAfter: "run", remember: 2, exact: "default override set toolchain" }],
@@ -243,6 +261,7 @@ export const formatters: ProgramTable = [
   [
     "ruff",
     {
+      version: "-V --version",
       actions: {
         format: { ...wholeProject, dryRun: "--check --diff" },
         check: { rewrites: "--fix --fix-only --add-noqa" },

@@ -35,6 +35,9 @@ export const builtins: ProgramTable = [
       builtin: (words) => words.every(conditionWord),
     },
   ],
+  // With an operand, these builtins change the shell.
+  ["umask", { operands: "text", readOnly: { options: "-S", maxOperands: 0 } }],
+  ["ulimit", { operands: "text", readOnly: { options: "-a", maxOperands: 0, requires: ["-a"] } }],
   ["type", { operands: "text", readOnly: "-a -t -p" }],
   [
     "command",

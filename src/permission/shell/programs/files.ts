@@ -122,6 +122,11 @@ export const filePrograms: ProgramTable = [
     {
       risks: "-x|--exec -X|--exec-batch",
       valued: "-e -t -d -E -c -j -S -o",
+      readOnly: {
+        options:
+          "-0 -1 -E: -F -H -I -L -S: -a -d: -e: -g -i -j: -p -s -t: -u --absolute-path --case-sensitive --color= --exclude= --extension= --fixed-strings --follow --full-path --glob --hidden --ignore-case --max-depth= --max-results= --min-depth= --no-ignore --no-ignore-vcs --size= --type= --unrestricted",
+        operands: "names",
+      },
       wraps: "fd",
       remember: "exact",
       directories: { when: /^-(?:[A-Za-z]*[xX]|-exec)/ },
@@ -208,7 +213,17 @@ export const filePrograms: ProgramTable = [
       },
     },
   ],
-  ["unzip", { risks: "-:", into: "-d", spreads: { anywhere: "-:" }, dryRun: "-l -p -t -v -z -Z -c" }],
+  // Without one of these options, the program writes files.
+  [
+    "unzip",
+    {
+      risks: "-:",
+      readOnly: { options: "-l -v -Z -q", operands: "reads", requires: ["-l", "-v", "-Z"] },
+      into: "-d",
+      spreads: { anywhere: "-:" },
+      dryRun: "-l -p -t -v -z -Z -c",
+    },
+  ],
   [
     "7z 7za 7zz",
     {
@@ -227,6 +242,7 @@ export const filePrograms: ProgramTable = [
       directories: {},
     },
   ],
+  ["zcat gzcat", { operands: "reads", readOnly: "" }],
   [
     "zstd",
     {
@@ -261,7 +277,15 @@ export const filePrograms: ProgramTable = [
     "md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum",
     { operands: "reads", readOnly: "-b -t -z --binary --text --tag --zero" },
   ],
-  ["xxd", { risks: "", valued: "-c -g -l -o -s -n -R -name", singleDash: true, maxOperands: 1 }],
+  [
+    "xxd",
+    {
+      risks: "",
+      valued: "-c -g -l -o -s -n -R -name",
+      singleDash: true,
+      maxOperands: 1,
+    },
+  ],
   [
     "od",
     {
@@ -299,10 +323,30 @@ export const systemPrograms: ProgramTable = [
       },
     },
   ],
-  ["hostname", { risks: "-F|--file -b|--boot", operand: /^$/ }],
+  [
+    "hostname",
+    {
+      risks: "-F|--file -b|--boot",
+      operand: /^$/,
+      readOnly: { options: "-s --short", operands: "text", maxOperands: 0 },
+    },
+  ],
   ["uname", { operands: "text", readOnly: "-a -s -n -r -v -m -p -i -o --all" }],
   ["whoami arch", { operands: "text", readOnly: { options: "", maxOperands: 0 } }],
   ["id", { operands: "text", readOnly: "-u -g -G -n -r -z --user --group --groups --name" }],
+  [
+    "free",
+    {
+      operands: "text",
+      readOnly: { options: "-b -k -m -g -h -t -w --human --total --wide", maxOperands: 0 },
+    },
+  ],
+  ["lscpu", { operands: "text", readOnly: { options: "-J --json", maxOperands: 0 } }],
+  ["locale", { operands: "text", readOnly: { options: "-a --all-locales", maxOperands: 0 } }],
+  ["lsb_release", { operands: "text", readOnly: { options: "-a -c -d -i -r -s -v", maxOperands: 0 } }],
+  ["getconf", { operands: "text", readOnly: { options: "", operand: /^\w+$/ } }],
+  // Other names of capabilities can run a program that the terminal description names.
+  ["tput", { operands: "text", readOnly: { options: "", operand: /^(?:cols|lines|colors)$/ } }],
   ["nproc", { operands: "text", readOnly: { options: "--all", maxOperands: 0 } }],
   ["uptime", { operands: "text", readOnly: { options: "-p -s --pretty --since", maxOperands: 0 } }],
   // `sleep` only waits, and the time limit of the call applies.

@@ -207,6 +207,7 @@ export const gitPrograms: ProgramTable = [
           operands: "text",
           readOnly: { options: "-v -H --human-readable --verbose", maxOperands: 0 },
         },
+        "remote get-url": { operands: "text", readOnly: "--all --push" },
         remote: { operands: "text", readOnly: { options: "-v --verbose", maxOperands: 0 } },
         "worktree list": {
           operands: "text",
@@ -284,11 +285,18 @@ export const gitPrograms: ProgramTable = [
           operands: "text",
           readOnly: { options: "-q --no-recurse --quiet --short", maxOperands: 1 },
         },
-        "diff-tree": { shows: "with a patch option" },
+        "name-rev": { operands: "text", readOnly: "--all --always --name-only --no-undefined --tags" },
+        cherry: { operands: "text", readOnly: "-v --abbrev?" },
+        "diff-tree": {
+          operands: "reads",
+          readOnly: `${diffOptions} -c -m -r -t --always --cc --no-commit-id --root`,
+          shows: "with a patch option",
+        },
         "diff-index": { shows: "with a patch option" },
         "diff-files": { shows: "with a patch option" },
       },
-      readOnly: "-P --no-pager --no-optional-locks --version",
+      readOnly: "-P --no-pager --no-optional-locks",
+      version: "--version",
       runsAfter: "bisect run|submodule foreach",
       remember: 2,
       exact: "remote lfs sparse-checkout update-index update-ref replace",
@@ -300,6 +308,7 @@ export const gitPrograms: ProgramTable = [
   [
     "gh",
     {
+      version: "--version",
       risks: "",
       subcommands: {},
       riskySubcommands: "alias extension extensions ext",

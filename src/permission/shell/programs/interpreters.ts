@@ -1,5 +1,4 @@
 import type { Program, ProgramTable } from "../program.ts"
-import { version } from "./version.ts"
 
 const python: Program = {
   risks: "-c",
@@ -40,14 +39,15 @@ const otherLanguage: Program = {
 
 /** Programs that run code, including editors and databases that can run code. */
 export const interpreters: ProgramTable = [
-  ["python python3", { ...python, readOnly: version("-V --version") }],
+  ["python python3", { ...python, version: "-V --version" }],
   ["python2 pypy pypy3", python],
-  ["node", { ...node, readOnly: version("-v --version") }],
+  ["node", { ...node, version: "-v --version" }],
   ["nodejs ts-node", node],
   ["tsx", { ...node, runsAfter: "" }],
   [
     "bun",
     {
+      version: "-v --version",
       risks: "-e|--eval -p|--print -r|--preload|--require --import --config",
       operand: notData,
       stopsAtOperand: true,
@@ -61,6 +61,7 @@ export const interpreters: ProgramTable = [
   [
     "deno",
     {
+      version: "-V --version",
       risks: "",
       operand: notData,
       subcommands: {},
@@ -82,7 +83,7 @@ export const interpreters: ProgramTable = [
       risks: "-e -E -M -m -d -I -x -F",
       stopsAtOperand: true,
       input: { unless: "-v -V -h -?" },
-      readOnly: version("--version"),
+      version: "-v -V --version",
       remember: "exact",
     },
   ],
@@ -94,7 +95,7 @@ export const interpreters: ProgramTable = [
       valued: "-E",
       stopsAtOperand: true,
       input: { unless: "-v --version -h --help --copyright" },
-      readOnly: version("--version"),
+      version: "-v --version",
       remember: "exact",
     },
   ],
@@ -212,12 +213,13 @@ export const interpreters: ProgramTable = [
       risks: "-javaagent -agentlib -agentpath -XX -Xlog -Xbootclasspath",
       singleDash: true,
       operand: /^(?!@)/,
-      readOnly: version("--version"),
+      version: "-version --version",
     },
   ],
   [
     "vim vi nvim view gvim vimdiff rvim",
     {
+      version: "--version",
       writes: "-w -W --startuptime",
       risks: "-c --cmd -S -s -e -E -u -U -i -V --remote-expr --remote-send -l",
       operand: /^(?!\+)/,
@@ -236,6 +238,7 @@ export const interpreters: ProgramTable = [
   [
     "sqlite3",
     {
+      version: "-version --version",
       risks: "-cmd -init -A*",
       singleDash: true,
       // Allows only dot commands that print. Excludes functions and statements that use other files.
@@ -247,6 +250,7 @@ export const interpreters: ProgramTable = [
   [
     "psql",
     {
+      version: "-V --version",
       writes: "-o|--output -L|--log-file",
       risks: "-c|--command -f|--file -v|--set|--variable",
       valued: "-h -p -U -d",

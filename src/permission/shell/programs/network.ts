@@ -5,6 +5,7 @@ export const networkPrograms: ProgramTable = [
   [
     "curl",
     {
+      version: "--version",
       writes:
         "-o|--output -D|--dump-header -c|--cookie-jar --trace --trace-ascii --stderr --output-dir --libcurl --etag-save --hsts --alt-svc --dump-ca-embed --ssl-sessions",
       risks: "-O|--remote-name|--remote-name-all -K|--config --engine -J|--remote-header-name --expand-*",
@@ -32,6 +33,7 @@ export const networkPrograms: ProgramTable = [
   [
     "wget wget2",
     {
+      version: "--version",
       writes:
         "-O|--output-document -o|--output-file -a|--append-output -P|--directory-prefix --save-cookies --rejected-log --warc-file --warc-tempdir --hsts-file",
       risks: "-e|--execute --use-askpass --config --warc-dedup --warc-cdx --hsts",
@@ -114,6 +116,7 @@ export const networkPrograms: ProgramTable = [
   [
     "docker nerdctl",
     {
+      version: "--version",
       writes: "-o|--output --iidfile --cidfile --metadata-file",
       risks: "-H|--host -c|--context --config",
       valued: "-l",
@@ -128,6 +131,7 @@ export const networkPrograms: ProgramTable = [
   [
     "podman",
     {
+      version: "--version",
       writes: "-o|--output --iidfile --cidfile",
       risks: "-c|--connection --url --remote -r --runtime --conmon --config --hooks-dir --module",
       actions: { cp: { operands: "copies" } },
@@ -164,6 +168,7 @@ export const networkPrograms: ProgramTable = [
   [
     "aws",
     {
+      version: "--version",
       risks: "",
       actions: {
         "s3 cp": { operands: "copies" },
@@ -211,6 +216,7 @@ export const networkPrograms: ProgramTable = [
   [
     "openssl",
     {
+      version: "version",
       writes: "-out* -writerand -keyout",
       risks: "-engine -config -provider -provider-path -CAcreateserial",
       singleDash: true,

@@ -1,5 +1,71 @@
-import { plainAwk, plainSed, printingAwk } from "../plain-scripts.ts"
-import type { Program, ProgramTable } from "../program.ts"
+import type { Program, ProgramTable, ScriptTest } from "../program.ts"
+
+/** Accepts awk scripts that cannot run commands, write files, or read anything but their input. */
+const plainAwk: ScriptTest = { test: isPlainAwk }
+
+/** Accepts the scripts of {@link plainAwk} that neither use environment variables nor name files. */
+const printingAwk: ScriptTest = {
+  test: (script) => isPlainAwk(script) && !/ENVIRON|ARGV|ARGC|PROCINFO|SYMTAB|FUNCTAB/.test(script),
+}
+
+const tokens =
+  /"(?:[^"\\\n]|\\[^\n])*"|[A-Za-z_]\w*|\d[\w.]*|\s+|\/(?:[^/\\\n[\]]|\\[^\n]|\[(?!\^?\])(?:\[:[a-z]+:\]|[^\][\\\n/])+\])+\/|\|\||&&|[<>=!]=|./gsy
+
+/** Tokens after which `/` starts a regular expression. After any other token, `/` could be a division. */
+const beforeExpression = /^(?:[{};,(!~]|\|\||&&|print|printf|return|in|else|do)?$/
+
+/**
+ * Reads the script token by token. `>` compares in a pattern and within parentheses, but redirects in a `print`
+ * statement. Rejects scripts in which `/` could be either a division or the start of a regular expression.
+ */
+function isPlainAwk(script: string): boolean {
+  if (/system|getline|close|fflush|@|`|\\\n|#/.test(script)) return false
+  let [parentheses, printing, last] = [0, false, ""]
+  for (const [token] of script.matchAll(tokens)) {
+    if (/^\s/.test(token)) continue
+    if (token[0] === "/" && (token === "/" || !beforeExpression.test(last))) return false
+    if (token === '"' || token === "|" || (token === ">" && printing && parentheses === 0)) return false
+    if (token === "(") parentheses += 1
+    else if (token === ")") parentheses -= 1
+    else if (/^[;{}]$/.test(token)) printing = false
+    else if (/^printf?$/.test(token)) printing = true
+    last = token
+  }
+  return true
+}
+
+/** Accepts `p`, `d`, `q`, `=` and `s` commands of sed, with addresses, and without the flags `e` and `w`. */
+const plainSed: ScriptTest = { test: isPlainSed }
+
+/**
+ * Matches a bracket expression without the delimiter. In some versions of sed, the delimiter may be part of the bracket
+ * expression.
+ */
+const sedBracket = (delimiter: string) =>
+  String.raw`\[(?!\^?\])(?:\[:[a-z]+:\]|(?!${delimiter})[^\][\\\n]|\\[^\]\n])+\]`
+const sedPattern = String.raw`/(?:[^/\\\n[]|${sedBracket("/")})*/`
+const sedAddress = String.raw`(?:\d+|\$|${sedPattern})(?:,(?:\+?\d+|\$|${sedPattern}))?`
+const sedPart = (other: string) => String.raw`(?:(?!\1)${other}|\\[^\n])*\1`
+const sedReplaced = sedPart(String.raw`(?:[^\\\n[]|${sedBracket(String.raw`\1`)})`)
+const sedCommand = new RegExp(
+  String.raw`(?:${sedAddress})?[ \t]*(?:[pdq=]|s([/|#,:!@%])${sedReplaced}${sedPart(String.raw`[^\\\n]`)}[gpiI\d]*)`,
+  "y",
+)
+const sedSeparator = /[ \t]*(?:[;\n][;\s]*|$)/y
+
+/** Reads one command after the other. One regular expression for all commands could backtrack for minutes. */
+function isPlainSed(script: string): boolean {
+  let position = script.length - script.trimStart().length
+  const skip = (pattern: RegExp) => {
+    pattern.lastIndex = position
+    const found = pattern.exec(script)
+    if (found) position = pattern.lastIndex
+    return found !== null
+  }
+  do if (!skip(sedCommand) || !skip(sedSeparator)) return false
+  while (position < script.length)
+  return true
+}
 
 /** Matches a filter that reads neither environment variables nor files other than its input. */
 const plainJq = /^(?!.*(?:env|import|include|modulemeta|input_filename|search_list|\\\n))/is
@@ -36,6 +102,7 @@ export const textPrograms: ProgramTable = [
   [
     "rg",
     {
+      version: "-V --version",
       risks: "--pre --hostname-bin -z|--search-zip",
       valued: "-f -E -j",
       operands: "pattern",
@@ -90,6 +157,7 @@ export const textPrograms: ProgramTable = [
   [
     "jq",
     {
+      version: "-V --version",
       operands: "pattern",
       readOnly: {
         options:
@@ -167,6 +235,8 @@ export const textPrograms: ProgramTable = [
       readOnly: "-b: -h: -f: -i: -l: -n: -p -s: -v: -w: --body-numbering= --number-width= --number-format=",
     },
   ],
+  ["expr", { operands: "text", readOnly: "" }],
+  ["bc", { operands: "reads", readOnly: "-l -q -s -w --mathlib --quiet --standard --warn" }],
   ["tac", { operands: "reads", readOnly: "-b -r -s: --before --regex --separator=" }],
   ["rev", { operands: "reads", readOnly: "" }],
   ["fold", { operands: "reads", readOnly: "-b -s -w: --bytes --spaces --width=" }],

@@ -48,7 +48,7 @@ function rounds(calls: readonly LoopCall[], period: number): number {
   return calls.length < period ? 0 : 1 + Math.floor(same / period)
 }
 
-/** Number of recent calls whose results are compared. */
+/** Returns true unless the round is itself a repetition of a shorter round. */
 function isPrimitive(round: readonly LoopCall[]): boolean {
   for (let part = 1; part <= round.length / 2; part++) {
     if (round.length % part === 0 && round.every((call, index) => sameCall(call, round[index % part])))

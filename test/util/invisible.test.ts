@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { invisibleCharacters, showInvisible } from "../../src/permission/invisible.ts"
+import { invisibleCharacters, showInvisible } from "../../src/util/invisible.ts"
 import { runs } from "../runs.ts"
 
 describe("invisible characters", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { detectLoop, type LoopCall } from "../../src/permission/doom-loop.ts"
+import { detectLoop, type LoopCall } from "../../src/call/doom-loop.ts"
 
 /** Parses calls: a letter is the input, a digit after it the result of a polling call. */
 function calls(text: string): LoopCall[] {
