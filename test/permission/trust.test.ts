@@ -42,6 +42,13 @@ describe("trust", () => {
     expect(openTrust(file).isTrusted("/w", [config, tool])).toEqual({ trusted: true, changed: [] })
   })
 
+  test("does not extend to nested worktrees, neighbors or parents", () => {
+    const trust = openTrust(file)
+    trust.trust("/w", [config])
+    for (const directory of ["/w/sub", "/w-other", "/w2", "/"])
+      expect(trust.isTrusted(directory, [config]), directory).toEqual({ trusted: false, changed: [config] })
+  })
+
   test("does not trust changed and new items, but keeps the others", () => {
     const trust = openTrust(file)
     trust.trust("/w", [config, tool])

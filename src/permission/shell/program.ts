@@ -55,6 +55,10 @@ export interface Program extends WordStyle {
   harmless?: string
 
   operands?: OperandRole
+  /** Whether the program only prints its words: every option and every name that a glob matches is harmless. */
+  prints?: true
+  /** Option before the operands that names the directory in which the program starts. */
+  startsIn?: "-C"
   /** Prefix of an operand that names a written file, such as `of=` in `dd of=file`. */
   operandPrefix?: string
   /** Pattern for harmless operands. An operand that does not match is a risk. */

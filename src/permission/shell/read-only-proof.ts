@@ -50,8 +50,7 @@ export function proveReadOnly(command: PlannedCommand, acceptsWildcards = false)
   if (command.wrapper && !isPlainWrapper(command.wrapper) && !listed) return undefined
   const name = program.text
   const entry = gnuName(name) === name ? findProgram(name) : undefined
-  // `echo` only prints the names that a glob matches.
-  const globs = name === "echo" ? [] : given.filter((word) => word.glob)
+  const globs = entry?.prints ? [] : given.filter((word) => word.glob)
   const wildcards = globs.filter((word) => !startsPlain(word))
   const words = (entry?.wraps === "find" ? withoutCommands(given) : given).map((word) =>
     wildcards.includes(word) ? { ...word, span: `./${word.span}` } : word,
@@ -61,8 +60,7 @@ export function proveReadOnly(command: PlannedCommand, acceptsWildcards = false)
     return undefined
   // Git would also need its hardened environment, which depends on the directory of each file.
   const proof = entry && !(listed && name === "git") ? proveProgram(entry, words) : undefined
-  // `echo` prints unknown options, so they are harmless.
-  if (!proof && name === "echo") return { files: [], git: false }
+  if (!proof && entry?.prints) return { files: [], git: false }
   if (listed) return proof && readListed(proof, listed, entry)
   if (proof && wildcards.length > 0) return { ...proof, wildcards }
   return proof && name === "git" ? { ...proof, git: true, showsTracked: showsContents(words) } : proof

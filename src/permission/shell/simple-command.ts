@@ -157,7 +157,8 @@ function addCommand(walk: Walk, command: Found): Exit {
   const [program, ...words] = argv
   if (!program) return exitAt(command.at)
   const name = basename(program.text)
-  const at = name === "git" || name === "make" ? startOf(command.at, words) : command.at
+  const option = findProgram(name)?.startsIn
+  const at = option === undefined ? command.at : startOf(option, command.at, words)
   const planned: PlannedCommand = {
     argv,
     source,
@@ -214,12 +215,15 @@ function depthOf({ wrapper }: PlannedCommand): number {
  * Returns the working directories of a program that changes its directory before it does anything else, such as `git
  * -C here -C there`.
  */
-function startOf(at: Directories, words: readonly Word[], depth = 0): Directories {
-  const index = words.findIndex(({ text }) => text.startsWith("-C"))
+function startOf(option: string, at: Directories, words: readonly Word[], depth = 0): Directories {
+  const index = words.findIndex(({ text }) => text.startsWith(option))
   const word = words[index]
-  const target = word?.text === "-C" ? words[index + 1] : word && { ...word, text: word.text.slice(2) }
+  const target =
+    word?.text === option ? words[index + 1] : word && { ...word, text: word.text.slice(option.length) }
   if (!target || words.slice(0, index).some(({ text }) => !text.startsWith("-"))) return at
-  return depth < maxMoves ? startOf(enter(at, [target]), words.slice(index + 2), depth + 1) : undefined
+  return depth < maxMoves
+    ? startOf(option, enter(at, [target]), words.slice(index + 2), depth + 1)
+    : undefined
 }
 
 /** Maximum number of `-C` options to follow. */

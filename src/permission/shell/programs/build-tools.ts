@@ -9,6 +9,7 @@ const compiler: Program = {
 }
 
 const make: Program = {
+  startsIn: "-C",
   risks: "-f|--file|--makefile --eval -E -I|--include-dir",
   valued: "-C -j -l -o -W",
   // `make` expands values, and some variables select the program that runs the recipes.

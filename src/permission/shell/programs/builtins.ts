@@ -7,7 +7,7 @@ export const builtins: ProgramTable = [
     "exit return break continue",
     { operands: "text", readOnly: "", builtin: (words) => words.every(countWord) },
   ],
-  ["echo", { operands: "text", readOnly: "-n -e -E" }],
+  ["echo", { operands: "text", prints: true, readOnly: "-n -e -E" }],
   [
     "printf",
     {

@@ -10,6 +10,7 @@ export const gitPrograms: ProgramTable = [
   [
     "git",
     {
+      startsIn: "-C",
       writes: "--output",
       risks:
         "-c --config-env --exec-path --git-dir --work-tree -p|--paginate --ext-diff --textconv --filters --show-signature --open-files-in-pager",
