@@ -82,6 +82,9 @@ const frameMs = 33
 /** Minimum duration in milliseconds of a completed run whose duration is shown. */
 const minDoneMs = 10_000
 
+/** Minimum number of screen rows for an empty editor below a card. */
+const minEditorRows = 18
+
 /** Minimum number of screen rows for a to-do list of several lines. */
 const minTodoRows = 20
 
@@ -116,7 +119,7 @@ export function createApp(options: AppOptions): App {
   const cards: Cards = createCards({
     api,
     theme: () => theme,
-    rows: () => Math.max(6, tui.terminal.rows - 6),
+    rows: () => Math.max(6, tui.terminal.rows - (hidesEditor() ? 2 : 6)),
     onFocusChange: focus,
     onEarlyKey: (data) => {
       if (!input.handleKey(data)) input.editor.handleInput?.(data)
@@ -167,7 +170,11 @@ export function createApp(options: AppOptions): App {
       lines(input.renderQueue),
       input.panel,
       lines(renderNotice),
-      input.editor,
+      {
+        render: (width) => (hidesEditor() ? [] : input.editor.render(width)),
+        handleMouse: (event) => input.editor.handleMouse?.(event),
+        invalidate: () => input.editor.invalidate(),
+      },
       lines(renderFooter),
     ],
     // The library has not finished handling the key or the wheel.
@@ -188,6 +195,11 @@ export function createApp(options: AppOptions): App {
     conversation.invalidate()
     tui.invalidate()
     tui.requestRender(true)
+  }
+
+  /** Returns true if a card needs the rows of the empty editor. */
+  function hidesEditor(): boolean {
+    return tui.terminal.rows < minEditorRows && cards.active !== undefined && input.editor.isEmpty
   }
 
   function focus(): void {

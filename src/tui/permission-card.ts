@@ -197,8 +197,33 @@ export function createPermissionCard(options: PermissionCardOptions): Permission
         ]
       }
       case "choose":
-        return [...choices.map((choice, index) => choiceLine(choice, index, width)), instruction(width)]
+        return [
+          ...(isLow()
+            ? shortChoices(width)
+            : choices.map((choice, index) => choiceLine(choice, index, width))),
+          instruction(width),
+        ]
     }
+  }
+
+  function isLow(): boolean {
+    return options.rows() < minRows
+  }
+
+  /** Shows as many choices on each line as fit. */
+  function shortChoices(width: number): string[] {
+    const lines: string[] = []
+    let columns = 0
+    for (const [index, { key, value }] of choices.entries()) {
+      const isFocus = index === decision.focus
+      const text = `${isFocus ? "❯" : " "} ${key} ${shortLabels[value]} `
+      const isNew = lines.length === 0 || columns + text.length > width
+      columns = isNew ? text.length : columns + text.length
+      const shown = isFocus ? theme.bold(text) : theme.dim(text)
+      if (isNew) lines.push(shown)
+      else lines.push(`${lines.pop()}${shown}`)
+    }
+    return lines.map((line) => clip(line, width))
   }
 
   function choiceLine(
@@ -258,11 +283,12 @@ export function createPermissionCard(options: PermissionCardOptions): Permission
       const note = waiting > 0 ? `${waiting} more waiting` : ""
       if (step.kind === "reason" || step.kind === "pattern") step.input.focused = isFocused
       const bottom = foot(width)
-      const room = Math.max(3, options.rows() - bottom.length - 2)
+      const gap = isLow() ? [] : [""]
+      const room = Math.max(3, options.rows() - bottom.length - gap.length - 1)
       return [
         headLine({ title: `? ${card.title}${asker}`, note, width, theme }),
         ...scrolled.render(body(width), room, theme).map((line) => clip(line, width)),
-        "",
+        ...gap,
         ...bottom,
       ]
     },
@@ -271,6 +297,13 @@ export function createPermissionCard(options: PermissionCardOptions): Permission
 
 function withHint(choice: Choice<ReplyChoice>): Choice<ReplyChoice> {
   return choice.value === "project" ? { ...choice, hint: "shows the pattern first" } : choice
+}
+
+/** Minimum height of a card with one choice per line, so that the command or change is also visible. */
+const minRows = 16
+
+const shortLabels: Readonly<Record<ReplyChoice, string>> = {
+  ...{ once: "yes", session: "session", project: "project", reject: "no", feedback: "no, reason" },
 }
 
 const longInstruction = "  Press a letter or digit, or ↑ ↓ and Enter. Esc is no."

@@ -8,14 +8,14 @@ import { settleMs } from "../../src/view/decision.ts"
 import { runs } from "../runs.ts"
 import { bashRequest, keys, rendered, theme } from "./components.ts"
 
-function open(request: PermissionRequest = bashRequest("npm test")) {
+function open(request: PermissionRequest = bashRequest("npm test"), rows = 20) {
   const replies: PermissionReply[] = []
   const early: string[] = []
   const card = createPermissionCard({
     request,
     worktree: "/work",
     theme,
-    rows: () => 20,
+    rows: () => rows,
     onReply: (reply) => replies.push(reply),
     onEarlyKey: (data) => early.push(data),
     requestRender() {},
@@ -46,6 +46,15 @@ describe("the permission card", () => {
     expect(text).toContain("2 more waiting")
     expect(text).toContain('"always" allows bash: npm *')
     expect(text).toMatch(/❯ 4 n {2}no$/m)
+  })
+
+  test("keeps the command visible on a low screen, with several choices on a line", () => {
+    const { card } = open(bashRequest("npm test"), 10)
+    vi.advanceTimersByTime(quietMs)
+    const text = rendered(card, 40)
+    expect(text.split("\n").length).toBeLessThanOrEqual(10)
+    expect(text).toMatch(/^── \? bash ─+\n {2}npm test\n/)
+    expect(text).toContain("  y yes   s session   p project\n❯ n no   e no, reason")
   })
 
   test.each([
