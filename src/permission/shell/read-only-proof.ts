@@ -414,14 +414,12 @@ export async function commandEnvironment(text: string): Promise<Record<string, s
  * into account options that the subcommand may not support.
  */
 export function showsContents(words: readonly Word[]): boolean {
-  const rest = subcommand(words.map(({ text }) => text))
-  const found =
-    git &&
-    findSubcommand(
-      git,
-      rest.map((text) => ({ text })),
-    )
-  const options = rest.slice(found?.words).filter((text) => text.startsWith("-"))
+  const { operands } = readArguments(words, git ?? {})
+  const found = git && findSubcommand(git, operands)
+  const options = operands
+    .slice(found?.words)
+    .map(({ text }) => text)
+    .filter((text) => text.startsWith("-"))
   switch (found?.program.shows) {
     case "always":
       return true
@@ -453,21 +451,4 @@ function asksForPatch(option: string): boolean {
   if (!option.startsWith("--")) return /^-[^SG]*[pUWLcu]/.test(option)
   const name = option.replace(/=.*/, "")
   return patches.some((known) => name.startsWith(known) || (name.length > 3 && known.startsWith(name)))
-}
-
-const valued = new Set([
-  "-C",
-  "-c",
-  "--git-dir",
-  "--work-tree",
-  "--namespace",
-  "--exec-path",
-  "--super-prefix",
-])
-
-/** Returns the subcommand and the words after it. */
-function subcommand(words: readonly string[]): readonly string[] {
-  let start = 0
-  for (let word = words[0]; word?.startsWith("-"); word = words[start]) start += valued.has(word) ? 2 : 1
-  return words.slice(start)
 }
