@@ -7,7 +7,7 @@ export interface ConnectionOptions {
   /** Bearer token. Undefined for a web page that is logged in with a cookie. */
   token?: string | undefined
   fetch?: typeof fetch | undefined
-  /** Time in milliseconds for which requests that are safe to repeat are sent again. */
+  /** Time in milliseconds during which failed requests are repeated, if they are safe to repeat. */
   retryMs: number
 }
 

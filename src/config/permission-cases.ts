@@ -69,7 +69,7 @@ export async function runPermissionCase(
 ): Promise<CaseResult> {
   const meets = (action: Action) => (expect === "!allow" ? action !== "allow" : action === expect)
   if (rules === "effective") {
-    if (!effective) throw new TypeError("A case with effective rules needs a directory whose rules apply.")
+    if (!effective) throw new TypeError("A case with effective rules requires the rules of a directory.")
     const explanation = await effective({ permission, patterns })
     return meets(explanation.verdict) ? { passed: true } : { passed: false, explanation }
   }

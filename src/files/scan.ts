@@ -133,7 +133,7 @@ function signatureOf({ ino, size, mtimeMs, ctimeMs }: Stats): string {
   return `${ino} ${size} ${mtimeMs} ${ctimeMs}`
 }
 
-/** Returns undefined if the link was removed before it could be read. */
+/** Returns the state of a link, or undefined if the link has been removed. */
 function scanLink(path: string, stats: Stats): ScannedFile | undefined {
   try {
     const bytes = readlinkSync(path, "buffer")

@@ -158,9 +158,9 @@ function infoOf(provider: Provider, modelID: string): ModelInfo {
 }
 
 /**
- * Describes a model object like a configured model of the same provider. The first word of its `provider` is the id
- * of the provider, such as `openai` in `openai.responses`. The model accepts files if its package or the config says
- * so. A schema for the answer is used only if the config says so.
+ * Describes a model object with the config of its provider. The first word of its `provider` is the id of the provider,
+ * such as `openai` in `openai.responses`. The model accepts files if its package or the config says so. A schema for
+ * the answer is used only if the config says so.
  */
 export async function describeLanguage(
   { provider, modelId, supportedUrls }: LanguageModel,

@@ -2,7 +2,7 @@ import type { Store } from "../store/store.ts"
 import type { SessionStatus } from "./handle.ts"
 import { isBelow } from "./lineage.ts"
 
-/** An engine's knowledge about a session that does not require a read of the store. */
+/** What an engine knows about a session without reading the store. */
 export interface LocalActivity {
   /** True while the engine runs the session or delivers its inputs. */
   isActive?: boolean

@@ -52,7 +52,7 @@ export function parseRow<T>(
   const parsed = parseJson(String(data))
   if (parsed.ok && isRecord(parsed.value) && parsed.value.id === id && fits(parsed.value)) return parsed.value
   const row = message_id === undefined ? `message ${id}` : `part ${id} of message ${message_id}`
-  throw new DamagedRowError(row, sessionID, parsed.ok ? "its JSON is not one" : parsed.error)
+  throw new DamagedRowError(row, sessionID, parsed.ok ? "its JSON has the wrong shape" : parsed.error)
 }
 
 /** Returns true if a parsed row has the shape of a message. */

@@ -277,7 +277,7 @@ function checkTexts({ config, worktree, home }: Workspace, kind: "agent" | "comm
   return notes.length === 0 ? { detail } : { status: "warn", detail: [detail, ...notes].join("; ") }
 }
 
-/** Lists settings of other programs that are in use, and their settings that Tackle does not recognize. */
+/** Lists the files of other programs that Tackle uses, and the settings in them that Tackle ignores. */
 function checkForeignConfig(workspace: Workspace): Outcome {
   const { notes, typos } = workspace.config
   const warnings = workspace.config.warnings.filter((warning) => !typos.includes(warning))

@@ -32,7 +32,7 @@ export function describeRequest(
     const shown = rules.map(({ permission, pattern }) => `${permission}: ${showInvisible(pattern)}`)
     lines.push(style.dim(`  always allows ${shown.join(", ")}`))
   } else if (rules.length === 0 && onlyOnce.length > 0)
-    lines.push(style.dim(`  always is not available: ${onlyOnce.join("; ")}`))
+    lines.push(style.dim(`  "always" is not available: ${onlyOnce.join("; ")}`))
   return lines.join("\n")
 }
 

@@ -40,9 +40,9 @@ export function strategyName(strategy: StrategyName, reading: Reading): string {
 const differences: Record<Exclude<StrategyName, "exact">, string> = {
   "line-endings": "its line endings differ from those in the file",
   "look-alikes":
-    "its quotes, dashes or spaces are look-alikes of those in the file; those in the file were kept",
+    "its quotes, dashes or spaces are look-alikes of those in the file, which were kept",
   "normalized-lines":
-    "its white space, quotes or dashes differ from those in the file; those in the file were kept, and new lines were indented like the file",
+    "its white space, quotes or dashes differ from those in the file, which were kept; new lines were indented like the file",
   "block-anchors":
     "only its first and last lines are equal to lines of the file, and the lines between them are similar; unchanged words were kept as they are in the file",
   "left-out-lines": "it leaves out lines of the file, which were kept",

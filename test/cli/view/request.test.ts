@@ -97,5 +97,5 @@ test("names the rules that decided to ask with file and line, or the default", (
 test('says why "always" is not offered', () => {
   const onlyOnce = ["a rule would allow it to run any code from its input"]
   const text = shown(request({ patterns: ["python3 -"], metadata: { onlyOnce } }))
-  expect(text).toContain("always is not available: a rule would allow it to run any code from its input")
+  expect(text).toContain('"always" is not available: a rule would allow it to run any code from its input')
 })
