@@ -87,10 +87,14 @@ const RetentionSection = z.lazy(() =>
 
 const TenantSection = z.lazy(() =>
   z.strictObject({
-    sessions: count.optional().describe("Maximum sessions that run at once; further inputs wait"),
-    tokensPerDay: count.optional().describe("Maximum tokens per day (UTC), excluding cached tokens"),
+    sessions: count.optional().describe("Maximum number of sessions that run at once; further inputs wait"),
+    tokensPerDay: count
+      .optional()
+      .describe("Maximum number of tokens per day (UTC), excluding cached tokens"),
     costPerDay: z.number().positive().optional().describe("Maximum cost per day (UTC) in US dollars"),
-    queued: count.optional().describe("Maximum inputs that wait in all sessions; further inputs are refused"),
+    queued: count
+      .optional()
+      .describe("Maximum number of waiting inputs in all sessions; further inputs are refused"),
   }),
 )
 

@@ -139,7 +139,7 @@ export interface ToolRegistry {
   ids(): string[]
   /** Returns a tool as it was defined, before it is prepared for an agent. */
   get(id: string): Info | undefined
-  /** Returns the tools that are offered to an agent and to the models of a provider. Default: the default agent. */
+  /** Returns the tools that are offered to the models of a provider and to an agent, by default the default agent. */
   tools(scope?: { provider?: string; agent?: string }): Promise<ToolListing[]>
 }
 

@@ -3,7 +3,7 @@ import type { PromptFile } from "../schema/input.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { UndoResult } from "../session/undo.ts"
 
-/** A turn that a session can be rewound to: a prompt of the user. */
+/** A prompt of the user to which the session can be rewound. */
 export interface RewindPoint {
   messageID: string
   text: string

@@ -39,8 +39,7 @@ export function strategyName(strategy: StrategyName, reading: Reading): string {
 /** Descriptions of the differences that each strategy ignores. */
 const differences: Record<Exclude<StrategyName, "exact">, string> = {
   "line-endings": "its line endings differ from those in the file",
-  "look-alikes":
-    "its quotes, dashes or spaces are look-alikes of those in the file, which were kept",
+  "look-alikes": "its quotes, dashes or spaces are look-alikes of those in the file, which were kept",
   "normalized-lines":
     "its white space, quotes or dashes differ from those in the file, which were kept; new lines were indented like the file",
   "block-anchors":
