@@ -31,7 +31,7 @@ export async function readSecrets(
   return knownSecrets({ environment, providers, secrets, search, settings, stored })
 }
 
-/** Returns the password in the URL of a database, if any: as the URL contains it, and without escapes. */
+/** Returns the passwords in the URL of a database, both as written and with escapes decoded. */
 export function databaseSecrets(url: string): Secret[] {
   const [, inAuthority] = /^\w+:\/\/[^/@:]*:([^/?#]+)@/.exec(url) ?? []
   const [, inQuery] = /[?&]password=([^&#]+)/.exec(url) ?? []
@@ -45,7 +45,7 @@ function withoutEscapes(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    // The text contains a `%` that is not an escape.
+    // A `%` in the text is not an escape.
     return text
   }
 }

@@ -135,7 +135,7 @@ export function createPendingRequests({
       return
     }
     apply(requestID, { reply, source })
-    // Requests that cannot be checked now still wait for the user.
+    // After an error, the other requests still wait for the user.
     await answerAllowed().catch(() => {})
   }
 

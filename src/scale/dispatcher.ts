@@ -39,7 +39,9 @@ export interface Again {
   reason: JobReason
   /** Time in milliseconds during which no worker takes the job. */
   afterMs: number
-  /** Passed to the next handler: when the job began to wait for its machine, in milliseconds since the epoch. */
+  /**
+   * Time at which the job began to wait for its machine, in milliseconds since the epoch. Passed to the next handler.
+   */
   since?: number
 }
 

@@ -2,7 +2,7 @@ import type { Store } from "../store/store.ts"
 import type { SessionStatus } from "./handle.ts"
 import { isBelow } from "./lineage.ts"
 
-/** What an engine knows about a session without reading the store. */
+/** An engine's own information about a session, which needs no read of the store. */
 export interface LocalActivity {
   /** True while the engine runs the session or delivers its inputs. */
   isActive?: boolean

@@ -67,7 +67,7 @@ export function createStreamRelay({ mail, bus, holder, streaming, onProblem }: R
   const followed = new Map<string, Followed>()
   /** The engines that follow a session, each with the time at which it is forgotten. */
   const followers = new Map<string, Map<string, number>>()
-  /** When the followers of sessions that do not run here are forgotten next. */
+  /** Time of the next cleanup of expired followers of sessions that do not run here. */
   let forgetAt = 0
   /** Items for each engine. */
   let waiting = new Map<string, Item[]>()

@@ -34,7 +34,7 @@ export async function openS3Contents(
   const renewMs = Math.min(1, limits.days / 7) * dayMs
   const client = await createClient(variables)
 
-  /** Sends a request, and reads the whole answer, which frees its connection. */
+  /** Sends a request and reads the whole answer, so that the connection can be used again. */
   async function send(
     target: string,
     init: RequestInit = {},
