@@ -83,6 +83,8 @@ export interface InputQueue {
    * false. Resumes the inputs that an interrupt has paused. Throws {@link InputConflictError}.
    */
   admit(text: string, options: SendOptions): Promise<{ input: Input; isNew: boolean }>
+  /** Returns true if an input with this id has been sent. */
+  knows(id: string): Promise<boolean>
   pending(): Promise<Input[]>
   edit(id: string, edit: InputEdit): Promise<Input>
   withdraw(id: string): Promise<Input>
@@ -187,6 +189,14 @@ export function createInputQueue({
       const input = known ?? changed.find((each) => each.id === id)
       if (!input) throw new Error(`The store did not return the input ${id}.`)
       return { input, isNew: known === undefined }
+    },
+    async knows(id) {
+      let isKnown = false
+      await update(id, ({ named }) => {
+        isKnown = named !== undefined
+        return []
+      })
+      return isKnown
     },
     pending: () => store.inputs(sessionID),
     async edit(id, edit) {

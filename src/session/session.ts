@@ -148,6 +148,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
       if (!changed || changed.has(sessionID)) void stopForUrgent(held)
     })
     let freeSlot: (() => void) | undefined
+    let isStarted = false
     const done = () => {
       end()
       unwatch()
@@ -159,10 +160,14 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
       const { session } = conversation
       if (initial.parentID === undefined) freeSlot = await engine.runSlots?.acquire(session.tenant, signal)
       const limit = engine.tenants?.leaseLimit(session)
-      ending = await whileHeld(held, () => runSaid(read, { options, signal, workMs }), limit)
+      const start = () => {
+        isStarted = true
+        return runSaid(read, { options, signal, workMs })
+      }
+      ending = await whileHeld(held, start, limit)
     } catch (error) {
       // The run was stopped while it waited for a slot.
-      const isUnstarted = ifFree && freeSlot === undefined && error instanceof AbortedError
+      const isUnstarted = ifFree && !isStarted && error instanceof AbortedError
       if (error instanceof NothingToRun || isUnstarted || (ifFree && mustWait(error))) {
         done()
         throw isUnstarted ? new NothingToRun() : error
@@ -206,13 +211,15 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
 
   async function send(text: string, options: SendOptions = {}): Promise<Receipt> {
     engine.assertOpen()
-    await engine.tenants?.assertAdmits(conversation.session)
+    const { session } = conversation
+    // The limits have already counted an input that is sent again.
+    const isSentAgain =
+      session.tenant !== undefined && options.id !== undefined && (await inputs.knows(options.id))
+    if (!isSentAgain) await engine.tenants?.assertAdmits(session)
     const { input, isNew } = await inputs.admit(text, options)
-    if (isNew) {
-      if (input.delivery === "now") lock.stop()
-      // A worker was requested with the input.
-      delivery.start()
-    }
+    if (isNew && input.delivery === "now") lock.stop()
+    // An input whose write was sent twice, because its answer was lost, is not new. A worker was requested with the input.
+    if (isNew || input.state === "pending") delivery.start()
     const { id, seq, state } = input
     return { id, seq, state }
   }

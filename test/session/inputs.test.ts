@@ -49,6 +49,42 @@ async function engineWithGate() {
   return { engine, session: await engine.tackle.sessions.create(), reached, open }
 }
 
+test("runs an input whose write is sent twice, because its answer was lost", async () => {
+  const store = createMemoryStore()
+  await using engine = await startEngine(script, {
+    store: {
+      ...store,
+      async updateInputs(sessionID, named, ...rest) {
+        const first = await store.updateInputs(sessionID, named, ...rest)
+        return named === undefined ? first : store.updateInputs(sessionID, named, ...rest)
+      },
+    },
+  })
+  const session = await engine.tackle.sessions.create()
+  await session.send("hello")
+  expect(await session.wait()).toMatchObject({ status: "completed", text: "heard hello" })
+})
+
+test("announces the end of a run that is stopped between two of its inputs", async () => {
+  const store = createMemoryStore()
+  await using engine = await startEngine(script, { store })
+  const session = await engine.tackle.sessions.create()
+  const input = { sessionID: session.id, seq: 0, digest: "", time: { created: 1 } } as const
+  await store.updateInputs(session.id, undefined, () => [
+    { ...input, id: "inp_1", text: "one", position: 1, delivery: "steer", state: "pending" },
+    { ...input, id: "inp_2", text: "two", position: 2, delivery: "steer", state: "pending" },
+  ])
+  const seen: string[] = []
+  engine.tackle.subscribe(({ type }) => {
+    seen.push(type)
+    if (type === "message.created") void session.abort()
+  })
+  await session.inputs.resume()
+  await expect.poll(() => seen).toContain("run.completed")
+  expect(await talk(session)).toEqual(["user: one"])
+  expect(await session.inputs.list()).toMatchObject([{ id: "inp_2" }])
+})
+
 test("runs an input of an idle session", async () => {
   await using engine = await startEngine(script)
   const session = await engine.tackle.sessions.create()

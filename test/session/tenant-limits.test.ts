@@ -71,8 +71,10 @@ test("refuses an input if too many wait", async () => {
   await session.send("first")
   await expect.poll(async () => (await session.inputs.list()).length).toBe(0)
   await session.send("second", { delivery: "queue" })
-  await session.send("third", { delivery: "queue" })
+  const third = await session.send("third", { delivery: "queue", id: "third" })
   await expect(session.send("fourth")).rejects.toMatchObject({ code: "tenant.queue", retryAfterSeconds: 5 })
+  // A client that did not receive the answer sends the input again.
+  expect(await session.send("third", { delivery: "queue", id: "third" })).toEqual(third)
   gate.resolve()
   await session.wait()
   expect((await session.send("fifth")).state).toBe("pending")
