@@ -198,7 +198,10 @@ function onlyOfTenant(
   const known = new Map<string, boolean>()
   let last = Promise.resolve()
 
-  async function isOwn(sessionID: string): Promise<boolean> {
+  async function isOwn(event: TackleEvent): Promise<boolean> {
+    // A deleted session is no longer stored.
+    if ("session" in event) return event.session.tenant === tenant
+    const { sessionID } = event
     const present = known.get(sessionID)
     if (present !== undefined) return present
     const session = await store.session(sessionID).catch(() => undefined)
@@ -208,7 +211,7 @@ function onlyOfTenant(
 
   return (event) => {
     last = last.then(async () => {
-      if (await isOwn(event.sessionID)) listener(event)
+      if (await isOwn(event)) listener(event)
       if (event.type === "session.deleted") known.delete(event.sessionID)
     })
   }

@@ -87,10 +87,11 @@ test("lets a token with a tenant use only its own sessions", async () => {
 })
 
 test("sends a token with a tenant the events of no other tenant", async () => {
-  const { directory, post, server } = await setUp(() => ({ text: "Hello." }), { tokens: lines })
+  const { directory, post, request, server } = await setUp(() => ({ text: "Hello." }), { tokens: lines })
   const create = async (scope: "run" | "reply" | "admin") =>
     (await post("/session", { directory }, { scope })).body.id as string
-  const [own, other, foreign, plain] = [
+  const [own, silent, other, foreign, plain] = [
+    await create("run"),
     await create("run"),
     await create("run"),
     await create("reply"),
@@ -108,10 +109,11 @@ test("sends a token with a tenant the events of no other tenant", async () => {
         await post(`/session/${id}/input`, { text: "Hi" }, { scope })
         await post(`/session/${id}/wait`, {}, { scope })
       }
+      for (const id of [foreign, silent]) await request("DELETE", `/session/${id}`)
       continue
     }
     seen.add(event.data.sessionID)
-    if (event.data.type === "run.completed") break
+    if (event.data.type === "session.deleted") break
   }
-  expect([...seen]).toEqual([other])
+  expect([...seen]).toEqual([other, silent])
 })
