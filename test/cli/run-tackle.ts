@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process"
+import { statfsSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { delimiter, dirname, join, resolve } from "node:path"
@@ -61,9 +62,21 @@ export interface MachineOptions {
   config?: Record<string, unknown> | null
 }
 
+/** Where homes are created: in memory if there is space, because each command waits several times for the disk. */
+const homes = freeBytes("/dev/shm") > 2 * 1024 ** 3 ? "/dev/shm" : tmpdir()
+
+function freeBytes(path: string): number {
+  try {
+    const { bavail, bsize } = statfsSync(path)
+    return bavail * bsize
+  } catch {
+    return 0
+  }
+}
+
 export async function createMachine(options: MachineOptions = {}): Promise<Machine> {
   const project = await temporaryProject(options.files ?? {}, { git: options.git ?? false })
-  const home = await mkdtemp(join(tmpdir(), "tackle-home-"))
+  const home = await mkdtemp(join(homes, "tackle-home-"))
   const server = await startModelServer({ script: options.script ?? [] })
   onTestFinished(async () => {
     await server.close()

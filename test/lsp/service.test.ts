@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs"
 import { pathToFileURL } from "node:url"
-import { afterEach, describe, expect, test } from "vitest"
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
 import type { Location, LocationLink } from "vscode-languageserver-protocol"
 import type { LspConfig } from "../../src/lsp/config.ts"
 import type { LanguageLimits, LanguageService } from "../../src/lsp/service.ts"
@@ -14,14 +14,17 @@ const signal = new AbortController().signal
 const open: { service: LanguageService; project: TemporaryProject; running(): number[] }[] = []
 
 afterEach(async () => {
-  for (const { service, project, running } of open.splice(0)) {
-    await service.close()
-    expect(running()).toEqual([])
-    await project.remove()
-  }
+  for (const each of open.splice(0)) await close(each)
 })
 
-async function setup(
+async function close({ service, project, running }: (typeof open)[number]): Promise<void> {
+  await service.close()
+  expect(running()).toEqual([])
+  await project.remove()
+}
+
+/** The caller closes the service. */
+async function start(
   config: LspConfig,
   files: Record<string, string>,
   limits: Partial<LanguageLimits> = {},
@@ -31,7 +34,12 @@ async function setup(
   const worktree = project.directory
   const { environment, running } = markedEnvironment()
   const service = createLanguageService({ config, worktree, trusted, environment, limits })
-  const opened = { service, project, running }
+  return { service, project, running }
+}
+
+/** Starts a service that is closed after the test. */
+async function setup(...options: Parameters<typeof start>) {
+  const opened = await start(...options)
   open.push(opened)
   return opened
 }
@@ -72,6 +80,12 @@ const slow = { timeout: 120_000 }
 
 describe.each(cases)("the real server $name", slow, ({ name, files, a, b, column, right, wrong }) => {
   const text: Record<string, string> = files
+  // The tests share a server, in order, because a start takes seconds.
+  let shared: Awaited<ReturnType<typeof start>>
+  beforeAll(async () => {
+    shared = await start(realServers[name], files, { editMs: 20_000 })
+  })
+  afterAll(() => close(shared))
   const definition = async (service: LanguageService, project: TemporaryProject) => {
     const params = {
       textDocument: { uri: pathToFileURL(project.path(b)).href },
@@ -89,7 +103,7 @@ describe.each(cases)("the real server $name", slow, ({ name, files, a, b, column
     diagnostics?.filter(({ severity }) => severity === 1).map(({ message }) => String(message))
 
   test("starts on demand, answers across files, and reports errors of an edit", async () => {
-    const { service, project, running } = await setup(realServers[name], files, { editMs: 20_000 })
+    const { service, project, running } = shared
     const path = project.path(b)
     expect((await service.find(path)).started).toBe(false)
     expect(await service.changed([{ path, kind: "changed" }], signal)).toEqual([])
@@ -113,7 +127,7 @@ describe.each(cases)("the real server $name", slow, ({ name, files, a, b, column
   })
 
   test("sees changes by others, also in files that were not requested, and is restarted after it was killed", async () => {
-    const { service, project, running } = await setup(realServers[name], files)
+    const { service, project, running } = shared
     await service.diagnose(project.path(a), signal)
     expect(await definition(service, project)).toEqual([{ path: project.path(a), line: 0 }])
     await project.write(a, `\n\n${text[a]}`)
