@@ -8,6 +8,7 @@ import type {
   LanguageModelV4StreamPart,
   LanguageModelV4Usage,
 } from "@ai-sdk/provider"
+import { quoted } from "../util/words.ts"
 import type { Model, ModelInfo } from "./model.ts"
 import { type OfflineRequest, parseRequests } from "./offline-requests.ts"
 
@@ -227,7 +228,7 @@ function ways(request: OfflineRequest): Step[][] {
       return [
         [["list", inside(request.path)]],
         [["glob", { pattern: "*", ...inside(request.path) }]],
-        [["bash", bash(`ls -la -- ${shellWord(request.path)}`)]],
+        [["bash", bash(`ls -la -- ${quoted(request.path)}`)]],
       ]
     case "glob":
       return [[["glob", { pattern: request.pattern, ...inside(request.path) }]]]
@@ -262,10 +263,6 @@ function bash(command: string): Record<string, unknown> {
   return { command, description: `Run ${command}` }
 }
 
-function shellWord(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`
-}
-
 function literal(text: string): string {
   return text.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&")
 }
@@ -284,7 +281,7 @@ function describe({ request, calls }: Job, results: OfflineResults): string {
   const last = outcomes.at(-1)
   return last === undefined
     ? `${what}: not done.`
-    : `${what}:\n${quoted(excerpt(last, request.kind === "run"))}`
+    : `${what}:\n${codeBlock(excerpt(last, request.kind === "run"))}`
 }
 
 function nameOf(request: Exclude<OfflineRequest, { kind: "unknown" }>): string {
@@ -307,7 +304,7 @@ function nameOf(request: Exclude<OfflineRequest, { kind: "unknown" }>): string {
 }
 
 /** Returns output as a Markdown code block, because its lines are not Markdown. Returns a single line unchanged. */
-function quoted(text: string): string {
+function codeBlock(text: string): string {
   if (!text.includes("\n")) return text
   const ticks = text.match(/`+/g) ?? []
   const fence = "`".repeat(Math.max(3, ...ticks.map(({ length }) => length + 1)))

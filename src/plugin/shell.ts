@@ -2,6 +2,7 @@ import { throwIfAborted } from "../util/abort.ts"
 import { TackleError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
 import { type RecordTree, startProcess } from "../util/process.ts"
+import { shellWord } from "../util/words.ts"
 
 /**
  * The part of Bun's `$` that plugins use: a template tag that inserts each value as a single word of a shell command.
@@ -78,7 +79,7 @@ export function createShell(settings: ShellSettings): Shell {
   const tag = (strings: TemplateStringsArray, ...values: unknown[]) =>
     shellRun(commandText(strings, values), settings)
   return Object.assign(tag, {
-    escape: quote,
+    escape: shellWord,
     cwd: (directory = settings.cwd) => change({ cwd: directory }),
     env: (variables: ShellSettings["environment"] = settings.environment) =>
       change({ environment: variables }),
@@ -98,11 +99,7 @@ function commandText(strings: TemplateStringsArray, values: readonly unknown[]):
 function toWords(value: unknown): string {
   if (Array.isArray(value)) return value.map(toWords).join(" ")
   if (isRecord(value) && typeof value.raw === "string") return value.raw
-  return quote(String(value))
-}
-
-function quote(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+  return shellWord(String(value))
 }
 
 function shellRun(command: string, settings: ShellSettings): ShellRun {

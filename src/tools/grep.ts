@@ -6,6 +6,7 @@ import type { ToolContext } from "../tool/context.ts"
 import { define, type Info } from "../tool/tool.ts"
 import { readText } from "../util/file-system.ts"
 import { displayPath, realPath, resolvePath } from "../util/paths.ts"
+import { counted } from "../util/words.ts"
 import { defaultSearchEngine } from "./search/default-search-engine.ts"
 import { compileGlob, nameGlob } from "./search/glob-pattern.ts"
 import { sortNewestFirst } from "./search/newest-first.ts"
@@ -116,9 +117,8 @@ function notes({ unreadable, hidden }: { unreadable: boolean; hidden: number }):
   const notes: string[] = []
   if (unreadable) notes.push("(Some files could not be searched completely.)")
   if (hidden > 0) {
-    const files = hidden === 1 ? "file" : "files"
     notes.push(
-      `(Omitted ${hidden} ${files} with matches, because reading them requires permission. To request permission, read or grep a file by its path.)`,
+      `(Omitted ${counted(hidden, "file")} with matches, because reading them requires permission. To request permission, read or grep a file by its path.)`,
     )
   }
   return notes
@@ -205,8 +205,8 @@ async function renderMatches(
 }
 
 function heading(files: number, count: number, shown: number, complete: boolean): string {
-  const where = files === 1 ? "1 file" : `${files} files`
-  if (shown === count && complete) return `${count} ${count === 1 ? "match" : "matches"} in ${where}`
+  const where = counted(files, "file")
+  if (shown === count && complete) return `${counted(count, "match", "matches")} in ${where}`
   const total = complete ? `${count} matches in ${where}` : `more than ${count} matches`
   return `Showing ${shown} of ${total}, newest files first. To see other matches, narrow the pattern, path or include.`
 }

@@ -12,6 +12,7 @@ import { define, type ToolResult } from "../tool/tool.ts"
 import { readText } from "../util/file-system.ts"
 import { displayPath, realPath, resolvePath } from "../util/paths.ts"
 import { identityAt } from "../util/pinned-path.ts"
+import { counted } from "../util/words.ts"
 
 const defaultLimit = 2000
 
@@ -81,7 +82,7 @@ async function readDirectory(target: Target, ctx: ToolContext): Promise<ToolResu
   const footer =
     end < total
       ? `(Entries ${offset + 1}-${end} of ${total}. Continue with offset ${end}.)`
-      : `(${total} ${total === 1 ? "entry" : "entries"} in total.)`
+      : `(${counted(total, "entry", "entries")} in total.)`
   const body = total === 0 ? "(empty directory)" : entries.join("\n")
   return {
     title,
@@ -153,7 +154,7 @@ function footer(page: TextPage, offset: number, encoding: TextEncoding): string 
   const end = offset + page.lines.length
   const total = page.total === undefined ? "more lines follow" : `${page.total} in total`
   const notes: string[] = []
-  if (!page.more) notes.push(`(End of file: ${page.total} ${page.total === 1 ? "line" : "lines"} in total.)`)
+  if (!page.more) notes.push(`(End of file: ${counted(page.total ?? 0, "line")} in total.)`)
   else if (page.full) {
     notes.push(`(Capped at 50 KB: lines ${offset + 1}-${end}, ${total}. Continue with offset ${end}.)`)
   } else notes.push(`(Lines ${offset + 1}-${end}, ${total}. Continue with offset ${end}.)`)

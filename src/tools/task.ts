@@ -5,6 +5,7 @@ import { abortedError } from "../util/abort.ts"
 import { TackleError } from "../util/errors.ts"
 import { readText } from "../util/file-system.ts"
 import { formatSeconds } from "../util/time.ts"
+import { counted } from "../util/words.ts"
 
 const parameters = z.lazy(() =>
   z.object({
@@ -111,7 +112,7 @@ function report(progress: SubagentProgress, { description, agent }: Task, ctx: T
 
 function resultOf(result: SubagentResult, { description, agent }: Task): ToolResult {
   const { sessionID, status, text, cause, count, durationMs } = result
-  const head = `task_id: ${sessionID} (${agent}, ${count} ${count === 1 ? "call" : "calls"}, ${formatSeconds(durationMs)})`
+  const head = `task_id: ${sessionID} (${agent}, ${counted(count, "call")}, ${formatSeconds(durationMs)})`
   const note =
     status === "limit"
       ? `[The subagent did not finish. ${cause ?? "A limit was reached."} The partial result follows; pass the task_id to continue.]\n`

@@ -4,6 +4,7 @@ import type { TodoCapability, ToolContext } from "../tool/context.ts"
 import { define } from "../tool/tool.ts"
 import { TackleError } from "../util/errors.ts"
 import { readText } from "../util/file-system.ts"
+import { counted } from "../util/words.ts"
 
 /** Replaces the session's to-do list. */
 export const todowriteTool = define("todowrite", {
@@ -46,7 +47,7 @@ async function openList(ctx: ToolContext): Promise<TodoCapability> {
 function result(todos: readonly Todo[]) {
   const open = todos.filter((todo) => todo.status === "pending" || todo.status === "in_progress").length
   return {
-    title: `${open} open todo${open === 1 ? "" : "s"}`,
+    title: counted(open, "open todo"),
     output: todos.length === 0 ? "No todos yet." : todos.map(line).join("\n"),
     metadata: { todos },
   }

@@ -2,6 +2,7 @@ import * as z from "zod"
 import { changeFile, planWrite } from "../files/change-file.ts"
 import { define } from "../tool/tool.ts"
 import { readText } from "../util/file-system.ts"
+import { counted } from "../util/words.ts"
 import { errorsAfterEdit } from "./lsp/findings.ts"
 
 const parameters = z.lazy(() =>
@@ -21,7 +22,7 @@ export const writeTool = define("write", {
     const { change, title, formatting, metadata } = await changeFile(ctx, filePath, (before, title) =>
       planWrite(before, title, content),
     )
-    const size = `${count(countLines(content), "line")}, ${count(change.bytes.length, "byte")}`
+    const size = `${counted(countLines(content), "line")}, ${counted(change.bytes.length, "byte")}`
     const kind = metadata.exists ? "changed" : "created"
     const errors = await errorsAfterEdit(ctx, [{ path: metadata.file.path, kind }])
     const done = metadata.exists ? "Overwrote" : "Created"
@@ -32,8 +33,4 @@ export const writeTool = define("write", {
 function countLines(content: string): number {
   const breaks = content.split("\n").length - 1
   return content === "" || content.endsWith("\n") ? breaks : breaks + 1
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? "" : "s"}`
 }

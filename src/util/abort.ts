@@ -52,6 +52,23 @@ export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   }
 }
 
+/**
+ * Calls `work` with a signal that aborts when `signal` aborts, and with a {@link TimeoutError} after `ms` milliseconds.
+ * Settles like the work.
+ */
+export async function withTimeLimit<T>(
+  { ms, message, signal }: { ms: number; message: string; signal: AbortSignal },
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(new TimeoutError(message, ms)), ms)
+  try {
+    return await work(AbortSignal.any([signal, late.signal]))
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 /** Settles like `promise`, or resolves to undefined after `ms`. Does not stop the work behind the promise. */
 export async function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
   const { promise: late, resolve } = Promise.withResolvers<undefined>()

@@ -13,6 +13,7 @@ import type { McpServerStatus } from "../../mcp/client/pool.ts"
 import type { ConnectionOptions } from "../../mcp/server/connection.ts"
 import { errorMessage, TackleError, UsageError } from "../../util/errors.ts"
 import { findProgram } from "../../util/find-program.ts"
+import { counted } from "../../util/words.ts"
 import { oneLine, visible, wrapped } from "../../view/visible.ts"
 import { exitCode, interruptible } from "../process/exit.ts"
 import { warn } from "../process/notice.ts"
@@ -122,7 +123,7 @@ export async function listMcpServers(flags: FormatFlags): Promise<void> {
 
 function show({ id, status, tools, problem }: McpServerStatus): void {
   const room = process.stdout.isTTY ? process.stdout.columns - 2 : Number.POSITIVE_INFINITY
-  const count = `${tools.length} ${tools.length === 1 ? "tool" : "tools"}`
+  const count = counted(tools.length, "tool")
   printLine(`${oneLine(id, room)}  ${status}${status === "connected" ? `, ${count}` : ""}`)
   if (problem !== undefined) for (const line of wrapped(problem, room)) printLine(`  ${line}`)
   for (const tool of tools) {

@@ -11,6 +11,7 @@ import { useNetworkSettings } from "../../model/proxy.ts"
 import { checkTools, type ToolFinding } from "../../model/tool-check.ts"
 import { openToolSupport } from "../../model/tool-support.ts"
 import type { ModelRef } from "../../schema/message.ts"
+import { counted } from "../../util/words.ts"
 import { visible } from "../../view/visible.ts"
 import { exitCode } from "../process/exit.ts"
 import { printJson, printLine } from "../process/stdout.ts"
@@ -71,7 +72,7 @@ export async function listModels(flags: ModelsFlags): Promise<void> {
     if (providers.length > 0) printLine("\nConfigured providers:")
     for (const { id, baseURL, models: count } of providers) {
       const address = baseURL === undefined ? "" : ` at ${workspace.hide(String(baseURL))}`
-      printLine(`  ${visible(`${id}${address}`)}, ${count} ${count === 1 ? "model" : "models"} in the config`)
+      printLine(`  ${visible(`${id}${address}`)}, ${counted(count, "model")} in the config`)
     }
     if (signedIn.length > 0) printLine(`Signed in to: ${signedIn.map(visible).join(", ")}`)
     printLine(

@@ -2,6 +2,7 @@ import { type Command, Option } from "commander"
 import { Delivery, type Input } from "../../schema/input.ts"
 import type { InputEdit, InputQueue } from "../../session/inputs.ts"
 import { UsageError } from "../../util/errors.ts"
+import { counted } from "../../util/words.ts"
 import { oneLine } from "../../view/visible.ts"
 import { printHint, printJson, printLine } from "../process/stdout.ts"
 import { openQueue, otherProcess } from "../run/deliver.ts"
@@ -96,7 +97,7 @@ function printInput({ id, delivery, text, files = [], held, paused, problem }: I
     delivery,
     ...(held ? ["held"] : []),
     ...(paused ? ["paused"] : []),
-    ...(files.length > 0 ? [`${files.length} ${files.length === 1 ? "file" : "files"}`] : []),
+    ...(files.length > 0 ? [counted(files.length, "file")] : []),
   ].join(", ")
   const start = `${number}  ${id}  ${state}  `
   const room = process.stdout.isTTY ? process.stdout.columns - start.length : Number.POSITIVE_INFINITY
@@ -161,7 +162,7 @@ export async function withdrawInputs(
     const { id: sessionID } = await storedSession(tackle, flags.session)
     const inputs = await openQueue(tackle, sessionID).clear()
     if (flags.format === "json") return printJson({ sessionID, inputs })
-    printLine(`Withdrew ${inputs.length} ${inputs.length === 1 ? "input" : "inputs"} of ${sessionID}.`)
+    printLine(`Withdrew ${counted(inputs.length, "input")} of ${sessionID}.`)
   })
 }
 

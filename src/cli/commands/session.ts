@@ -12,6 +12,7 @@ import { fileReason, UsageError } from "../../util/errors.ts"
 import { parseJson } from "../../util/json.ts"
 import { displayPath } from "../../util/paths.ts"
 import { localMinute } from "../../util/time.ts"
+import { counted } from "../../util/words.ts"
 import { folded, oneLine, visible } from "../../view/visible.ts"
 import { printHint, printJson, printLine, writePieces } from "../process/stdout.ts"
 import { callLine } from "../view/call.ts"
@@ -304,8 +305,7 @@ export async function compactSession(id: string | undefined, flags: FormatFlags)
       return printLine(
         `Nothing to compact in ${sessionID}: a summary would not be shorter than the current ${before} characters.`,
       )
-    const outputs =
-      pruned === 0 ? "" : `, with ${pruned} old tool ${pruned === 1 ? "output" : "outputs"} moved to files`
+    const outputs = pruned === 0 ? "" : `, with ${counted(pruned, "old tool output")} moved to files`
     printLine(
       `Compacted ${sessionID}: the model now reads ${after} characters instead of ${before}${outputs}.`,
     )
@@ -334,9 +334,7 @@ export async function pruneSessions(flags: SessionPruneFlags): Promise<void> {
     for (const { id, title, time } of deleted)
       printLine(`${id}  ${localMinute(time.updated)}  ${oneLine(title || "(no prompt yet)", 60)}`)
     for (const { id } of held) printLine(`${id} was not deleted, because a run is using it.`)
-    printLine(
-      `${dryRun ? "Would delete" : "Deleted"} ${deleted.length} session${deleted.length === 1 ? "" : "s"}.`,
-    )
+    printLine(`${dryRun ? "Would delete" : "Deleted"} ${counted(deleted.length, "session")}.`)
   })
 }
 

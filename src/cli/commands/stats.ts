@@ -1,5 +1,6 @@
 import type { Command } from "commander"
 import type { Usage } from "../../event/events.ts"
+import { counted } from "../../util/words.ts"
 import { visible } from "../../view/visible.ts"
 import { printJson, printLine } from "../process/stdout.ts"
 import { usageWords } from "../view/usage.ts"
@@ -28,22 +29,18 @@ export async function showStats(flags: StatsFlags): Promise<void> {
     if (flags.format === "json") return printJson(stats)
     const { sessions, prompts, usage, models, tools } = stats
     if (sessions === 0) return printLine("No sessions yet.")
-    printLine([count(sessions, "session"), count(prompts, "prompt"), ...words(usage)].join(" · "))
+    printLine([counted(sessions, "session"), counted(prompts, "prompt"), ...words(usage)].join(" · "))
     printTable(
-      models.map(({ model, steps, usage: used }) => [model, count(steps, "step"), words(used).join(" · ")]),
+      models.map(({ model, steps, usage: used }) => [model, counted(steps, "step"), words(used).join(" · ")]),
     )
     printTable(
       tools.map(({ tool, calls, failed, durationMs }) => [
         tool,
-        count(calls, "call"),
+        counted(calls, "call"),
         [`${(durationMs / 1000).toFixed(1)} s`, ...(failed > 0 ? [`${failed} failed`] : [])].join(" · "),
       ]),
     )
   })
-}
-
-function count(number: number, what: string): string {
-  return `${number} ${what}${number === 1 ? "" : "s"}`
 }
 
 function words(usage: Usage): string[] {

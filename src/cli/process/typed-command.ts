@@ -1,5 +1,6 @@
 import { realpathSync } from "node:fs"
 import { basename, delimiter, join, relative } from "node:path"
+import { shellWord } from "../../util/words.ts"
 
 /** Directory of `--dir` as the user typed it, if it is not the current directory. */
 let typedDirectory: string | undefined
@@ -51,9 +52,4 @@ function realPath(path: string): string | undefined {
   } catch {
     return undefined
   }
-}
-
-/** Quotes text as one word of a shell if necessary. */
-function shellWord(text: string): string {
-  return /^[\w@%+=:,./~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }

@@ -29,6 +29,7 @@ import { describedPool, recordedPool } from "../../registry/recorded-pool.ts"
 import type { PromptFile } from "../../schema/input.ts"
 import { fileReason, UsageError } from "../../util/errors.ts"
 import { localDay } from "../../util/time.ts"
+import { counted } from "../../util/words.ts"
 import { warn } from "../process/notice.ts"
 import type { Workspace } from "../workspace/workspace.ts"
 import type { RunTask } from "./task.ts"
@@ -149,10 +150,6 @@ function withoutKeys(
       return [id, { ...provider, ...(baseURL === undefined ? {} : { options: { baseURL } }) }]
     }),
   )
-}
-
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`
 }
 
 /**

@@ -1,3 +1,4 @@
+import { quoted } from "../../util/words.ts"
 import { visible } from "../../view/visible.ts"
 
 /** Limits of the hint: number of rules, and characters of a rule. */
@@ -18,9 +19,4 @@ export function allowHint(asked: readonly { rules?: readonly string[] }[]): stri
 
 function isShort(rule: string): boolean {
   return rule.length <= maxRule && visible(rule) === rule && !rule.includes("\n")
-}
-
-/** Quotes text as one shell word. */
-export function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`
 }

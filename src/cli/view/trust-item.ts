@@ -3,6 +3,7 @@ import { wholeName } from "../../config/shown-name.ts"
 import type { TrustItem } from "../../permission/trust.ts"
 import { isRecord } from "../../util/json.ts"
 import { isModuleFile } from "../../util/load-module.ts"
+import { counted } from "../../util/words.ts"
 
 /** Item of a project, with everything that it would enable. */
 export interface ShownItem extends TrustItem {
@@ -95,11 +96,10 @@ function spacedJson(value: unknown): string {
 }
 
 function describeDependencies({ covered, beyond }: NonNullable<ShownItem["dependencies"]> = noDependencies) {
-  const number = (count: number) => (count === 1 ? "1 package" : `${count} packages`)
   return [
     ...(covered === 0
       ? []
-      : [` with ${number(covered)} that it depends on, in the versions that are installed now`]),
+      : [` with ${counted(covered, "package")} that it depends on, in the versions that are installed now`]),
     ...(beyond.length === 0
       ? []
       : [` not covered by trust, because they are too large: ${beyond.map(wholeName).join(", ")}`]),

@@ -5,7 +5,7 @@ import { findToolFiles, isToolFile, nonExecutableScripts, watchedToolPaths } fro
 import type { ToolFileSource } from "../../registry/live-tool-files.ts"
 import type { ToolFile } from "../../registry/load-tool-file.ts"
 import type { RegistryProblem } from "../../registry/registered-tool.ts"
-import { quoted } from "../view/allow-hint.ts"
+import { shellWord } from "../../util/words.ts"
 import { describeChange, recheckTrust, trustHint, type UntrustedChange } from "./recheck-trust.ts"
 import { trustedItems, type Workspace } from "./workspace.ts"
 
@@ -43,7 +43,7 @@ function notExecutable(workspace: Workspace): RegistryProblem[] {
   const directories = configDirectories(workspace).map(({ path }) => path)
   return nonExecutableScripts(directories).map((file) => ({
     file,
-    message: `the script is not executable, so it is not offered as a tool. To fix this: chmod +x ${/^[\w./-]+$/.test(file) ? file : quoted(file)}`,
+    message: `the script is not executable, so it is not offered as a tool. To fix this: chmod +x ${shellWord(file)}`,
   }))
 }
 

@@ -14,7 +14,7 @@ import { showName } from "../../files/show-name.ts"
 import type { ChangedPath } from "../../lsp/service.ts"
 import type { ToolContext } from "../../tool/context.ts"
 import { define } from "../../tool/tool.ts"
-import { TimeoutError, throwIfAborted } from "../../util/abort.ts"
+import { throwIfAborted, withTimeLimit } from "../../util/abort.ts"
 import { errorMessage, TackleError } from "../../util/errors.ts"
 import { isDirectory, readText } from "../../util/file-system.ts"
 import { displayPath, resolvePath } from "../../util/paths.ts"
@@ -236,14 +236,10 @@ async function formatPatch(
   stamps: Map<string, FileStamp>,
   ctx: ToolContext,
 ): Promise<PatchFormatting> {
-  const limit = new AbortController()
   const message = `the limit of ${maxFormattingMs / 1_000} s for formatting the whole patch was reached`
-  const timer = setTimeout(() => limit.abort(new TimeoutError(message, maxFormattingMs)), maxFormattingMs)
-  try {
-    return await formatEach(planned, stamps, { ...ctx, abort: AbortSignal.any([ctx.abort, limit.signal]) })
-  } finally {
-    clearTimeout(timer)
-  }
+  return withTimeLimit({ ms: maxFormattingMs, message, signal: ctx.abort }, (abort) =>
+    formatEach(planned, stamps, { ...ctx, abort }),
+  )
 }
 
 async function formatEach(

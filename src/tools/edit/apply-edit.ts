@@ -1,4 +1,3 @@
-import { isSimilar } from "../../util/similarity.ts"
 import type { EditMatch } from "./find-edit.ts"
 import { createReindent, indentFrame, indentUnit, type LineTexts, leastStep } from "./indentation.ts"
 import { createFileForms, toPlain } from "./look-alikes.ts"
@@ -12,6 +11,7 @@ import {
   eolFinder,
   indentOf,
   isBlank,
+  isSimilar,
   type Line,
   type Span,
   splitLines,

@@ -1,4 +1,3 @@
-import { pairSimilarity } from "../../util/similarity.ts"
 import { hasLostEscapes, isDisputed, isEscapedBeyond, type Reading, readingsOf } from "./readings.ts"
 import {
   findNearlyExact,
@@ -8,7 +7,7 @@ import {
   type StrategyName,
   strategies,
 } from "./strategies.ts"
-import { isBlank, type Line, lineNumbers, type Span, splitLines, toLf } from "./text.ts"
+import { isBlank, type Line, lineNumbers, pairSimilarity, type Span, splitLines, toLf } from "./text.ts"
 
 /**
  * The result of {@link findEdit}. `strategy` is the strictest strategy that found the text, and `reading` is the

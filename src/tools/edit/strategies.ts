@@ -1,4 +1,3 @@
-import { similarity } from "../../util/similarity.ts"
 import { lookAlikes, plainForm, toPlain } from "./look-alikes.ts"
 import type { Reading } from "./readings.ts"
 import {
@@ -12,6 +11,7 @@ import {
   type LineIndex,
   lineSpan,
   type Span,
+  similarity,
   splitLines,
   toLf,
   wordsOf,

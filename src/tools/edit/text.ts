@@ -1,3 +1,5 @@
+import { editDistance } from "../../util/similarity.ts"
+
 /** A line and its line ending, which may be empty for the last line. `start` is an offset in UTF-16 units. */
 export interface Line {
   text: string
@@ -309,4 +311,50 @@ export function changesBetween(compared: Compared): Change[] {
 /** Splits text into words: runs of letters, digits and underscores. */
 export function wordsOf(text: string): string[] {
   return text.match(/[\p{L}\p{N}_]+/gu) ?? []
+}
+
+/** Minimum share of a line that must be unchanged for the lines to count as similar. */
+const changeFloor = 0.5
+
+/** Compares two texts. The score ranges from 0 to 1 and equals `1 - distance / length`. */
+export function similarity(a: string, b: string): { distance: number; length: number; score: number } {
+  const length = Math.max(a.length, b.length)
+  const distance = editDistance(a, b)
+  return { distance, length, score: length === 0 ? 1 : 1 - distance / length }
+}
+
+/** Returns true if one line may be an edited version of the other, because at least half of it is the same. */
+export function isSimilar(a: string, b: string): boolean {
+  return similarity(a, b).score >= changeFloor
+}
+
+/**
+ * Returns a function that scores another text from 0 to 1 by shared pairs of characters. Fast enough to score many
+ * texts.
+ */
+export function pairSimilarity(text: string): (other: string) => number {
+  const own = pairs(text)
+  const total = Math.max(text.length - 1, 0)
+  return (other) => {
+    if (other === text) return 1
+    const left = new Map(own)
+    let shared = 0
+    for (let index = 0; index + 1 < other.length; index++) {
+      const pair = other.slice(index, index + 2)
+      const count = left.get(pair) ?? 0
+      if (count === 0) continue
+      left.set(pair, count - 1)
+      shared += 1
+    }
+    return (2 * shared) / Math.max(total + other.length - 1, 1)
+  }
+}
+
+function pairs(text: string): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (let index = 0; index + 1 < text.length; index++) {
+    const pair = text.slice(index, index + 2)
+    counts.set(pair, (counts.get(pair) ?? 0) + 1)
+  }
+  return counts
 }

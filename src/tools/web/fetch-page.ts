@@ -1,7 +1,7 @@
 import type { LookupAddress } from "node:dns"
 import { lookup } from "node:dns/promises"
 import { isIP } from "node:net"
-import { abortedError, orAbort, TimeoutError } from "../../util/abort.ts"
+import { abortedError, orAbort, withTimeLimit } from "../../util/abort.ts"
 import { systemCode } from "../../util/errors.ts"
 import { isPrivateAddress } from "../../util/private-address.ts"
 import { acceptedEncodings, httpGet } from "./http-get.ts"
@@ -171,17 +171,11 @@ function createClock(budgetMs: number, signal: AbortSignal) {
   let leftMs = budgetMs
   return {
     async run<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-      const late = new AbortController()
-      const error = new TimeoutError(
-        `The page did not load within ${budgetMs / 1000} s. Try again with a longer timeout, or continue without the page.`,
-        budgetMs,
-      )
+      const message = `The page did not load within ${budgetMs / 1000} s. Try again with a longer timeout, or continue without the page.`
       const started = performance.now()
-      const timer = setTimeout(() => late.abort(error), Math.max(0, leftMs))
       try {
-        return await work(AbortSignal.any([signal, late.signal]))
+        return await withTimeLimit({ ms: Math.max(0, leftMs), message, signal }, work)
       } finally {
-        clearTimeout(timer)
         leftMs -= performance.now() - started
       }
     },

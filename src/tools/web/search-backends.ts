@@ -1,5 +1,5 @@
 import * as z from "zod"
-import { orAbort, TimeoutError } from "../../util/abort.ts"
+import { throwIfAborted, withTimeLimit } from "../../util/abort.ts"
 import { errorMessage, TackleError } from "../../util/errors.ts"
 
 /** A web search or a code search. */
@@ -53,16 +53,32 @@ export const services = {
 /** Approximate number of characters per token of English or code. */
 const charactersPerToken = 4
 
-const ExaPages = z.object({
+/** Pages as Exa, Tavily and SearXNG return them. */
+const Pages = z.object({
   results: z.array(
     z.object({
       url: z.string(),
       title: z.string().nullish(),
       text: z.string().nullish(),
+      content: z.string().nullish(),
       publishedDate: z.string().nullish(),
+      published_date: z.string().nullish(),
     }),
   ),
 })
+
+async function requestPages(request: BackendRequest): Promise<SearchAnswer> {
+  const { results } = await requestJson(request, Pages)
+  return {
+    kind: "results",
+    results: results.map(({ url, title, text, content, publishedDate, published_date }) => ({
+      title: title ?? "",
+      url,
+      text: text ?? content ?? "",
+      published: publishedDate || published_date || undefined,
+    })),
+  }
+}
 
 const ExaContext = z.object({ response: z.string() })
 
@@ -80,16 +96,7 @@ async function searchExa(
   }
   const contents = { text: { maxCharacters: Math.ceil(maxCharacters / results) } }
   const body = { query, type: "auto", numResults: results, contents }
-  const found = await requestJson({ ...shared, url: `${url}/search`, body }, ExaPages)
-  return {
-    kind: "results",
-    results: found.results.map((page) => ({
-      title: page.title ?? "",
-      url: page.url,
-      text: page.text ?? "",
-      published: page.publishedDate || undefined,
-    })),
-  }
+  return requestPages({ ...shared, url: `${url}/search`, body })
 }
 
 const McpReply = z.object({
@@ -182,17 +189,6 @@ async function searchBrave(
   }
 }
 
-const TavilyAnswer = z.object({
-  results: z.array(
-    z.object({
-      url: z.string(),
-      title: z.string(),
-      content: z.string().nullish(),
-      published_date: z.string().nullish(),
-    }),
-  ),
-})
-
 /** Searches with Tavily, which has no separate search for code. */
 async function searchTavily(
   { query, results }: SearchRequest,
@@ -201,55 +197,20 @@ async function searchTavily(
 ): Promise<SearchAnswer> {
   const headers = { authorization: `Bearer ${key}` }
   const body = { query, max_results: results }
-  const answer = await requestJson(
-    { name: "tavily", url: `${url}/search`, headers, body, signal },
-    TavilyAnswer,
-  )
-  return {
-    kind: "results",
-    results: answer.results.map((page) => ({
-      title: page.title,
-      url: page.url,
-      text: page.content ?? "",
-      published: page.published_date || undefined,
-    })),
-  }
+  return requestPages({ name: "tavily", url: `${url}/search`, headers, body, signal })
 }
-
-const SearxngAnswer = z.object({
-  results: z.array(
-    z.object({
-      url: z.string(),
-      title: z.string(),
-      content: z.string().nullish(),
-      publishedDate: z.string().nullish(),
-    }),
-  ),
-})
 
 /**
  * Searches with a SearXNG server, whose settings must allow the `json` format. Searches for code use the `it` category.
  */
 async function searchSearxng(
-  { kind, query, results }: SearchRequest,
+  { kind, query }: SearchRequest,
   { url }: SearchAccess,
   signal: AbortSignal,
 ): Promise<SearchAnswer> {
   const parameters = new URLSearchParams({ q: query, format: "json" })
   if (kind === "code") parameters.set("categories", "it")
-  const answer = await requestJson(
-    { name: "searxng", url: `${url}/search?${parameters}`, signal },
-    SearxngAnswer,
-  )
-  return {
-    kind: "results",
-    results: answer.results.slice(0, results).map((page) => ({
-      title: page.title,
-      url: page.url,
-      text: page.content ?? "",
-      published: page.publishedDate || undefined,
-    })),
-  }
+  return requestPages({ name: "searxng", url: `${url}/search?${parameters}`, signal })
 }
 
 /** Time limit of a request, in milliseconds. */
@@ -279,30 +240,30 @@ async function requestJson<S extends z.ZodType>(request: BackendRequest, shape: 
  * `TimeoutError` after 25 s. Throws the signal's reason if the signal aborts.
  */
 async function requestText({ name, url, headers, body, signal }: BackendRequest): Promise<string> {
-  const timeout = new AbortController()
-  const late = new TimeoutError(`The ${name} search did not respond within ${timeoutMs / 1000} s.`, timeoutMs)
-  const timer = setTimeout(() => timeout.abort(late), timeoutMs)
-  const either = AbortSignal.any([signal, timeout.signal])
-  const post = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }
-  const type = body === undefined ? {} : { "content-type": "application/json" }
-  try {
-    const response = await fetch(url, {
-      redirect: "error",
-      signal: either,
-      headers: { accept: "application/json", ...type, ...headers },
-      ...post,
-    })
-    const text = await readBounded(response, name)
-    if (response.ok) return text
-    throw new SearchError(statusText(name, response.status, text))
-  } catch (error) {
-    if (either.aborted) await orAbort(Promise.resolve(), either)
-    if (error instanceof SearchError) throw error
-    const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
-    throw new SearchError(`Cannot reach the ${name} search: ${errorMessage(cause)}.`, error)
-  } finally {
-    clearTimeout(timer)
-  }
+  const message = `The ${name} search did not respond within ${timeoutMs / 1000} s.`
+  return withTimeLimit({ ms: timeoutMs, message, signal }, async (limited) => {
+    try {
+      const response = await fetch(url, {
+        method: body === undefined ? "GET" : "POST",
+        body: body === undefined ? undefined : JSON.stringify(body),
+        redirect: "error",
+        signal: limited,
+        headers: {
+          accept: "application/json",
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+          ...headers,
+        },
+      })
+      const text = await readBounded(response, name)
+      if (response.ok) return text
+      throw new SearchError(statusText(name, response.status, text))
+    } catch (error) {
+      throwIfAborted(limited)
+      if (error instanceof SearchError) throw error
+      const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
+      throw new SearchError(`Cannot reach the ${name} search: ${errorMessage(cause)}.`, error)
+    }
+  })
 }
 
 function parseAnswer<S extends z.ZodType>(text: string, shape: S, name: string): z.output<S> {

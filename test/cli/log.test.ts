@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
 import { resolve } from "node:path"
 import { expect, test } from "vitest"
+import { createLog } from "../../src/cli/process/log.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
-import { createLog } from "../../src/util/log.ts"
 
 const linesOf = (path: string | undefined) =>
   readFileSync(String(path), "utf8")
@@ -29,7 +29,7 @@ test("writes entries in order, and an error immediately with those before it", a
 test("writes the entries of a process that exits immediately", async () => {
   const project = await temporaryProject()
   const program = `
-    import { createLog } from ${JSON.stringify(resolve(import.meta.dirname, "../../src/util/log.ts"))}
+    import { createLog } from ${JSON.stringify(resolve(import.meta.dirname, "../../src/cli/process/log.ts"))}
     const log = createLog({ directory: ${JSON.stringify(project.path("logs"))} })
     log.write("info", "last words")
     process.stdout.write(log.path)

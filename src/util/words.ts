@@ -1,0 +1,14 @@
+/** Returns the number and the noun, such as `1 file` or `2 files`. `several` is the plural form. Default: with an s. */
+export function counted(count: number, noun: string, several = `${noun}s`): string {
+  return `${count} ${count === 1 ? noun : several}`
+}
+
+/** Returns the text as one word of a shell command, with single quotes if they are needed. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./~-]+$/.test(text) && !text.startsWith("~") ? text : quoted(text)
+}
+
+/** Returns the text in single quotes, as one word of a shell command. */
+export function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`
+}
