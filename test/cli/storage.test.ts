@@ -115,39 +115,36 @@ test("works without a log that cannot be written", async () => {
   expect(await machine.run(["run", "hi"])).toMatchObject({ code: 0, stdout: "Said.\n" })
 })
 
-test.each(['{"id":"prt', "null", "[]", "{}"])(
-  "names the damaged row %s deep inside a session, and keeps other sessions usable",
-  async (damage) => {
-    const machine = await createMachine({ script: ["one", "two", "three", "four"].map((text) => ({ text })) })
-    await machine.run(["run", "first"])
-    for (const prompt of ["second", "third"]) await machine.run(["run", "--continue", prompt])
-    const database = new DatabaseSync(join(machine.data, "tackle.db"))
-    const select = "SELECT session_id, message_id, id FROM parts ORDER BY message_id, id LIMIT 1 OFFSET 5"
-    const { session_id: session, message_id: message, id } = database.prepare(select).get() ?? {}
+test("names a damaged row deep inside a session, and keeps other sessions usable", async () => {
+  const machine = await createMachine({ script: ["one", "two", "three", "four"].map((text) => ({ text })) })
+  await machine.run(["run", "first"])
+  for (const prompt of ["second", "third"]) await machine.run(["run", "--continue", prompt])
+  const database = new DatabaseSync(join(machine.data, "tackle.db"))
+  const select = "SELECT session_id, message_id, id FROM parts ORDER BY message_id, id LIMIT 1 OFFSET 5"
+  const { session_id: session, message_id: message, id } = database.prepare(select).get() ?? {}
+  const named = `The part ${id} of message ${message} in session ${session} is damaged: `
+  async function expectNamed(...args: string[]): Promise<void> {
+    const ended = await machine.run(args)
+    expect(ended.code).toBe(1)
+    expect(ended.stderr.split("\n").filter((line) => line.includes(named))).toHaveLength(1)
+    expect(ended.stderr).toContain(`tackle session delete ${session}`)
+    expect(ended.stderr).not.toContain("bug in Tackle")
+  }
+  for (const damage of ['{"id":"prt', "null", "[]", "{}"]) {
     database.prepare("UPDATE parts SET data = ? WHERE id = ?").run(damage, String(id))
-    database.close()
-    const named = `The part ${id} of message ${message} in session ${session} is damaged: `
-    for (const args of [
-      ["session", "show", String(session)],
-      ["session", "export", String(session)],
-      ["run", "--continue", "more"],
-    ]) {
-      const ended = await machine.run(args)
-      expect(ended.code).toBe(1)
-      expect(ended.stderr.split("\n").filter((line) => line.includes(named))).toHaveLength(1)
-      expect(ended.stderr).toContain(`tackle session delete ${session}`)
-      expect(ended.stderr).not.toContain("bug in Tackle")
-    }
-    const doctor = await runDoctor(machine)
-    expect(doctor.code).toBe(1)
-    expect(doctor.stdout).toContain(`✗ data directory ${named}`)
-    expect(await machine.run(["run", "a new session"])).toMatchObject({ code: 0, stdout: "four\n" })
-    const listed = await machine.run(["session", "list"])
-    expect(listed).toMatchObject({ code: 0, stderr: "" })
-    expect(await machine.run(["session", "delete", String(session)])).toMatchObject({ code: 0 })
-    expect((await runDoctor(machine)).stdout).toMatch(/^✓ data directory/m)
-  },
-)
+    await expectNamed("session", "show", String(session))
+  }
+  database.close()
+  await expectNamed("session", "export", String(session))
+  await expectNamed("run", "--continue", "more")
+  const doctor = await runDoctor(machine)
+  expect(doctor.code).toBe(1)
+  expect(doctor.stdout).toContain(`✗ data directory ${named}`)
+  expect(await machine.run(["run", "a new session"])).toMatchObject({ code: 0, stdout: "four\n" })
+  expect(await machine.run(["session", "list"])).toMatchObject({ code: 0, stderr: "" })
+  expect(await machine.run(["session", "delete", String(session)])).toMatchObject({ code: 0 })
+  expect((await runDoctor(machine)).stdout).toMatch(/^✓ data directory/m)
+})
 
 test("reads sessions of a data directory that the user cannot write, and refuses a run in one line", async (context) => {
   const machine = await createMachine({ script: [{ text: "Said." }] })
