@@ -1,6 +1,6 @@
 import { toProviderError } from "../model/provider-error.ts"
 import { AbortedError, TimeoutError } from "../util/abort.ts"
-import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
+import { causeCode, errorMessage, TackleError } from "../util/errors.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 
 /** Details of an error that the client receives. */
@@ -88,7 +88,7 @@ export function toGatewayError(error: unknown): GatewayError {
       cause: error,
     })
   }
-  const code = deepestCode(error)
+  const code = causeCode(error, /^E[A-Z]+$/)
   if (code !== undefined) {
     return new GatewayError(
       `Cannot reach the upstream (${code}). Check that the server is running and that --upstream is its address.`,
@@ -141,17 +141,6 @@ function errorFields({ code, type, param }: Record<string, unknown>): UpstreamEr
 function retryAfter(headers: unknown): Record<string, string> {
   const value = isRecord(headers) ? headers["retry-after"] : undefined
   return typeof value === "string" ? { "retry-after": value } : {}
-}
-
-/** Returns the first system error code of the error and its causes. */
-function deepestCode(error: unknown): string | undefined {
-  let current = error
-  for (let depth = 0; depth < 5 && current instanceof Error; depth++) {
-    const code = systemCode(current)
-    if (code !== undefined && /^E[A-Z]+$/.test(code)) return code
-    current = current.cause
-  }
-  return undefined
 }
 
 /** Maximum length of an error message in characters. Error pages of proxies can be very long. */

@@ -1,5 +1,5 @@
 import type { ModelRef } from "../schema/message.ts"
-import { errorMessage, systemCode } from "../util/errors.ts"
+import { causeCode, errorMessage } from "../util/errors.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 import { ProviderError, type ProviderErrorKind } from "./errors.ts"
 import { modelName } from "./model.ts"
@@ -64,24 +64,13 @@ function readReport(error: unknown): Report {
     headers: isRecord(fields.responseHeaders) ? (fields.responseHeaders as Record<string, string>) : {},
     body: typeof fields.responseBody === "string" ? fields.responseBody.slice(0, maxBodyLength) : "",
     labels: [inner.type, inner.code, inner.status].filter((label) => typeof label === "string").join(" "),
-    systemCode: findSystemCode(error),
+    systemCode: causeCode(error),
     retryable: typeof fields.isRetryable === "boolean" ? fields.isRetryable : undefined,
   }
 }
 
 /** Matches the labels of errors that would occur again if the request were repeated. */
 const refusal = /invalid_request|not_found|unsupported|content_(?:policy|filter)|billing|quota|permission/i
-
-/** Returns the first system error code of the error and its causes. */
-function findSystemCode(error: unknown): string | undefined {
-  let current = error
-  for (let depth = 0; depth < 5 && current instanceof Error; depth++) {
-    const code = systemCode(current)
-    if (code !== undefined) return code
-    current = current.cause
-  }
-  return undefined
-}
 
 /** Matches the messages with which providers and local servers reject a prompt that is too long. */
 const overflow =
@@ -203,7 +192,9 @@ function hostOf(url: string | undefined): string {
   return url !== undefined && URL.canParse(url) ? new URL(url).host : "the server"
 }
 
+/** Maximum length of a response body that is searched, in characters. */
 const maxBodyLength = 8_192
+
 function sentence(text: string): string {
   return /[.!?…]$/.test(text) ? text : `${text || "no reason given"}.`
 }
@@ -268,11 +259,9 @@ export function toolRefusal(error: unknown): string | undefined {
   const { statusCode, responseBody, message } = error
   const status = typeof statusCode === "number" ? statusCode : undefined
   const said = typeof message === "string" ? message : ""
-  const body = typeof responseBody === "string" ? responseBody.slice(0, longestBody) : ""
+  const body = typeof responseBody === "string" ? responseBody.slice(0, maxBodyLength) : ""
   return refusesTools(status, `${said}\n${body}`) ? serverMessage(body, said) : undefined
 }
-
-const longestBody = 8_192
 
 const maxLength = 300
 

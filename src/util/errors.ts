@@ -66,6 +66,20 @@ export function systemCode(error: unknown): string | undefined {
   }
 }
 
+/** Returns the first system error code of the error and its causes that matches the pattern. */
+export function causeCode(error: unknown, pattern = /./): string | undefined {
+  let current = error
+  for (let depth = 0; depth < maxCauses && current instanceof Error; depth++) {
+    const code = systemCode(current)
+    if (code !== undefined && pattern.test(code)) return code
+    current = current.cause
+  }
+  return undefined
+}
+
+/** Maximum number of causes to follow, because causes can be circular. */
+const maxCauses = 5
+
 /**
  * Returns the value that third-party code threw. If reading the value may run code (a proxy, or an object whose
  * prototype or message cannot be read), returns an error instead.

@@ -210,6 +210,13 @@ async function findSession(tackle: Tackle, task: RunTask, flags: RunFlags): Prom
   })
 }
 
+/** Returns the error for an unknown session id. */
+export function noSession(id: string): UsageError {
+  return new UsageError(
+    `The session ${id} does not exist. Run \`tackle session list --all\` to list all sessions.`,
+  )
+}
+
 /**
  * Returns the session with the id, or the last session of this project. Throws `UsageError` if it does not exist or
  * belongs to another project.
@@ -221,10 +228,7 @@ export async function storedSession(tackle: Tackle, id: string | undefined): Pro
     return session
   }
   const session = await tackle.sessions.get(id)
-  if (!session)
-    throw new UsageError(
-      `The session ${id} does not exist. Run \`tackle session list --all\` to list all sessions.`,
-    )
+  if (!session) throw noSession(id)
   // The session's tools work in its directory, so the config, rules and trust of that directory must apply.
   const { directory, worktree } = session.info()
   if (worktree !== tackle.worktree) {

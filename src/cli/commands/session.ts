@@ -22,6 +22,7 @@ import { usageWords } from "../view/usage.ts"
 import { withStore, withTackle } from "../workspace/engine.ts"
 import { type FormatFlags, openWorkspace, type WorkspaceFlags } from "../workspace/workspace.ts"
 import { duration, formatFlag, jsonFlag, locationFlags, positive, projectFlags } from "./flags.ts"
+import { noSession } from "./run.ts"
 
 /** Defines `tackle session` and its subcommands. */
 export function defineSession(session: Command): void {
@@ -243,13 +244,6 @@ async function readInput(file: string): Promise<string> {
   } catch (error) {
     throw new UsageError(`Cannot read ${file}: ${fileReason(error)}.`, error)
   }
-}
-
-/** Returns the error for an unknown session id. */
-export function noSession(id: string): UsageError {
-  return new UsageError(
-    `The session ${id} does not exist. Run \`tackle session list --all\` to list all sessions.`,
-  )
 }
 
 function describeSession({ id, title, agent, directory, model }: Session): string {
