@@ -156,7 +156,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
 
   test("shows that the model is silent in the middle of its answer", async () => {
     const machine = await createMachine({
-      script: () => ({ text: "one two", pieceSize: 4, pieceDelayMs: 3_000 }),
+      script: () => ({ text: "one two", pieceSize: 4, pieceDelayMs: 2_000 }),
     })
     const terminal = await openTerminal(machine)
     await terminal.tackle("run", "say it")
