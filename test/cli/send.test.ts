@@ -87,8 +87,8 @@ describe("tackle send", () => {
     await waiting()
     const pid = run.child.pid
     for (const [delivery, what] of [
-      ["queue", `Process ${pid} delivers it after its current run.`],
-      ["steer", `Process ${pid} delivers it before its next step.`],
+      ["queue", `Process ${pid} will deliver it after its current run.`],
+      ["steer", `Process ${pid} will deliver it before its next step.`],
     ] as const) {
       const sent = await machine.run(["send", "--delivery", delivery, "--id", delivery, `${delivery} me`])
       expect(sent).toMatchObject({
