@@ -204,11 +204,18 @@ async function readBody(c: Context<ServerEnvironment>, maxBytes: number): Promis
   if (!/^application\/json(\s*;|$)/i.test(headers["content-type"] ?? "")) throw unsupportedType()
   const chunks: Uint8Array[] = []
   let size = 0
-  // Leaving the loop early must not destroy the stream, because the response uses the same connection.
-  for await (const chunk of c.env.incoming.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > maxBytes) throw tooLarge(maxBytes)
-    chunks.push(chunk)
+  try {
+    // Leaving the loop early must not destroy the stream, because the response uses the same connection.
+    for await (const chunk of c.env.incoming.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > maxBytes) throw tooLarge(maxBytes)
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    if (error instanceof ServerError) throw error
+    throw new ServerError("The connection was closed before the body was complete.", {
+      code: "request.invalid",
+    })
   }
   setBody(c, Buffer.concat(chunks).toString("utf8") || "{}")
 }

@@ -52,6 +52,8 @@ export interface ServerOptions {
   maxConnections?: number
   /** Time limit in milliseconds for receiving the headers of a request. Default: 10,000. */
   headersTimeoutMs?: number
+  /** Time limit in milliseconds for receiving a whole request. Default: 120,000. */
+  requestTimeoutMs?: number
   /** Time in milliseconds after which an unused engine is closed. Default: 15 minutes. */
   idleMs?: number
   onProblem(message: string, error: unknown): void
@@ -120,7 +122,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     maxRequests: options.maxRequests ?? 500,
   }
   const app = createApp(context, guardOptions, (error) => onProblem("a request failed", error))
-  const headersTimeout = options.headersTimeoutMs ?? 10_000
+  const requestTimeout = options.requestTimeoutMs ?? 120_000
+  const headersTimeout = options.headersTimeoutMs ?? Math.min(10_000, requestTimeout)
   const { server, origin } = await startLocalServer({
     name: "The server",
     host,
@@ -129,7 +132,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     key: "required",
     limits: {
       headersTimeout,
-      requestTimeout: 120_000,
+      requestTimeout,
       connectionsCheckingInterval: Math.min(headersTimeout, 5_000),
       maxHeaderSize: 16_384,
     },

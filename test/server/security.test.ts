@@ -204,6 +204,19 @@ test("closes connections whose headers do not arrive or are too large", async ()
   expect(await exchange(server.url, huge)).toContain("431")
 })
 
+test("closes connections whose body does not arrive, and reports no problem if the client leaves", async () => {
+  const { server, get, problems } = await setUp([], { requestTimeoutMs: 100 })
+  const { host, port, hostname } = new URL(server.url)
+  const headers = `Host: ${host}\r\nAuthorization: ${authorization}\r\nContent-Type: application/json\r\nContent-Length: 50`
+  const begun = `POST /session HTTP/1.1\r\n${headers}\r\n\r\n{"directory":`
+  expect(await exchange(server.url, begun)).toContain("408")
+  const leaving = connect(Number(port), hostname)
+  await new Promise((resolve) => leaving.write(begun, resolve))
+  leaving.resetAndDestroy()
+  expect((await get("/session")).status).toBe(200)
+  expect(problems).toEqual([])
+})
+
 test("limits the number of connections, and serves again when they are closed", async () => {
   const { server, get } = await setUp([], { maxConnections: 20 })
   const { port, hostname } = new URL(server.url)
