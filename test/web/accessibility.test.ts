@@ -37,6 +37,7 @@ async function startWithSessions() {
             },
           ],
         }
+      if (last.includes("fail now")) return { status: 401, text: "no key" }
       if (last.includes("write"))
         return {
           reasoning: "I think.",
@@ -98,6 +99,52 @@ describe.skipIf(hasNoBrowser)("the page", () => {
       )
       expect(inner, name).toBeLessThanOrEqual(0)
     }
+    expect(problems).toEqual([])
+  })
+
+  test.each([
+    ["light on a phone", phone],
+    ["dark", { colorScheme: "dark" as const }],
+  ])("has no accessibility problems in dialogs, the queue, the search and errors: %s", async (_, options) => {
+    const { server, ids, post } = await startWithSessions()
+    const { page, problems } = await openLoggedIn(server.url, options)
+    const check = async (what: string) => expect(await violations(page), what).toEqual([])
+    await page.goto(`${server.url}/#${ids.ended}`)
+    const menu = page.getByRole("button", { name: "Session menu" })
+    for (const item of ["Undo the last turn…", "Permissions…", "Rename…", "Delete…"]) {
+      await menu.click()
+      await page.getByRole("menu").waitFor()
+      await check("menu")
+      await page.getByRole("menuitem", { name: item }).click()
+      await page.getByRole("dialog").waitFor()
+      await check(item)
+      await page.keyboard.press("Escape")
+      await page.getByRole("dialog").waitFor({ state: "hidden" })
+    }
+    await page.keyboard.press("?")
+    await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor()
+    await check("shortcuts")
+    await page.keyboard.press("Escape")
+
+    const held = await post(`/session/${ids.permission}/input`, { text: "later", delivery: "queue" })
+    expect(held.status).toBe(202)
+    await page.goto(`${server.url}/#${ids.permission}`)
+    await page.getByRole("region", { name: "Waiting messages" }).waitFor()
+    await check("queue")
+
+    await post(`/session/${ids.ended}/input`, { text: "fail now" })
+    await post(`/session/${ids.ended}/wait`)
+    await page.goto(`${server.url}/#${ids.ended}`)
+    await page.getByText("no key").first().waitFor()
+    await check("error")
+
+    if (options === phone) await page.getByRole("button", { name: "Sessions", exact: true }).click()
+    await page.getByRole("searchbox").fill("wide")
+    await page.locator("mark").first().waitFor()
+    await check("search")
+    await page.getByRole("searchbox").fill("nothing-like-this")
+    await page.getByText("No session contains these words.").waitFor()
+    await check("empty search")
     expect(problems).toEqual([])
   })
 
