@@ -154,7 +154,7 @@ function Excerpt({ match: { excerpt, marks } }: { match: SessionMatch }) {
 
 /** Removes the marks of headings, bold text and code, which distract in one line of text. */
 function withoutMarkdown(text: string): string {
-  return text.replace(/\*\*|`+|(?<=^|\s)#{1,6} /g, "")
+  return text.replace(/\*\*|`+/g, "").replace(/(^|\s)#{1,6} /g, "$1")
 }
 
 /** Returns the time since the given time, such as `5 min`. */
