@@ -3,8 +3,9 @@ import "./util/require-node.ts"
 
 export type { Agent, AgentConfig } from "./agent/agent.ts"
 export { type AiToolOutput, type AiToolSource, toAiTools } from "./call/ai-tools.ts"
-export type { CallOutcome } from "./call/call.ts"
+export type { CallOutcome } from "./call/context.ts"
 export { createTackle } from "./engine/create-tackle.ts"
+export type { PruneChoice } from "./engine/housekeeping.ts"
 export type { TackleOptions } from "./engine/options.ts"
 export type {
   AskedQuestion,
@@ -58,13 +59,12 @@ export {
   type SendOptions,
 } from "./session/inputs.ts"
 export { SessionHeldError } from "./session/lease.ts"
-export type { OpenedWorkspace } from "./session/open-workspace.ts"
-export type { PruneChoice } from "./session/prune.ts"
 export { createRunSlots, type RunSlots } from "./session/run-slots.ts"
 export type { FileDiff } from "./session/session-diff.ts"
 export type { EventStreamOptions, SessionEvent, StreamReset } from "./session/session-events.ts"
 export type { ModelStats, ToolStats, UsageStats } from "./session/stats.ts"
 export type { UndoOptions, UndoResult } from "./session/undo.ts"
+export type { OpenedWorkspace } from "./session/workspace.ts"
 export type { ContentLimits, ContentStore } from "./store/content-store.ts"
 export type {
   Change,

@@ -4,7 +4,7 @@ import type { ToolSet } from "ai"
 import { readDataUrl } from "../model/convert-file.ts"
 import type { ToolListing } from "../registry/registry.ts"
 import type { Attachment } from "../schema/tool-state.ts"
-import type { CallOutcome } from "./call.ts"
+import type { CallOutcome } from "./context.ts"
 
 /** The methods of an engine that {@link toAiTools} needs. Pass the object that `createTackle` returns. */
 export interface AiToolSource {

@@ -5,7 +5,7 @@ import type { ToolStatePending, ToolStateRunning } from "../schema/tool-state.ts
 import { AbortedError, TimeoutError } from "../util/abort.ts"
 import { errorMessage, TackleError } from "../util/errors.ts"
 import { currentTime } from "../util/time.ts"
-import type { Call, CallOutcome, Turn } from "./call.ts"
+import type { Call, CallOutcome, Turn } from "./context.ts"
 import type { Loop } from "./doom-loop.ts"
 
 /** Thrown when a repeated call is refused. */

@@ -1,4 +1,5 @@
 import type { Agent } from "../agent/agent.ts"
+import type { Refusal } from "../event/events.ts"
 import type { FileTracker } from "../files/file-tracker.ts"
 import type { ChangeCapability } from "../files/turn-changes.ts"
 import type { FormatterService } from "../formatter/service.ts"
@@ -12,7 +13,7 @@ import type { ToolScope } from "../registry/registered-tool.ts"
 import type { Registry } from "../registry/registry.ts"
 import type { CallReference } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
-import type { ToolState } from "../schema/tool-state.ts"
+import type { ToolState, ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
 import type {
   AskForm,
   CatalogueEntry,
@@ -26,8 +27,7 @@ import type {
   TodoCapability,
 } from "../tool/context.ts"
 import type { SecretMask } from "../tool/secrets.ts"
-import type { OutputLimits } from "../tool/tool.ts"
-import type { Call, RecordedResults, Turn } from "./call.ts"
+import type { Handover, OutputLimits } from "../tool/tool.ts"
 import type { Questions } from "./questions.ts"
 
 /**
@@ -47,7 +47,7 @@ export interface Engine {
   /** Calls the hooks of plugins. Undefined if no plugin is loaded. */
   plugins?: PluginHost
   /** Hides secrets in everything that a call returns, stores or announces. */
-  mask?: SecretMask
+  mask: SecretMask
   /** Output limits for tools, which override the defaults. */
   outputLimits?: Partial<OutputLimits>
   /** The directory `<data>/truncate`, which contains one directory of spill files per session. */
@@ -192,3 +192,50 @@ export function activateAgent(
     },
   }
 }
+
+/** A call as the model made it. */
+export interface Call {
+  callID: string
+  /** Name of the tool as the model wrote it. The tool may not exist. */
+  tool: string
+  /** Arguments as the model wrote them. They may be invalid JSON. */
+  raw: string
+  /** Whether the output limit cut the answer off inside this call. */
+  cut?: boolean
+  /** Describes the repairs made when the call was read from text. */
+  repaired?: string
+}
+
+/** The outcome of a call. `state` is the last state that was reported for the call. */
+export interface CallOutcome {
+  callID: string
+  state: ToolStateCompleted | ToolStateError
+}
+
+/** An earlier call in the turn, as the loop detector sees it. `result` is the output of a call that polls. */
+export interface PastCall {
+  tool: string
+  input: string
+  result?: string | undefined
+}
+
+/** State that all calls of one prompt share. */
+export interface Turn {
+  past: PastCall[]
+  refused: Refusal[]
+  /** Number of calls that were refused because they repeat earlier calls. The third such call ends the run. */
+  loopRefusals: number
+  /** The agent that takes over the session. If a call sets it, no later call in the step runs. */
+  handover?: Handover
+}
+
+/** Returns an empty turn. */
+export function newTurn(): Turn {
+  return { past: [], refused: [], loopRefusals: 0 }
+}
+
+/** Returns the recorded result of a call. */
+export type RecordedResults = (call: {
+  tool: string
+  input: Readonly<Record<string, unknown>>
+}) => CallOutcome["state"]

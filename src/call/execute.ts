@@ -1,22 +1,21 @@
+import type { PluginHost } from "../plugin/host.ts"
 import { act, complete, fail, progress, start } from "../schema/tool-moves.ts"
 import type { ToolState, ToolStateRunning } from "../schema/tool-state.ts"
 import { StoreError, StoreRemovedError } from "../store/store.ts"
 import type { CallTools, ToolContext } from "../tool/context.ts"
 import { executeValidated, type RunOptions } from "../tool/run.ts"
 import { defaultLimits, truncateOutput } from "../tool/truncate.ts"
-import { AbortedError, orAbort, TimeoutError, throwIfAborted } from "../util/abort.ts"
+import { AbortedError, orAbort, TimeoutError, throwIfAborted, within } from "../util/abort.ts"
 import { TackleError } from "../util/errors.ts"
+import { plainRecord } from "../util/json.ts"
 import { currentTime } from "../util/time.ts"
 import { askAboutLoop, askForThirdParty } from "./ask.ts"
-import type { CallOutcome, PastCall } from "./call.ts"
 import { settleFailure } from "./call-failure.ts"
-import type { Step } from "./context.ts"
+import type { CallOutcome, PastCall, Step } from "./context.ts"
 import { containUntilExit } from "./escaped-errors.ts"
-import { type CallEnd, hooksAfter } from "./plugin-hooks.ts"
-import type { PreparedCall } from "./prepare.ts"
-import { createTimeLimit } from "./time-limit.ts"
+import type { HookedCall, PreparedCall } from "./prepare.ts"
+import { createTimeLimit, createUserWaits } from "./time-limit.ts"
 import { createToolContext } from "./tool-context.ts"
-import { createUserWaits } from "./user-waits.ts"
 
 /** Minimum time in milliseconds between two stored progress reports of a call. */
 const progressIntervalMs = 100
@@ -40,7 +39,7 @@ export async function executeCall(
   const { call, tool } = prepared
   const { run } = step.active
   const { engine } = run
-  const hide = <T>(value: T): T => engine.mask?.value(value) ?? value
+  const { value: hide } = engine.mask
 
   let unstored: { error: unknown } | undefined
   const noteUnstored = (error: unknown): never => {
@@ -148,7 +147,7 @@ async function endOf(
   const { engine, session, signal } = run
   const about = { tool: tool.id, sessionID: session.id, callID: call.callID, args: state.input, status }
   const end = await hooksAfter(engine.plugins, about, { title, output, metadata }, signal)
-  return engine.mask?.value(end) ?? end
+  return engine.mask.value(end)
 }
 
 /** Applies the output limits again to an output that plugins changed. */
@@ -233,4 +232,30 @@ function createThrottle(intervalMs: number, run: () => void) {
       clearTimeout(timer)
     },
   }
+}
+
+/** The fields of a finished call that plugins can change. */
+interface CallEnd {
+  title: string
+  output: string
+  metadata: Record<string, unknown>
+}
+
+/** Maximum wait for plugins after an abort, in milliseconds. */
+const abortedWaitMs = 1_000
+
+/**
+ * Passes the end of a call to the plugins and returns it with their changes. After an abort, returns it unchanged if
+ * the plugins do not respond within {@link abortedWaitMs}.
+ */
+async function hooksAfter(
+  plugins: PluginHost | undefined,
+  input: HookedCall & { args: Record<string, unknown>; status: "completed" | "error" },
+  end: CallEnd,
+  signal: AbortSignal,
+): Promise<CallEnd> {
+  if (!plugins?.has("tool.execute.after")) return end
+  const hooked = plugins.run("tool.execute.after", { input, output: end })
+  const done = signal.aborted ? await within(hooked, abortedWaitMs) : await hooked
+  return done ? { ...done.output, metadata: plainRecord(done.output.metadata) } : end
 }

@@ -1,16 +1,16 @@
 import { restoreLiterals } from "../model/restore-literals.ts"
+import type { PluginHost } from "../plugin/host.ts"
 import type { OfferedTool } from "../registry/offered-tool.ts"
 import { pending } from "../schema/tool-moves.ts"
 import type { ToolStatePending } from "../schema/tool-state.ts"
 import { InvalidArgumentsError, validateArguments } from "../tool/validate.ts"
 import { invalidCallMessage } from "../tools/invalid.ts"
 import { abortedError, orAbort } from "../util/abort.ts"
-import { canonicalJson, isRecord } from "../util/json.ts"
+import { TackleError } from "../util/errors.ts"
+import { canonicalJson, isRecord, plainRecord } from "../util/json.ts"
 import { watchThirdPartyCode } from "../util/main-thread.ts"
 import { repairArguments, repairName } from "../util/repair-json.ts"
-import type { Call, PastCall } from "./call.ts"
-import type { Step } from "./context.ts"
-import { hooksBefore } from "./plugin-hooks.ts"
+import type { Call, PastCall, Step } from "./context.ts"
 
 /** A call that can run: its tool is found and its arguments are valid. */
 export interface PreparedCall {
@@ -139,4 +139,39 @@ function parseInput(call: Call): ParsedInput {
   if (!parsed.ok) return { ok: false, error: parsed.error }
   if (!isRecord(parsed.value)) return { ok: false, error: "its arguments must be one JSON object" }
   return { ok: true, input: parsed.value, repaired: parsed.repaired }
+}
+
+/** A call, as it is passed to plugins. */
+export interface HookedCall {
+  tool: string
+  sessionID: string
+  callID: string
+}
+
+/** The plugins' decision about a call: its arguments are unchanged or changed, or the call is blocked. */
+type BeforeOutcome =
+  | { kind: "same" }
+  | { kind: "changed"; args: Record<string, unknown> }
+  | { kind: "blocked"; error: string }
+
+/** Passes the arguments of a call to the plugins before it runs. Throws the signal's reason if the signal aborts. */
+async function hooksBefore(
+  plugins: PluginHost | undefined,
+  input: HookedCall,
+  args: Record<string, unknown>,
+  signal: AbortSignal,
+): Promise<BeforeOutcome> {
+  if (!plugins?.has("tool.execute.before")) return { kind: "same" }
+  try {
+    const { output } = await plugins.run("tool.execute.before", { input, output: { args } }, signal)
+    const changed = plainRecord(output.args)
+    return canonicalJson(changed) === canonicalJson(args)
+      ? { kind: "same" }
+      : { kind: "changed", args: changed }
+  } catch (error) {
+    // Compares the error code instead of the class, because importing the class would load the plugin host.
+    if (TackleError.isInstance(error) && error.code === "plugin.blocked")
+      return { kind: "blocked", error: error.message }
+    throw error
+  }
 }

@@ -1,8 +1,7 @@
 import { complete, fail, start } from "../schema/tool-moves.ts"
 import type { ToolState, ToolStateError } from "../schema/tool-state.ts"
 import { currentTime } from "../util/time.ts"
-import type { CallOutcome, Turn } from "./call.ts"
-import type { Step } from "./context.ts"
+import type { CallOutcome, Step, Turn } from "./context.ts"
 import type { PreparedCall } from "./prepare.ts"
 
 /** Tools that affect only the run itself, such as its calls, steps and to-do lists. They also run during a replay. */

@@ -5,8 +5,7 @@ import { isRecord, plainRecord } from "../util/json.ts"
 import { ask, referenceTo } from "./ask.ts"
 import type { Step } from "./context.ts"
 import type { PreparedCall } from "./prepare.ts"
-import type { TimeLimit } from "./time-limit.ts"
-import type { UserWaits } from "./user-waits.ts"
+import type { TimeLimit, UserWaits } from "./time-limit.ts"
 
 /** Resources and callbacks for the context of a call. */
 export interface ContextHooks {

@@ -1,6 +1,6 @@
 import type { Agent } from "../agent/agent.ts"
-import type { CallOutcome } from "../call/call.ts"
-import type { ProjectStatus } from "../engine/project-status.ts"
+import type { CallOutcome } from "../call/context.ts"
+import type { ProjectStatus } from "../engine/tackle.ts"
 import type { EventOf, TackleEvent } from "../event/events.ts"
 import type { UndoChoice } from "../files/undo.ts"
 import type { McpPrompt } from "../mcp/client/content.ts"

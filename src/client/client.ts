@@ -1,5 +1,5 @@
 import type { Agent } from "../agent/agent.ts"
-import type { CallOutcome } from "../call/call.ts"
+import type { CallOutcome } from "../call/context.ts"
 import type { TackleEvent } from "../event/events.ts"
 import type { ModelInfo } from "../model/model.ts"
 import type { Grant, PermissionReply } from "../schema/permission.ts"

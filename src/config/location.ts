@@ -1,4 +1,5 @@
 import { existsSync, statSync } from "node:fs"
+import { readFile } from "node:fs/promises"
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
 import { isInside, realPath } from "../util/paths.ts"
 
@@ -25,6 +26,16 @@ export function findWorktree(directory: string): string {
     if (parent === current) return start
     current = parent
   }
+}
+
+/** Returns the checked-out git branch of a worktree, if any. */
+export async function branchOf(worktree: string): Promise<string | undefined> {
+  const git = join(worktree, ".git")
+  // In a linked worktree, `.git` is a file with the path of the directory.
+  const link = await readFile(git, "utf8").catch(() => "")
+  const directory = resolve(worktree, /^gitdir: (.+)/.exec(link)?.[1] ?? git)
+  const head = await readFile(join(directory, "HEAD"), "utf8").catch(() => "")
+  return /^ref: refs\/heads\/(.+)/.exec(head)?.[1]
 }
 
 /** Returns `$XDG_CONFIG_HOME`, or its default. This directory contains the config directories of all programs. */

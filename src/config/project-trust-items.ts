@@ -4,7 +4,7 @@ import { collectTrustItems, type FoundItem, type TrustItem, trustKinds } from ".
 import { findPackageRoot, isPluginPath, providedPackages } from "../plugin/source.ts"
 import { errorMessage } from "../util/errors.ts"
 import { isFile } from "../util/file-system.ts"
-import { type ConfigFile, configFiles } from "./config-files.ts"
+import { type ConfigFile, configFiles, projectSkillFiles } from "./config-files.ts"
 import {
   configDirectories,
   type Location,
@@ -15,7 +15,6 @@ import { markdownDefinition } from "./markdown-files.ts"
 import { entryOf, toPlain } from "./node.ts"
 import { treeOf } from "./parse.ts"
 import { readSmallFile, type SmallFile } from "./read.ts"
-import { projectSkillFiles } from "./skill-files.ts"
 import { type FileReader, type SubstitutionContext, substitute } from "./substitute.ts"
 
 /**

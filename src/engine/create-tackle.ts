@@ -2,6 +2,7 @@ import { hostname } from "node:os"
 import { dirname } from "node:path"
 import { holdProcess } from "../call/escaped-errors.ts"
 import { createQuestions } from "../call/questions.ts"
+import { branchOf } from "../config/location.ts"
 import { createBus } from "../event/bus.ts"
 import { createPathLocks } from "../files/file-tracker.ts"
 import { defaultScanLimits } from "../files/scan.ts"
@@ -13,6 +14,7 @@ import { parseModelName } from "../model/model.ts"
 import { defaultRetryLimits } from "../model/retry.ts"
 import { defaultStreamLimits } from "../model/stream.ts"
 import { createPermission } from "../permission/permission.ts"
+import type { Plugins } from "../plugin/plugins.ts"
 import type { ToolListing } from "../registry/registry.ts"
 import { createPlaceholderJournal } from "../sandbox/placeholders.ts"
 import type { ModelRef } from "../schema/message.ts"
@@ -21,10 +23,9 @@ import { defaultToolBytes } from "../session/deferred-tools.ts"
 import { EngineClosedError } from "../session/handle.ts"
 import { createLineage } from "../session/lineage.ts"
 import { maskStore } from "../session/masked-store.ts"
-import { createOtherRequests } from "../session/other-requests.ts"
-import { createRequestBoard } from "../session/request-board.ts"
 import { openSession } from "../session/session.ts"
 import type { SessionEngine, SubagentServices } from "../session/session-engine.ts"
+import { createOtherRequests, createRequestBoard } from "../session/shared-requests.ts"
 import { defaultSubagentLimits } from "../session/subagent.ts"
 import { createSharedLocks } from "../store/file-lock.ts"
 import { createGrants } from "../store/grants.ts"
@@ -42,28 +43,28 @@ import { commandVariables } from "./command-variables.ts"
 import { guardedDataPaths } from "./data-directory.ts"
 import { openDefinitions } from "./definitions.ts"
 import type { FindFiles } from "./find-files.ts"
-import { createWorktreeGrants } from "./grants.ts"
-import { startHousekeeping } from "./housekeeping.ts"
-import { createListeners, refuseUnheard } from "./listeners.ts"
-import { locationOf } from "./location.ts"
+import { defaultRetentionLimits, startHousekeeping } from "./housekeeping.ts"
 import { createMcpAnswers, openMcp } from "./mcp.ts"
 import { createModelChoice, openModels } from "./models.ts"
-import { openPlugins } from "./open-plugins.ts"
 import { createOpenSessions } from "./open-sessions.ts"
 import { openContents, openDatabase } from "./open-storage.ts"
-import { checkOptions, type TackleOptions } from "./options.ts"
-import { configuredLayers, createAgentAccess, createPlanFiles, createPolicies } from "./policies.ts"
-import { branchOf } from "./project-status.ts"
+import { checkOptions, locationOf, type TackleOptions } from "./options.ts"
+import type { PluginWiring } from "./plugins.ts"
+import {
+  configuredLayers,
+  createAgentAccess,
+  createPlanFiles,
+  createPolicies,
+  createWorktreeGrants,
+} from "./policies.ts"
 import { readCommand } from "./prompt-command.ts"
-import { createRequests } from "./requests.ts"
-import { defaultRetentionLimits } from "./retention.ts"
+import { createListeners, createRequests, refuseUnheard } from "./requests.ts"
 import { openCommandSandbox } from "./sandbox.ts"
 import { databaseSecrets, readSecrets, storageSecrets, storedSecrets } from "./secrets.ts"
 import { createSessions } from "./sessions.ts"
 import { createStandaloneCalls } from "./standalone-calls.ts"
 import type { Tackle } from "./tackle.ts"
-import { openRegistry } from "./tools.ts"
-import { createUnavailableTools, onlyForManyTools } from "./unavailable-tools.ts"
+import { createUnavailableTools, onlyForManyTools, openRegistry } from "./tools.ts"
 
 /** Loads the module only for engines with such limits. */
 async function loadTenantGuard(store: Store, limits: NonNullable<TackleOptions["tenants"]>) {
@@ -278,7 +279,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   const housekeeping = startHousekeeping({
     dataDirectory,
     retention,
-    limits,
+    outputDays: limits.retentionDays,
     store,
     contents,
     processes,
@@ -530,4 +531,38 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     },
   }
   return tackle
+}
+
+/** The plugins of an engine. */
+export interface OpenPlugins {
+  /** The loaded plugins. Undefined if the options name no plugin; in this case, no plugin code is loaded. */
+  plugins?: Plugins
+  /** The options after the plugins have changed them. */
+  options: TackleOptions
+  /** Waits until the plugins have received all events, then ends the commands that they started. */
+  close(): Promise<void>
+}
+
+/** Loads the plugins, if any. Throws the errors of `openPluginsOf` after it has ended the commands of the plugins. */
+async function openPlugins(given: TackleOptions, wiring: Omit<PluginWiring, "signal">): Promise<OpenPlugins> {
+  if (!given.plugins?.length) return { options: given, close: async () => {} }
+  const ended = new AbortController()
+  try {
+    const { openPluginsOf } = await import("./plugins.ts")
+    const { plugins, options } = await openPluginsOf(given, { ...wiring, signal: ended.signal })
+    return {
+      plugins,
+      options,
+      async close() {
+        try {
+          await plugins.host.close()
+        } finally {
+          ended.abort()
+        }
+      },
+    }
+  } catch (error) {
+    ended.abort()
+    throw error
+  }
 }

@@ -1,14 +1,17 @@
-import { readFile, stat } from "node:fs/promises"
+import { readFile, stat, utimes, writeFile } from "node:fs/promises"
+import { join } from "node:path"
 import type { TemporaryFileJournal } from "../files/temporary-files.ts"
 import type { PlaceholderJournal } from "../sandbox/placeholders.ts"
+import type { Session } from "../schema/session.ts"
 import { isAnyHeld } from "../session/lease.ts"
 import { familyOf } from "../session/lineage.ts"
 import { type ContentStore, hashOf } from "../store/content-store.ts"
 import type { Store } from "../store/store.ts"
 import type { JobTable } from "../tools/bash/background-jobs.ts"
+import { systemCode, UsageError } from "../util/errors.ts"
 import type { ProcessJournal } from "../util/process-journal.ts"
-import type { TackleOptions } from "./options.ts"
-import { cleanUp, type RetentionLimits } from "./retention.ts"
+import { dayMs, sweepDirectory } from "../util/sweep.ts"
+import { dataPaths } from "./data-directory.ts"
 
 /** Cleanup that runs in the background after the engine has opened. */
 export interface Housekeeping {
@@ -22,8 +25,8 @@ export interface Housekeeping {
 export interface HousekeepingOptions {
   dataDirectory: string
   retention: RetentionLimits
-  /** For full outputs, `retentionDays` replaces the `days` of `retention`. */
-  limits: TackleOptions["limits"]
+  /** Number of days for full outputs. Default: the days of `retention`. */
+  outputDays?: number
   store: Store
   contents: Pick<ContentStore, "fileBytes" | "get" | "put" | "sweep">
   processes: Pick<ProcessJournal, "endOrphans" | "isAtWork">
@@ -38,7 +41,7 @@ export interface HousekeepingOptions {
  * `onProblem`.
  */
 export function startHousekeeping(options: HousekeepingOptions): Housekeeping {
-  const { dataDirectory, retention, limits, store, contents, processes, jobs, onProblem } = options
+  const { store, contents, processes, jobs, onProblem } = options
   const cleared = Promise.all([
     // End processes first: a command that still runs needs the placeholders that protect its project.
     processes.endOrphans().then(options.placeholders.endOrphans),
@@ -49,15 +52,7 @@ export function startHousekeeping(options: HousekeepingOptions): Housekeeping {
   )
   // Run after `cleared`, which renews contents that are still needed. Otherwise they could be swept.
   const cleanedUp = cleared
-    .then(() =>
-      cleanUp({
-        dataDirectory,
-        limits: retention,
-        contents,
-        inUse,
-        outputDays: limits?.retentionDays,
-      }),
-    )
+    .then(() => removeOldFiles(options, inUse))
     .catch((error: unknown) => onProblem("old files could not be removed", error))
 
   /**
@@ -84,4 +79,87 @@ export function startHousekeeping(options: HousekeepingOptions): Housekeeping {
       await Promise.all([cleared, cleanedUp])
     },
   }
+}
+
+/** Age and size limits for the files next to the database. Sessions are never deleted automatically. */
+export interface RetentionLimits {
+  /** Maximum number of days since the last use. */
+  days: number
+  /** Size limit in megabytes for full outputs. The same limit applies separately to copies of files. */
+  megabytes: number
+}
+
+/** Default limits. Half a gigabyte holds thousands of turns, and a week is enough to return to a task. */
+export const defaultRetentionLimits: RetentionLimits = { days: 7, megabytes: 512 }
+
+/** Limits that keep everything. */
+export const noRetentionLimits: RetentionLimits = {
+  days: Number.POSITIVE_INFINITY,
+  megabytes: Number.POSITIVE_INFINITY,
+}
+
+/** Name of the file whose modification time is the time of the last cleanup. */
+const markName = "swept"
+
+/**
+ * Removes files from the data directory that exceed the age or size limit, except the outputs of sessions that are in
+ * use. Does nothing if any process has removed old files within the last day. Creates no directory. Rejects if a file
+ * cannot be removed.
+ */
+async function removeOldFiles(
+  { dataDirectory, retention: { days, megabytes }, outputDays = days, contents }: HousekeepingOptions,
+  inUse: (sessionID: string) => Promise<boolean>,
+): Promise<void> {
+  const now = Date.now()
+  // Set the mark before the cleanup, so that only one of two processes runs it.
+  if (!(await markDue(join(dataDirectory, markName), now))) return
+  const places = dataPaths(dataDirectory)
+  const outputs = { days: outputDays, bytes: megabytes * 1024 * 1024 }
+  await sweepDirectory(places.outputs, outputs, { spare: inUse, now })
+  await contents.sweep(now)
+  for (const folder of [places.programs, places.logs]) await sweepDirectory(folder, { days }, { now })
+}
+
+/** Updates the mark. Returns false if the mark is less than a day old or its directory does not exist. */
+async function markDue(mark: string, now: number): Promise<boolean> {
+  try {
+    const { mtimeMs } = await stat(mark)
+    if (Math.abs(now - mtimeMs) < dayMs) return false
+  } catch (error) {
+    if (systemCode(error) !== "ENOENT") throw error
+  }
+  try {
+    await writeFile(mark, "", { mode: 0o600 })
+    await utimes(mark, now / 1000, now / 1000)
+    return true
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return false
+    throw error
+  }
+}
+
+/** Selects sessions to delete. At least one field is required. If both are set, a session must match both. */
+export interface PruneChoice {
+  /** Minimum time since the last use, in milliseconds. */
+  olderThanMs?: number
+  /** Number of newest sessions to keep per project. */
+  keep?: number
+}
+
+/**
+ * Returns the sessions to delete from a list of root sessions, oldest first. Sessions of subagents stay with their
+ * parent. Throws `UsageError` if neither field is set.
+ */
+export function chooseOld(
+  sessions: readonly Session[],
+  { olderThanMs, keep = 0 }: PruneChoice,
+  now = Date.now(),
+): Session[] {
+  if (olderThanMs === undefined && keep === 0)
+    throw new UsageError("Select the sessions to delete: --older-than 30d, --keep 20, or both.")
+  const projects = Map.groupBy(sessions, ({ worktree }) => worktree)
+  return [...projects.values()]
+    .flatMap((own) => own.toSorted((a, b) => b.time.updated - a.time.updated).slice(keep))
+    .filter(({ time }) => olderThanMs === undefined || now - time.updated >= olderThanMs)
+    .sort((a, b) => a.time.updated - b.time.updated)
 }

@@ -7,8 +7,7 @@ import { openToolSupport } from "../model/tool-support.ts"
 import type { Plugins } from "../plugin/plugins.ts"
 import type { ModelRef } from "../schema/message.ts"
 import { UsageError } from "../util/errors.ts"
-import type { EngineLocation } from "./location.ts"
-import type { TackleOptions } from "./options.ts"
+import type { EngineLocation, TackleOptions } from "./options.ts"
 
 /** Opens the models of known providers and of the providers in the options. Sends no requests. */
 export function openModels(

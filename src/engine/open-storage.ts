@@ -1,7 +1,7 @@
 import { createContentDirectory } from "../store/content-directory.ts"
 import { type ContentStore, defaultContentLimits } from "../store/content-store.ts"
 import type { Store } from "../store/store.ts"
-import type { RetentionLimits } from "./retention.ts"
+import type { RetentionLimits } from "./housekeeping.ts"
 
 /**
  * Opens PostgreSQL if `database` is a URL, otherwise the SQLite file. Loads each module only when needed, because not

@@ -1,4 +1,7 @@
-import type { RecordedResults } from "../call/call.ts"
+import { statSync } from "node:fs"
+import { resolve } from "node:path"
+import type { RecordedResults } from "../call/context.ts"
+import { findWorktree } from "../config/location.ts"
 import type { FormatterConfig } from "../formatter/config.ts"
 import type { LspConfig } from "../lsp/config.ts"
 import type { McpConfig } from "../mcp/client/config.ts"
@@ -13,9 +16,9 @@ import type { PluginSource } from "../plugin/source.ts"
 import type { ToolFileSource } from "../registry/live-tool-files.ts"
 import type { ToolFile } from "../registry/load-tool-file.ts"
 import type { SandboxMode } from "../sandbox/sandbox.ts"
-import type { MentionedFiles } from "../session/attach-mentions.ts"
 import type { CommandConfig } from "../session/command.ts"
 import type { Dispatch } from "../session/inputs.ts"
+import type { MentionedFiles } from "../session/mentions.ts"
 import type { RunSlots } from "../session/run-slots.ts"
 import type { SubagentLimits } from "../session/session-engine.ts"
 import type { SkillFile } from "../skill/skill.ts"
@@ -26,10 +29,11 @@ import type { FoundInstructions } from "../tool/context.ts"
 import type { SecretMask } from "../tool/secrets.ts"
 import type { Info, OutputLimits } from "../tool/tool.ts"
 import type { SearchConfig } from "../tools/web/choose-search.ts"
-import { UsageError } from "../util/errors.ts"
+import { errorMessage, UsageError } from "../util/errors.ts"
 import { nearNames } from "../util/similarity.ts"
+import { type DataPaths, dataPaths, defaultDataDirectory } from "./data-directory.ts"
 import type { AgentOptions, DefinitionSource } from "./definitions.ts"
-import type { RetentionLimits } from "./retention.ts"
+import type { RetentionLimits } from "./housekeeping.ts"
 
 /**
  * Options of an engine. Only `directory` is required. The engine reads no config files: pass everything explicitly.
@@ -288,4 +292,44 @@ export function checkOptions(given: TackleOptions): void {
   const [near] = nearNames(unknown, Object.keys(optionNames), 1)
   const hint = near === undefined ? "" : ` Did you mean ${near}?`
   throw new UsageError(`createTackle has no option ${JSON.stringify(unknown)}.${hint} See docs/library.md.`)
+}
+
+/** Directories and environment of an engine. All paths are absolute. */
+export interface EngineLocation {
+  directory: string
+  worktree: string
+  dataDirectory: string
+  data: DataPaths
+  environment: Readonly<Record<string, string | undefined>>
+  /** Receives problems that do not stop the engine. */
+  onProblem(message: string, error: unknown): void
+}
+
+/**
+ * Returns the location that the options describe. Applies the defaults. Throws `UsageError` if a directory does not
+ * exist.
+ */
+export function locationOf(given: TackleOptions): EngineLocation {
+  const { environment = process.env } = given
+  const directory = existing("directory", given.directory)
+  const dataDirectory = resolve(given.dataDirectory ?? defaultDataDirectory(environment))
+  return {
+    directory,
+    worktree: existing("worktree", given.worktree ?? findWorktree(directory)),
+    dataDirectory,
+    data: dataPaths(dataDirectory),
+    environment,
+    onProblem:
+      given.onProblem ?? ((message, error) => console.error(`tackle: ${message}: ${errorMessage(error)}`)),
+  }
+}
+
+/** Returns the absolute path of a directory that an option names. */
+function existing(option: "directory" | "worktree", path: unknown): string {
+  if (typeof path !== "string" || path === "")
+    throw new UsageError(`The option ${option} of createTackle must be the path of a directory.`)
+  const absolute = resolve(path)
+  if (!statSync(absolute, { throwIfNoEntry: false })?.isDirectory())
+    throw new UsageError(`${absolute} is not a directory (option ${option} of createTackle).`)
+  return absolute
 }

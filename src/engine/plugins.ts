@@ -12,8 +12,8 @@ import type { Store } from "../store/store.ts"
 import { describeIssues } from "../tool/validate.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
 import { canonicalJson, isRecord, own } from "../util/json.ts"
-import { pluginAliases, toolAliases } from "./module-aliases.ts"
 import type { TackleOptions } from "./options.ts"
+import { pluginAliases, toolAliases } from "./tools.ts"
 
 /** Services and functions of the engine that plugins need. */
 export interface PluginWiring

@@ -8,8 +8,7 @@ import { openSandbox, SandboxError, type SandboxState } from "../sandbox/sandbox
 import type { SandboxCapability } from "../tool/context.ts"
 import { homeDirectory } from "../util/paths.ts"
 import { readableDataPaths } from "./data-directory.ts"
-import type { EngineLocation } from "./location.ts"
-import type { TackleOptions } from "./options.ts"
+import type { EngineLocation, TackleOptions } from "./options.ts"
 
 /** The sandbox for the commands of agents. */
 export interface CommandSandbox {

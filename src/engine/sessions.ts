@@ -5,13 +5,12 @@ import { parseModelName } from "../model/model.ts"
 import type { Session, Workspace } from "../schema/session.ts"
 import { isForWorkers } from "../session/delivery.ts"
 import type { PageReader } from "../session/history.ts"
-import { isAnyHeld, SessionHeldError, withLeases } from "../session/lease.ts"
+import { isAnyHeld, SessionHeldError, sessionStatus, withLeases } from "../session/lease.ts"
 import { descendants } from "../session/lineage.ts"
-import { chooseOld } from "../session/prune.ts"
 import { createStats } from "../session/stats.ts"
-import { sessionStatus } from "../session/status.ts"
 import type { ContentStore } from "../store/content-store.ts"
 import type { LeaseHolder, Store } from "../store/store.ts"
+import { chooseOld } from "./housekeeping.ts"
 import type { OpenSessions } from "./open-sessions.ts"
 import type { PruneResult, Sessions } from "./tackle.ts"
 
@@ -212,7 +211,7 @@ export function createSessions(options: SessionsOptions): Sessions {
 async function archives() {
   const [transfer, sanitize] = await Promise.all([
     import("../session/transfer-session.ts"),
-    import("../session/sanitize-archive.ts"),
+    import("../session/archive.ts"),
   ])
   return { ...transfer, ...sanitize }
 }

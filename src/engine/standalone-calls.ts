@@ -1,7 +1,6 @@
 import { readFileSync, statSync } from "node:fs"
-import { type Call, type CallOutcome, newTurn, type Turn } from "../call/call.ts"
 import { settleUnstarted } from "../call/call-failure.ts"
-import { activateAgent, type Run } from "../call/context.ts"
+import { activateAgent, type Call, type CallOutcome, newTurn, type Run, type Turn } from "../call/context.ts"
 import { runCalls } from "../call/schedule.ts"
 import { createFileTracker, type FileStamp, type FileTracker, stampBytes } from "../files/file-tracker.ts"
 import { prepareOwn } from "../registry/offered-tool.ts"
@@ -13,7 +12,7 @@ import type { AskForm, Sample, TodoCapability } from "../tool/context.ts"
 import type { Info } from "../tool/tool.ts"
 import { AbortedError, abortedError, keepAlive, orAbort } from "../util/abort.ts"
 import { newId } from "../util/id.ts"
-import { noUser, onlyInSessions, type UnavailableTools } from "./unavailable-tools.ts"
+import { noUser, onlyInSessions, type UnavailableTools } from "./tools.ts"
 
 /** A call without a model or a stored session. */
 export interface StandaloneCall {

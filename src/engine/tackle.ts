@@ -1,5 +1,5 @@
 import type { Agent } from "../agent/agent.ts"
-import type { CallOutcome, Turn } from "../call/call.ts"
+import type { CallOutcome, Turn } from "../call/context.ts"
 import type { QuestionOutcome, Questions } from "../call/questions.ts"
 import type { EventOf, EventType, TackleEvent } from "../event/events.ts"
 import type { UndoChoice } from "../files/undo.ts"
@@ -20,6 +20,7 @@ import type { PermissionAsk } from "../permission/request.ts"
 import type { AuthHook } from "../plugin/auth.ts"
 import type { RegistryProblem } from "../registry/registered-tool.ts"
 import type { ToolListing } from "../registry/registry.ts"
+import type { SandboxState } from "../sandbox/sandbox.ts"
 import type { Part } from "../schema/part.ts"
 import type { Grant, PermissionReply, PermissionRequest, ReplySource } from "../schema/permission.ts"
 import type { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
@@ -36,14 +37,13 @@ import type {
   WorkOutcome,
 } from "../session/handle.ts"
 import type { Receipt, SendOptions } from "../session/inputs.ts"
-import type { PruneChoice } from "../session/prune.ts"
 import type { FileDiff } from "../session/session-diff.ts"
 import type { UsageStats } from "../session/stats.ts"
 import type { UndoOptions, UndoResult } from "../session/undo.ts"
 import type { Store } from "../store/store.ts"
 import type { Info } from "../tool/tool.ts"
 import type { FindFiles } from "./find-files.ts"
-import type { ProjectStatus } from "./project-status.ts"
+import type { PruneChoice } from "./housekeeping.ts"
 import type { Caller, CallerOptions } from "./standalone-calls.ts"
 
 /** Old sessions, oldest first: sessions that were deleted, and sessions that were kept because they are in use. */
@@ -141,6 +141,16 @@ export interface ToolRegistry {
   get(id: string): Info | undefined
   /** Returns the tools that are offered to the models of a provider and to an agent, by default the default agent. */
   tools(scope?: { provider?: string; agent?: string }): Promise<ToolListing[]>
+}
+
+/** The state of a project and of the machine that it is on. */
+export interface ProjectStatus {
+  directory: string
+  worktree: string
+  /** The checked-out git branch, if any. */
+  branch?: string
+  /** Whether commands run in a sandbox. */
+  sandbox: SandboxState
 }
 
 /** A tool-calling engine. */

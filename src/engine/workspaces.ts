@@ -2,14 +2,14 @@ import { hostname } from "node:os"
 import { resolve } from "node:path"
 import { createTemporaryFileJournal } from "../files/temporary-files.ts"
 import type { Session } from "../schema/session.ts"
-import type { OpenedWorkspace } from "../session/open-workspace.ts"
+import type { OpenedWorkspace } from "../session/workspace.ts"
 import type { ContentStore } from "../store/content-store.ts"
 import type { Store } from "../store/store.ts"
 import { newId } from "../util/id.ts"
 import { identifyProcess } from "../util/process-table.ts"
 import { dataPaths, defaultDataDirectory } from "./data-directory.ts"
+import { defaultRetentionLimits } from "./housekeeping.ts"
 import { openContents } from "./open-storage.ts"
-import { defaultRetentionLimits } from "./retention.ts"
 
 /** Options of {@link createWorkspaceOpener}. */
 export interface WorkspaceOpenerOptions {
@@ -51,7 +51,7 @@ export async function createWorkspaceOpener({
   })
   const temporaries = createTemporaryFileJournal(data.temporaries, onProblem)
   // Loaded on demand, because most programs never open a workspace of another machine.
-  const { openWorkspace } = await import("../session/open-workspace.ts")
+  const { openWorkspace } = await import("../session/workspace.ts")
   const holder = { id: newId("eng"), host, ...identifyProcess() }
   return (session, signal) =>
     openWorkspace(session, {

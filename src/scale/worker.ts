@@ -4,7 +4,7 @@ import type { Tackle } from "../engine/tackle.ts"
 import type { WorkspaceOpener } from "../engine/workspaces.ts"
 import type { Session } from "../schema/session.ts"
 import { createEngines } from "../server/engines.ts"
-import { canOpenWorkspace } from "../session/open-workspace.ts"
+import { canOpenWorkspace } from "../session/workspace.ts"
 import { type Store, StoreError } from "../store/store.ts"
 import type { Again, Dispatcher, Job } from "./dispatcher.ts"
 

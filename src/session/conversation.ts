@@ -5,11 +5,11 @@ import type { Session } from "../schema/session.ts"
 import type { Lease } from "../store/store.ts"
 import type { FoundInstructions, InstructionCapability } from "../tool/context.ts"
 import { continueIdsAfter } from "../util/id.ts"
+import { givenBack } from "./command.ts"
 import { restoreLedger, settleInterrupted } from "./crash-recovery.ts"
 import { dropSummed, historyPages, neededPages, type PageReader } from "./history.ts"
 import { createInputQueue, type InputQueue } from "./inputs.ts"
 import { createRecorder, type Recorder } from "./recorder.ts"
-import { givenBack } from "./run-command.ts"
 import type { SessionEngine } from "./session-engine.ts"
 
 /** A session that an engine has loaded. Caches the history of the session, and is the only way to write to it. */

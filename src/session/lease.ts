@@ -2,6 +2,8 @@ import { hostname } from "node:os"
 import type { Lease, LeaseHolder, LeaseLimit, Store } from "../store/store.ts"
 import { orAbort, within } from "../util/abort.ts"
 import { TackleError } from "../util/errors.ts"
+import type { SessionStatus } from "./handle.ts"
+import { isBelow } from "./lineage.ts"
 
 /** Thrown when another engine, in this or another process, is using the session. */
 export class SessionHeldError extends TackleError {
@@ -116,4 +118,29 @@ export async function stopElsewhere({ store, sessionID, holder }: Use): Promise<
   const isOver = async () => !(await store.isStopping(lease)) || (await store.holder(sessionID)) === undefined
   await waitForLease({ store, sessionID }, isOver)
   return !(await store.isStopping(lease))
+}
+
+/** An engine's own information about a session, which needs no read of the store. */
+export interface LocalActivity {
+  /** True while the engine runs the session or delivers its inputs. */
+  isActive?: boolean
+  /** The sessions whose requests in this engine wait for the user. */
+  asking: readonly string[]
+}
+
+/** Returns the status of a stored session across all processes. */
+export async function sessionStatus(
+  store: Store,
+  id: string,
+  { isActive = false, asking }: LocalActivity = { asking: [] },
+): Promise<SessionStatus> {
+  const isWaiting = async (sessionIDs: readonly string[]) => {
+    for (const each of new Set(sessionIDs)) if (await isBelow(store, each, id)) return true
+    return false
+  }
+  if (await isWaiting(asking)) return "waiting"
+  if (!isActive && (await store.holder(id)) === undefined) return "idle"
+  return (await isWaiting((await store.requests()).map(({ asked }) => asked.sessionID)))
+    ? "waiting"
+    : "running"
 }

@@ -1,29 +1,29 @@
 import type { Agent } from "../agent/agent.ts"
 import type { Refusal } from "../event/events.ts"
+import type { ChangeCapability, TurnRecord } from "../files/turn-changes.ts"
 import { type Model, parseModelName } from "../model/model.ts"
 import type { Input, PromptFile } from "../schema/input.ts"
 import type { AssistantMessage, MessageWithParts, UserMessage } from "../schema/message.ts"
+import type { PatchPart } from "../schema/part.ts"
 import type { Store } from "../store/store.ts"
 import type { TodoCapability } from "../tool/context.ts"
 import { throwIfAborted } from "../util/abort.ts"
+import { newId } from "../util/id.ts"
 import { assertCountable, type Budget, createSpending } from "./budget.ts"
-import type { CommandCall } from "./command.ts"
+import { type CommandCall, givenBack, lend, type PromptOwner, promptOwner } from "./command.ts"
 import { compactConversation } from "./compact.ts"
 import { createContextLimit } from "./context-limit.ts"
 import type { Conversation } from "./conversation.ts"
 import { conclude, type Ending, withOthers } from "./ending.ts"
 import type { PromptOptions } from "./handle.ts"
 import { runLoop } from "./loop.ts"
-import { postContinuation, postPrompt } from "./post-message.ts"
-import { addToPrompt } from "./prompt-additions.ts"
+import { addToPrompt, postContinuation, postPrompt } from "./post-message.ts"
 import type { Recorder } from "./recorder.ts"
-import { givenBack, lend, type PromptOwner, promptOwner } from "./run-command.ts"
 import { createSampler } from "./sample-model.ts"
-import { createSessionAgent } from "./session-agent.ts"
-import type { SessionRun } from "./session-run.ts"
+import type { SessionEngine } from "./session-engine.ts"
+import { createSessionAgent, type SessionRun } from "./session-run.ts"
 import { requireAnswer } from "./structured-answer.ts"
 import { createSpawner } from "./subagent.ts"
-import { changesOfTurn } from "./turn-patch.ts"
 
 /** Text from the user. `input` is set if the text waited in the queue. */
 export interface Said {
@@ -220,5 +220,52 @@ function createTodoCapability(sessionID: string, store: Store, recorder: Recorde
   return {
     read: () => store.todos(sessionID),
     write: (todos) => recorder.todos(todos),
+  }
+}
+
+/**
+ * Returns the record of the current turn's file changes, and creates it if necessary. A subagent's changes belong to
+ * the turn of its root session. Stores a new record with the last message of the conversation, which is the message
+ * that started the turn.
+ */
+async function changesOfTurn({
+  engine,
+  session,
+  recorder,
+  history,
+}: Conversation): Promise<ChangeCapability | undefined> {
+  const { lineage, turns, watchChanges } = engine
+  const root = lineage.rootOf(session.id)
+  const [turn, begun] = [turns.get(root), (await history()).at(-1)]
+  if (turn || !begun) return turn
+  const patch = createTurnPatch(begun)
+  const changes = watchChanges({
+    save: (record) => recorder.write({ parts: [patch(record)] }),
+    note: (record) => recorder.note({ parts: [patch(record)] }),
+  })
+  turns.set(root, changes)
+  return changes
+}
+
+/** Ends the turn after a run of a root session. A subagent's run does not end the turn. */
+export function endTurn(sessionID: string, { lineage, turns }: SessionEngine): void {
+  if (lineage.rootOf(sessionID) === sessionID) turns.delete(sessionID)
+}
+
+/**
+ * Returns a function that writes the file changes of a turn to one part of the message that started it. The first
+ * change creates the part.
+ */
+function createTurnPatch({ message, parts }: MessageWithParts): (record: TurnRecord) => PatchPart {
+  let patch: PatchPart | undefined
+  return ({ files, unseen }) => {
+    if (!patch) {
+      const { sessionID, id: messageID } = message
+      patch = { id: newId("prt"), sessionID, messageID, type: "patch", files }
+      parts.push(patch)
+    }
+    patch.files = files
+    if (unseen.length > 0) patch.unseen = unseen
+    return { ...patch }
   }
 }

@@ -5,7 +5,7 @@ import type { Part } from "../schema/part.ts"
 import type { SequencedChange, Store } from "../store/store.ts"
 import { type Channel, createChannel } from "../util/channel.ts"
 import { currentTime } from "../util/time.ts"
-import type { OtherRequests } from "./other-requests.ts"
+import type { OtherRequests } from "./shared-requests.ts"
 
 /**
  * The last item of a stream that cannot continue. With `behind`, the reader was too slow and must follow the session

@@ -1,10 +1,10 @@
-import { createUserWaits } from "../call/user-waits.ts"
+import { createUserWaits } from "../call/time-limit.ts"
 import type { Bus } from "../event/bus.ts"
 import type { EventOf, TackleEvent } from "../event/events.ts"
 import type { Direction } from "../files/undo.ts"
 import { parseModelName } from "../model/model.ts"
 import type { Input } from "../schema/input.ts"
-import type { Session } from "../schema/session.ts"
+import { type Session, updateTime } from "../schema/session.ts"
 import { type Lease, type LeaseLimit, StoreUnreachableError } from "../store/store.ts"
 import { TenantLimitError } from "../store/tenants.ts"
 import { AbortedError, keepAlive } from "../util/abort.ts"
@@ -27,13 +27,11 @@ import type {
 } from "./handle.ts"
 import type { Receipt, SendOptions } from "./inputs.ts"
 import { SessionHeldError, stopElsewhere, withLease } from "./lease.ts"
-import { type Prompt, runPrompt, type Said } from "./run-prompt.ts"
+import { endTurn, type Prompt, runPrompt, type Said } from "./run-prompt.ts"
 import type { SessionEngine } from "./session-engine.ts"
 import { followSession } from "./session-events.ts"
 import { watchFamily } from "./subagent.ts"
-import { endTurn } from "./turn-patch.ts"
 import { type UndoOptions, type UndoResult, undoTurn } from "./undo.ts"
-import { updateTime } from "./update-time.ts"
 
 /** Opens a handle on a stored session. */
 export function openSession(initial: Session, engine: SessionEngine): LocalSession {

@@ -10,10 +10,10 @@ import {
   checkArchive,
   SessionExistsError,
   type SessionRecord,
+  sanitize,
 } from "./archive.ts"
 import { historyPages } from "./history.ts"
 import { descendants } from "./lineage.ts"
-import { sanitize } from "./sanitize-archive.ts"
 
 /** Returns the complete archive of a session. Returns undefined if the session does not exist. */
 export async function exportSession(store: Store, id: string): Promise<Archive | undefined> {

@@ -8,12 +8,11 @@ import {
 } from "../files/undo.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { FileChange, PatchPart } from "../schema/part.ts"
-import type { Session } from "../schema/session.ts"
+import { type Session, updateTime } from "../schema/session.ts"
 import type { ContentStore } from "../store/content-store.ts"
 import { UsageError } from "../util/errors.ts"
 import { findNewest, type PageReader } from "./history.ts"
 import type { Recorder } from "./recorder.ts"
-import { updateTime } from "./update-time.ts"
 
 /** How much to undo, and how to treat files that cannot be restored. */
 export interface UndoOptions extends UndoChoice {

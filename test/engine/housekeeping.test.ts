@@ -2,8 +2,7 @@ import { spawnSync } from "node:child_process"
 import { existsSync, readdirSync, utimesSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { expect, test } from "vitest"
-import { startHousekeeping } from "../../src/engine/housekeeping.ts"
-import { defaultRetentionLimits } from "../../src/engine/retention.ts"
+import { defaultRetentionLimits, startHousekeeping } from "../../src/engine/housekeeping.ts"
 import { createTemporaryFileJournal } from "../../src/files/temporary-files.ts"
 import { createContentDirectory } from "../../src/store/content-directory.ts"
 import { defaultContentLimits, hashOf } from "../../src/store/content-store.ts"
@@ -38,7 +37,6 @@ async function keepHouse(project: TemporaryProject): Promise<string[]> {
   await startHousekeeping({
     dataDirectory: data,
     retention: defaultRetentionLimits,
-    limits: {},
     store: createMemoryStore(),
     contents: createContentDirectory(join(data, "snapshot"), defaultContentLimits),
     processes: createProcessJournal(join(data, "processes"), onProblem),

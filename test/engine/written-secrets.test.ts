@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { writtenSecrets } from "../../src/engine/written-secrets.ts"
+import { writtenSecrets } from "../../src/engine/secrets.ts"
 
 const values = (part: unknown) => writtenSecrets("mcp.tickets", part).map(({ value }) => value)
 

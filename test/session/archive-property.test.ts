@@ -1,7 +1,6 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
-import { type Archive, ArchiveError } from "../../src/session/archive.ts"
-import { sanitizeArchive } from "../../src/session/sanitize-archive.ts"
+import { type Archive, ArchiveError, sanitizeArchive } from "../../src/session/archive.ts"
 import { archiveText, exportSession, importSession } from "../../src/session/transfer-session.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 import type { Change, Store } from "../../src/store/store.ts"

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from "node:util"
 import { expect, test, vi } from "vitest"
-import type { ProjectStatus } from "../../src/engine/project-status.ts"
+import type { ProjectStatus } from "../../src/engine/tackle.ts"
 import type { Message } from "../../src/schema/message.ts"
 import { createStatusLine } from "../../src/tui/status-line.ts"
 import { createSessionState } from "../../src/view/session-state.ts"

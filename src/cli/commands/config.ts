@@ -5,7 +5,7 @@ import { instructionFiles } from "../../config/instructions.ts"
 
 import { configJsonSchema } from "../../config/schema.ts"
 import { wholeName } from "../../config/shown-name.ts"
-import { namesCredential } from "../../engine/written-secrets.ts"
+import { namesCredential } from "../../engine/secrets.ts"
 import { defaultRules } from "../../permission/rules.ts"
 import type { Rule } from "../../schema/permission.ts"
 import { loadSkills } from "../../skill/skill.ts"

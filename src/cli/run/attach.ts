@@ -2,8 +2,14 @@ import { statSync } from "node:fs"
 import { shownName } from "../../config/shown-name.ts"
 import type { Tackle } from "../../engine/tackle.ts"
 import type { PromptFile } from "../../schema/input.ts"
-import { type Attached, attachedByUser, attachedFiles, callFor } from "../../session/attach-mentions.ts"
-import { type MissingMention, missingMentions } from "../../session/mentions.ts"
+import {
+  type Attached,
+  attachedByUser,
+  attachedFiles,
+  callFor,
+  type MissingMention,
+  missingMentions,
+} from "../../session/mentions.ts"
 import { UsageError } from "../../util/errors.ts"
 import { resolvePath } from "../../util/paths.ts"
 import { warn } from "../process/notice.ts"

@@ -1,7 +1,6 @@
-import { definitionPaths } from "../../config/config-files.ts"
+import { definitionPaths, skillFiles } from "../../config/config-files.ts"
 import type { LoadedConfig } from "../../config/load.ts"
 import { trustKind } from "../../config/project-trust-items.ts"
-import { skillFiles } from "../../config/skill-files.ts"
 import { dataPaths } from "../../engine/data-directory.ts"
 import type { DefinitionProblem, DefinitionSet, DefinitionSource } from "../../engine/definitions.ts"
 import { parseModelName } from "../../model/model.ts"

@@ -7,7 +7,7 @@ import {
   type Server,
   type ServerContext,
 } from "@modelcontextprotocol/server"
-import type { CallOutcome } from "../../call/call.ts"
+import type { CallOutcome } from "../../call/context.ts"
 import type { Caller } from "../../engine/standalone-calls.ts"
 import type { ToolStateCompleted, ToolStateRunning } from "../../schema/tool-state.ts"
 import type { Sample } from "../../tool/context.ts"

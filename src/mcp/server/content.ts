@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises"
 import { basename, isAbsolute } from "node:path"
 import { pathToFileURL } from "node:url"
 import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/server"
-import type { CallOutcome } from "../../call/call.ts"
+import type { CallOutcome } from "../../call/context.ts"
 import type { Attachment } from "../../schema/tool-state.ts"
 
 /**

@@ -10,10 +10,8 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server"
 import type { Tackle } from "../../engine/tackle.ts"
-import type { Command } from "../../session/command.ts"
-import { commandPieces } from "../../session/command.ts"
+import { type Command, commandPieces, pieceCall, shownOutput } from "../../session/command.ts"
 import { findMentions, type Mention } from "../../session/mentions.ts"
-import { pieceCall, shownOutput } from "../../session/run-command.ts"
 import { directoryEntries, isDirectory } from "../../util/file-system.ts"
 import { own } from "../../util/json.ts"
 import { isInside, realPath } from "../../util/paths.ts"

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { createUserWaits } from "../../src/call/user-waits.ts"
+import { createUserWaits } from "../../src/call/time-limit.ts"
 import { callLine } from "../../src/cli/view/call.ts"
 import type { ToolPart } from "../../src/schema/part.ts"
 import { startEngine } from "../session/engine.ts"

@@ -17,8 +17,12 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { createTackle } from "../../src/engine/create-tackle.ts"
 import { createWorkspaceOpener } from "../../src/engine/workspaces.ts"
 import { untracked } from "../../src/files/temporary-files.ts"
-import { canOpenWorkspace, openWorkspace } from "../../src/session/open-workspace.ts"
-import { describeWorkspace, shareableRemote } from "../../src/session/workspace.ts"
+import {
+  canOpenWorkspace,
+  describeWorkspace,
+  openWorkspace,
+  shareableRemote,
+} from "../../src/session/workspace.ts"
 import { createContentDirectory } from "../../src/store/content-directory.ts"
 import type { ContentStore } from "../../src/store/content-store.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
