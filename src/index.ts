@@ -41,6 +41,7 @@ export type { Attachment, ToolState } from "./schema/tool-state.ts"
 export { type Archive, ArchiveError } from "./session/archive.ts"
 export { type Command, type CommandCall, type CommandConfig, findCommand } from "./session/command.ts"
 export { CompactionError } from "./session/compact.ts"
+export type { UndoOptions, UndoResult } from "./session/handle.ts"
 export {
   type CompactionResult,
   EngineClosedError,
@@ -63,7 +64,6 @@ export { createRunSlots, type RunSlots } from "./session/run-slots.ts"
 export type { FileDiff } from "./session/session-diff.ts"
 export type { EventStreamOptions, SessionEvent, StreamReset } from "./session/session-events.ts"
 export type { ModelStats, ToolStats, UsageStats } from "./session/stats.ts"
-export type { UndoOptions, UndoResult } from "./session/undo.ts"
 export type { OpenedWorkspace } from "./session/workspace.ts"
 export type { ContentLimits, ContentStore } from "./store/content-store.ts"
 export type {

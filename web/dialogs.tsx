@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
 import type { PatchPart } from "../src/schema/part.ts"
-import type { UndoResult } from "../src/session/undo.ts"
+import type { UndoResult } from "../src/session/handle.ts"
 import { displayPath } from "../src/view/display-path.ts"
 import { state, title } from "./current-session.ts"
 import { errorText } from "./errors.ts"

@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals"
-import type { UndoResult } from "../src/session/undo.ts"
+import type { UndoResult } from "../src/session/handle.ts"
 import { api } from "./connection.ts"
 import { currentSession, openSession, state } from "./current-session.ts"
 import { attempt, notify } from "./notices.tsx"

@@ -18,10 +18,16 @@ import type { Todo } from "../schema/todo.ts"
 import type { ToolStateRunning } from "../schema/tool-state.ts"
 import type { Archive } from "../session/archive.ts"
 import type { Command } from "../session/command.ts"
-import type { CompactionResult, SessionChange, SessionInputs, SessionStatus } from "../session/handle.ts"
+import type {
+  CompactionResult,
+  SessionChange,
+  SessionInputs,
+  SessionStatus,
+  UndoOptions,
+  UndoResult,
+} from "../session/handle.ts"
 import type { Receipt, SendOptions } from "../session/inputs.ts"
 import type { EventStreamOptions, SessionEvent } from "../session/session-events.ts"
-import type { UndoOptions, UndoResult } from "../session/undo.ts"
 import type { MessagePage } from "../store/store.ts"
 
 /** A value, or a promise of the value over a network. Callers use `await` in both cases. */

@@ -1,7 +1,7 @@
 import type * as z from "zod"
 import { isRecord } from "../util/json.ts"
 import { nearNames } from "../util/similarity.ts"
-import type { Problem } from "./errors.ts"
+import { byPosition, type Problem } from "./errors.ts"
 import { type ConfigNode, nodeAt, type ObjectNode, type Path, positionOf, toPlain, without } from "./node.ts"
 import { configJsonSchema, configSchema } from "./schema.ts"
 
@@ -20,9 +20,7 @@ export function checkTree(tree: ObjectNode): TreeProblem[] {
   const schema = configSchema(tree.entries.map(({ key }) => key))
   const result = schema.safeParse(toPlain(tree), { jitless: true })
   const issues = result.success ? [] : result.error.issues
-  return [...reservedKeys(tree, []), ...issues.flatMap((issue) => toProblems(tree, issue))].sort(
-    (a, b) => a.position.line - b.position.line || a.position.column - b.position.column,
-  )
+  return [...reservedKeys(tree, []), ...issues.flatMap((issue) => toProblems(tree, issue))].sort(byPosition)
 }
 
 /**

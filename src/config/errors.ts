@@ -27,6 +27,11 @@ export class ConfigError extends UsageError {
   }
 }
 
+/** Compares two positions in one file, for sorting. */
+export function byPosition(a: { position: Position }, b: { position: Position }): number {
+  return a.position.line - b.position.line || a.position.column - b.position.column
+}
+
 /** Formats a problem as `file:line:column: text`. Editors and terminals turn this into a link. */
 export function describeProblem({ position, text }: Problem): string {
   return `${position.file}:${position.line}:${position.column}: ${text}`

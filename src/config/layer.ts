@@ -2,7 +2,7 @@ import { resolve } from "node:path"
 import { displayPath } from "../util/paths.ts"
 import { checkTree, pruneTree } from "./check.ts"
 import type { ConfigFile } from "./config-files.ts"
-import { describeProblem, type Problem } from "./errors.ts"
+import { byPosition, describeProblem, type Problem } from "./errors.ts"
 import { instructionsDirectory, keepOwnInstructions, resolveInstructions } from "./instructions.ts"
 import type { Location } from "./location.ts"
 import { markdownDefinition } from "./markdown-files.ts"
@@ -86,7 +86,7 @@ export async function readLayer(source: ConfigSource, location: Location): Promi
     rules,
     warnings,
     typos: isWrong ? [] : typos,
-    problems: isWrong ? inOrder([...checked.problems, ...typos]) : [],
+    problems: isWrong ? [...checked.problems, ...typos].sort(byPosition) : [],
     ignored,
   }
 }
@@ -168,7 +168,7 @@ function strict(
     section: sectionOf(path),
     text,
   }))
-  const all = inOrder([...problems, ...wrong])
+  const all = [...problems, ...wrong].sort(byPosition)
   const sections = new Set(all.map(({ section }) => section))
   return {
     tree: filterEntries(tree, (entry) => (sections.has(entry.key) ? undefined : entry)),
@@ -178,13 +178,6 @@ function strict(
 
 function sectionOf([first]: Path): string {
   return String(first)
-}
-
-/** Sorts the problems by position. */
-function inOrder(problems: readonly Problem[]): Problem[] {
-  return problems.toSorted(
-    (a, b) => a.position.line - b.position.line || a.position.column - b.position.column,
-  )
 }
 
 /** Checks a file of another program. Removes what Tackle does not support and warns about it. */

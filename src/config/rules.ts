@@ -5,7 +5,7 @@ import { defaultRules } from "../permission/rules.ts"
 import { Action, type Rule } from "../schema/permission.ts"
 import { nearNames } from "../util/similarity.ts"
 import { foundWords } from "./check.ts"
-import type { Position, Problem } from "./errors.ts"
+import { byPosition, type Position, type Problem } from "./errors.ts"
 import { type ConfigNode, filterEntries, type ObjectNode } from "./node.ts"
 
 /** Rules of one config file: general rules, and rules by agent. */
@@ -103,7 +103,7 @@ export function readRules(
     }
   }
   // TOML can reopen a table, so the rules are sorted by their order in the text.
-  rules.sort((a, b) => a.position.line - b.position.line || a.position.column - b.position.column)
+  rules.sort(byPosition)
   return { rules: rules.map(({ position: _, ...rule }) => rule), examples, problems }
 }
 

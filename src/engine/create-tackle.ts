@@ -66,6 +66,16 @@ import { createStandaloneCalls } from "./standalone-calls.ts"
 import type { Tackle } from "./tackle.ts"
 import { createUnavailableTools, onlyForManyTools, openRegistry } from "./tools.ts"
 
+/** Loads the plugins, if any. Returns the options after the plugins have changed them. */
+async function loadPlugins(
+  options: TackleOptions,
+  wiring: PluginWiring,
+): Promise<{ plugins?: Plugins; options: TackleOptions }> {
+  if (!options.plugins?.length) return { options }
+  const { openPluginsOf } = await import("./plugins.ts")
+  return openPluginsOf(options, wiring)
+}
+
 /** Loads the module only for engines with such limits. */
 async function loadTenantGuard(store: Store, limits: NonNullable<TackleOptions["tenants"]>) {
   const { createTenantGuard } = await import("../session/tenant-limits.ts")
@@ -98,17 +108,19 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   const credentials = createCredentials({ environment, authFile: data.auth, onSecrets })
   let openStore: { store: Store; close?(): Promise<void> } | undefined
   opening.defer(() => openStore?.close?.())
-  const loaded = await openPlugins(given, {
+  const pluginsEnd = new AbortController()
+  opening.defer(() => pluginsEnd.abort())
+  const { plugins, options } = await loadPlugins(given, {
     directory,
     worktree,
     environment: commandVariables(given, environment),
+    signal: pluginsEnd.signal,
     record: processes.add,
     store: () => openStore?.store,
     saveAuth: credentials.save,
     onProblem,
   })
-  opening.defer(() => loaded.close())
-  const { plugins, options } = loaded
+  opening.defer(() => plugins?.host.close())
   const { defaultAgent = "build", limits = {} } = options
   mask.add(await readSecrets(options, { environment, credentials, mcpTokens: data.mcpTokens }))
   if (options.database) mask.add(databaseSecrets(options.database))
@@ -199,7 +211,6 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     hide,
   })
   const listeners = createListeners(bus, permission, questions)
-  const requests = createRequests({ store, permission, questions, others: otherRequests })
   refuseUnheard(bus, {
     answered: () => options.approvals ?? listeners.hearsRequests(),
     reply: permission.reply,
@@ -294,7 +305,12 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   const { toolSearch } = options
   const engine: SessionEngine = {
     assertOpen,
+    closing: closing.signal,
     ended: ended.signal,
+    directory,
+    worktree,
+    defaultAgent,
+    onProblem,
     store,
     bus,
     holder,
@@ -361,17 +377,9 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     streamLimits: { ...defaultStreamLimits, ...limits.stream },
     retry: { ...defaultRetryLimits, ...limits.retry },
   }
-  const calls = createStandaloneCalls(engine, {
-    directory,
-    worktree,
-    defaultAgent,
-    signal: closing.signal,
-    hide,
-    unavailable: (name) => unavailableTools(agents.named(name)),
-    async forget(callerID) {
-      await jobs.killOf([callerID])
-      grantBook.forget(callerID)
-    },
+  const calls = createStandaloneCalls(engine, async (callerID) => {
+    await jobs.killOf([callerID])
+    grantBook.forget(callerID)
   })
   opening.defer(async () => {
     closing.abort()
@@ -408,26 +416,14 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     directory,
     worktree,
     dataDirectory,
-    sessions: createSessions({
-      onProblem,
-      store,
-      directory,
-      worktree,
-      holder,
+    sessions: createSessions(engine, {
+      opened,
+      jobs,
+      models: modelChoice,
       kept: [data.outputs, data.plans, data.workspaces],
       describeWorkspace: contents.isShared
         ? async () => (await import("../session/workspace.ts")).describeWorkspace(worktree, environment)
         : undefined,
-      publish: (event) => bus.publish(event),
-      endJobs: (sessionIDs) => jobs.killOf(sessionIDs),
-      defaultAgent,
-      checkModel: async (agent, model) => modelChoice.check(agents.named(agent), model),
-      opened,
-      contents,
-      hide,
-      asking: () => [...permission.pending(), ...questions.pending()].map(({ sessionID }) => sessionID),
-      replays: options.recorded !== undefined,
-      isDispatched: options.dispatch !== undefined,
     }),
     agents: agents.all,
     store,
@@ -438,8 +434,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
         for (const end of ends) end()
       }
     },
-    reply: (requestID, reply, source = "user") => requests.reply(requestID, reply, source),
-    requests: requests.list,
+    ...createRequests(engine),
     pendingRequests: (sessionID) => permission.pending(sessionID),
     async explain({ agent: name = defaultAgent, ...request }) {
       await definitions.follow()
@@ -468,12 +463,9 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     },
     async findFiles(query, choice) {
       finder ??= import("./find-files.ts").then(({ createFileFinder }) =>
-        createFileFinder({
-          directory,
-          async mayRead(path) {
-            const { verdict } = await tackle.explain({ permission: "read", patterns: [path] })
-            return verdict !== "deny"
-          },
+        createFileFinder(directory, async (path) => {
+          const { verdict } = await tackle.explain({ permission: "read", patterns: [path] })
+          return verdict !== "deny"
         }),
       )
       return (await finder)(query, choice)
@@ -486,7 +478,6 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     },
     grants: async () => hide(await grants.list()),
     revoke: grants.revoke,
-    questions: requests.questions,
     models: () => models.list(),
     providers: () => models.providers(),
     signIns: () => plugins?.host.signIns() ?? [],
@@ -531,38 +522,4 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     },
   }
   return tackle
-}
-
-/** The plugins of an engine. */
-export interface OpenPlugins {
-  /** The loaded plugins. Undefined if the options name no plugin; in this case, no plugin code is loaded. */
-  plugins?: Plugins
-  /** The options after the plugins have changed them. */
-  options: TackleOptions
-  /** Waits until the plugins have received all events, then ends the commands that they started. */
-  close(): Promise<void>
-}
-
-/** Loads the plugins, if any. Throws the errors of `openPluginsOf` after it has ended the commands of the plugins. */
-async function openPlugins(given: TackleOptions, wiring: Omit<PluginWiring, "signal">): Promise<OpenPlugins> {
-  if (!given.plugins?.length) return { options: given, close: async () => {} }
-  const ended = new AbortController()
-  try {
-    const { openPluginsOf } = await import("./plugins.ts")
-    const { plugins, options } = await openPluginsOf(given, { ...wiring, signal: ended.signal })
-    return {
-      plugins,
-      options,
-      async close() {
-        try {
-          await plugins.host.close()
-        } finally {
-          ended.abort()
-        }
-      },
-    }
-  } catch (error) {
-    ended.abort()
-    throw error
-  }
 }

@@ -1,13 +1,6 @@
 import { basename, join } from "node:path"
 import { walk } from "../files/walk.ts"
 
-/** Dependencies of {@link createFileFinder}. */
-export interface FileFinderOptions {
-  directory: string
-  /** Returns false for a file that the rules do not allow reading. */
-  mayRead(path: string): Promise<boolean>
-}
-
 /** Finds files by letters in their paths. Returns paths relative to the directory, best match first. */
 export type FindFiles = (
   query: string,
@@ -20,8 +13,11 @@ const maxFiles = 50_000
 /** Time in milliseconds for which a list of files is reused while the user types several letters. */
 const keptMs = 2_000
 
-/** Creates a finder of files. It omits ignored files and files that the rules do not allow reading. */
-export function createFileFinder({ directory, mayRead }: FileFinderOptions): FindFiles {
+/**
+ * Creates a finder of files. It omits ignored files and files for which `mayRead` returns false, because the rules do not
+ * allow reading them.
+ */
+export function createFileFinder(directory: string, mayRead: (path: string) => Promise<boolean>): FindFiles {
   let files: Promise<string[]> | undefined
   let expires = 0
 

@@ -3,37 +3,22 @@ import type { Bus } from "../event/bus.ts"
 import type { EventOf, EventType } from "../event/events.ts"
 import { checkedReply, type ReplyOutcome } from "../permission/pending-requests.ts"
 import type { Permission } from "../permission/permission.ts"
-import type { PermissionReply, PermissionRequest, ReplySource } from "../schema/permission.ts"
+import type { PermissionReply, PermissionRequest } from "../schema/permission.ts"
 import type { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
 import type { RequestAnswer, StoredRequest, WaitingRequest } from "../schema/request.ts"
 import { isBelow } from "../session/lineage.ts"
-import type { OtherRequests } from "../session/shared-requests.ts"
-import type { Store } from "../store/store.ts"
+import type { SessionEngine } from "../session/session-engine.ts"
 import { UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 import type { AskedQuestion, AskedRequest, Tackle } from "./tackle.ts"
 
-/** The requests of this engine and of other processes on the same store. */
-export interface Requests {
-  /** See `Tackle.requests`. */
-  list(sessionID?: string): Promise<WaitingRequest[]>
-  /** See `Tackle.reply`. */
-  reply(requestID: string, reply: PermissionReply, source: ReplySource): Promise<ReplyOutcome>
-  /** See `Tackle.questions`. */
-  questions: Pick<Questions, "reply" | "reject" | "pending">
-}
-
-/** Dependencies of {@link createRequests}. */
-export interface RequestsOptions {
-  store: Store
-  /** The requests of this engine. */
-  permission: Pick<Permission, "pending" | "reply">
-  questions: Questions
-  others: OtherRequests
-}
-
-/** Creates the functions that list and answer requests of every process. */
-export function createRequests({ store, permission, questions, others }: RequestsOptions): Requests {
+/** Creates the public functions that list and answer the requests of every process on the store. */
+export function createRequests({
+  store,
+  permission,
+  questions,
+  otherRequests,
+}: SessionEngine): Pick<Tackle, "requests" | "reply" | "questions"> {
   /** Answers a request of another process. `answerOf` checks the answer, and throws `UsageError` if it is invalid. */
   async function answer(
     requestID: string,
@@ -74,18 +59,18 @@ export function createRequests({ store, permission, questions, others }: Request
   }
 
   return {
-    async list(sessionID) {
+    async requests(sessionID) {
       const own: WaitingRequest[] = [
         ...permission.pending().map((request) => ({ type: "permission" as const, ...request })),
         ...questions.pending().map((request) => ({ type: "question" as const, ...request })),
       ]
       const found: WaitingRequest[] = []
-      for (const request of [...own, ...(await others.list())])
+      for (const request of [...own, ...(await otherRequests.list())])
         if (sessionID === undefined || (await isBelow(store, request.sessionID, sessionID)))
           found.push(request)
       return found.sort((a, b) => (a.id.slice(3) < b.id.slice(3) ? -1 : 1))
     },
-    async reply(requestID, reply, source) {
+    async reply(requestID, reply, source = "user") {
       const outcome = await permission.reply(requestID, reply, source)
       if (outcome !== "unknown") return outcome
       return answer(requestID, (asked) => {

@@ -1,55 +1,36 @@
 import { rm } from "node:fs/promises"
 import { join } from "node:path"
-import type { EventInput } from "../event/events.ts"
 import { parseModelName } from "../model/model.ts"
 import type { Session, Workspace } from "../schema/session.ts"
 import { isForWorkers } from "../session/delivery.ts"
 import type { PageReader } from "../session/history.ts"
 import { isAnyHeld, SessionHeldError, sessionStatus, withLeases } from "../session/lease.ts"
 import { descendants } from "../session/lineage.ts"
+import type { SessionEngine } from "../session/session-engine.ts"
 import { createStats } from "../session/stats.ts"
-import type { ContentStore } from "../store/content-store.ts"
-import type { LeaseHolder, Store } from "../store/store.ts"
+import type { JobTable } from "../tools/bash/background-jobs.ts"
 import { chooseOld } from "./housekeeping.ts"
+import type { ModelChoice } from "./models.ts"
 import type { OpenSessions } from "./open-sessions.ts"
 import type { PruneResult, Sessions } from "./tackle.ts"
 
-/** Dependencies of {@link createSessions}. */
-export interface SessionsOptions {
-  store: Store
-  directory: string
-  worktree: string
-  /** Identifies this engine when it holds the lease of a session. */
-  holder: LeaseHolder
+/** The parts of an engine that only its list of sessions needs. */
+interface SessionParts {
+  opened: OpenSessions
+  jobs: Pick<JobTable, "killOf">
+  models: ModelChoice
   /** Directories with one subdirectory per session. Deleting a session also deletes its subdirectories. */
   kept: readonly string[]
-  publish(event: EventInput): void
-  /** Ends the jobs of the sessions and waits until they have ended. */
-  endJobs(sessionIDs: readonly string[]): Promise<void>
-  defaultAgent: string
-  /** Throws if the agent, or the model that it would use, cannot be used. */
-  checkModel(agent: string, model: string | undefined): Promise<void>
-  /**
-   * Describes the workspace of a new session for other machines. Undefined if other machines cannot rebuild it.
-   */
+  /** Describes the workspace of a new session for other machines. Undefined if they cannot rebuild it. */
   describeWorkspace?(): Promise<Workspace>
-  opened: OpenSessions
-  /** Contents of changed files. */
-  contents: ContentStore
-  /** Removes secrets. */
-  hide<T>(value: T): T
-  /** Returns the sessions with a pending permission request or question of this engine. */
-  asking(): string[]
-  /** Whether a recorded run is being replayed. If so, new sessions are marked as replays. */
-  replays: boolean
-  /** True if workers run the sessions. A session with inputs that can be delivered then counts as running. */
-  isDispatched: boolean
-  onProblem(message: string, error: unknown): void
 }
 
 /** Creates the public functions for stored sessions. */
-export function createSessions(options: SessionsOptions): Sessions {
-  const { store, directory, worktree, opened } = options
+export function createSessions(
+  engine: SessionEngine,
+  { opened, jobs, models, kept, describeWorkspace }: SessionParts,
+): Sessions {
+  const { store, bus, directory, worktree, defaultAgent, permission, questions, onProblem } = engine
 
   async function withSubagents(session: Session): Promise<Session[]> {
     return [session, ...(await descendants(store, session.id))]
@@ -66,15 +47,15 @@ export function createSessions(options: SessionsOptions): Sessions {
     const family = all.map((each) => each.id)
     const handles = opened.all(family)
     await Promise.all(handles.map((handle) => handle.abort()))
-    return withLeases({ store, sessionIDs: family, holder: options.holder }, async () => {
+    return withLeases({ store, sessionIDs: family, holder: engine.holder }, async () => {
       for (const handle of handles) opened.forget(handle.id)
-      await options.endJobs(family)
+      await jobs.killOf(family)
       const deleted = await store.deleteSession(id)
       // An id with path separators would refer to a directory outside `root`.
       const names = family.filter((each) => /^\w+$/.test(each))
       if (!deleted) return false
-      for (const each of all) options.publish({ type: "session.deleted", sessionID: each.id, session: each })
-      for (const root of options.kept)
+      for (const each of all) bus.publish({ type: "session.deleted", sessionID: each.id, session: each })
+      for (const root of kept)
         for (const name of names) await rm(join(root, name), { recursive: true, force: true })
       return true
     })
@@ -98,14 +79,12 @@ export function createSessions(options: SessionsOptions): Sessions {
    * anyway.
    */
   async function reclaim(): Promise<void> {
-    await store
-      .reclaim()
-      .catch((error: unknown) => options.onProblem("could not release unused disk space", error))
+    await store.reclaim().catch((error: unknown) => onProblem("could not release unused disk space", error))
   }
 
   const sessions: Sessions = {
-    async create({ agent = options.defaultAgent, model, title = "", parentID, tenant } = {}) {
-      await options.checkModel(agent, model)
+    async create({ agent = defaultAgent, model, title = "", parentID, tenant } = {}) {
+      await models.check(engine.agent(agent), model)
       const parent = parentID === undefined ? undefined : await store.session(parentID)
       return opened.begin({
         title,
@@ -115,8 +94,8 @@ export function createSessions(options: SessionsOptions): Sessions {
         model: model === undefined ? undefined : parseModelName(model),
         parentID,
         tenant: parent ? parent.tenant : tenant,
-        workspace: await options.describeWorkspace?.(),
-        replayed: options.replays ? true : undefined,
+        workspace: await describeWorkspace?.(),
+        replayed: engine.recorded ? true : undefined,
       })
     },
     get: opened.get,
@@ -138,8 +117,9 @@ export function createSessions(options: SessionsOptions): Sessions {
     },
     async status(id) {
       if (!(await store.session(id))) return undefined
-      const isActive = opened.find(id)?.isActive || (options.isDispatched && (await isForWorkers(store, id)))
-      return sessionStatus(store, id, { isActive, asking: options.asking() })
+      const isActive = opened.find(id)?.isActive || (engine.dispatch && (await isForWorkers(store, id)))
+      const asking = [...permission.pending(), ...questions.pending()].map(({ sessionID }) => sessionID)
+      return sessionStatus(store, id, { isActive, asking })
     },
     work: async (id, work) => (await opened.local(id))?.work(work),
     async delete(id) {
@@ -156,7 +136,7 @@ export function createSessions(options: SessionsOptions): Sessions {
         try {
           stats.add(session, await store.messages(session.id))
         } catch (error) {
-          options.onProblem(`the session ${session.id} cannot be read and is not counted`, error)
+          onProblem(`the session ${session.id} cannot be read and is not counted`, error)
         }
       }
       return stats.result()
@@ -190,8 +170,8 @@ export function createSessions(options: SessionsOptions): Sessions {
       if (!session) return undefined
       const { diffSession } = await import("../session/session-diff.ts")
       const readPage: PageReader = (page) => store.messages(id, page)
-      const diffs = await diffSession({ readPage, contents: options.contents, worktree: session.worktree })
-      return options.hide(diffs)
+      const diffs = await diffSession({ readPage, contents: engine.contents, worktree: session.worktree })
+      return engine.mask.value(diffs)
     },
     async import(archive, { copy = false, tenant } = {}) {
       const { importSession } = await archives()

@@ -12,7 +12,7 @@ import type { AskForm, Sample, TodoCapability } from "../tool/context.ts"
 import type { Info } from "../tool/tool.ts"
 import { AbortedError, abortedError, keepAlive, orAbort } from "../util/abort.ts"
 import { newId } from "../util/id.ts"
-import { noUser, onlyInSessions, type UnavailableTools } from "./tools.ts"
+import { noUser, onlyInSessions } from "./tools.ts"
 
 /** A call without a model or a stored session. */
 export interface StandaloneCall {
@@ -89,19 +89,6 @@ export interface StandaloneCalls {
   settled(): Promise<void>
 }
 
-/** Settings for all standalone calls of an engine. */
-export interface StandaloneOptions {
-  directory: string
-  worktree: string
-  defaultAgent: string
-  /** Ends all calls when it aborts. */
-  signal: AbortSignal
-  hide<T>(value: T): T
-  unavailable(agent: string): UnavailableTools
-  /** Ends the jobs of a caller and removes its grants. */
-  forget(callerID: string): Promise<void>
-}
-
 /** State that a caller keeps between calls. */
 interface CallerState {
   id: string
@@ -112,9 +99,16 @@ interface CallerState {
   questions?: boolean
 }
 
-/** Creates standalone calls on top of an engine. Each call is a separate turn. */
-export function createStandaloneCalls(engine: SessionEngine, options: StandaloneOptions): StandaloneCalls {
-  const { directory, worktree, defaultAgent, hide } = options
+/**
+ * Creates standalone calls on top of an engine. Each call is a separate turn. `forget` ends the jobs of a caller and
+ * removes its grants.
+ */
+export function createStandaloneCalls(
+  engine: SessionEngine,
+  forget: (callerID: string) => Promise<void>,
+): StandaloneCalls {
+  const { directory, worktree, defaultAgent } = engine
+  const { value: hide } = engine.mask
   const running = new Set<Promise<unknown>>()
 
   function isChosen({ chosen }: CallerState, { id }: { id: string }): boolean {
@@ -129,7 +123,7 @@ export function createStandaloneCalls(engine: SessionEngine, options: Standalone
     const { id, files, todo } = state
     const run: Run = { ...given, engine, session: { id, directory, worktree }, files, todo }
     await engine.policies.load(run.session)
-    const unavailable = { ...options.unavailable(agent.name), ...onlyInSessions }
+    const unavailable = { ...engine.unavailableTools(agent), ...onlyInSessions }
     if (state.questions === false) unavailable.question = noUser
     return activateAgent(run, agent, unavailable)
   }
@@ -138,7 +132,7 @@ export function createStandaloneCalls(engine: SessionEngine, options: Standalone
     { tool, input, agent = defaultAgent, signal, ...given }: Partial<CallerCall> & StandaloneCall,
     state: CallerState,
   ): Promise<CallOutcome & { turn: Turn }> {
-    const ended = signal ? AbortSignal.any([options.signal, signal]) : options.signal
+    const ended = signal ? AbortSignal.any([engine.closing, signal]) : engine.closing
     const { form, sample, extra } = given
     const active = await activate(state, agent, { form, sample, extra, signal: ended })
     const made: Call = {
@@ -215,7 +209,7 @@ export function createStandaloneCalls(engine: SessionEngine, options: Standalone
       async close() {
         closing.abort(new AbortedError("The caller was closed."))
         await Promise.allSettled(own)
-        await options.forget(state.id)
+        await forget(state.id)
       },
     }
   }

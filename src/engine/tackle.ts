@@ -26,25 +26,25 @@ import type { Grant, PermissionReply, PermissionRequest, ReplySource } from "../
 import type { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
 import type { WaitingRequest } from "../schema/request.ts"
 import type { ListedSession, Session } from "../schema/session.ts"
-import type { ToolStateRunning } from "../schema/tool-state.ts"
 import type { Archive } from "../session/archive.ts"
 import type { Command, CommandCall } from "../session/command.ts"
 import type {
   CompactionResult,
   SessionHandle,
   SessionStatus,
+  UndoOptions,
+  UndoResult,
   WorkOptions,
   WorkOutcome,
 } from "../session/handle.ts"
 import type { Receipt, SendOptions } from "../session/inputs.ts"
 import type { FileDiff } from "../session/session-diff.ts"
 import type { UsageStats } from "../session/stats.ts"
-import type { UndoOptions, UndoResult } from "../session/undo.ts"
 import type { Store } from "../store/store.ts"
 import type { Info } from "../tool/tool.ts"
 import type { FindFiles } from "./find-files.ts"
 import type { PruneChoice } from "./housekeeping.ts"
-import type { Caller, CallerOptions } from "./standalone-calls.ts"
+import type { Caller, CallerOptions, StandaloneCall } from "./standalone-calls.ts"
 
 /** Old sessions, oldest first: sessions that were deleted, and sessions that were kept because they are in use. */
 export interface PruneResult {
@@ -273,17 +273,7 @@ export interface Tackle {
    * Makes one call through the whole pipeline, without a model or a stored session. Rejects with {@link AbortedError}
    * if the signal aborts before the call has started.
    */
-  callTool(call: {
-    tool: string
-    /** Arguments: an object, or JSON text. */
-    input: string | Readonly<Record<string, unknown>>
-    agent?: string
-    /** Values that the tool receives as `ctx.extra`. */
-    extra?: Readonly<Record<string, unknown>>
-    signal?: AbortSignal
-    /** Receives the progress of the running call, at most ten times a second. */
-    onProgress?(state: ToolStateRunning): void
-  }): Promise<CallOutcome & { turn: Turn }>
+  callTool(call: StandaloneCall): Promise<CallOutcome & { turn: Turn }>
   /** Opens a caller for several standalone calls that share state. The code that opens it must close it. */
   caller(options?: CallerOptions): Caller
   /**

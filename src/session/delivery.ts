@@ -1,9 +1,10 @@
 import type { EventOf } from "../event/events.ts"
-import type { LeaseHolder, Store } from "../store/store.ts"
+import type { Store } from "../store/store.ts"
 import { orAbort, sleep, throwIfAborted } from "../util/abort.ts"
 import { newId } from "../util/id.ts"
+import type { Conversation } from "./conversation.ts"
 import { SessionBusyError } from "./handle.ts"
-import { choose, type Dispatch, type InputQueue } from "./inputs.ts"
+import { choose } from "./inputs.ts"
 import { waitForLease } from "./lease.ts"
 
 /** Allows one operation at a time on a session in this engine, and can stop it. */
@@ -88,27 +89,12 @@ const retryMs = 200
  * Creates the delivery of one session. `run` runs the next inputs, if any, and releases the lock. It returns false if
  * another engine uses the session, and rejects if the inputs could not be read.
  */
-export function createDelivery({
-  store,
-  sessionID,
-  holder,
-  inputs,
-  lock,
-  dispatch,
-  assertOpen,
-  run,
-}: {
-  store: Store
-  sessionID: string
-  holder: LeaseHolder
-  inputs: InputQueue
-  lock: PromptLock
-  /** Set if workers deliver the inputs. */
-  dispatch?: Dispatch | undefined
-  /** Throws if the engine is closed. */
-  assertOpen(): void
-  run(held: HeldLock): Promise<boolean>
-}): Delivery {
+export function createDelivery(
+  { engine, inputs, session: { id: sessionID } }: Conversation,
+  lock: PromptLock,
+  run: (held: HeldLock) => Promise<boolean>,
+): Delivery {
+  const { store, holder, dispatch, assertOpen } = engine
   let stopped = new AbortController()
   /** The delivery in progress. Resolves when no more inputs can be delivered. */
   let delivering: Promise<void> | undefined

@@ -1,5 +1,5 @@
 import type { EventOf, TackleEvent } from "../event/events.ts"
-import type { UndoChoice } from "../files/undo.ts"
+import type { RefusedFile, RestoredFile, UndoChoice } from "../files/undo.ts"
 import type { Input, PromptFile } from "../schema/input.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
@@ -12,7 +12,6 @@ import type { SharedBudget, Spent } from "./budget.ts"
 import type { CommandCall } from "./command.ts"
 import type { InputEdit, Receipt, SendOptions } from "./inputs.ts"
 import type { EventStreamOptions, SessionEvent } from "./session-events.ts"
-import type { UndoOptions, UndoResult } from "./undo.ts"
 
 /** Thrown when the session is busy with another prompt. */
 export class SessionBusyError extends TackleError {
@@ -97,6 +96,27 @@ export interface SessionChange {
   title?: string
   agent?: string
   model?: string
+}
+
+/** How much to undo, and how to treat files that cannot be restored. */
+export interface UndoOptions extends UndoChoice {
+  /**
+   * Id of a message of the user. Undoes its turn and all later turns as one operation, which restores all files or
+   * none. Cannot be combined with `others` or `skip`. Default: the last turn that is not undone.
+   */
+  through?: string
+}
+
+/** The result of an undo or redo. */
+export interface UndoResult {
+  /** Id of the message that started the turn, or the first of several turns. `prompt` is its text. */
+  messageID: string
+  prompt: string
+  files: RestoredFile[]
+  /** Files that were not changed, as requested by the options. */
+  refused: RefusedFile[]
+  /** Messages for the user about changes of the turn that could not be tracked. */
+  unseen: string[]
 }
 
 /** The pending inputs of a session. All operations are atomic across processes. */

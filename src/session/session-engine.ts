@@ -24,8 +24,15 @@ import type { TenantGuard } from "./tenant-limits.ts"
 export interface SessionEngine extends Engine {
   /** Throws `EngineClosedError` if the engine is closed. */
   assertOpen(): void
+  /** Fires when the engine begins to close. Ends standalone calls. */
+  closing: AbortSignal
   /** Fires when all runs have ended and the engine closes. */
   ended: AbortSignal
+  /** Directory in which the agents work, and root of its project. */
+  directory: string
+  worktree: string
+  /** Name of the agent of new sessions and standalone calls. */
+  defaultAgent: string
   store: Store
   bus: Bus
   /** Identifies this engine as the holder of a session's lease. */
@@ -52,8 +59,8 @@ export interface SessionEngine extends Engine {
   fileCommits: FileCommits
   lineage: Lineage
   subagents: SubagentServices
-  /** Returns the tools that cannot work for this agent and session, with the reasons. */
-  unavailableTools(agent: Agent, session: Session): Readonly<Record<string, string>>
+  /** Returns the tools that cannot work for this agent and session, if any, with the reasons. */
+  unavailableTools(agent: Agent, session?: Session): Readonly<Record<string, string>>
   /** Returns the path of the session's plan. Undefined without plan mode. */
   planFile(session: Session): string | undefined
   /** Returns the agent with this name. Throws `UsageError` if it does not exist. */
@@ -82,6 +89,8 @@ export interface SessionEngine extends Engine {
   tenants?: TenantGuard
   /** Limits the number of active runs. Undefined without such a limit. */
   runSlots?: RunSlots
+  /** Receives problems that do not stop the engine. */
+  onProblem(message: string, error: unknown): void
   streamLimits: StreamLimits
   retry: RetryLimits
 }

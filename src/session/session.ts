@@ -22,6 +22,8 @@ import type {
   PromptOptions,
   PromptRun,
   SessionChange,
+  UndoOptions,
+  UndoResult,
   WorkOptions,
   WorkOutcome,
 } from "./handle.ts"
@@ -31,7 +33,7 @@ import { endTurn, type Prompt, runPrompt, type Said } from "./run-prompt.ts"
 import type { SessionEngine } from "./session-engine.ts"
 import { followSession } from "./session-events.ts"
 import { watchFamily } from "./subagent.ts"
-import { type UndoOptions, type UndoResult, undoTurn } from "./undo.ts"
+import { undoTurn } from "./undo.ts"
 
 /** Opens a handle on a stored session. */
 export function openSession(initial: Session, engine: SessionEngine): LocalSession {
@@ -40,16 +42,12 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
   const conversation = openConversation(initial, engine)
   const { recorder, readPage, inputs } = conversation
   const lock = createPromptLock(sessionID)
-  const { holder, assertOpen } = engine
+  const { holder } = engine
   /** True if this or another worker continues the run that is stopped. */
   let isPassedOn = false
   /** True if another process has interrupted the last run. */
   let isInterrupted = false
-  const delivery = createDelivery({
-    ...{ store, sessionID, holder, inputs, lock, assertOpen },
-    dispatch: engine.dispatch,
-    run: (held) => runNext(held, () => claimNext(held.stopped)),
-  })
+  const delivery = createDelivery(conversation, lock, (held) => runNext(held, () => claimNext(held.stopped)))
 
   function prompt(text: string, options: PromptOptions = {}): PromptRun {
     engine.assertOpen()
@@ -247,9 +245,9 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
       const { session } = conversation
       conversation.session = {
         ...session,
-        ...(title !== undefined && { title }),
-        ...(agent !== undefined && { agent }),
-        ...(model !== undefined && { model: parseModelName(model) }),
+        title: title ?? session.title,
+        agent: agent ?? session.agent,
+        model: model === undefined ? session.model : parseModelName(model),
         time: updateTime(session),
       }
       await recorder.session(conversation.session)
@@ -285,11 +283,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
   function goBack(direction: Direction, choice: UndoOptions = {}): Promise<UndoResult> {
     return alone(async () => {
       await conversation.catchUp()
-      const { contents, fileCommits } = engine
-      const options = { direction, choice, readPage, contents, recorder, fileCommits }
-      const { session, result } = await undoTurn(conversation.session, options)
-      conversation.session = session
-      return result
+      return undoTurn(conversation, direction, choice)
     })
   }
 

@@ -1,69 +1,34 @@
-import type { FileCommits } from "../files/file-tracker.ts"
-import {
-  type Direction,
-  putBack,
-  type RefusedFile,
-  type RestoredFile,
-  type UndoChoice,
-} from "../files/undo.ts"
+import { type Direction, putBack, type UndoChoice } from "../files/undo.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { FileChange, PatchPart } from "../schema/part.ts"
 import { type Session, updateTime } from "../schema/session.ts"
-import type { ContentStore } from "../store/content-store.ts"
 import { UsageError } from "../util/errors.ts"
+import type { Conversation } from "./conversation.ts"
+import type { UndoOptions, UndoResult } from "./handle.ts"
 import { findNewest, type PageReader } from "./history.ts"
-import type { Recorder } from "./recorder.ts"
-
-/** How much to undo, and how to treat files that cannot be restored. */
-export interface UndoOptions extends UndoChoice {
-  /**
-   * Id of a message of the user. Undoes its turn and all later turns as one operation, which restores all files or
-   * none. Cannot be combined with `others` or `skip`. Default: the last turn that is not undone.
-   */
-  through?: string
-}
-
-/** The result of an undo or redo. */
-export interface UndoResult {
-  /** Id of the message that started the turn, or the first of several turns. `prompt` is its text. */
-  messageID: string
-  prompt: string
-  files: RestoredFile[]
-  /** Files that were not changed, as requested by the options. */
-  refused: RefusedFile[]
-  /** Messages for the user about changes of the turn that could not be tracked. */
-  unseen: string[]
-}
 
 /**
- * Undoes the last turns whose file changes have not been undone, or redoes the turn that was undone last. Returns the
- * stored session and the result. Throws `UsageError` if no such turn exists, and `UndoRefusedError` if files have
- * changed since the turn.
+ * Undoes the last turns whose file changes have not been undone, or redoes the turn that was undone last. Throws
+ * `UsageError` if no such turn exists, and `UndoRefusedError` if files have changed since the turn.
  */
 export async function undoTurn(
-  session: Session,
-  options: {
-    direction: Direction
-    choice: UndoOptions
-    readPage: PageReader
-    contents: ContentStore
-    recorder: Recorder
-    fileCommits: FileCommits
-  },
-): Promise<{ session: Session; result: UndoResult }> {
-  const { direction, choice, readPage, contents, recorder, fileCommits } = options
+  conversation: Conversation,
+  direction: Direction,
+  { through, ...choice }: UndoOptions,
+): Promise<UndoResult> {
+  const { engine, session, readPage, recorder } = conversation
+  const { contents, fileCommits } = engine
   const { locks, trackTemporary } = fileCommits
-  const { through, ...rest } = choice
   const turns =
     through === undefined
       ? await nextTurn(session, direction, readPage)
-      : await turnsThrough(through, { direction, choice: rest, readPage })
+      : await turnsThrough(through, { direction, choice, readPage })
   const first = turns.at(-1)
   if (!first) throw new NothingToUndoError(session.id, direction)
 
   const { files, refused, changes } = await locks.run(
     turns.flatMap(({ patch }) => patch.files.map(({ path }) => path)),
-    () => putBack(joinedChanges(turns), { ...rest, direction, contents, trackTemporary }),
+    () => putBack(joinedChanges(turns), { ...choice, direction, contents, trackTemporary }),
   )
   if (turns.length === 1) first.patch.files = changes
   for (const { patch } of turns) patch.undone = direction === "undo"
@@ -76,13 +41,11 @@ export async function undoTurn(
   }
   // One transaction, because a turn can be redone only if the session lists it.
   await recorder.write({ session: next, parts: turns.map(({ patch }) => ({ ...patch })) })
+  conversation.session = next
   const { message, parts } = first.entry
   const prompt = parts.flatMap((part) => (part.type === "text" && !part.synthetic ? [part.text] : []))
   const unseen = turns.flatMap(({ patch }) => patch.unseen ?? [])
-  return {
-    session: next,
-    result: { messageID: message.id, prompt: prompt.join("\n"), files, refused, unseen },
-  }
+  return { messageID: message.id, prompt: prompt.join("\n"), files, refused, unseen }
 }
 
 /** A turn that changed files. */

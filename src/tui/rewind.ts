@@ -1,7 +1,7 @@
 import type { SessionApi, TackleApi } from "../client/api.ts"
 import type { PromptFile } from "../schema/input.ts"
 import type { MessageWithParts } from "../schema/message.ts"
-import type { UndoResult } from "../session/undo.ts"
+import type { UndoResult } from "../session/handle.ts"
 
 /** A prompt of the user to which the session can be rewound. */
 export interface RewindPoint {
