@@ -88,8 +88,8 @@ export async function prepareCall(call: Call, step: Step): Promise<PreparedCall 
     const hooked = { tool: found.tool.id, sessionID: session.id, callID: call.callID }
     // Plugins run before validation, so that they can correct arguments.
     const before = await hooksBefore(engine.plugins, hooked, given, signal)
-    if (before.kind === "blocked") return invalid("blocked", before.error)
-    const input = before.kind === "changed" ? before.args : given
+    if ("blocked" in before) return invalid("blocked", before.blocked)
+    const input = before.args
     const repairs = [call.repaired, found.repaired, parsed.repaired].filter((note) => note !== undefined)
     return {
       kind: "prepared",
@@ -148,30 +148,24 @@ export interface HookedCall {
   callID: string
 }
 
-/** The plugins' decision about a call: its arguments are unchanged or changed, or the call is blocked. */
-type BeforeOutcome =
-  | { kind: "same" }
-  | { kind: "changed"; args: Record<string, unknown> }
-  | { kind: "blocked"; error: string }
-
-/** Passes the arguments of a call to the plugins before it runs. Throws the signal's reason if the signal aborts. */
+/**
+ * Passes the arguments of a call to the plugins before it runs. Returns the arguments after their changes, or the reason
+ * why a plugin blocks the call. Throws the signal's reason if the signal aborts.
+ */
 async function hooksBefore(
   plugins: PluginHost | undefined,
   input: HookedCall,
   args: Record<string, unknown>,
   signal: AbortSignal,
-): Promise<BeforeOutcome> {
-  if (!plugins?.has("tool.execute.before")) return { kind: "same" }
+): Promise<{ args: Record<string, unknown> } | { blocked: string }> {
+  if (!plugins?.has("tool.execute.before")) return { args }
   try {
     const { output } = await plugins.run("tool.execute.before", { input, output: { args } }, signal)
     const changed = plainRecord(output.args)
-    return canonicalJson(changed) === canonicalJson(args)
-      ? { kind: "same" }
-      : { kind: "changed", args: changed }
+    return { args: canonicalJson(changed) === canonicalJson(args) ? args : changed }
   } catch (error) {
     // Compares the error code instead of the class, because importing the class would load the plugin host.
-    if (TackleError.isInstance(error) && error.code === "plugin.blocked")
-      return { kind: "blocked", error: error.message }
+    if (TackleError.isInstance(error) && error.code === "plugin.blocked") return { blocked: error.message }
     throw error
   }
 }

@@ -77,7 +77,7 @@ export function possibleConfigDirectories(location: Location): ConfigDirectory[]
   return [
     ...ownConfigDirectories(location).map((path): ConfigDirectory => {
       const exposed = isInside(realPath(path), realPath(location.worktree))
-      return { path, scope: "user", ...(exposed ? { exposed } : {}) }
+      return { path, scope: "user", exposed: exposed ? true : undefined }
     }),
     ...projectDirectories(location).map((path) => ({ path, scope: "project" as const })),
   ]

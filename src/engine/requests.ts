@@ -86,21 +86,12 @@ export function createRequests({
   }
 }
 
-/** The event listeners of an engine. */
-export interface Listeners {
-  on: Tackle["on"]
-  /** Returns true while at least one listener for permission requests is registered. */
-  hearsRequests(): boolean
-  /** Returns true while at least one listener for questions is registered. */
-  hearsQuestions(): boolean
-}
-
 /** Creates the listeners. Adds reply functions to each request and question. */
 export function createListeners(
   bus: Bus,
   permission: Pick<Permission, "reply">,
   questions: Pick<Questions, "reply" | "reject">,
-): Listeners {
+) {
   /** Number of listeners for requests and for questions. */
   const answerers = { "permission.asked": 0, "question.asked": 0 }
 
@@ -147,8 +138,10 @@ export function createListeners(
   }
 
   return {
-    on,
+    on: on as Tackle["on"],
+    /** Returns true while at least one listener for permission requests is registered. */
     hearsRequests: () => answerers["permission.asked"] > 0,
+    /** Returns true while at least one listener for questions is registered. */
     hearsQuestions: () => answerers["question.asked"] > 0,
   }
 }

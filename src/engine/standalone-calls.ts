@@ -76,19 +76,6 @@ export interface Caller {
   close(): Promise<void>
 }
 
-/** Runs calls through the whole pipeline without a session. Nothing is stored. */
-export interface StandaloneCalls {
-  /**
-   * Makes one call. Rejects with `AbortedError` if the signal aborts before the call has started, and with
-   * `EngineClosedError` if the engine is closed.
-   */
-  call(call: StandaloneCall): Promise<CallOutcome & { turn: Turn }>
-  /** Opens a caller. Throws `UsageError` if the agent is unknown, and `EngineClosedError` if the engine is closed. */
-  caller(options: CallerOptions): Caller
-  /** Resolves when no call is running. */
-  settled(): Promise<void>
-}
-
 /** State that a caller keeps between calls. */
 interface CallerState {
   id: string
@@ -100,13 +87,10 @@ interface CallerState {
 }
 
 /**
- * Creates standalone calls on top of an engine. Each call is a separate turn. `forget` ends the jobs of a caller and
- * removes its grants.
+ * Creates standalone calls on top of an engine. They run through the whole pipeline without a session, and nothing is
+ * stored. Each call is a separate turn. `forget` ends the jobs of a caller and removes its grants.
  */
-export function createStandaloneCalls(
-  engine: SessionEngine,
-  forget: (callerID: string) => Promise<void>,
-): StandaloneCalls {
+export function createStandaloneCalls(engine: SessionEngine, forget: (callerID: string) => Promise<void>) {
   const { directory, worktree, defaultAgent } = engine
   const { value: hide } = engine.mask
   const running = new Set<Promise<unknown>>()
@@ -215,10 +199,16 @@ export function createStandaloneCalls(
   }
 
   return {
-    call: (given) =>
+    /**
+     * Makes one call. Rejects with `AbortedError` if the signal aborts before the call has started, and with
+     * `EngineClosedError` if the engine is closed.
+     */
+    call: (given: StandaloneCall) =>
       tracked(() => call(given, { id: newId("ses"), files: trustingTracker(engine.fileCommits) })),
+    /** Opens a caller. Throws `UsageError` if the agent is unknown, and `EngineClosedError` if the engine is closed. */
     caller,
-    async settled() {
+    /** Resolves when no call is running. */
+    async settled(): Promise<void> {
       await Promise.allSettled(running)
     },
   }

@@ -246,16 +246,14 @@ export async function expandCommand(
   }
 }
 
-interface WantedCall {
+/** A call that a piece of a template requires. */
+export interface WantedCall {
   tool: string
   input: Record<string, unknown>
 }
 
 /** Returns the call that a piece of a template requires, or an empty list. */
-export function pieceCall(
-  piece: TemplatePiece,
-  commandName: string,
-): { tool: string; input: Record<string, unknown> }[] {
+export function pieceCall(piece: TemplatePiece, commandName: string): WantedCall[] {
   switch (piece.kind) {
     case "shell": {
       const description = `Part of the command /${commandName}`

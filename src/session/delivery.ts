@@ -7,16 +7,6 @@ import { SessionBusyError } from "./handle.ts"
 import { choose } from "./inputs.ts"
 import { waitForLease } from "./lease.ts"
 
-/** Allows one operation at a time on a session in this engine, and can stop it. */
-export interface PromptLock {
-  /** Acquires the lock. The caller must release it. Throws `SessionBusyError` if the lock is already held. */
-  acquire(): HeldLock
-  /** Stops the operation that holds the lock, if any. */
-  stop(): void
-  /** Resolves when the current holder releases the lock. Undefined if the lock is free. */
-  readonly released: Promise<void> | undefined
-}
-
 /** The lock while one operation holds it. */
 export interface HeldLock {
   /** Fires when the operation must stop. */
@@ -25,11 +15,12 @@ export interface HeldLock {
   release(): void
 }
 
-/** Creates the lock of a session. */
-export function createPromptLock(sessionID: string): PromptLock {
+/** Creates the lock of a session. It allows one operation at a time in this engine, and can stop it. */
+export function createPromptLock(sessionID: string) {
   let held: { stop(): void; released: Promise<void> } | undefined
   return {
-    acquire() {
+    /** Acquires the lock. The caller must release it. Throws `SessionBusyError` if the lock is already held. */
+    acquire(): HeldLock {
       if (held) throw new SessionBusyError(sessionID)
       const controller = new AbortController()
       const stop = () => controller.abort()
@@ -44,10 +35,12 @@ export function createPromptLock(sessionID: string): PromptLock {
         },
       }
     },
-    stop() {
+    /** Stops the operation that holds the lock, if any. */
+    stop(): void {
       held?.stop()
     },
-    get released() {
+    /** Resolves when the current holder releases the lock. Undefined if the lock is free. */
+    get released(): Promise<void> | undefined {
       return held?.released
     },
   }
@@ -91,7 +84,7 @@ const retryMs = 200
  */
 export function createDelivery(
   { engine, inputs, session: { id: sessionID } }: Conversation,
-  lock: PromptLock,
+  lock: ReturnType<typeof createPromptLock>,
   run: (held: HeldLock) => Promise<boolean>,
 ): Delivery {
   const { store, holder, dispatch, assertOpen } = engine

@@ -217,9 +217,7 @@ export interface MentionedFiles {
 }
 
 /** A file, directory or resource that a prompt mentions. `name` is the text that the user wrote. */
-export type Attached =
-  | { kind: "file" | "directory"; name: string; path: string }
-  | { kind: "resource"; name: string; server: string; uri: string }
+export type Attached = Exclude<Mention, { kind: "agent" }>
 
 /**
  * Reads the files, directories and resources that the user mentions with `@`, using the tools and rules of the session.

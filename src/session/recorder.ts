@@ -245,16 +245,6 @@ interface Delta {
   text: string
 }
 
-/** Streamed text that has not been announced yet. */
-export interface Deltas {
-  add(partID: string, field: Delta["field"], text: string): void
-  /**
-   * Removes and returns the waiting deltas. `closing` contains the ids of the parts whose new state is announced next.
-   * All deltas of these parts are returned.
-   */
-  take(closing: readonly string[]): Delta[]
-}
-
 /**
  * Minimum time in milliseconds between two announcements of streamed text. Shorter than the interval at which
  * `model/http-fetch.ts` delivers text, so text rarely waits here.
@@ -265,14 +255,18 @@ const intervalMs = 25
  * Creates a buffer that joins deltas by part. Calls `onDue` when the waiting deltas may be announced. Holds back
  * the end of the text if it could be the start of a secret.
  */
-function createDeltas(onDue: () => void, mask: SecretMask | undefined): Deltas {
+function createDeltas(onDue: () => void, mask: SecretMask | undefined) {
   let waiting = new Map<string, Delta>()
   let timer: NodeJS.Timeout | undefined
   /** Time at which the next deltas may be announced. */
   let due = 0
 
   return {
-    take(closing) {
+    /**
+     * Removes and returns the waiting deltas. `closing` contains the ids of the parts whose new state is announced next.
+     * All deltas of these parts are returned.
+     */
+    take(closing: readonly string[]): Delta[] {
       clearTimeout(timer)
       timer = undefined
       if (waiting.size === 0) return []
@@ -288,7 +282,7 @@ function createDeltas(onDue: () => void, mask: SecretMask | undefined): Deltas {
         return text === "" ? [] : [{ ...delta, text }]
       })
     },
-    add(partID, field, text) {
+    add(partID: string, field: Delta["field"], text: string): void {
       const entry = waiting.get(partID)
       if (entry) entry.text += text
       else waiting.set(partID, { partID, field, text })

@@ -161,11 +161,9 @@ export function startStep(
         case "tool-delta":
           calls.grow(event.callID, event.delta)
           return undefined
-        case "tool-call": {
-          const { callID: id, tool, input, metadata } = event
-          calls.complete({ id, tool, input, metadata })
+        case "tool-call":
+          calls.complete(event)
           return undefined
-        }
         case "finish":
           finish(event.reason, event.tokens)
           return undefined
@@ -227,18 +225,6 @@ function hasActed(state: ToolState): boolean {
   return state.status === "running" && mayHaveActed(state)
 }
 
-/** The text and reasoning blocks of one step, by their ids in the stream. */
-export interface StreamedTexts {
-  begin(id: string, block: TextBlock): void
-  grow(id: string, delta: string): void
-  /** Ends a block. Returns a promise if `completeText` replaces its text first. */
-  end(id: string, metadata?: Record<string, unknown>): Promise<void> | undefined
-  /** Closes interrupted blocks with the text received so far. */
-  closeAll(): void
-  /** Discards all blocks after a failed attempt. */
-  clear(): void
-}
-
 /** A block that has started. */
 interface TextBlock {
   kind: "text" | "reasoning"
@@ -246,13 +232,13 @@ interface TextBlock {
 }
 
 /**
- * Creates the text and reasoning blocks of a step. Empty blocks create no parts, except reasoning with metadata.
- * `completeText` returns the replacement for completed text.
+ * Creates the text and reasoning blocks of a step, by their ids in the stream. Empty blocks create no parts, except
+ * reasoning with metadata. `completeText` returns the replacement for completed text.
  */
 function createStreamedTexts(
   { base, add, note, delta }: StepParts,
   completeText?: (part: TextPart) => Promise<string>,
-): StreamedTexts {
+) {
   const open = new Map<string, TextPart | ReasoningPart>()
   /** Blocks that have no text yet. */
   const begun = new Map<string, TextBlock>()
@@ -283,8 +269,8 @@ function createStreamedTexts(
   }
 
   return {
-    begin: (id, block) => void begun.set(id, block),
-    grow(id, text) {
+    begin: (id: string, block: TextBlock) => void begun.set(id, block),
+    grow(id: string, text: string): void {
       const known = open.get(id)
       const part = known ?? openText(id)
       part.text += text
@@ -292,7 +278,8 @@ function createStreamedTexts(
       if (!known) note({ ...part, text: "" })
       delta(part.id, "text", text)
     },
-    end(id, metadata) {
+    /** Ends a block. Returns a promise if `completeText` replaces its text first. */
+    end(id: string, metadata?: Record<string, unknown>): Promise<void> | undefined {
       const part = open.get(id)
       if (completeText && part?.type === "text") {
         return completeText(part).then((text) => {
@@ -303,10 +290,12 @@ function createStreamedTexts(
       close(id, metadata)
       return undefined
     },
-    closeAll() {
+    /** Closes interrupted blocks with the text received so far. */
+    closeAll(): void {
       for (const id of [...open.keys()]) close(id)
     },
-    clear() {
+    /** Discards all blocks after a failed attempt. */
+    clear(): void {
       open.clear()
       begun.clear()
     },
@@ -327,38 +316,17 @@ export interface StepParts {
   delta(partID: string, field: "text" | "raw", delta: string): void
 }
 
-/**
- * The calls of one step. Each call receives an id that is unique in the history, because some servers repeat ids within
- * an answer or in the next answer.
- */
-export interface StreamedCalls {
-  /** Starts a call. */
-  begin(id: string, tool: string): void
-  /** Appends to the arguments of the last call with this id. */
-  grow(id: string, delta: string): void
-  /** Sets the complete arguments of a call. */
-  complete(call: { id: string; tool: string; input: string; metadata?: ToolPart["metadata"] }): void
-  /** Adds a nested call that another call makes. */
-  nest(part: ToolPart): void
-  get(callID: string): ToolPart | undefined
-  all(): ToolPart[]
-  /**
-   * Returns the calls to run, in order. `cutOff` is true if the answer reached its output limit, possibly inside a
-   * call.
-   */
-  pending(options: { cutOff: boolean }): Call[]
-  /** Discards all calls after a failed attempt. */
-  clear(): void
-}
-
 /** A call in the stream. `whole` means that its arguments are complete. */
 interface StreamedCall {
   part: ToolPart
   whole: boolean
 }
 
-/** Creates an empty collection for the calls of a step. Each call that is added becomes a part of the message. */
-function createStreamedCalls({ base, add, note, delta, isUsed }: StepParts): StreamedCalls {
+/**
+ * Creates an empty collection for the calls of a step. Each call that is added becomes a part of the message, with an id
+ * that is unique in the history, because some servers repeat ids within an answer or in the next answer.
+ */
+function createStreamedCalls({ base, add, note, delta, isUsed }: StepParts) {
   const calls = new Map<string, ToolPart>()
   /** Calls by the ids that the provider gave them. */
   const given = new Map<string, StreamedCall[]>()
@@ -379,18 +347,20 @@ function createStreamedCalls({ base, add, note, delta, isUsed }: StepParts): Str
   }
 
   return {
-    begin(id, tool) {
+    begin(id: string, tool: string): void {
       const { part } = open(id, tool)
       // Uses a separate state object, because deltas extend the original and an announced state must not change.
       note({ ...part, state: pending() })
     },
-    grow(id, text) {
+    /** Appends to the arguments of the last call with this id. */
+    grow(id: string, text: string): void {
       const part = given.get(id)?.at(-1)?.part
       if (part?.state.status !== "pending") return
       part.state.raw += text
       delta(part.id, "raw", text)
     },
-    complete({ id, tool, input, metadata }) {
+    /** Sets the complete arguments of a call. */
+    complete({ callID: id, tool, input, metadata }: Extract<StepEvent, { type: "tool-call" }>): void {
       const known = given.get(id)?.find(({ whole }) => !whole)
       const call = known ?? open(id, tool)
       const { part } = call
@@ -401,17 +371,23 @@ function createStreamedCalls({ base, add, note, delta, isUsed }: StepParts): Str
       // Streamed arguments are already announced. The next state of the call stores them.
       if (!known) note({ ...part })
     },
-    nest: (part) => void calls.set(part.callID, part),
-    get: (callID) => calls.get(callID),
+    /** Adds a nested call that another call makes. */
+    nest: (part: ToolPart) => void calls.set(part.callID, part),
+    get: (callID: string) => calls.get(callID),
     all: () => [...calls.values()],
-    pending({ cutOff }) {
+    /**
+     * Returns the calls to run, in order. `cutOff` is true if the answer reached its output limit, possibly inside a
+     * call.
+     */
+    pending({ cutOff }: { cutOff: boolean }): Call[] {
       return [...calls.values()].flatMap(({ callID, tool, state, metadata }) => {
         if (state.status !== "pending") return []
         const cut = cutOff && !isWhole(state.raw)
         return [{ callID, tool, raw: state.raw, cut, repaired: repairedBefore(metadata) }]
       })
     },
-    clear() {
+    /** Discards all calls after a failed attempt. */
+    clear(): void {
       calls.clear()
       given.clear()
     },

@@ -62,7 +62,8 @@ export function requireAnswer(schema: unknown, model: ModelInfo): StructuredAnsw
   }
 
   return {
-    ...(native ? { format: shape.sent } : { tool: toolFor(shape, take) }),
+    format: native ? shape.sent : undefined,
+    tool: native ? undefined : toolFor(shape, take),
     instructions: native
       ? `When everything is done, answer only with JSON that matches this JSON Schema:\n${JSON.stringify(shape.sent)}`
       : `When everything is done, call ${answerTool} with the answer.`,

@@ -146,18 +146,8 @@ function openSpillFile(path: string, maxBytes: number): SpillFile {
   }
 }
 
-/** The disk space that one spill file may use. */
-interface Space {
-  /**
-   * Returns how many of the next bytes may be written. Once the result is less than `bytes`, all later results are 0,
-   * so that the file has no gap.
-   */
-  take(bytes: number): number
-  /** Returns the size of the reserve as text. */
-  reserved(): string
-}
-
-function createSpace(directory: string): Space {
+/** Tracks the disk space that one spill file may use. */
+function createSpace(directory: string) {
   let reserveBytes = reserve.bytes
   /** Number of bytes to write before the next check. */
   let unchecked = 0
@@ -176,7 +166,11 @@ function createSpace(directory: string): Space {
   }
 
   return {
-    take(bytes) {
+    /**
+     * Returns how many of the next bytes may be written. Once the result is less than `bytes`, all later results are 0,
+     * so that the file has no gap.
+     */
+    take(bytes: number): number {
       if (isShort) return 0
       if (bytes > unchecked) {
         const free = room()
@@ -187,7 +181,8 @@ function createSpace(directory: string): Space {
       unchecked -= bytes
       return bytes
     },
-    reserved() {
+    /** Returns the size of the reserve as text. */
+    reserved(): string {
       const kilobytes = Math.round(reserveBytes / 1024)
       return kilobytes < 1024 ? `${kilobytes} KB` : `${Math.round(kilobytes / 1024)} MB`
     },
