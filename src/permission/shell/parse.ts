@@ -38,10 +38,10 @@ export interface ParseTime {
 export async function parseShell(text: string, time: ParseTime): Promise<ShellNode | undefined> {
   if (text.split(singlePipe, maxPipes + 2).length > maxPipes + 1) return undefined
   loaded ??= loadParser()
-  const parser = await loaded
+  const { parser, setFlags } = await loaded
   const start = performance.now()
   try {
-    return parseUntil(parser, text, start + time.left)
+    return withoutOptimizing(setFlags, () => parseUntil(parser, text, start + time.left))
   } finally {
     time.left -= performance.now() - start
   }
@@ -63,30 +63,40 @@ function parseUntil(parser: TreeSitterParser, text: string, deadline: number): S
   }
 }
 
-let loaded: Promise<TreeSitterParser> | undefined
-
 /**
- * Loads the parser. The grammar is one very large function. V8's optimizing compiler would need 500 MB of memory and
- * both cores for it during the first commands, so the grammar is compiled without optimization, which parses a
- * command in well under 1 ms. A module keeps the tiering budget that was set when it was compiled, so the setting is
- * restored afterwards.
+ * Runs WebAssembly that V8 does not optimize. The grammar is one very large function. V8's optimizing compiler would need
+ * 500 MB of memory and half a second of CPU time for it after about 100 commands. Without optimization, parsing a command
+ * takes well under 1 ms.
+ *
+ * V8 reads the flags when a function has run often enough, and optimizes if only one of them is off. The flags are part
+ * of the key of V8's code cache, so they are restored.
  */
-async function loadParser(): Promise<TreeSitterParser> {
+function withoutOptimizing<T>(setFlags: LoadedParser["setFlags"], work: () => T): T {
+  setFlags("--no-wasm-tier-up")
+  setFlags("--no-wasm-dynamic-tiering")
+  try {
+    return work()
+  } finally {
+    setFlags("--wasm-tier-up")
+    setFlags("--wasm-dynamic-tiering")
+  }
+}
+
+/** The parser, and the function that changes flags of V8. */
+interface LoadedParser {
+  parser: TreeSitterParser
+  setFlags(flags: string): void
+}
+
+let loaded: Promise<LoadedParser> | undefined
+
+async function loadParser(): Promise<LoadedParser> {
   const [{ Language, Parser }, { setFlagsFromString }] = await Promise.all([
     import("web-tree-sitter"),
     import("node:v8"),
   ])
-  setFlagsFromString(`--wasm-tiering-budget=${neverOptimised}`)
-  try {
-    return await openParser(Language, Parser)
-  } finally {
-    setFlagsFromString(`--wasm-tiering-budget=${defaultTieringBudget}`)
-  }
+  return { parser: await openParser(Language, Parser), setFlags: setFlagsFromString }
 }
-
-/** Maximum and default of V8's tiering budget, in bytes of executed WebAssembly code. */
-const neverOptimised = 2_000_000_000
-const defaultTieringBudget = 13_000_000
 
 async function openParser(
   Language: typeof TreeSitterLanguage,
