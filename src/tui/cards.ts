@@ -108,7 +108,8 @@ export function createCards(options: CardsOptions): Cards {
       ...{ request, theme, requestRender, rows: options.rows, onEarlyKey: options.onEarlyKey },
       worktree: state.worktree,
       onReply: (reply) => void answer(request.id, () => replyTo(request, reply)),
-      renderDiff: (diff, width) => renderDiff(diff, { width, theme, maxLines: Number.POSITIVE_INFINITY }),
+      renderDiff: (diff, width) =>
+        renderDiff(diff, { width, theme, maxLines: Number.POSITIVE_INFINITY, wraps: true }),
     })
   }
 

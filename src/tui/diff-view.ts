@@ -1,6 +1,6 @@
 import { diffWordsWithSpace, parsePatch } from "diff"
 import { showInvisible } from "../util/invisible.ts"
-import { clip } from "./card.ts"
+import { clip, wrap } from "./card.ts"
 import type { Theme } from "./theme.ts"
 
 /** A line of a diff with its number in the old or new file. */
@@ -10,16 +10,22 @@ interface DiffLine {
   number: number
 }
 
+/** How a diff is formatted. */
+export interface DiffOptions {
+  width: number
+  theme: Theme
+  maxLines: number
+  /** Wraps lines that are wider than the width, instead of cutting them. */
+  wraps?: boolean
+}
+
 /**
  * Formats a unified diff with line numbers. Highlights the changed words of a changed line. Shows at most `maxLines`
  * lines and says how many more there are. Makes hidden characters visible.
  */
-export function renderDiff(
-  diff: string,
-  { width, theme, maxLines }: { width: number; theme: Theme; maxLines: number },
-): string[] {
+export function renderDiff(diff: string, { width, theme, maxLines, wraps }: DiffOptions): string[] {
   const files = parsed(diff)
-  if (!files) return plainDiff(diff, { width, theme, maxLines })
+  if (!files) return plainDiff(diff, { width, theme, maxLines, wraps })
   const lines = files.flatMap(({ name, hunks }) => {
     const digits = String(Math.max(1, ...hunks.flat().map(({ number }) => number))).length
     const body = hunks.flatMap((hunk, index) => [
@@ -28,14 +34,11 @@ export function renderDiff(
     ])
     return files.length > 1 ? [`  ${theme.bold(showInvisible(name))}`, ...body] : body
   })
-  return limited(lines, { width, theme, maxLines })
+  return limited(lines, { width, theme, maxLines, wraps })
 }
 
 /** Formats a diff that cannot be parsed, such as a shortened diff. */
-function plainDiff(
-  diff: string,
-  { width, theme, maxLines }: { width: number; theme: Theme; maxLines: number },
-): string[] {
+function plainDiff(diff: string, { width, theme, maxLines, wraps }: DiffOptions): string[] {
   const lines = diff
     .trimEnd()
     .split("\n")
@@ -44,17 +47,23 @@ function plainDiff(
       if (line.startsWith("+")) return theme.added(text)
       return line.startsWith("-") ? theme.removed(text) : theme.dim(text)
     })
-  return limited(lines, { width, theme, maxLines })
+  return limited(lines, { width, theme, maxLines, wraps })
 }
 
-function limited(
-  lines: readonly string[],
-  { width, theme, maxLines }: { width: number; theme: Theme; maxLines: number },
-): string[] {
-  const shown = lines.slice(0, maxLines).map((line) => clip(line, width))
-  const left = lines.length - shown.length
+function limited(lines: readonly string[], { width, theme, maxLines, wraps }: DiffOptions): string[] {
+  const first = lines.slice(0, maxLines)
+  const shown = wraps ? first.flatMap((line) => wrapped(line, width)) : first.map((line) => clip(line, width))
+  const left = lines.length - first.length
   const note = theme.dim(`  … ${left} more ${left === 1 ? "line" : "lines"} (ctrl+o shows all)`)
   return left > 0 ? [...shown, clip(note, width)] : shown
+}
+
+/** Wraps a line, and indents the lines after the first. */
+function wrapped(line: string, width: number): string[] {
+  const indent = 6
+  return wrap(line, Math.max(1, width - indent)).map((each, index) =>
+    clip(index === 0 ? each : " ".repeat(indent) + each, width),
+  )
 }
 
 /** Parses a diff. Returns undefined if it is not a complete unified diff. */

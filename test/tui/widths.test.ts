@@ -118,9 +118,22 @@ test("no line of a diff is wider than the screen, even if it cannot be parsed", 
     fc.tuple(text, text).map(([before, after]) => diffOf(before, after)),
   )
   fc.assert(
-    fc.property(diff, width, fc.integer({ min: 1, max: 50 }), (each, columns, maxLines) =>
-      expectFit(renderDiff(each, { width: columns, theme, maxLines }), columns),
+    fc.property(
+      diff,
+      width,
+      fc.integer({ min: 1, max: 50 }),
+      fc.boolean(),
+      (each, columns, maxLines, wraps) =>
+        expectFit(renderDiff(each, { width: columns, theme, maxLines, wraps }), columns),
     ),
     { numRuns: runs(150) },
   )
+})
+
+test("a wrapped diff shows the whole of each line", () => {
+  const words = Array.from({ length: 30 }, (_, index) => `word${index}`)
+  const text = diffOf("short", words.join(" "))
+  const shown = renderDiff(text, { width: 40, theme, maxLines: 50, wraps: true }).join("\n")
+  for (const word of words) expect(shown).toContain(word)
+  expect(renderDiff(text, { width: 40, theme, maxLines: 50 }).join("\n")).not.toContain("word29")
 })
