@@ -213,15 +213,14 @@ export function createPermissionCard(options: PermissionCardOptions): Permission
   /** Shows as many choices on each line as fit. */
   function shortChoices(width: number): string[] {
     const lines: string[] = []
-    let columns = 0
+    let columns = width
     for (const [index, { key, value }] of choices.entries()) {
       const isFocus = index === decision.focus
-      const text = `${isFocus ? "❯" : " "} ${key} ${shortLabels[value]} `
-      const isNew = lines.length === 0 || columns + text.length > width
-      columns = isNew ? text.length : columns + text.length
+      const text = `${isFocus ? "❯" : " "} ${key} ${shortLabels[value]}`
       const shown = isFocus ? theme.bold(text) : theme.dim(text)
-      if (isNew) lines.push(shown)
-      else lines.push(`${lines.pop()}${shown}`)
+      const isNew = columns + 2 + text.length > width
+      columns = isNew ? text.length : columns + 2 + text.length
+      lines.push(isNew ? shown : `${lines.pop()}  ${shown}`)
     }
     return lines.map((line) => clip(line, width))
   }

@@ -54,7 +54,7 @@ describe("the permission card", () => {
     const text = rendered(card, 40)
     expect(text.split("\n").length).toBeLessThanOrEqual(10)
     expect(text).toMatch(/^── \? bash ─+\n {2}npm test\n/)
-    expect(text).toContain("  y yes   s session   p project\n❯ n no   e no, reason")
+    expect(text).toContain("  y yes    s session    p project\n❯ n no    e no, reason")
   })
 
   test.each([
