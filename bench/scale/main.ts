@@ -4,6 +4,7 @@ import { cpus } from "node:os"
 import { dirname, join } from "node:path"
 import { parseArgs } from "node:util"
 import { type Chaos, measureChaos } from "./chaos.ts"
+import { nameOf, plotThroughput } from "./plot.ts"
 import { measureThroughput, type Throughput } from "./throughput.ts"
 
 const help = `npm run bench:scale -- [options]
@@ -14,16 +15,19 @@ a bash and an answer.
   --workers 1,2,4         numbers of workers
   --sessions 50,200,1000  numbers of sessions
   --turns 20              turns of each session
+  --concurrency N         sessions that a worker runs at once; default: all
+  --rate N                prompts per second of all sessions together; default: as many as possible
   --chaos                 instead, kill a worker every 2 seconds, stop workers for longer than their lease, crash
                           PostgreSQL once and cut all connections once, and compare effects and histories.
                           The first numbers of the options apply. The exit code is 1 if a guarantee is broken
   --tackle FILE           the command to measure; default: bin/tackle
 
-Results are added to bench/results/scale.json.
+Results are added to bench/results/scale.json. Then docs/scale.svg is drawn from this file.
 `
 
 const repository = dirname(dirname(import.meta.dirname))
 const file = join(repository, "bench/results/scale.json")
+const plotFile = join(repository, "docs/scale.svg")
 
 /** The contents of the results file. */
 interface Results {
@@ -40,6 +44,8 @@ async function main(): Promise<void> {
       turns: { type: "string", default: "20" },
       tackle: { type: "string", default: join(repository, "bin/tackle") },
       chaos: { type: "boolean" },
+      concurrency: { type: "string" },
+      rate: { type: "string" },
       help: { type: "boolean" },
     },
   })
@@ -55,7 +61,6 @@ async function main(): Promise<void> {
     printChaos(chaos)
     return store((before) => ({ ...before, chaos }))
   }
-  const rows: Throughput[] = []
   for (const sessions of numbers(values.sessions)) {
     for (const workers of numbers(values.workers)) {
       const row = await measureThroughput({
@@ -63,17 +68,16 @@ async function main(): Promise<void> {
         workers,
         sessions,
         turns: Number(values.turns),
+        concurrency: values.concurrency ? Number(values.concurrency) : undefined,
+        rate: values.rate ? Number(values.rate) : undefined,
       })
-      rows.push(row)
       print(row)
+      await store((before) => {
+        const others = (before.throughput ?? []).filter((old) => nameOf(old) !== nameOf(row))
+        return { ...before, throughput: [...others, row] }
+      })
     }
   }
-  const isOther = ({ workers, sessions }: Throughput) =>
-    !rows.some((row) => row.workers === workers && row.sessions === sessions)
-  await store((before) => ({
-    ...before,
-    throughput: [...(before.throughput ?? []).filter(isOther), ...rows],
-  }))
 }
 
 async function store(update: (before: Results) => Results): Promise<void> {
@@ -81,6 +85,7 @@ async function store(update: (before: Results) => Results): Promise<void> {
   const before = existsSync(file) ? (JSON.parse(await readFile(file, "utf8")) as Results) : {}
   const results = { ...update(before), cores: cpus().length }
   await writeFile(file, `${JSON.stringify(results, undefined, 2)}\n`)
+  await writeFile(plotFile, plotThroughput(results.throughput ?? [], results.cores))
 }
 
 function printChaos({ effects, histories, takeovers, ...chaos }: Chaos): void {
@@ -95,13 +100,17 @@ function printChaos({ effects, histories, takeovers, ...chaos }: Chaos): void {
 
 function print(row: Throughput): void {
   const ms = (value: number) => `${value.toFixed(0)} ms`
+  const { workers, commands, servers, database, bench, busy, own } = row.processor
+  const perTurn = (seconds: number) => ((seconds * 1000) / (row.sessions * row.turns)).toFixed(0)
   const cells = [
-    `${row.workers} workers, ${row.sessions} sessions x ${row.turns} turns`,
+    `${nameOf(row)} x ${row.turns} turns`,
     `${row.turnsPerSecond.toFixed(1)} turns/s`,
     `first request ${ms(row.firstRequestP50)}, p99 ${ms(row.firstRequestP99)}`,
     `lag ${ms(row.lagP50)}, p99 ${ms(row.lagP99)}`,
     `${row.commitsPerTurn.toFixed(1)} commits/turn`,
     `${(row.workerBytesPerSession / 1e6).toFixed(1)} MB/session`,
+    `cores ${(busy * 100).toFixed(0)}% busy, ${(own * 100).toFixed(0)}% by this bench`,
+    `CPU ms/turn: workers ${perTurn(workers)}, commands ${perTurn(commands)}, servers ${perTurn(servers)}, PostgreSQL ${perTurn(database)}, bench ${perTurn(bench)}`,
   ]
   process.stdout.write(`${cells.join(" | ")}\n`)
 }

@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs"
+import { setTimeout as delay } from "node:timers/promises"
 import { percentile } from "../statistics.ts"
 import { startCluster } from "./cluster.ts"
 import { deltas, type ScaleModel, startScaleModel } from "./model.ts"
+import { type ProcessorUse, watchProcessor } from "./processor.ts"
 import { openSession } from "./session.ts"
 
 /** Measurements with one number of workers and sessions. Times are in milliseconds. */
@@ -9,6 +11,10 @@ export interface Throughput {
   workers: number
   sessions: number
   turns: number
+  /** Maximum number of sessions that each worker runs at once. Default: all. */
+  concurrency?: number
+  /** Prompts per second of all sessions together. Default: each session sends its next prompt at once. */
+  rate?: number
   turnsPerSecond: number
   /** From the sending of a prompt to the first model request, while all sessions have a prompt. */
   firstRequestP50: number
@@ -19,6 +25,7 @@ export interface Throughput {
   /** Transactions that wrote, including jobs, leases and streamed text. */
   commitsPerTurn: number
   workerBytesPerSession: number
+  processor: ProcessorUse
 }
 
 /** Runs sessions with several turns each, on new processes. */
@@ -27,8 +34,10 @@ export async function measureThroughput(options: {
   workers: number
   sessions: number
   turns: number
+  concurrency: number | undefined
+  rate: number | undefined
 }): Promise<Throughput> {
-  const { command, workers, sessions: count, turns } = options
+  const { command, workers, sessions: count, turns, rate } = options
   const model = await startScaleModel()
   const cluster = await startCluster({
     command,
@@ -36,7 +45,7 @@ export async function measureThroughput(options: {
     // A server has up to 500 requests at once per token.
     servers: Math.ceil(count / 400),
     workers,
-    concurrency: Math.ceil(count / workers),
+    concurrency: options.concurrency ?? Math.ceil(count / workers),
   })
   try {
     const sessions = await Promise.all(
@@ -55,9 +64,11 @@ export async function measureThroughput(options: {
     lags.length = 0
     const transactions = async () => Number((await cluster.query("SELECT txid_current() AS id"))[0]?.id)
     const [before, started] = [await transactions(), performance.now()]
+    const processorUse = watchProcessor()
     await Promise.all(
-      sessions.map(async (session) => {
+      sessions.map(async (session, index) => {
         for (let turn = 1; turn <= turns; turn += 1) {
+          if (rate) await until(started + (((turn - 1) * count + index) / rate) * 1000)
           const sent = performance.now()
           await session.turn(turn)
           waits.push((model.arrivals.get(`${session.name} ${turn}`) ?? Number.NaN) - sent)
@@ -65,6 +76,7 @@ export async function measureThroughput(options: {
       }),
     )
     const seconds = (performance.now() - started) / 1000
+    const processor = processorUse()
     const commits = (await transactions()) - before
     const memory = cluster.workers.map(({ child }) => residentBytes(child.pid ?? 0))
     for (const { close } of sessions) close()
@@ -72,6 +84,8 @@ export async function measureThroughput(options: {
       workers,
       sessions: count,
       turns,
+      concurrency: options.concurrency,
+      rate,
       turnsPerSecond: (count * turns) / seconds,
       firstRequestP50: percentile(waits, 0.5),
       firstRequestP99: percentile(waits, 0.99),
@@ -79,11 +93,17 @@ export async function measureThroughput(options: {
       lagP99: percentile(lags, 0.99),
       commitsPerTurn: commits / (count * turns),
       workerBytesPerSession: memory.reduce((sum, each) => sum + each, 0) / count,
+      processor,
     }
   } finally {
     await cluster.close()
     await model.close()
   }
+}
+
+async function until(time: number): Promise<void> {
+  const waitMs = time - performance.now()
+  if (waitMs > 0) await delay(waitMs)
 }
 
 /** Returns a listener that measures the age of streamed text. */

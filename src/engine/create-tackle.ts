@@ -191,6 +191,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     mail &&
     (await import("../session/stream-relay.ts")).createStreamRelay({
       mail,
+      host: options.streamHost ?? "127.0.0.1",
       bus,
       holder,
       streaming: (id) => opened.find(id)?.streaming() ?? [],

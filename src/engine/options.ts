@@ -170,6 +170,12 @@ export interface TackleOptions extends AgentOptions {
    * request are one transaction if the {@link store} is in PostgreSQL.
    */
   dispatch?: Dispatch
+  /**
+   * Address of this machine on which engines that share the database send the text that they stream, or `0.0.0.0` for all
+   * addresses. Connections are encrypted and need a key that is sent through the database. Without a connection, the text
+   * is sent through the database. Default: `127.0.0.1`.
+   */
+  streamHost?: string
   /** True for the engine of a worker. If its process ends, other workers continue its sessions. Default: false. */
   isWorker?: boolean
   /**
@@ -265,6 +271,7 @@ const optionNames: Record<keyof TackleOptions, true> = {
   database: true,
   contents: true,
   dispatch: true,
+  streamHost: true,
   isWorker: true,
   dataDirectory: true,
   environment: true,

@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from "node:crypto"
+import { setTimeout as delay } from "node:timers/promises"
 import type { Db, PgBoss } from "pg-boss"
 import { isTransient, postgresError, whileLost } from "../store/postgres-connection.ts"
 import { StoreError } from "../store/store.ts"
@@ -43,6 +44,9 @@ const heartbeatSeconds = 30
  */
 const beatMs = 1_000
 const silentMs = 4_000
+
+/** Pause in milliseconds before jobs are fetched or ended while other jobs run, so that more jobs share a transaction. */
+const sharedMs = 20
 
 /** Maximum time in milliseconds to wait for a server that does not answer. */
 const retryMs = 10_000
@@ -213,6 +217,7 @@ function createWorker({
 
   async function fetchAll(): Promise<void> {
     while (isDue && options && !isStopped && active.size < options.concurrency) {
+      if (active.size > 0) await delay(sharedMs)
       isDue = false
       const free = options.concurrency - active.size
       try {
@@ -258,9 +263,10 @@ function createWorker({
   function end(id: string): Promise<void> {
     if (!handled) {
       const ids: string[] = []
-      const done = lastEnd.then(() => {
+      const done = lastEnd.then(async () => {
+        if (active.size > 1) await delay(sharedMs)
         handled = undefined
-        return endAll(ids)
+        await endAll(ids)
       })
       handled = { ids, done }
       lastEnd = done

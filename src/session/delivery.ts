@@ -135,6 +135,9 @@ export function createDelivery(
     return present !== undefined && present.id !== holder.id
   }
 
+  /** True if a worker runs the session, or none is needed anymore. */
+  const isTaken = async () => (await isUsedElsewhere()) || !(await isDispatched())
+
   const isFree = async () => !(await isUsedElsewhere())
 
   /**
@@ -175,7 +178,8 @@ export function createDelivery(
         const work = lock.released ?? delivering
         if (work) await orAbort(work, signal)
         else if (await isUsedElsewhere()) await waitElsewhere(signal)
-        else if (await isDispatched()) await sleep(retryMs, signal)
+        else if (await isDispatched())
+          await waitForLease({ store, sessionID, seesWrites: true }, isTaken, signal)
         else if (!(lock.released ?? delivering)) return last
       }
     },

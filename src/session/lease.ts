@@ -84,25 +84,31 @@ export async function isAnyHeld(store: Store, sessionIDs: readonly string[]): Pr
 const checkMs = 1_000
 
 /**
- * Waits until `isTrue` resolves with true. Checks again when the lease of the session changes. Rejects with the
- * signal's reason if the signal aborts.
+ * Waits until `isTrue` resolves with true. Checks again when the lease of the session ends, and with `seesWrites` also when
+ * another engine has written the session. Rejects with the signal's reason if the signal aborts.
  */
 export async function waitForLease(
-  { store, sessionID }: Pick<Use, "store" | "sessionID">,
+  { store, sessionID, seesWrites = false }: Pick<Use, "store" | "sessionID"> & { seesWrites?: boolean },
   isTrue: () => Promise<boolean>,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<void> {
   let changed = Promise.withResolvers<void>()
-  const unwatch = store.watchControl((change) => {
+  const unwatchControl = store.watchControl((change) => {
     if (!change || (change.sessionID === sessionID && change.what === "lease")) changed.resolve()
   })
+  const unwatch = seesWrites
+    ? store.watch((sessionIDs) => {
+        if (sessionIDs?.has(sessionID) !== false) changed.resolve()
+      })
+    : undefined
   try {
     while (!(await isTrue())) {
       await within(orAbort(changed.promise, signal), checkMs)
       changed = Promise.withResolvers<void>()
     }
   } finally {
-    unwatch()
+    unwatchControl()
+    unwatch?.()
   }
 }
 

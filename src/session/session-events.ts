@@ -112,6 +112,8 @@ export function followSession(
    * store.
    */
   let missing: number | undefined
+  /** The last end of a run before which the store was read. */
+  let readBefore: TackleEvent | undefined
   /** Number of waiting events above which the reader is too slow. */
   let limit = maxWaiting
   /** True until the reader has received the current text of the parts that are being streamed. */
@@ -173,6 +175,13 @@ export function followSession(
   function takeLive(): void {
     for (let event = live.shift(); event; event = live.shift()) {
       const { seq } = event
+      if (event.type === "run.completed" && parts.ended && event !== readBefore) {
+        // If another engine ends the run, its event may be faster than the notification of the last changes.
+        readBefore = event
+        live.unshift(event)
+        void catchUp()
+        return
+      }
       if (seq === undefined) {
         // The text so far, or a later state of the part, already contains this change.
         if (!(joining && (event.type === "part.delta" || event.type === "part.updated"))) send(event)

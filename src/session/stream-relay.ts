@@ -5,6 +5,7 @@ import type { Part } from "../schema/part.ts"
 import type { LeaseHolder, Mail } from "../store/store.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 import type { StreamingParts } from "./session-events.ts"
+import { createLinkSender, type LinkAddress, type LinkReceiver, openLinkReceiver } from "./stream-link.ts"
 
 /**
  * Passes events that the store does not contain, such as streamed text, from the engine that runs a session to the
@@ -21,6 +22,8 @@ export interface StreamRelay {
 /** Options of {@link createStreamRelay}. */
 interface RelayOptions {
   mail: Mail
+  /** Address of this machine on which other engines connect to send events. */
+  host: string
   bus: Bus
   holder: LeaseHolder
   /** Returns the parts that this engine streams in a session. */
@@ -61,8 +64,18 @@ interface Followed {
 /** An item of a batch: an event, or the id of a part that is complete. */
 type Item = { event: EventInput } | { sessionID: string; ended: string }
 
-/** Creates the relay of an engine. Connects when the first session runs or is followed. */
-export function createStreamRelay({ mail, bus, holder, streaming, onProblem }: RelayOptions): StreamRelay {
+/**
+ * Creates the relay of an engine. Starts to listen when the first session runs or is followed. Engines that follow sessions
+ * announce an address in the database. Events go to this address, or through the database if it cannot be reached.
+ */
+export function createStreamRelay({
+  mail,
+  host,
+  bus,
+  holder,
+  streaming,
+  onProblem,
+}: RelayOptions): StreamRelay {
   const address = holder.id.toLowerCase().replaceAll(/[^a-z0-9_]/g, "")
   const followed = new Map<string, Followed>()
   /** The engines that follow a session, each with the time at which it is forgotten. */
@@ -72,11 +85,16 @@ export function createStreamRelay({ mail, bus, holder, streaming, onProblem }: R
   /** Items for each engine. */
   let waiting = new Map<string, Item[]>()
   let isSending = false
-  /** True while this engine publishes an event of another engine. */
+  const links = createLinkSender()
+  /** Addresses of the engines that follow sessions. */
+  const linksTo = new Map<string, LinkAddress>()
+  let receiver: LinkReceiver | undefined
+  /** True while an event of another engine is published here. */
   let isForeign = false
   const ends: (() => void)[] = []
   let isListening = false
   let isReceiving = false
+  let isClosed = false
   let repeating: NodeJS.Timeout | undefined
 
   ends.push(bus.subscribe(onEvent))
@@ -105,9 +123,10 @@ export function createStreamRelay({ mail, bus, holder, streaming, onProblem }: R
   function onFollower(text: string): void {
     const message = parseJson(text)
     if (!message.ok || !isRecord(message.value)) return
-    const { from, sessions, who } = message.value
+    const { from, sessions, who, link } = message.value
     if (typeof who === "string" && who !== address) announce()
     if (typeof from !== "string" || from === address || !Array.isArray(sessions)) return
+    if (link) linksTo.set(from, link as LinkAddress)
     for (const sessionID of sessions) {
       if (typeof sessionID !== "string") continue
       const known = followers.get(sessionID) ?? new Map<string, number>()
@@ -149,22 +168,28 @@ export function createStreamRelay({ mail, bus, holder, streaming, onProblem }: R
     while (waiting.size > 0) {
       const batches = waiting
       waiting = new Map()
-      for (const [to, items] of batches) await post(to, framesOf(address, JSON.stringify(items)))
+      for (const [to, items] of batches) {
+        const json = JSON.stringify(items)
+        const link = linksTo.get(to)
+        if (!link || !(await links.send(link, json))) await post(to, framesOf(address, json))
+      }
       await new Promise((resolve) => setTimeout(resolve, batchMs))
     }
     isSending = false
   }
 
   async function post(to: string, texts: readonly string[]): Promise<void> {
-    await mail.send(to, texts).catch(onProblem)
+    await mail.send(to, texts).catch((error: unknown) => {
+      if (!isClosed) onProblem(error)
+    })
   }
 
   /** Announces to the other engines which sessions are followed here. */
-  function announce(): void {
-    const ids = [...followed.keys()]
+  function announce(ids: readonly string[] = [...followed.keys()]): void {
+    const link = receiver?.address
     for (let start = 0; start < ids.length; start += 100)
       void post(followersAddress, [
-        JSON.stringify({ from: address, sessions: ids.slice(start, start + 100) }),
+        JSON.stringify({ from: address, sessions: ids.slice(start, start + 100), link }),
       ])
   }
 
@@ -175,8 +200,19 @@ export function createStreamRelay({ mail, bus, holder, streaming, onProblem }: R
     // An engine that starts to run a session asks which engines follow it.
     listen()
     const join = createJoiner(onItems)
-    ends.push(mail.listen(address, join, announce))
-    repeating = setInterval(announce, repeatMs).unref()
+    // Without a port, the events come through the database.
+    const opened = openLinkReceiver(host, (text) => {
+      const items = parseJson(text)
+      if (items.ok && Array.isArray(items.value)) onItems(items.value as Item[])
+    }).then(
+      (open) => {
+        if (isClosed) open.close()
+        receiver = open
+      },
+      () => {},
+    )
+    ends.push(mail.listen(address, join, () => void opened.then(() => announce())))
+    repeating = setInterval(() => announce(), repeatMs).unref()
   }
 
   function onItems(items: readonly Item[]): void {
@@ -219,8 +255,7 @@ export function createStreamRelay({ mail, bus, holder, streaming, onProblem }: R
       entry.readers += 1
       followed.set(sessionID, entry)
       if (!isReceiving) receive()
-      else if (entry.readers === 1)
-        void post(followersAddress, [JSON.stringify({ from: address, sessions: [sessionID] })])
+      else if (entry.readers === 1) announce([sessionID])
       let isEnded = false
       return () => {
         if (!isEnded) entry.readers -= 1
@@ -236,8 +271,11 @@ export function createStreamRelay({ mail, bus, holder, streaming, onProblem }: R
       },
     }),
     close() {
+      isClosed = true
       clearInterval(repeating)
       for (const end of ends) end()
+      links.close()
+      receiver?.close()
     },
   }
 }

@@ -1,25 +1,52 @@
+import { setTimeout as delay } from "node:timers/promises"
 import { errorMessage, systemCode } from "../util/errors.ts"
-import type { PostgresConnection, Query } from "./postgres-connection.ts"
+import type { PostgresConnection, Query, Row } from "./postgres-connection.ts"
 import {
   type Change,
   type Lease,
+  type LeaseHolder,
   LeaseLostError,
   StoreError,
+  StoreUnreachableError,
   sessionOf,
   type UpdateInputsOptions,
 } from "./store.ts"
 
-/** Writes changes in the order of the calls, one statement at a time. */
+/** Writes changes in the order of the calls, one transaction at a time. */
 export interface PostgresWriter {
   /** Commits changes. Waiting calls share a transaction. Throws like `Store.commit`. */
   commit(changes: readonly Change[], options: WriteOptions): Promise<number[]>
-  /**
-   * Runs `work` while no other write runs. `work` writes with its own `commit` function, which does not wait for other
-   * calls.
-   */
-  alone<T>(work: (commit: PostgresWriter["commit"]) => Promise<T>): Promise<T>
-  /** Resolves when all earlier calls have finished. */
-  settled(): Promise<void>
+  /** Ends a lease and reports this to all processes, in a transaction with the changes that wait. */
+  endLease(lease: Pick<Lease, "sessionID" | "epoch">): Promise<void>
+  /** Leases a session, in a transaction with the changes that wait. See `Store.lease`. */
+  takeLease(taking: Taking): Promise<TakenLease | undefined>
+  /** Stores the content of a file, or that it was used, in a transaction with the changes that wait. */
+  putContent(content: StoredContent): Promise<void>
+  /** Runs `work` after all earlier calls for the session. Later reads of the session wait for it, writes do not. */
+  inTurn<T>(sessionID: string, work: () => Promise<T>): Promise<T>
+  /** Runs `work` after all earlier writes and before all later ones. */
+  alone<T>(work: () => Promise<T>): Promise<T>
+  /** Resolves when all earlier writes of a session are done, or of all sessions. */
+  settled(sessionID?: string): Promise<void>
+}
+
+/** A lease to take. It expires after `ttl`, an interval. */
+interface Taking {
+  sessionID: string
+  holder: LeaseHolder
+  ttl: string
+}
+
+/** The content of a file, with its SHA-256. */
+interface StoredContent {
+  hash: string
+  bytes: Uint8Array
+}
+
+/** The number of the new lease, or the holder of the present one as JSON. */
+interface TakenLease {
+  taken: unknown
+  present: unknown
 }
 
 interface WriteOptions {
@@ -27,8 +54,19 @@ interface WriteOptions {
   lease?: Lease | undefined
   /** If set, rejects with {@link ChangedError} unless the last change of the session still has this number. */
   expected?: number
-  /** See `Store.updateInputs`. Only for {@link PostgresWriter.alone}. */
+  /** See `Store.updateInputs`. */
   also?: UpdateInputsOptions["also"]
+  /** A lease that ends after the changes. */
+  ends?: Pick<Lease, "sessionID" | "epoch">
+  /** A lease to take after the changes. */
+  takes?: Taking
+  content?: StoredContent
+}
+
+/** The result of a write. */
+interface Written {
+  sequences: number[]
+  lease: TakenLease | undefined
 }
 
 /** Thrown if the session has changed since it was read. */
@@ -38,7 +76,7 @@ export class ChangedError extends StoreError {}
 interface Waiting {
   rows: readonly EncodedChange[]
   options: WriteOptions
-  resolve(sequences: number[]): void
+  resolve(written: Written): void
   reject(error: unknown): void
 }
 
@@ -46,6 +84,7 @@ interface Waiting {
 interface Group {
   writes: Waiting[]
   rowCount: number
+  sessions: Set<string>
 }
 
 /** A change as values of columns. The kind determines the meaning of `place`, `time` and `state`. */
@@ -64,6 +103,12 @@ interface EncodedChange {
 /** Number of changes above which no further write joins a transaction. Limits the size of a statement. */
 const maxShared = 500
 
+/**
+ * Minimum time in milliseconds between the starts of two transactions while several sessions write, so that more writes
+ * share a transaction.
+ */
+const sharedMs = 15
+
 /** Creates the writer of a store. Calls `onLost` if a write fails because its lease has ended. */
 export function createPostgresWriter(
   { query, transact, lasting, schema, channel }: PostgresConnection,
@@ -73,7 +118,11 @@ export function createPostgresWriter(
   let group: Group | undefined
   /** Resolves when all calls so far have finished. Never rejects. */
   let tail: Promise<void> = Promise.resolve()
-  const statement = `SELECT ${schema}.commit_changes($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) AS firsts`
+  /** Resolves when the writes of a session so far are done. Never rejects. */
+  const tails = new Map<string, Promise<void>>()
+  /** The last transaction: its start, and the sessions that wrote. */
+  let last = { start: 0, sessions: new Set<string>() }
+  const statement = `SELECT * FROM ${schema}.commit_shared($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`
 
   /**
    * Commits several writes in one statement. If the statement fails, commits each write separately, so that only the
@@ -81,11 +130,12 @@ export function createPostgresWriter(
    */
   async function commitShared(writes: readonly Waiting[]): Promise<void> {
     try {
-      const sequences = await write(writes)
-      for (const [index, { resolve }] of writes.entries()) resolve(sequences[index] ?? [])
+      const isPlain = writes.every(({ options: { also } }) => also === undefined)
+      const written = await (isPlain ? write(writes) : writeWithOthers(writes))
+      for (const [index, each] of written.entries()) writes[index]?.resolve(each)
     } catch (error) {
-      const [only, ...others] = writes
-      if (others.length === 0) only?.reject(error)
+      if (writes.length === 1 || StoreUnreachableError.isThrown(error))
+        for (const { reject } of writes) reject(error)
       else for (const each of writes) await commitShared([each])
     }
   }
@@ -93,7 +143,7 @@ export function createPostgresWriter(
   async function write(
     writes: readonly Pick<Waiting, "rows" | "options">[],
     run: Query = query,
-  ): Promise<number[][]> {
+  ): Promise<Written[]> {
     const owners: { id: string; count: number; options: WriteOptions }[] = []
     const rows: (EncodedChange & { ownerIndex: number })[] = []
     for (const { rows: changes, options } of writes) {
@@ -109,11 +159,14 @@ export function createPostgresWriter(
         rows.push({ ...change, ownerIndex })
       }
     }
+    const takes = writes.flatMap(({ options }) => options.takes ?? [])
+    const contents = writes.flatMap(({ options }) => options.content ?? [])
+    const ends = writes.flatMap(({ options }) => options.ends ?? [])
     const epochs = owners.map(({ id, options: { lease } }) => (lease?.sessionID === id ? lease.epoch : null))
     const column = <T>(read: (row: EncodedChange) => T) => rows.map((row) => read(row) ?? null)
-    let firsts: unknown
+    let result: Row | undefined
     try {
-      const [result] = await run(statement, [
+      ;[result] = await run(statement, [
         owners.map(({ id }) => id),
         owners.map(({ count }) => count),
         epochs,
@@ -127,34 +180,43 @@ export function createPostgresWriter(
         column(({ state }) => state),
         column(({ data }) => data),
         channel,
+        ends.map(({ sessionID }) => sessionID),
+        ends.map(({ epoch }) => epoch),
+        takes.map(({ sessionID }) => sessionID),
+        takes.map(({ holder }) => holder.id),
+        takes.map(({ holder }) => JSON.stringify(holder)),
+        takes[0]?.ttl ?? null,
+        contents.map(({ hash }) => hash),
+        contents.map(({ bytes }) => bytes),
       ])
-      firsts = result?.firsts
     } catch (error) {
       throw refusal(error, writes)
     }
-    const next = (Array.isArray(firsts) ? firsts : []).map(Number)
+    const next: number[] = (result?.firsts ?? []).map(Number)
+    const leases = takes.map((_, index) => ({ taken: result?.taken[index], present: result?.present[index] }))
     let index = 0
-    return writes.map(({ rows: changes }) =>
-      changes.map(() => {
+    return writes.map(({ rows: changes, options: { takes: own } }) => {
+      const sequences = changes.map(() => {
         const ownerIndex = rows[index++]?.ownerIndex ?? 0
         if (ownerIndex === 0) return 0
         next[ownerIndex - 1] = (next[ownerIndex - 1] ?? 0) + 1
         return next[ownerIndex - 1] ?? 0
-      }),
-    )
+      })
+      return { sequences, lease: own && leases.shift() }
+    })
   }
 
   /**
-   * Writes changes in one transaction with the statements of `also`. If this process stops in between, the server ends
-   * the transaction, because the transaction locks the session.
+   * Writes changes in one transaction with the statements of `also`. The server ends the transaction of a process that
+   * was stopped in between, because it locks the sessions.
    */
-  function writeWith(written: Pick<Waiting, "rows" | "options">, also: NonNullable<WriteOptions["also"]>) {
+  function writeWithOthers(writes: readonly Waiting[]) {
     return lasting(() =>
       transact(async (run) => {
         await run("SET LOCAL idle_in_transaction_session_timeout = 2000")
-        const sequences = await write([written], run)
-        await also(run)
-        return sequences
+        const written = await write(writes, run)
+        for (const { options } of writes) await options.also?.(run)
+        return written
       }),
     )
   }
@@ -178,35 +240,64 @@ export function createPostgresWriter(
     return done
   }
 
+  /** Adds a write to the next transaction. Later reads of its sessions wait for it. */
+  function join(rows: readonly EncodedChange[], options: WriteOptions): Promise<Written> {
+    if (!group || group.rowCount > maxShared) {
+      const own: Group = { writes: [], rowCount: 0, sessions: new Set() }
+      group = own
+      void enqueue(async () => {
+        await pause(own)
+        if (group === own) group = undefined
+        last = { start: performance.now(), sessions: own.sessions }
+        await commitShared(own.writes)
+      })
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<Written>()
+    group.writes.push({ rows, options, resolve, reject })
+    group.rowCount += rows.length
+    const leased = [options.ends, options.takes].flatMap((each) => each?.sessionID ?? [])
+    for (const sessionID of new Set([...rows.flatMap(({ owner }) => owner ?? []), ...leased])) {
+      group.sessions.add(sessionID)
+      follow(sessionID, promise)
+    }
+    return promise
+  }
+
+  /** Waits for writes of other sessions, if several sessions write. */
+  async function pause({ sessions }: Group): Promise<void> {
+    const waitMs = last.start + sharedMs - performance.now()
+    if (waitMs > 0 && new Set([...last.sessions, ...sessions]).size > 1) await delay(waitMs)
+  }
+
+  /** Lets later reads of the session wait for `work`. */
+  function follow(sessionID: string, work: Promise<unknown>): void {
+    const done: Promise<void> = Promise.allSettled([tails.get(sessionID), work]).then(() => {
+      if (tails.get(sessionID) === done) tails.delete(sessionID)
+    })
+    tails.set(sessionID, done)
+  }
+
   return {
-    commit(changes, options) {
-      // Encoded before the first wait, because the caller may change the objects afterwards.
-      const rows = encodeAll(changes)
-      if (!group || group.rowCount > maxShared) {
-        const own: Group = { writes: [], rowCount: 0 }
-        group = own
-        void enqueue(() => {
-          if (group === own) group = undefined
-          return commitShared(own.writes)
-        })
-      }
-      const { promise, resolve, reject } = Promise.withResolvers<number[]>()
-      group.writes.push({ rows, options, resolve, reject })
-      group.rowCount += rows.length
-      return promise
+    // Encodes before the first wait, because the caller may change the objects afterwards.
+    commit: async (changes, options) => (await join(encodeAll(changes), options)).sequences,
+    async endLease(ends) {
+      await join([], { ends })
     },
+    async putContent(content) {
+      await join([], { content })
+    },
+    takeLease: async (takes) => (await join([], { takes })).lease,
     alone(work) {
       // Later commits must wait until this work has ended.
       group = undefined
-      return enqueue(() =>
-        work(async (changes, options) => {
-          const written = { rows: encodeAll(changes), options }
-          const [sequences = []] = await (options.also ? writeWith(written, options.also) : write([written]))
-          return sequences
-        }),
-      )
+      return enqueue(work)
     },
-    settled: () => tail,
+    inTurn(sessionID, work) {
+      const done = (tails.get(sessionID) ?? Promise.resolve()).then(work)
+      follow(sessionID, done)
+      return done
+    },
+    settled: async (sessionID) => (sessionID === undefined ? tail : tails.get(sessionID)),
   }
 }
 

@@ -1,10 +1,12 @@
 import { dayMs } from "../util/sweep.ts"
 import { type ContentLimits, type ContentStore, hashOf, isHash } from "./content-store.ts"
+import type { PostgresWriter } from "./postgres-changes.ts"
 import type { PostgresConnection } from "./postgres-connection.ts"
 
 /** Creates the {@link ContentStore} in the database of the sessions. Throws `StoreError`. */
 export function createPostgresContents(
   { query, schema }: Pick<PostgresConnection, "query" | "schema">,
+  { putContent }: Pick<PostgresWriter, "putContent">,
   { fileBytes, totalBytes, days }: ContentLimits,
 ): ContentStore {
   return {
@@ -19,11 +21,7 @@ export function createPostgresContents(
         [hash],
       )
       if (known?.is_old === false) return hash
-      await query(
-        `INSERT INTO ${schema}.contents AS c (hash, size, used, data) VALUES ($1, $2, now(), $3)
-         ON CONFLICT (hash) DO UPDATE SET used = now()`,
-        [hash, bytes.length, bytes],
-      )
+      await putContent({ hash, bytes })
       return hash
     },
     async get(hash) {

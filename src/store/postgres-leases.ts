@@ -1,6 +1,7 @@
 import { hostname } from "node:os"
 import { newId } from "../util/id.ts"
 import { identifyProcess } from "../util/process-table.ts"
+import type { PostgresWriter } from "./postgres-changes.ts"
 import type { PostgresConnection } from "./postgres-connection.ts"
 import { controlPayload } from "./postgres-requests.ts"
 import { parse } from "./rows.ts"
@@ -41,10 +42,10 @@ const workerMs = 3_600_000
 /** SQL condition for the lease of a worker that was not asked to stop. */
 const isWorker = "((holder::json ->> 'isWorker')::boolean AND stop_epoch IS DISTINCT FROM epoch)"
 
-/** Creates the leases of a store. `ttlMs` is the time to live in milliseconds. */
+/** Creates the leases of a store. `ttlMs` is the time to live in milliseconds. Leases are taken and ended together with other writes. */
 export function createPostgresLeases(
   { query, schema, channel }: PostgresConnection,
-  { ttlMs }: { ttlMs: number },
+  { ttlMs, takeLease, endLease }: { ttlMs: number } & Pick<PostgresWriter, "takeLease" | "endLease">,
 ): PostgresLeases {
   /** Leases that this process holds, by number. */
   const held = new Map<number, AbortController>()
@@ -58,14 +59,14 @@ export function createPostgresLeases(
     { limit, replaces }: { limit?: LeaseLimit; replaces?: number } = {},
   ): Promise<LeaseResult> {
     const given = [sessionID, holder.id, JSON.stringify(holder), ttl]
-    const [row] = limit
-      ? await query(`SELECT * FROM ${schema}.take_tenant_lease($1, $2, $3, $4, $5, $6)`, [
-          ...given,
-          limit.tenant,
-          limit.sessions,
-        ])
-      : await query(`SELECT * FROM ${schema}.take_lease($1, $2, $3, $4, $5)`, [...given, replaces ?? null])
-    if (limit && row?.running != null) throw new TenantLimitError(limit.tenant, "sessions", limit.sessions)
+    let row: { taken?: unknown; present?: unknown; running?: unknown } | undefined
+    if (limit) {
+      const values = [...given, limit.tenant, limit.sessions]
+      ;[row] = await query(`SELECT * FROM ${schema}.take_tenant_lease($1, $2, $3, $4, $5, $6)`, values)
+      if (row?.running != null) throw new TenantLimitError(limit.tenant, "sessions", limit.sessions)
+    } else if (replaces !== undefined)
+      [row] = await query(`SELECT * FROM ${schema}.take_lease($1, $2, $3, $4, $5)`, [...given, replaces])
+    else row = await takeLease({ sessionID, holder, ttl })
     if (row?.taken == null)
       return { isHeld: false, holder: typeof row?.present === "string" ? parse(row.present) : holder }
     const epoch = Number(row.taken)
@@ -101,15 +102,9 @@ export function createPostgresLeases(
     return controller
   }
 
-  async function release({ sessionID, epoch }: Lease, { passesOn = false } = {}): Promise<void> {
-    drop(epoch)
-    if (passesOn) return expire(epoch)
-    await query(`SELECT ${schema}.end_lease($1, $2), pg_notify($3, $4)`, [
-      sessionID,
-      epoch,
-      channel,
-      controlPayload({ sessionID, what: "lease" }),
-    ])
+  async function release(lease: Lease, { passesOn = false } = {}): Promise<void> {
+    drop(lease.epoch)
+    await (passesOn ? expire(lease.epoch) : endLease(lease))
   }
 
   async function expire(epoch: number): Promise<void> {

@@ -297,4 +297,41 @@ export const postgresMigrations: readonly ((schema: string) => string)[] = [
     FROM ${schema}.take_lease(session, new_holder_id, new_holder, ttl, NULL) t;
   END $$;
   `,
+  // Commits changes of several sessions like commit_changes. Then ends leases, takes leases like take_lease, and stores
+  // contents of files. Locks the rows of the sessions in the order of their ids first, so that two processes that write
+  // the same sessions do not wait for each other.
+  (schema) => `
+  CREATE FUNCTION ${schema}.commit_shared(
+    owners text[], counts bigint[], epochs bigint[], expected bigint[],
+    owner int[], kinds text[], ids text[], places text[], worktrees text[], times double precision[],
+    states text[], datas text[], channel text, ended text[], ended_epochs bigint[],
+    taken_sessions text[], holder_ids text[], holders text[], ttl interval,
+    hashes text[], contents bytea[],
+    OUT firsts bigint[], OUT taken bigint[], OUT present text[]
+  ) LANGUAGE plpgsql AS $$
+  DECLARE
+    lease record;
+  BEGIN
+    PERFORM FROM ${schema}.sequences
+    WHERE session_id = ANY (owners || ended || taken_sessions) ORDER BY session_id FOR UPDATE;
+    firsts := ${schema}.commit_changes(
+      owners, counts, epochs, expected, owner, kinds, ids, places, worktrees, times, states, datas, channel);
+    FOR i IN 1 .. coalesce(cardinality(ended), 0) LOOP
+      PERFORM ${schema}.end_lease(ended[i], ended_epochs[i]);
+      -- The mark of a lease: see postgres-requests.ts.
+      PERFORM pg_notify(channel, json_build_object(ended[i], -1)::text);
+    END LOOP;
+    FOR i IN 1 .. coalesce(cardinality(taken_sessions), 0) LOOP
+      SELECT * INTO lease FROM ${schema}.take_lease(taken_sessions[i], holder_ids[i], holders[i], ttl, NULL);
+      taken := taken || lease.taken;
+      present := present || lease.present;
+    END LOOP;
+    IF cardinality(hashes) > 0 THEN
+      INSERT INTO ${schema}.contents (hash, size, used, data)
+      SELECT DISTINCT ON (c.hash) c.hash, octet_length(c.data), now(), c.data
+      FROM unnest(hashes, contents) AS c (hash, data) ORDER BY c.hash
+      ON CONFLICT (hash) DO UPDATE SET used = excluded.used;
+    END IF;
+  END $$;
+  `,
 ]

@@ -29,7 +29,7 @@ export interface PostgresReader {
 /** Creates a reader. */
 export function createPostgresReader({ query, schema }: PostgresConnection): PostgresReader {
   const changesOf = (kind: string, table: string, owner = "session_id") =>
-    `SELECT '${kind}' AS kind, seq, data FROM ${schema}.${table} WHERE ${owner} = $1 AND seq > $2`
+    `SELECT '${kind}' AS kind, seq, data FROM ${schema}.${table} WHERE ${owner} = $1 AND seq > $2 AND EXISTS (SELECT FROM changed)`
 
   const statements = {
     sessions: (among: string) =>
@@ -45,24 +45,20 @@ export function createPostgresReader({ query, schema }: PostgresConnection): Pos
        UNION ALL SELECT p.message_id, p.id, p.data FROM ${schema}.parts p
          WHERE p.session_id = $1 AND p.message_id BETWEEN (SELECT min(id) FROM page) AND (SELECT max(id) FROM page)
        ORDER BY message_id, part_id NULLS FIRST`,
-    changes: [
+    // Clients that follow a session ask often, and usually nothing has changed. The tables are then not read.
+    changes: `WITH changed AS MATERIALIZED (SELECT FROM ${schema}.sequences WHERE session_id = $1 AND seq > $2) ${[
       changesOf("session", "sessions", "id"),
       changesOf("message", "messages"),
       changesOf("part", "parts"),
       changesOf("todos", "todos"),
       changesOf("input", "inputs"),
       `SELECT 'part.remove', seq, json_build_object('messageID', message_id, 'partID', part_id)::text
-       FROM ${schema}.removed_parts WHERE session_id = $1 AND seq > $2 ORDER BY seq`,
-    ].join(" UNION ALL "),
+       FROM ${schema}.removed_parts WHERE session_id = $1 AND seq > $2 AND EXISTS (SELECT FROM changed) ORDER BY seq`,
+    ].join(" UNION ALL ")}`,
     currentInputs: `SELECT s.seq, l.holder, i.id, i.state, i.data FROM ${schema}.sequences s
       LEFT JOIN ${schema}.leases l USING (session_id)
       LEFT JOIN ${schema}.inputs i ON i.session_id = s.session_id AND (i.state = 'pending' OR i.id = $2)
       WHERE s.session_id = $1 ORDER BY i.position, i.seq`,
-  }
-
-  async function sequence(sessionID: string): Promise<number> {
-    const [row] = await query(`SELECT seq FROM ${schema}.sequences WHERE session_id = $1`, [sessionID])
-    return Number(row?.seq ?? 0)
   }
 
   return {
@@ -101,10 +97,11 @@ export function createPostgresReader({ query, schema }: PostgresConnection): Pos
       )
       return rows.map((row) => parse<Grant>(row.data))
     },
-    sequence,
+    async sequence(sessionID) {
+      const [row] = await query(`SELECT seq FROM ${schema}.sequences WHERE session_id = $1`, [sessionID])
+      return Number(row?.seq ?? 0)
+    },
     async changes(sessionID, after) {
-      // Clients that follow a session call this often, and usually nothing has changed.
-      if ((await sequence(sessionID)) <= after) return []
       const rows = await query(statements.changes, [sessionID, after])
       return rows.map(({ kind, seq, data }) => ({
         seq: Number(seq),

@@ -65,8 +65,8 @@ const maxAttempts = 100
 function createStore(connection: PostgresConnection, { leaseMs = 3000 }: PostgresStoreOptions): Store {
   const { query, schema, channel } = connection
   const reader = createPostgresReader(connection)
-  const leases = createPostgresLeases(connection, { ttlMs: leaseMs })
-  const writer = createPostgresWriter(connection, leases.lost)
+  const writer = createPostgresWriter(connection, (lease) => leases.lost(lease))
+  const leases = createPostgresLeases(connection, { ttlMs: leaseMs, ...writer })
   const watcher = createPostgresWatcher(connection)
   const tenants = createPostgresTenants(connection)
   const search = createPostgresSearch(connection, reader)
@@ -74,6 +74,15 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
 
   function assertOpen(): void {
     if (connection.isClosed) throw new StoreError("The store is closed.")
+  }
+
+  /** Wraps a read of one session so that it sees every earlier commit of this store. */
+  function ofSession<A extends unknown[], T>(read: (sessionID: string, ...given: A) => Promise<T>) {
+    return async (sessionID: string, ...given: A): Promise<T> => {
+      assertOpen()
+      await writer.settled(sessionID)
+      return read(sessionID, ...given)
+    }
   }
 
   /** Wraps a read so that it sees every earlier commit of this store. */
@@ -121,7 +130,7 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
       if (changes.length === 0) return []
       return writer.commit(changes, { lease })
     },
-    session: afterCommits(reader.session),
+    session: ofSession(reader.session),
     sessions: afterCommits((filter = {}) => reader.sessions(filter)),
     search: afterCommits(search),
     deleteSession: afterCommits((id) =>
@@ -130,17 +139,17 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
         return row?.deleted === true
       }),
     ),
-    messages: afterCommits(reader.messages),
-    todos: afterCommits(reader.todos),
+    messages: ofSession(reader.messages),
+    todos: ofSession(reader.todos),
     grants: afterCommits(reader.grants),
-    sequence: afterCommits(reader.sequence),
-    changes: afterCommits(reader.changes),
+    sequence: ofSession(reader.sequence),
+    changes: ofSession(reader.changes),
     watch: watcher.watch,
     watchControl: watcher.watchControl,
     mail: watcher.mail,
     async updateInputs(sessionID, named, decide, { lease, also } = {}) {
       assertOpen()
-      return writer.alone(async (commit) => {
+      return writer.inTurn(sessionID, async () => {
         for (let attempt = 1; ; attempt += 1) {
           const { seq: expected, ...current } = await reader.currentInputs(sessionID, named)
           let next = expected
@@ -148,7 +157,7 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
           if (inputs.length === 0) return []
           try {
             const changes = inputs.map((input) => ({ kind: "input", input }) as const)
-            const sequences = await commit(changes, { lease, expected, also })
+            const sequences = await writer.commit(changes, { lease, expected, also })
             return inputs.map((input, index) => ({ input, seq: sequences[index] ?? 0 }))
           } catch (error) {
             if (!(error instanceof ChangedError) || attempt === maxAttempts) throw error
@@ -156,9 +165,9 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
         }
       })
     },
-    inputs: afterCommits(reader.pendingInputs),
+    inputs: ofSession(reader.pendingInputs),
     sessionsWithInputs: afterCommits(reader.sessionsWithInputs),
-    lease: afterCommits((sessionID, holder, limit) => leases.take(sessionID, holder, { limit })),
+    lease: ofSession((sessionID, holder, limit) => leases.take(sessionID, holder, { limit })),
     release: ringing(leases.release, (_, { sessionID }) => ({ sessionID, what: "lease" })),
     recover: afterCommits(async (settle) => {
       await leases.takeExpired(async (lease) => {
@@ -167,10 +176,10 @@ function createStore(connection: PostgresConnection, { leaseMs = 3000 }: Postgre
       })
       await requests.removeStale()
     }),
-    holder: afterCommits(leases.holder),
+    holder: ofSession(leases.holder),
     addUsage: afterCommits(tenants.addUsage),
     tenantUsage: afterCommits(tenants.usage),
-    contents: (limits) => createPostgresContents(connection, limits),
+    contents: (limits) => createPostgresContents(connection, writer, limits),
     stop: ringing(leases.stop, (_, sessionID) => ({ sessionID, what: "lease" })),
     isStopping: afterCommits(leases.isStopping),
     openRequest: ringing(requests.openRequest, (_, { asked: { sessionID } }) => ({

@@ -18,7 +18,7 @@ describePostgres("streamed text between engines with PostgreSQL", () => {
   afterAll(() => postgres.stop())
 
   /** Two engines with stores of their own. The first runs a session. */
-  async function twoEngines(script: Script) {
+  async function twoEngines(script: Script, streamHost?: string) {
     const project = await temporaryProject()
     const model = await startModelServer({ script })
     const stores = [await openPostgresStore(postgres.url()), await openPostgresStore(postgres.url())] as const
@@ -27,6 +27,7 @@ describePostgres("streamed text between engines with PostgreSQL", () => {
         directory: project.directory,
         dataDirectory: project.path(`.data-${index}`),
         store: stores[index],
+        streamHost,
         model: "test/m",
         providers: { test: { options: { baseURL: model.url, apiKey: "k" }, models: { m: {} } } },
         permission: { "*": "allow" },
@@ -37,7 +38,16 @@ describePostgres("streamed text between engines with PostgreSQL", () => {
       await project.remove()
     })
     const session = await runner.sessions.create()
-    return { session, runner, follower, stores }
+    /** Receivers of the texts that the runner sends through the database. */
+    const mailed: string[] = []
+    const { mail } = stores[0]
+    if (!mail) throw new Error("the store has no mail")
+    const { send } = mail
+    mail.send = (address, texts) => {
+      if (address !== "followers") mailed.push(address)
+      return send(address, texts)
+    }
+    return { session, runner, follower, mailed }
   }
 
   /** Follows a session until a run is completed. */
@@ -68,8 +78,13 @@ describePostgres("streamed text between engines with PostgreSQL", () => {
 
   const long = Array.from({ length: 60 }, (_, index) => `wörd${index} 🙂 `).join("")
 
-  test("arrives while the model writes, then the end of the run after all stored changes", async () => {
-    const { session, follower } = await twoEngines([{ text: long, pieceSize: 6, pieceDelayMs: 10 }])
+  test.each([
+    ["directly", undefined],
+    // An address of no machine: see RFC 5737.
+    ["through the database if no address can be used", "192.0.2.1"],
+  ])("arrives %s while the model writes, then the end of the run", async (_, streamHost) => {
+    const script = [{ text: long, pieceSize: 6, pieceDelayMs: 10 }]
+    const { session, follower, mailed } = await twoEngines(script, streamHost)
     const { done, shown, events } = await follow(follower, session.id)
     await session.send("go")
     await done
@@ -82,12 +97,12 @@ describePostgres("streamed text between engines with PostgreSQL", () => {
     expect(texts.at(-1)).toMatchObject({ text: long, time: { end: expect.any(Number) } })
     expect(events.at(-1)?.type).toBe("run.completed")
     expect(last).toBeLessThan(events.length - 1)
+    expect(mailed.length > 0).toBe(streamHost !== undefined)
   })
 
-  test("reaches a follower that joins late, with the text so far", async () => {
-    const { session, follower } = await twoEngines([
-      { text: long.repeat(30), pieceSize: 200, pieceDelayMs: 40 },
-    ])
+  test.each([undefined, "192.0.2.1"])("reaches a follower that joins late (%s)", async (streamHost) => {
+    const script = [{ text: long.repeat(30), pieceSize: 200, pieceDelayMs: 40 }]
+    const { session, follower } = await twoEngines(script, streamHost)
     await session.send("go")
     await expect.poll(async () => JSON.stringify(await session.messages()).includes("step-start")).toBe(true)
     await new Promise((resolve) => setTimeout(resolve, 300))
@@ -119,23 +134,13 @@ describePostgres("streamed text between engines with PostgreSQL", () => {
   })
 
   test("is not sent while no engine follows the session", async () => {
-    const { session, follower, stores } = await twoEngines([
-      { text: long, pieceSize: 6, pieceDelayMs: 10 },
-      { text: "Done." },
-    ])
-    const sent: string[] = []
-    const { mail } = stores[0]
-    if (!mail) throw new Error("the store has no mail")
-    const { send } = mail
-    mail.send = (address, texts) => {
-      sent.push(address)
-      return send(address, texts)
-    }
+    const script = [{ text: long, pieceSize: 6, pieceDelayMs: 10 }, { text: "Done." }]
+    const { session, follower, mailed } = await twoEngines(script, "192.0.2.1")
     const { stop, done } = await follow(follower, session.id)
     stop()
     await done
     await session.send("go")
     await session.wait()
-    expect(sent.filter((address) => address !== "followers")).toEqual([])
+    expect(mailed).toEqual([])
   })
 })

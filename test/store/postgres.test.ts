@@ -324,6 +324,69 @@ describePostgres("PostgreSQL", () => {
       for (const store of stores) await store.close()
     })
 
+    test("share transactions for the leases, changes and contents of their sessions", async () => {
+      const schema = await newSchema()
+      const store = await open(schema)
+      const ids = Array.from({ length: 30 }, (_, index) => `ses_${index}`)
+      const contents = store.contents?.({ fileBytes: 1000, totalBytes: 1e6, days: 1 })
+      await Promise.all(ids.map((id) => begin(store, id)))
+      const transactions = async () => Number((await execute("SELECT txid_current() AS id"))[0]?.id)
+
+      const before = await transactions()
+      const leases = await Promise.all(
+        ids.map(async (id) => {
+          const taken = await store.lease(id, { id: "eng_1", pid: 1 })
+          if (!taken.isHeld) throw new Error(`${id} is held`)
+          return taken.lease
+        }),
+      )
+      expect(new Set(leases.map(({ epoch }) => epoch)).size).toBe(30)
+      await Promise.all(
+        leases.map((lease) => {
+          const { sessionID } = lease
+          return store.commit([{ kind: "part", part: aPart("prt_1", "msg_1", sessionID) }], { lease })
+        }),
+      )
+      // Two sessions may store the same content at the same time.
+      const texts = ids.map((_, index) => Buffer.from(`text ${index % 20}`))
+      const hashes = await Promise.all(texts.map((text) => contents?.put(text)))
+      await Promise.all(leases.map((lease) => store.release(lease)))
+      // One by one, these would be 110.
+      expect((await transactions()) - before).toBeLessThan(20)
+
+      for (const [index, hash] of hashes.entries())
+        expect(Buffer.from((await contents?.get(hash ?? "")) ?? [])).toEqual(texts[index])
+      expect(await Promise.all(ids.map((id) => store.holder(id)))).toEqual(ids.map(() => undefined))
+      await expect(store.lease("ses_unknown", { id: "eng_1", pid: 1 })).rejects.toThrow("not stored")
+      await store.close()
+    })
+
+    test("do not wait for each other when they write the same sessions in another order", async () => {
+      const schema = await newSchema()
+      const stores = await Promise.all([1, 2, 3].map(() => open(schema)))
+      const [first] = stores
+      if (!first) return
+      const ids = ["ses_1", "ses_2", "ses_3", "ses_4"]
+      for (const id of ids) await begin(first, id)
+      const deadlocks = async () => {
+        await execute("SELECT pg_stat_force_next_flush()")
+        const [row] = await execute("SELECT sum(deadlocks) AS count FROM pg_stat_database")
+        return Number(row?.count)
+      }
+      const before = await deadlocks()
+      await Promise.all(
+        stores.flatMap((store, by) =>
+          (by === 0 ? ids : ids.toReversed()).map(async (id) => {
+            for (let index = 0; index < 40; index += 1)
+              await store.commit([{ kind: "part", part: aPart(`prt_${by}_${index}`, "msg_1", id) }])
+          }),
+        ),
+      )
+      expect(await deadlocks()).toBe(before)
+      for (const id of ids) expect(await first.sequence(id)).toBe(2 + 120)
+      for (const store of stores) await store.close()
+    })
+
     test("see each other's changes, also those during a lost connection, and not their own", async () => {
       const schema = await newSchema()
       const [one, two] = [await open(schema), await open(schema)]

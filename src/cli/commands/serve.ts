@@ -84,7 +84,7 @@ export async function runServe(flags: ServeFlags, onReady?: (address: string) =>
         tokens = readTokenFile(tokenFile)
         return tokens.map(({ token }) => ({ name: "server-token", value: token }))
       },
-      options: () => ({ runSlots, dispatch: dispatcher?.enqueue }),
+      options: () => ({ runSlots, dispatch: dispatcher?.enqueue, streamHost: host }),
     })
     const { workspace, roots, onProblem } = directories
     try {

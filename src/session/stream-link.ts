@@ -1,0 +1,129 @@
+import { randomBytes } from "node:crypto"
+import { once } from "node:events"
+import { networkInterfaces } from "node:os"
+import { connect, createServer, type TLSSocket } from "node:tls"
+import { within } from "../util/abort.ts"
+
+/** Where an engine receives texts directly. */
+export interface LinkAddress {
+  /** Addresses of the machine, best first. */
+  hosts: string[]
+  port: number
+  /** Secret of the connection, in base64. Engines read it from the database. */
+  key: string
+}
+
+/** Receives texts of other engines. */
+export interface LinkReceiver {
+  address: LinkAddress
+  close(): void
+}
+
+/** Sends texts to other engines. */
+export interface LinkSender {
+  /**
+   * Sends a text without line breaks. The first text to an address waits up to a second for the connection. Returns false
+   * if it cannot connect. Texts to one address arrive in order, and may be lost if the connection is lost.
+   */
+  send(to: LinkAddress, text: string): Promise<boolean>
+  close(): void
+}
+
+/** Both sides prove that they know the key. It encrypts the texts, with forward secrecy. Needs no certificate. */
+const encryption = {
+  ciphers: "ECDHE-PSK-CHACHA20-POLY1305",
+  minVersion: "TLSv1.2",
+  maxVersion: "TLSv1.2",
+} as const
+
+const connectMs = 1_000
+
+/** Limits in characters: of one text, and of the texts that wait for a slow receiver. */
+const maxText = 16_000_000
+const maxWaiting = 4_000_000
+
+/** Number of addresses of the machine that are announced. */
+const maxHosts = 8
+
+/** Starts to receive texts on a free port of `host`: an address of this machine, or `0.0.0.0` or `::` for all. */
+export async function openLinkReceiver(host: string, onText: (text: string) => void): Promise<LinkReceiver> {
+  const key = randomBytes(32)
+  const sockets = new Set<TLSSocket>()
+  const server = createServer({ ...encryption, pskCallback: () => key }, (socket) => {
+    sockets.add(socket)
+    socket.unref()
+    socket.on("error", () => socket.destroy())
+    socket.on("close", () => sockets.delete(socket))
+    socket.setEncoding("utf8")
+    let rest = ""
+    socket.on("data", (data: string) => {
+      const lines = (rest + data).split("\n")
+      rest = lines.pop() ?? ""
+      for (const line of lines) onText(line)
+      if (rest.length > maxText) socket.destroy()
+    })
+  })
+  // Connections without the key.
+  server.on("tlsClientError", () => {})
+  server.listen(0, host)
+  await once(server, "listening")
+  server.on("error", () => {})
+  server.unref()
+  const bound = server.address()
+  const port = typeof bound === "object" && bound ? bound.port : 0
+  return {
+    address: { hosts: hostsOf(host), port, key: key.toString("base64") },
+    close() {
+      server.close()
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
+
+function hostsOf(host: string): string[] {
+  if (host !== "0.0.0.0" && host !== "::") return [host]
+  const all = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
+  const reachable = all.filter(({ internal, scopeid }) => !internal && !scopeid)
+  return ["127.0.0.1", ...reachable.map(({ address }) => address)].slice(0, maxHosts)
+}
+
+/** Creates a sender. It tries each receiver once: after a failure, `send` returns false for this receiver. */
+export function createLinkSender(): LinkSender {
+  const links = new Map<string, Promise<TLSSocket | undefined>>()
+
+  async function open({ hosts, port, key }: LinkAddress): Promise<TLSSocket | undefined> {
+    for (const host of hosts) {
+      const socket = connect({
+        ...encryption,
+        host,
+        port,
+        pskCallback: () => ({ psk: Buffer.from(key, "base64"), identity: "tackle" }),
+        // The key identifies the receiver.
+        checkServerIdentity: () => undefined,
+      })
+      socket.on("error", () => socket.destroy())
+      const opened = once(socket, "secureConnect").then(
+        () => true,
+        () => false,
+      )
+      if (await within(opened, connectMs)) return socket.unref()
+      socket.destroy()
+    }
+    return undefined
+  }
+
+  return {
+    async send(to, text) {
+      const link = links.get(to.key) ?? open(to)
+      links.set(to.key, link)
+      const socket = await link
+      if (!socket || socket.destroyed) return false
+      if (socket.writableLength > maxWaiting) socket.destroy()
+      socket.write(`${text}\n`)
+      return true
+    },
+    close() {
+      for (const link of links.values()) void link.then((socket) => socket?.destroy())
+    },
+  }
+}
