@@ -22,6 +22,9 @@ describePostgres("streamed text between engines with PostgreSQL", () => {
     const project = await temporaryProject()
     const model = await startModelServer({ script })
     const stores = [await openPostgresStore(postgres.url()), await openPostgresStore(postgres.url())] as const
+    // Changes are noticed late, so that the end of a run may arrive before them.
+    const { watch } = stores[1]
+    stores[1].watch = (listener) => watch((sessionIDs) => void setTimeout(listener, 300, sessionIDs))
     const open = (index: 0 | 1) =>
       createTackle({
         directory: project.directory,
