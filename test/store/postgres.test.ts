@@ -366,7 +366,7 @@ describePostgres("PostgreSQL", () => {
       const stores = await Promise.all([1, 2, 3].map(() => open(schema)))
       const [first] = stores
       if (!first) return
-      const ids = ["ses_1", "ses_2", "ses_3", "ses_4"]
+      const ids = Array.from({ length: 60 }, (_, index) => `ses_${index}`)
       for (const id of ids) await begin(first, id)
       const deadlocks = async () => {
         const [row] = await execute("SELECT sum(deadlocks) AS count FROM pg_stat_database")
@@ -376,12 +376,12 @@ describePostgres("PostgreSQL", () => {
       await Promise.all(
         stores.flatMap((store, by) =>
           (by === 0 ? ids : ids.toReversed()).map(async (id) => {
-            for (let index = 0; index < 40; index += 1)
+            for (let index = 0; index < 20; index += 1)
               await store.commit([{ kind: "part", part: aPart(`prt_${by}_${index}`, "msg_1", id) }])
           }),
         ),
       )
-      for (const id of ids) expect(await first.sequence(id)).toBe(2 + 120)
+      for (const id of ids) expect(await first.sequence(id)).toBe(2 + 60)
       // The server counts when a connection is closed.
       for (const store of stores) await store.close()
       const left = () => execute("SELECT FROM pg_stat_activity WHERE application_name = 'tackle'")
