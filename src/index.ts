@@ -21,7 +21,7 @@ export {
   type WorkspaceOpenerOptions,
 } from "./engine/workspaces.ts"
 export type { EventOf, EventType, Refusal, RunStatus, TackleEvent, Usage } from "./event/events.ts"
-export { type RefusedFile, type RestoredFile, type UndoChoice, UndoRefusedError } from "./files/undo.ts"
+export { type RefusedFile, type RestoredFile, type UndoChoice, UndoRefusedError } from "./files/put-back.ts"
 export type { McpPrompt, McpPromptMessage } from "./mcp/client/content.ts"
 export { ModelNotFoundError, ProviderError } from "./model/errors.ts"
 export type { Model, ModelInfo, ProviderConfig } from "./model/model.ts"

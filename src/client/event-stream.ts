@@ -4,7 +4,7 @@ import type { SessionEvent, StreamReset } from "../session/session-events.ts"
 import { type Connection, canRetry, pause, retryDelay } from "./connection.ts"
 import { ClientError } from "./errors.ts"
 
-/** Options of {@link followSession}. */
+/** Options of {@link fetchSessionEvents}. */
 export interface FollowOptions {
   connection: Connection
   /** Time in milliseconds without data after which a connection counts as lost. */
@@ -27,7 +27,7 @@ export interface FollowOptions {
  * current state. Ends when the signal fires or the session is deleted. Throws {@link ClientError} if the server refuses
  * the stream.
  */
-export function followSession(options: FollowOptions): AsyncIterableIterator<SessionEvent> {
+export function fetchSessionEvents(options: FollowOptions): AsyncIterableIterator<SessionEvent> {
   const { connection, silenceMs, sessionID, others, sequence } = options
   const leave = new AbortController()
   const signal = options.signal ? AbortSignal.any([options.signal, leave.signal]) : leave.signal

@@ -7,7 +7,7 @@ import type { SessionStatus } from "../session/handle.ts"
 import type { SessionEvent } from "../session/session-events.ts"
 import type { SessionApi, SessionsApi } from "./api.ts"
 import { type ApiRequest, apiPath, type Connection, orUnknown } from "./connection.ts"
-import { followSession } from "./event-stream.ts"
+import { fetchSessionEvents } from "./event-stream.ts"
 
 /**
  * State of a session on a server. `seq` is the number of the session's last change. To receive all later changes, call
@@ -187,7 +187,7 @@ export function createSessions({
         },
       },
       events: ({ after, signal, others } = {}) =>
-        followSession({
+        fetchSessionEvents({
           others,
           connection,
           silenceMs,

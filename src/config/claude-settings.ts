@@ -5,7 +5,7 @@ import { isRecord, parseJson } from "../util/json.ts"
 import { displayPath, isInside } from "../util/paths.ts"
 import { toolOf } from "./claude.ts"
 import { type Location, projectLevels } from "./location.ts"
-import { readSmallFile } from "./read.ts"
+import { readSmallFile } from "./small-file.ts"
 
 /** The parts of Claude Code's settings files that Tackle uses, and a summary of the parts that it does not use. */
 export interface ClaudeSettings {

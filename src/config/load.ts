@@ -13,9 +13,9 @@ import type { ConfigLayer, ConfigSource } from "./layer.ts"
 import type { Location } from "./location.ts"
 import { entryOf, filterEntries, mergeNodes, type ObjectNode, toPlain, without } from "./node.ts"
 import { readTrustContent, trustKind } from "./project-trust-items.ts"
-import { readSmallFile } from "./read.ts"
 import type { Config } from "./schema.ts"
 import { shownName, shownNames, wholeName } from "./shown-name.ts"
+import { readSmallFile } from "./small-file.ts"
 
 /** Options for finding config and deciding which files are trusted. */
 export interface LoadConfigOptions extends Location {

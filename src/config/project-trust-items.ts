@@ -14,7 +14,7 @@ import {
 import { markdownDefinition } from "./markdown-files.ts"
 import { entryOf, toPlain } from "./node.ts"
 import { treeOf } from "./parse.ts"
-import { readSmallFile, type SmallFile } from "./read.ts"
+import { readSmallFile, type SmallFile } from "./small-file.ts"
 import { type FileReader, type SubstitutionContext, substitute } from "./substitute.ts"
 
 /**

@@ -3,7 +3,7 @@ import { errorMessage } from "../util/errors.ts"
 import { own } from "../util/json.ts"
 import { describeProblem, type Position, type Problem } from "./errors.ts"
 import type { ConfigNode } from "./node.ts"
-import { readSmallFile, type SmallFile } from "./read.ts"
+import { readSmallFile, type SmallFile } from "./small-file.ts"
 
 /**
  * Reads an included file by its absolute path. Returns undefined if the file does not exist. Throws if it cannot be

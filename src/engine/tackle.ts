@@ -2,7 +2,7 @@ import type { Agent } from "../agent/agent.ts"
 import type { CallOutcome, Turn } from "../call/context.ts"
 import type { QuestionOutcome, Questions } from "../call/questions.ts"
 import type { EventOf, EventType, TackleEvent } from "../event/events.ts"
-import type { UndoChoice } from "../files/undo.ts"
+import type { UndoChoice } from "../files/put-back.ts"
 import type { McpPrompt, McpPromptMessage } from "../mcp/client/content.ts"
 import type {
   McpResources,

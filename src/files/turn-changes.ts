@@ -1,6 +1,6 @@
 import { lstatSync } from "node:fs"
 import { dirname } from "node:path"
-import { planCommand } from "../permission/shell/plan.ts"
+import { planCommand } from "../permission/shell/plan-command.ts"
 import { proveReadOnly } from "../permission/shell/read-only-proof.ts"
 import type { FileChange, FileVersion } from "../schema/part.ts"
 import { type ContentStore, hashOf } from "../store/content-store.ts"

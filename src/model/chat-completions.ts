@@ -9,7 +9,7 @@ import type {
 import { newId } from "../util/id.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 import { guardAnswers, withBody } from "./answer-guard.ts"
-import { malformedArguments } from "./convert.ts"
+import { malformedArguments } from "./history-to-prompt.ts"
 import type { LanguageModel } from "./model.ts"
 
 /** A request to a model. Other folders import the model types from here, not from the AI SDK. */

@@ -15,7 +15,7 @@ import { projectRoutes } from "./routes/project-routes.ts"
 import { requestRoutes } from "./routes/request-routes.ts"
 import { createRouter } from "./routes/route.ts"
 import { sessionRoutes } from "./routes/session-routes.ts"
-import { keepTenantsApart } from "./tenants.ts"
+import { keepTenantsApart } from "./tenant-access.ts"
 
 /** Creates the HTTP application. `onProblem` receives errors that the client did not cause. */
 export function createApp(

@@ -1,6 +1,6 @@
 import type { Context } from "hono"
 import { HTTPException } from "hono/http-exception"
-import { UndoRefusedError } from "../files/undo.ts"
+import { UndoRefusedError } from "../files/put-back.ts"
 import { SessionExistsError } from "../session/archive.ts"
 import { TenantLimitError } from "../store/tenants.ts"
 import { errorMessage, TackleError, UsageError } from "../util/errors.ts"

@@ -1,5 +1,5 @@
 import { createFileTracker, type ListableFileTracker } from "../files/file-tracker.ts"
-import { createPromptBuilder } from "../model/convert.ts"
+import { createPromptBuilder } from "../model/history-to-prompt.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { Session } from "../schema/session.ts"
 import type { Lease } from "../store/store.ts"

@@ -1,5 +1,5 @@
 import type { EventOf, TackleEvent } from "../event/events.ts"
-import type { RefusedFile, RestoredFile, UndoChoice } from "../files/undo.ts"
+import type { RefusedFile, RestoredFile, UndoChoice } from "../files/put-back.ts"
 import type { Input, PromptFile } from "../schema/input.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
@@ -156,7 +156,7 @@ export interface SessionHandle {
   readonly inputs: SessionInputs
   /**
    * Returns the events of the session. Sends the changes after `after` first, then the text so far of each part that is
-   * being streamed, and then all events as they happen. See `followSession`.
+   * being streamed, and then all events as they happen. See `streamSessionEvents`.
    */
   events(options?: EventStreamOptions): AsyncIterableIterator<SessionEvent>
   /**

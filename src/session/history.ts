@@ -1,4 +1,4 @@
-import { prunedText } from "../model/convert.ts"
+import { prunedText } from "../model/history-to-prompt.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { CompactionPart, Part } from "../schema/part.ts"
 import type { MessagePage } from "../store/store.ts"

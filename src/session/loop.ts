@@ -13,8 +13,9 @@ import { newId } from "../util/id.ts"
 import { currentTime } from "../util/time.ts"
 import { addUsage, limitReached, noTokens, stepsMessage, sumUsage } from "./budget.ts"
 import { hookParams, hookText } from "./plugin-hooks.ts"
-import { handOver, postNote, postSteering } from "./post-message.ts"
+import { handOver, postNote } from "./post-message.ts"
 import { offeredTools, type SessionAgent, type SessionRun } from "./session-run.ts"
+import { postSteering } from "./steering.ts"
 import { type StepProcessor, startStep } from "./step-processor.ts"
 
 /** Number of refused loops in one turn after which the run ends. */

@@ -1,4 +1,4 @@
-import type { PromptInput } from "../model/convert.ts"
+import type { PromptInput } from "../model/history-to-prompt.ts"
 import type { Model } from "../model/model.ts"
 import type { StepRequest } from "../model/stream.ts"
 import type { PluginHost } from "../plugin/host.ts"

@@ -95,7 +95,7 @@ export interface FollowedStore {
  * Events with a sequence number are in order, without a gap. The text so far is sent again after each change by another
  * engine. If this engine deletes the session, the last event is `session.deleted`.
  */
-export function followSession(
+export function streamSessionEvents(
   { store, bus, parts, otherRequests, onEnd }: FollowedStore,
   sessionID: string,
   { after, signal, maxWaiting = 10_000, others }: EventStreamOptions,

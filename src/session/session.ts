@@ -1,7 +1,7 @@
 import { createUserWaits } from "../call/time-limit.ts"
 import type { Bus } from "../event/bus.ts"
 import type { EventOf, TackleEvent } from "../event/events.ts"
-import type { Direction } from "../files/undo.ts"
+import type { Direction } from "../files/put-back.ts"
 import { parseModelName } from "../model/model.ts"
 import type { Input } from "../schema/input.ts"
 import { type Session, updateTime } from "../schema/session.ts"
@@ -14,7 +14,6 @@ import type { CommandCall } from "./command.ts"
 import { compactConversation } from "./compact.ts"
 import { openConversation } from "./conversation.ts"
 import { isUnfinished, settleKilled } from "./crash-recovery.ts"
-import { createDelivery, createPromptLock, type HeldLock } from "./delivery.ts"
 import { concludeBroken, type Ending } from "./ending.ts"
 import type {
   CompactionResult,
@@ -29,9 +28,10 @@ import type {
 } from "./handle.ts"
 import type { Receipt, SendOptions } from "./inputs.ts"
 import { SessionHeldError, stopElsewhere, withLease } from "./lease.ts"
+import { createPromptLock, createQueuedRuns, type HeldLock } from "./queued-runs.ts"
 import { endTurn, type Prompt, runPrompt, type Said } from "./run-prompt.ts"
 import type { SessionEngine } from "./session-engine.ts"
-import { followSession } from "./session-events.ts"
+import { streamSessionEvents } from "./session-events.ts"
 import { watchFamily } from "./subagent.ts"
 import { undoTurn } from "./undo.ts"
 
@@ -47,7 +47,9 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
   let isPassedOn = false
   /** True if another process has interrupted the last run. */
   let isInterrupted = false
-  const delivery = createDelivery(conversation, lock, (held) => runNext(held, () => claimNext(held.stopped)))
+  const queuedRuns = createQueuedRuns(conversation, lock, (held) =>
+    runNext(held, () => claimNext(held.stopped)),
+  )
 
   function prompt(text: string, options: PromptOptions = {}): PromptRun {
     engine.assertOpen()
@@ -58,7 +60,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     const events = promptEvents(bus, sessionID, held.stop)
     const said = [{ text, files: options.files ?? [], command: options.command }]
     const completed = keepAlive(run(held, { options, signal, read: async () => said }))
-    delivery.start()
+    queuedRuns.start()
     return { completed, [Symbol.asyncIterator]: () => events }
   }
 
@@ -91,7 +93,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     isInterrupted = false
     const stop = () => {
       isPassedOn = true
-      void delivery.stop()
+      void queuedRuns.stop()
     }
     signal.addEventListener("abort", stop)
     try {
@@ -178,7 +180,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     // The session of a subagent is rarely continued, so its history does not need to stay in memory.
     if (initial.parentID !== undefined) conversation.forget()
     const event = bus.publish(ending)
-    delivery.ended(event)
+    queuedRuns.ended(event)
     return event
   }
 
@@ -215,7 +217,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     const { input, isNew } = await inputs.admit(text, options)
     if (isNew && input.delivery === "now") lock.stop()
     // An input whose write was sent twice, because its answer was lost, is not new. A worker was requested with the input.
-    if (isNew || input.state === "pending") delivery.start()
+    if (isNew || input.state === "pending") queuedRuns.start()
     const { id, seq, state } = input
     return { id, seq, state }
   }
@@ -228,7 +230,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
       else await inputs.pause()
     } finally {
       // The run ends even if the store cannot be written to.
-      await delivery.stop()
+      await queuedRuns.stop()
     }
     const isStopped = isOwn || (await stopElsewhere({ store, sessionID, holder }))
     // The process of the run may have been killed. If its calls cannot be closed now, the next start closes them.
@@ -236,7 +238,7 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
     // The run claimed these inputs but did not deliver them.
     if (clear) return [...cleared, ...(await inputs.clear())]
     // An input that was sent after the pause has resumed the queue.
-    if (await inputs.hasNext()) await delivery.request()
+    if (await inputs.hasNext()) await queuedRuns.request()
     return []
   }
 
@@ -303,12 +305,12 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
    * Stops the work if the lease is lost.
    */
   async function whileHeld<T>({ stop }: HeldLock, work: () => Promise<T>, limit?: LeaseLimit): Promise<T> {
-    /** Stops the work and the delivery if another process has interrupted the session. */
+    /** Stops the work and the queued runs if another process has interrupted the session. */
     async function stopIfAsked(lease: Lease): Promise<void> {
       // If the store cannot be read, the work ends anyway.
       if (!(await store.isStopping(lease).catch(() => false))) return
       isInterrupted = true
-      await delivery.stop()
+      await queuedRuns.stop()
     }
     await engine.cleared
     try {
@@ -338,13 +340,13 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
       list: inputs.pending,
       async edit(id, edit) {
         const edited = await inputs.edit(id, edit)
-        if (edit.held === false) await delivery.request()
+        if (edit.held === false) await queuedRuns.request()
         return edited
       },
       withdraw: inputs.withdraw,
       async resume() {
         await inputs.resume()
-        await delivery.request()
+        await queuedRuns.request()
       },
     },
     events({ signal, ...options } = {}) {
@@ -354,17 +356,17 @@ export function openSession(initial: Session, engine: SessionEngine): LocalSessi
       const parts = relay ? { ...recorder, ...relay.partsOf(sessionID, recorder) } : recorder
       const onEnd = relay?.follow(sessionID)
       const from = { store, bus, parts, otherRequests, onEnd }
-      return followSession(from, sessionID, { ...options, signal: ends })
+      return streamSessionEvents(from, sessionID, { ...options, signal: ends })
     },
     get isActive() {
-      return delivery.isActive
+      return queuedRuns.isActive
     },
     streaming: recorder.streaming,
-    wait: delivery.wait,
+    wait: queuedRuns.wait,
     work,
     interrupt,
     prompt,
-    abort: delivery.stop,
+    abort: queuedRuns.stop,
     messages: (page = {}) => readPage(page),
     todos: () => store.todos(sessionID),
     sequence: () => store.sequence(sessionID),

@@ -1,4 +1,4 @@
-import { type Direction, putBack, type UndoChoice } from "../files/undo.ts"
+import { type Direction, putBack, type UndoChoice } from "../files/put-back.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { FileChange, PatchPart } from "../schema/part.ts"
 import { type Session, updateTime } from "../schema/session.ts"

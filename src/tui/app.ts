@@ -7,8 +7,7 @@ import { type FollowedSession, followSession } from "../view/follow-session.ts"
 import type { SessionState } from "../view/session-state.ts"
 import { visible } from "../view/visible.ts"
 import { createAttention } from "./attention.ts"
-import { clip, wrap } from "./card.ts"
-import { type Cards, createCards } from "./cards.ts"
+import { clip, wrap } from "./card-parts.ts"
 import { loadHighlighter, needsHighlighter, onHighlighter } from "./code.ts"
 import { type Conversation, createConversation } from "./conversation.ts"
 import type { InputHistory } from "./history.ts"
@@ -21,6 +20,7 @@ import { createStatusLine, type StatusSource } from "./status-line.ts"
 import { builtInTheme, changeTheme, colorDepth, type Theme } from "./theme.ts"
 import type { Themes } from "./theme-file.ts"
 import { renderTodos } from "./todo-panel.ts"
+import { type Cards, createCards } from "./waiting-cards.ts"
 
 /** The agent and model for a session that has not been created yet. */
 export interface SessionDefaults {

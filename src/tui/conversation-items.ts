@@ -1,7 +1,7 @@
 import type { MessageWithParts } from "../schema/message.ts"
 import type { Part, ToolPart } from "../schema/part.ts"
 import { visible } from "../view/visible.ts"
-import { clip, indented, wrap } from "./card.ts"
+import { clip, indented, wrap } from "./card-parts.ts"
 import { renderFile } from "./image-view.ts"
 import { renderMarkdown } from "./markdown.ts"
 import { type Notes, renderNote } from "./notes.ts"

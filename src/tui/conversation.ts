@@ -1,6 +1,6 @@
 import type { Component } from "@earendil-works/pi-tui"
 import type { SessionState } from "../view/session-state.ts"
-import { clip } from "./card.ts"
+import { clip } from "./card-parts.ts"
 import { type ConversationItem, itemsOfMessage, itemsOfNotes, type LineCache } from "./conversation-items.ts"
 import { createNotes, type Notes } from "./notes.ts"
 import type { Theme } from "./theme.ts"

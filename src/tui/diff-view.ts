@@ -1,6 +1,6 @@
 import { diffWordsWithSpace, parsePatch } from "diff"
 import { showInvisible } from "../util/invisible.ts"
-import { clip, wrap } from "./card.ts"
+import { clip, wrap } from "./card-parts.ts"
 import type { Theme } from "./theme.ts"
 
 /** A line of a diff with its number in the old or new file. */

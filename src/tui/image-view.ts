@@ -1,6 +1,6 @@
 import { getCapabilities, getImageDimensions, Image } from "@earendil-works/pi-tui"
 import { visible } from "../view/visible.ts"
-import { clip } from "./card.ts"
+import { clip } from "./card-parts.ts"
 import type { Theme } from "./theme.ts"
 
 /** A file that may be an image. */

@@ -1,7 +1,7 @@
 import type { ToolPart } from "../schema/part.ts"
 import { terminalText } from "../util/terminal-text.ts"
 import { visible } from "../view/visible.ts"
-import { clip, wrap } from "./card.ts"
+import { clip, wrap } from "./card-parts.ts"
 import { type CallOptions, renderCall } from "./tool-card.ts"
 
 /** A shell command of the user, or a text from a tool or a warning. A changed note is a new object. */

@@ -1,5 +1,5 @@
 import { type Component, matchesKey } from "@earendil-works/pi-tui"
-import { clip, createScrolledText, headLine, wrap } from "./card.ts"
+import { clip, createScrolledText, headLine, wrap } from "./card-parts.ts"
 import type { Theme } from "./theme.ts"
 
 /** Shows a text above the editor, such as the output of a command, until the user closes it. */

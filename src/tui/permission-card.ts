@@ -5,7 +5,15 @@ import { wildcardCovers } from "../util/wildcard.ts"
 import { type Choice, createDecision, settleMs } from "../view/decision.ts"
 import { type ReplyChoice, replyChoices } from "../view/reply-choices.ts"
 import { createRequestCard } from "../view/request-card.ts"
-import { clip, createEarlyKeys, createScrolledText, headLine, indented, typedText, wrap } from "./card.ts"
+import {
+  clip,
+  createEarlyKeys,
+  createScrolledText,
+  headLine,
+  indented,
+  typedText,
+  wrap,
+} from "./card-parts.ts"
 import type { Theme } from "./theme.ts"
 
 /** Options of {@link createPermissionCard}. */

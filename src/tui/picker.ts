@@ -9,7 +9,7 @@ import {
   visibleWidth,
 } from "@earendil-works/pi-tui"
 import { oneLine } from "../view/visible.ts"
-import { clip, headLine } from "./card.ts"
+import { clip, headLine } from "./card-parts.ts"
 import type { Theme } from "./theme.ts"
 
 /** One entry of a picker. */

@@ -1,7 +1,7 @@
 import { type Component, type Focusable, Input, Markdown, matchesKey } from "@earendil-works/pi-tui"
 import type { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
 import { showInvisible } from "../util/invisible.ts"
-import { clip, createEarlyKeys, createScrolledText, headLine, indented, typedText } from "./card.ts"
+import { clip, createEarlyKeys, createScrolledText, headLine, indented, typedText } from "./card-parts.ts"
 import { markdownTheme, type Theme } from "./theme.ts"
 
 /** Options of {@link createQuestionCard}. */

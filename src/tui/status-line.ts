@@ -3,7 +3,7 @@ import type { TackleApi } from "../client/api.ts"
 import type { ProjectStatus } from "../engine/tackle.ts"
 import { type SessionState, usageOf } from "../view/session-state.ts"
 import { visible } from "../view/visible.ts"
-import { clip } from "./card.ts"
+import { clip } from "./card-parts.ts"
 import { createStatusCommand, type StatusInput } from "./status-command.ts"
 import type { Theme } from "./theme.ts"
 

@@ -1,7 +1,7 @@
 import type { Todo } from "../schema/todo.ts"
 import { todoLine } from "../view/call-summary.ts"
 import { oneLine } from "../view/visible.ts"
-import { clip } from "./card.ts"
+import { clip } from "./card-parts.ts"
 import type { Theme } from "./theme.ts"
 
 /** Maximum number of entries that the panel shows. */

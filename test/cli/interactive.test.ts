@@ -5,7 +5,7 @@ import { dirname, join } from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
 import { describe, expect, onTestFinished, test } from "vitest"
 import type { Script } from "../../src/testing/model-server.ts"
-import { quietMs } from "../../src/tui/card.ts"
+import { quietMs } from "../../src/tui/card-parts.ts"
 import { createMachine, tackleCommand, until } from "./run-tackle.ts"
 import { hasTmux, openTerminal } from "./terminal.ts"
 

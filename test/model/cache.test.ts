@@ -1,6 +1,6 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider"
 import { describe, expect, test } from "vitest"
-import { toPrompt } from "../../src/model/convert.ts"
+import { toPrompt } from "../../src/model/history-to-prompt.ts"
 import type { Model, ProviderConfig } from "../../src/model/model.ts"
 import { createModels, type ModelsDependencies } from "../../src/model/providers.ts"
 import { streamStep } from "../../src/model/stream.ts"

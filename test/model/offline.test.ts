@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { toPrompt } from "../../src/model/convert.ts"
+import { toPrompt } from "../../src/model/history-to-prompt.ts"
 import { createOfflineModel, offlineInfo } from "../../src/model/offline.ts"
 import { parseRequests } from "../../src/model/offline-requests.ts"
 import { type StepEvent, streamStep } from "../../src/model/stream.ts"

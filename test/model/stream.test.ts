@@ -1,7 +1,7 @@
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider"
 import { afterEach, describe, expect, test } from "vitest"
-import { toPrompt } from "../../src/model/convert.ts"
 import { ProviderError } from "../../src/model/errors.ts"
+import { toPrompt } from "../../src/model/history-to-prompt.ts"
 import { parseModelName } from "../../src/model/model.ts"
 import { createModels } from "../../src/model/providers.ts"
 import { type StepEvent, type StepRequest, streamStep } from "../../src/model/stream.ts"

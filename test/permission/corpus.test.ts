@@ -3,7 +3,7 @@ import { existsSync, globSync, mkdirSync, readFileSync, symlinkSync } from "node
 import { join, resolve } from "node:path"
 import { describe, expect, test } from "vitest"
 import { readPermissionCases, runPermissionCase } from "../../src/config/permission-cases.ts"
-import { maxCommandLength } from "../../src/permission/shell/plan.ts"
+import { maxCommandLength } from "../../src/permission/shell/plan-command.ts"
 import { allow, deny, temporaryDirectory, verdictOf } from "./support.ts"
 
 const corpus = resolve(import.meta.dirname, "../corpus/permission")

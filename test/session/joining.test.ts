@@ -4,7 +4,7 @@ import { createBus } from "../../src/event/bus.ts"
 import type { Part } from "../../src/schema/part.ts"
 import { pending, start } from "../../src/schema/tool-moves.ts"
 import { createRecorder } from "../../src/session/recorder.ts"
-import { followSession, type SessionEvent } from "../../src/session/session-events.ts"
+import { type SessionEvent, streamSessionEvents } from "../../src/session/session-events.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 import type { Store } from "../../src/store/store.ts"
 import { runs } from "../runs.ts"
@@ -103,7 +103,7 @@ async function openSession(delays: { commit: number; read: number }) {
   return {
     bus,
     follow(after: number, signal: AbortSignal) {
-      return followSession({ store, bus, parts: recorder }, sessionID, { after, signal })
+      return streamSessionEvents({ store, bus, parts: recorder }, sessionID, { after, signal })
     },
     begin(type: "text" | "reasoning" | "tool") {
       count += 1

@@ -4,7 +4,7 @@ import { createTackle } from "../../src/engine/create-tackle.ts"
 import { createBus } from "../../src/event/bus.ts"
 import type { Message } from "../../src/schema/message.ts"
 import type { Part } from "../../src/schema/part.ts"
-import { followSession, type SessionEvent } from "../../src/session/session-events.ts"
+import { type SessionEvent, streamSessionEvents } from "../../src/session/session-events.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 import type { Store } from "../../src/store/store.ts"
 import { startModelServer } from "../../src/testing/model-server.ts"
@@ -219,7 +219,7 @@ test("an event whose session was deleted meanwhile is sent, although the store h
     throw error
   })
   const parts = { streaming: () => [], announced: async () => {} }
-  const events = followSession({ store: createMemoryStore(), bus, parts }, "ses_1", { after: 0 })
+  const events = streamSessionEvents({ store: createMemoryStore(), bus, parts }, "ses_1", { after: 0 })
   bus.publish({ type: "todo.updated", sessionID: "ses_1", todos: [], seq: 5 })
   expect((await events.next()).value).toMatchObject({ type: "todo.updated", seq: 5 })
   bus.publish({ type: "todo.updated", sessionID: "ses_1", todos: [], seq: 9 })
@@ -252,7 +252,7 @@ test("reads again if the store changes while it is being read", async () => {
   }
   await memory.commit([{ kind: "session", session: aSession("ses_1") }])
   const parts = { streaming: () => [], announced: async () => {} }
-  const stream = followSession({ store, bus: createBus(() => {}), parts }, "ses_1", { after: 0 })
+  const stream = streamSessionEvents({ store, bus: createBus(() => {}), parts }, "ses_1", { after: 0 })
   await reading
   await memory.commit([{ kind: "session", session: aSession("ses_1", { title: "changed elsewhere" }) }])
   for (const listener of listeners) listener()

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
 import type { Question, QuestionAnswers, QuestionDocument } from "../../src/schema/question.ts"
-import { quietMs } from "../../src/tui/card.ts"
+import { quietMs } from "../../src/tui/card-parts.ts"
 import { createQuestionCard } from "../../src/tui/question-card.ts"
 import { keys, rendered, theme } from "./components.ts"
 

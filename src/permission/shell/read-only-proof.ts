@@ -12,7 +12,7 @@ import {
   type WholeReading,
   wholeReading,
 } from "./operands.ts"
-import { planCommand } from "./plan.ts"
+import { planCommand } from "./plan-command.ts"
 import type { Program } from "./program.ts"
 import { findProgram, findSubcommand, gnuName } from "./program-table.ts"
 import type { PlannedCommand, ShellPlan } from "./shell-plan.ts"

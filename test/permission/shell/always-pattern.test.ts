@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
 import { suggestPattern } from "../../../src/permission/shell/always-pattern.ts"
-import { planCommand } from "../../../src/permission/shell/plan.ts"
+import { planCommand } from "../../../src/permission/shell/plan-command.ts"
 
 test.each([
   ["git push origin main", "git push *"],

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:
 import { join } from "node:path"
 import fc from "fast-check"
 import { expect, test } from "vitest"
-import { planCommand } from "../../../src/permission/shell/plan.ts"
+import { planCommand } from "../../../src/permission/shell/plan-command.ts"
 import { runs } from "../../runs.ts"
 import { harness, policyOf, scopeOf, temporaryDirectory, verdictOf } from "../support.ts"
 

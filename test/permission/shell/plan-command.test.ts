@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: texts for a shell, not templates
 import { describe, expect, test } from "vitest"
-import { planCommand } from "../../../src/permission/shell/plan.ts"
+import { planCommand } from "../../../src/permission/shell/plan-command.ts"
 
 async function patterns(text: string): Promise<string[]> {
   return (await planCommand(text)).commands.map((command) => command.pattern)

@@ -55,7 +55,7 @@ export async function isForWorkers(store: Store, sessionID: string): Promise<boo
 }
 
 /** Starts runs for the inputs of one session, one after another. */
-export interface Delivery {
+export interface QueuedRuns {
   /** Delivers the waiting inputs, now or when the current operation ends. Does nothing if workers deliver them. */
   start(): void
   /**
@@ -79,18 +79,18 @@ const nextRunMs = 1_000
 const retryMs = 200
 
 /**
- * Creates the delivery of one session. `run` runs the next inputs, if any, and releases the lock. It returns false if
+ * Starts the queued runs of one session. `run` runs the next inputs, if any, and releases the lock. It returns false if
  * another engine uses the session, and rejects if the inputs could not be read.
  */
-export function createDelivery(
+export function createQueuedRuns(
   { engine, inputs, session: { id: sessionID } }: Conversation,
   lock: ReturnType<typeof createPromptLock>,
   run: (held: HeldLock) => Promise<boolean>,
-): Delivery {
+): QueuedRuns {
   const { store, holder, dispatch, assertOpen } = engine
   let stopped = new AbortController()
-  /** The delivery in progress. Resolves when no more inputs can be delivered. */
-  let delivering: Promise<void> | undefined
+  /** The loop in progress. Resolves when no more inputs can be delivered. */
+  let running: Promise<void> | undefined
   /** Whether inputs may have arrived since the queue was last read. */
   let again = false
   let last: EventOf<"run.completed"> | undefined
@@ -103,21 +103,21 @@ export function createDelivery(
   function startHere(): void {
     if (stopped.signal.aborted) stopped = new AbortController()
     again = true
-    delivering ??= deliver()
+    running ??= runQueue()
   }
 
-  async function deliver(): Promise<void> {
+  async function runQueue(): Promise<void> {
     while (again) {
       again = false
-      await deliverAll(stopped.signal).catch(() => {
+      await runAll(stopped.signal).catch(() => {
         // `stop` was called, or the store failed and the run has reported the failure. The inputs stay in the store.
       })
     }
     // Runs in the same turn of the event loop as the last check of `again`, so that no call to `start` is lost.
-    delivering = undefined
+    running = undefined
   }
 
-  async function deliverAll(signal: AbortSignal): Promise<void> {
+  async function runAll(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       assertOpen()
       if (lock.released) await lock.released
@@ -162,7 +162,7 @@ export function createDelivery(
       else startHere()
     },
     get isActive() {
-      return (lock.released ?? delivering) !== undefined
+      return (lock.released ?? running) !== undefined
     },
     ended(event) {
       last = event
@@ -175,12 +175,12 @@ export function createDelivery(
     async wait({ signal = new AbortController().signal } = {}) {
       for (;;) {
         throwIfAborted(signal)
-        const work = lock.released ?? delivering
+        const work = lock.released ?? running
         if (work) await orAbort(work, signal)
         else if (await isUsedElsewhere()) await waitElsewhere(signal)
         else if (await isDispatched())
           await waitForLease({ store, sessionID, seesWrites: true }, isTaken, signal)
-        else if (!(lock.released ?? delivering)) return last
+        else if (!(lock.released ?? running)) return last
       }
     },
   }

@@ -1,7 +1,7 @@
 import type { LanguageModelV4Prompt } from "@ai-sdk/provider"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { createPromptBuilder, toPrompt } from "../../src/model/convert.ts"
+import { createPromptBuilder, toPrompt } from "../../src/model/history-to-prompt.ts"
 import type { ModelInfo } from "../../src/model/model.ts"
 import type { MessageWithParts } from "../../src/schema/message.ts"
 import { pending, start } from "../../src/schema/tool-moves.ts"
