@@ -51,11 +51,17 @@ export interface SessionApi {
    * as they happen. Ends when the signal fires.
    */
   events(options?: Pick<EventStreamOptions, "after" | "signal">): AsyncIterableIterator<SessionEvent>
-  /** Waits until the session is idle. Resolves with the end of the last run that the engine has seen. */
+  /**
+   * Waits until the session is idle. Resolves with the `run.completed` event of the last run that the engine has seen,
+   * if any.
+   */
   wait(options?: { signal?: AbortSignal }): Promise<EventOf<"run.completed"> | undefined>
   /** Stops the run and pauses the queue. With `clear`, withdraws the pending inputs and returns them. */
   interrupt(options?: { clear?: boolean }): Promise<Input[]>
-  /** Returns the newest messages before `before`, or all messages, oldest first. */
+  /**
+   * Returns the messages before the message `before`, oldest first. With `limit`, returns only the newest of these
+   * messages. Default: all messages.
+   */
   messages(page?: Pick<MessagePage, "before" | "limit">): Promise<MessageWithParts[]>
   /** Returns the to-do list of the session. */
   todos(): Promise<Todo[]>
@@ -66,12 +72,17 @@ export interface SessionApi {
   sequence(): Promise<number>
   /** Replaces old messages in the model's history with a summary. */
   compact(options?: { signal?: AbortSignal }): Promise<CompactionResult>
-  /** Restores the files of the last turn that changed files, or of several turns. `redo` reverts the undo of a turn. */
+  /**
+   * Undoes the file changes of the last turn that changed files, or of several turns. `redo` reverses the last undo.
+   */
   undo(options?: UndoOptions): Promise<UndoResult>
   redo(options?: UndoChoice): Promise<UndoResult>
 }
 
-/** The sessions of an engine. Operations on an unknown id resolve with undefined, or with false. */
+/**
+ * The sessions of an engine. If the id is unknown, `delete` resolves with false, and other operations resolve with
+ * undefined.
+ */
 export interface SessionsApi {
   create(options?: { agent?: string; model?: string; title?: string }): Promise<SessionApi>
   get(id: string): Promise<SessionApi | undefined>
@@ -89,13 +100,13 @@ export interface SessionsApi {
   export(id: string, options?: { sanitize?: boolean }): Promise<Archive | undefined>
   /** Stores an archive as a session. `copy` assigns new ids. */
   import(archive: unknown, options?: { copy?: boolean }): Promise<SessionApi>
-  /** Copies a session. `at` ends the copy after the turn with that message. */
+  /** Copies a session. `at` is the id of a message: the copy ends after the turn that contains this message. */
   fork(id: string, options?: { at?: string }): Promise<SessionApi | undefined>
 }
 
 /**
- * The part of the engine's interface that is the same in the same process and over a network. The library's `Tackle`
- * and the client of a server implement it.
+ * The part of the engine's interface that works both in the same process and over a network. The library's `Tackle` and
+ * the client of a server implement it.
  */
 export interface TackleApi {
   readonly sessions: SessionsApi
@@ -105,7 +116,10 @@ export interface TackleApi {
    * processes on the same store. A server always includes them. Returns a function that unsubscribes.
    */
   subscribe(listener: (event: TackleEvent) => void, options?: { otherProcesses?: boolean }): () => void
-  /** Answers a permission request. A second, late or unknown answer has no effect. The result reports this. */
+  /**
+   * Answers a permission request. An answer to a request that is unknown or already answered has no effect, and the
+   * result says so.
+   */
   reply(requestID: string, reply: PermissionReply): Promise<ReplyOutcome>
   /**
    * Returns the permission requests and questions that wait for the user, oldest first, including those of other
@@ -120,7 +134,7 @@ export interface TackleApi {
   }
   /**
    * Finds files of the project by letters in their paths, best match first. Returns at most `limit` paths (default:
-   * 20). Omits ignored files and files that the rules do not allow reading.
+   * 20). Omits ignored files and files that the rules do not allow to be read.
    */
   findFiles(query: string, options?: { limit?: number; signal?: AbortSignal }): Promise<string[]>
   /**
@@ -132,21 +146,21 @@ export interface TackleApi {
     text: string,
     options?: Pick<SendOptions, "id" | "delivery" | "files">,
   ): Promise<Receipt | undefined>
-  /** Lists what the user allowed with "always" in this worktree. */
+  /** Lists the permissions that the user granted with "always" in this worktree. */
   grants(): Promise<Grant[]>
   /** Revokes grants of this worktree. Rejects if an id is unknown. */
   revoke(ids: readonly string[]): Promise<void>
   commands(): Awaitable<Pick<Command, "name" | "description">[]>
   models(): Awaitable<Pick<ModelInfo, "ref" | "name" | "limit">[]>
-  /** Lists every tool. A tool that the agent and model are not offered includes the reason. */
+  /** Lists every tool. If a tool is not offered to the agent and model, its entry contains the reason. */
   tools(scope?: { agent?: string; model?: string; signal?: AbortSignal }): Promise<ToolListing[]>
   /** Lists every MCP server in use. Starts servers that are not running. */
   mcpServers(options?: { signal?: AbortSignal }): Promise<McpServerStatus[]>
   /** Lists the prompts of MCP servers, which `send` calls as `/server:prompt`. Starts servers that are not running. */
   mcpPrompts(signal?: AbortSignal): Promise<McpPrompt[]>
-  /** Returns the state of the project. The first call tests the sandbox with a real command. */
+  /** Returns the state of the project. The first call tests the sandbox by running a command in it. */
   project(): Promise<ProjectStatus>
-  /** Makes one call through the whole pipeline, without a model or a stored session. */
+  /** Calls one tool, with the same checks as for a call by a model. Needs no model and stores no session. */
   callTool(call: {
     tool: string
     input: string | Readonly<Record<string, unknown>>

@@ -35,7 +35,7 @@ export interface ClientOptions {
    * seconds. Default: 45,000.
    */
   silenceMs?: number
-  /** Receives the error that ended a subscription. Default: an unhandled rejection. */
+  /** Called with the error that ended a subscription. By default, the error causes an unhandled rejection. */
   onProblem?(error: unknown): void
 }
 
@@ -46,7 +46,7 @@ export interface TackleClient extends TackleApi {
 
 /**
  * Creates a client for a server that was started with `tackle serve`. Does not connect until a method is called.
- * Methods reject with {@link ClientError} with the codes of the library's errors.
+ * Methods reject with a {@link ClientError}, which has the same code as the library's error.
  */
 export function createClient(options: ClientOptions): TackleClient {
   const { directory, retryMs = 30_000, silenceMs = 45_000, onProblem } = options
@@ -85,7 +85,7 @@ export function createClient(options: ClientOptions): TackleClient {
     })
   }
 
-  /** Sends a reply. Returns false if the request has already been answered, and undefined if it is unknown. */
+  /** Sends a reply. Returns false if the request has already been answered, and undefined if the request is unknown. */
   async function answer(requestID: string, body: object): Promise<boolean | undefined> {
     const reply = request({ method: "POST", path: apiPath("request", requestID, "reply"), body })
     const applied = orUnknown(
@@ -95,7 +95,7 @@ export function createClient(options: ClientOptions): TackleClient {
     return orUnknown("request.unknown", applied)
   }
 
-  /** Makes a call and reports its progress. The call ends on the server if the connection breaks. */
+  /** Makes a call and reports its progress. If the connection breaks, the server cancels the call. */
   async function streamCall(
     call: ApiRequest,
     onProgress: (state: ToolStateRunning) => void,
@@ -108,7 +108,7 @@ export function createClient(options: ClientOptions): TackleClient {
       else return { callID: event.callID, state: event.state }
     }
     if (signal?.aborted) throw abortReason(signal)
-    throw new ClientError("The connection to the server ended before the call.", {
+    throw new ClientError("The connection to the server closed before the call ended.", {
       code: "client.unreachable",
     })
   }
@@ -176,7 +176,7 @@ export function createClient(options: ClientOptions): TackleClient {
   }
 }
 
-/** An event of a streamed call. The last one is the result. */
+/** An event of a streamed call. The last event is the result. */
 type CallEvent = { type: "progress"; state: ToolStateRunning } | (CallOutcome & { type: "result" })
 
 /** Returns the body of a reply to a permission request. */

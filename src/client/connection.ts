@@ -33,9 +33,9 @@ export interface ApiRequest {
 
 /** The connection of a client to its server. */
 export interface Connection {
-  /** Returns the parsed JSON of the response. Throws {@link ClientError}. */
+  /** Sends a request and returns the parsed JSON of the response. Throws {@link ClientError} if the request fails. */
   request<T>(request: ApiRequest): Promise<T>
-  /** Opens an event stream. Makes one attempt. */
+  /** Opens an event stream without repeating a failed attempt. Throws {@link ClientError} if the attempt fails. */
   open(request: ApiRequest): Promise<Response>
   /**
    * Delays all later requests until `opened` settles. A stream that is opened first therefore contains the events of
@@ -136,7 +136,7 @@ export function createConnection(options: ConnectionOptions): Connection {
 
   function unreachable(cause: unknown): ClientError {
     return new ClientError(
-      `No response from the server ${base}. Check that the server is running; start it with \`tackle serve\`.`,
+      `No response from the server ${base}. Check that the server is running, or start it with \`tackle serve\`.`,
       {
         code: "client.unreachable",
         cause,
@@ -178,7 +178,9 @@ export function createConnection(options: ConnectionOptions): Connection {
   }
 }
 
-/** Returns true if the request can be sent again: the server did not start it, or it is safe to repeat. */
+/**
+ * Returns true if the request can be sent again, because the server did not process it or because it is safe to repeat.
+ */
 export function canRetry({ code, status }: ClientError, isRepeatable: boolean): boolean {
   if (status === 429 || code === "server.stopping") return true
   if (!isRepeatable) return false

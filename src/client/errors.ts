@@ -31,7 +31,10 @@ export class ClientError extends Error {
   }
 }
 
-/** Returns the reason of an aborted signal if it is a Tackle error. Wraps any other reason in a {@link ClientError}. */
+/**
+ * Returns the reason of an aborted signal if the reason is a Tackle error. Wraps any other reason in a {@link
+ * ClientError}.
+ */
 export function abortReason({ reason }: AbortSignal): Error {
   if (typeof reason === "object" && reason !== null && marker in reason) return reason as Error
   return new ClientError("The request was aborted before it finished.", { code: "aborted", cause: reason })

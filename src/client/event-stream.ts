@@ -13,7 +13,10 @@ export interface FollowOptions {
   /** Number of the last event that the reader knows. Undefined to receive only new events. */
   after: number | undefined
   signal: AbortSignal | undefined
-  /** True if the stream also contains the events of all other sessions. They are not repeated after an interruption. */
+  /**
+   * True if the stream also contains the events of all other sessions. These events are not repeated after an
+   * interruption.
+   */
   others?: boolean
   /** Returns the number of the session's last change. */
   sequence(): Promise<number>
@@ -80,8 +83,8 @@ export async function followAll({
 
 /**
  * Returns the events of a stream, and opens the stream again whenever it is interrupted, until the signal fires or the
- * resource no longer exists. Opens the first stream immediately. After each interruption, adds the requests that wait
- * for the user and that the reader has not received.
+ * server reports that the session does not exist. Opens the first stream immediately. After each interruption, adds the
+ * requests that wait for the user and that the reader has not received.
  */
 function reconnecting<T extends SessionEvent>({
   connection,

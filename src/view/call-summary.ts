@@ -12,7 +12,7 @@ export interface CallSummary {
   details: string[]
   /**
    * `warning` means that the call ended with a result that the user should notice, such as a failed command. `refused`
-   * means that it did not run, because a user, a rule or the loop protection refused it.
+   * means that the call did not run, because a user, a rule or the loop protection refused it.
    */
   outcome: "pending" | "running" | "completed" | "warning" | "refused" | "error"
 }
@@ -141,7 +141,7 @@ export function formatterResults(
   return [...done, ...failed]
 }
 
-/** Returns the number of added and removed lines of a unified diff, such as `+3 −1`. */
+/** Returns the numbers of added and removed lines of a unified diff, such as `+3 −1`. */
 export function diffCount(diff: string): string {
   const lines = diff.split("\n")
   const count = (sign: string) =>

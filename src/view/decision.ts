@@ -29,7 +29,7 @@ export interface Decision<T> {
   readonly typed: string
   /** Index of the choice that the typed text names. Undefined if no text was typed, or if the text names no choice. */
   readonly named: number | undefined
-  /** Replaces the typed text, and moves the focus to the choice that it names, or to the safe choice. */
+  /** Replaces the typed text, and moves the focus to the choice that the new text names, or to the safe choice. */
   type(text: string): void
   /** Moves the focus by a number of choices, and discards the typed text. */
   move(by: number): void

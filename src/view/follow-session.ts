@@ -16,7 +16,7 @@ export interface FollowedSession {
   readonly state: SessionState
   /** True if the session has messages before those that are loaded. */
   readonly hasOlder: boolean
-  /** Drops all but the newest messages from the state, without calling `onChange`. */
+  /** Drops all but the newest `kept` messages from the state, without calling `onChange`. */
   dropOld(kept: number): void
   /** Loads older messages. Resolves with false if no more messages exist. */
   loadOlder(): Promise<boolean>
@@ -39,7 +39,7 @@ export interface FollowOptions {
   session: SessionApi
   /** Called after each change of the state. Several events that arrive together cause one call. */
   onChange(state: SessionState): void
-  /** Called for each event of the session and its subagents, after it is part of the state. */
+  /** Called for each event of the session and its subagents, after the state includes the event. */
   onEvent?(event: TackleEvent): void
   /** Called once if the session can no longer be followed, because it was deleted or the server refuses access. */
   onEnd?(error?: unknown): void
@@ -54,7 +54,7 @@ export interface FollowOptions {
 export async function followSession(options: FollowOptions): Promise<FollowedSession> {
   const { api, session, onChange, onEvent, onEnd, pageSize = 100 } = options
   let isClosed = false
-  /** Ends the present event stream. */
+  /** Ends the current event stream. */
   let stream = new AbortController()
   /** Number of the last event of the session. */
   let last = 0
@@ -74,8 +74,8 @@ export async function followSession(options: FollowOptions): Promise<FollowedSes
   )
 
   /**
-   * Opens the event stream, loads the session, and shows it. With `after`, the stream repeats the later changes, so
-   * that only the other data is loaded. Does nothing if it is called again before the session is loaded.
+   * Opens the event stream, loads the session, and shows it. With `after`, the stream repeats the later changes, and
+   * only the other data is loaded. Does nothing if it is called again before the session is loaded.
    */
   async function open(after?: number): Promise<void> {
     stream.abort()
@@ -241,7 +241,7 @@ export async function followSession(options: FollowOptions): Promise<FollowedSes
 /** Time in milliseconds between two checks whether a run is still active. */
 const statusIntervalMs = 5_000
 
-/** Loads the data of a session whose changes are events with numbers. */
+/** Loads the session data whose changes are sent as numbered events. */
 async function loadStored(session: SessionApi, limit: number): Promise<SessionState> {
   const [info, messages, inputs, todos] = await Promise.all([
     session.info(),

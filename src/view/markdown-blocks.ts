@@ -1,4 +1,4 @@
-/** Splits Markdown that arrives in pieces into blocks, such as a paragraph, a list or a table. */
+/** Splits Markdown that arrives in pieces into blocks, such as paragraphs, lists and tables. */
 export interface MarkdownBlocks {
   /** Adds text. Returns the blocks that are complete now. */
   push(text: string): string[]

@@ -31,11 +31,11 @@ export interface SessionState {
   readonly isRunning: boolean
   /** End of the last run that was seen. Undefined while a run is active. */
   readonly lastRun?: EventOf<"run.completed">
-  /** Last error of the session that belongs to no message. Cleared by the next run. */
+  /** Last error of the session that is not part of a message. The next run clears the error. */
   readonly error?: EventOf<"session.error">["error"]
   /** Messages that are no longer loaded. See {@link dropOldMessages}. */
   readonly dropped?: { readonly firstID: string; readonly cost: number }
-  /** Tokens in the model's context, and its size. Set when the context is almost full. */
+  /** Number of tokens in the model's context, and the size of the context. Set when the context is almost full. */
   readonly context?: { used: number; room: number }
 }
 
@@ -146,8 +146,8 @@ export function prependMessages(state: SessionState, older: readonly MessageWith
 }
 
 /**
- * Returns the state with only its newest messages, and with the subagents of their calls. This limits the memory of a
- * long session. The cost of dropped messages remains part of the usage.
+ * Returns the state with only the newest `kept` messages and the subagents that these messages started. This limits the
+ * memory of a long session. The cost of dropped messages remains part of the usage.
  */
 export function dropOldMessages(state: SessionState, kept: number): SessionState {
   const messages = state.messages.slice(-kept)
@@ -164,7 +164,7 @@ export function dropOldMessages(state: SessionState, kept: number): SessionState
   }
 }
 
-/** Removes the subagents that calls in the messages started, and their own subagents. */
+/** Removes the subagents that calls in the messages started, and all subagents that those subagents started. */
 function withoutSubagents(
   subagents: SessionState["subagents"],
   messages: readonly MessageWithParts[],
@@ -248,7 +248,7 @@ function applySubagentEvent(state: SessionState, event: TackleEvent): SessionSta
   }
 }
 
-/** Returns the parent session of an unknown session, if the event names it. */
+/** Returns the parent and the agent of an unknown session, if the event names them. */
 function parentOf(event: TackleEvent): { parentID?: string; agent: string } {
   if (event.type === "session.created" || event.type === "session.updated")
     return { parentID: event.session.parentID, agent: event.session.agent }
@@ -352,7 +352,7 @@ function replaced<T>(items: readonly T[], index: number, item: T): T[] {
   return index < 0 ? [...items, item] : items.with(index, item)
 }
 
-/** Token counts and cost of the messages of a session that are or were loaded. */
+/** Token count and cost of all messages that are or were loaded. */
 export interface SessionUsage {
   /** Tokens that the last request to the model used: its whole input and output. */
   contextTokens: number
