@@ -41,7 +41,7 @@ export interface InterruptAnswer extends RequestAnswer {
   after: number
 }
 
-/** The parsed request of an AG-UI client: a new text from the user, or answers to interrupts. */
+/** The parsed request of an AG-UI client: new text from the user, or answers to interrupts. */
 export type AguiTurn =
   | { kind: "send"; id: string; text: string }
   | { kind: "answer"; answers: InterruptAnswer[] }
@@ -168,8 +168,8 @@ function outputOf(state: ToolPart["state"]): string {
 }
 
 /**
- * Returns the requests that wait for the user. The id of each interrupt contains the number of the last event, so that
- * the answer continues the stream there.
+ * Returns the requests that wait for the user, as interrupts. The id of each interrupt contains the number of the last
+ * event. When the client answers, the stream continues after this event.
  */
 function interruptsOf(waiting: WaitingRequests, seq: number): object[] {
   const permissions = waiting.permissions().map((request) => ({

@@ -43,7 +43,7 @@ export const ChatRequest = z.looseObject({
     .min(1),
 })
 
-/** The parsed last message of a chat: a new text from the user, or answers to permission requests. */
+/** The parsed last message of a chat: new text from the user, or answers to permission requests. */
 export type ChatTurn =
   | { kind: "send"; id: string; text: string; files: { mime: string; url: string; filename?: string }[] }
   | {

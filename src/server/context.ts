@@ -32,8 +32,8 @@ export interface ServerContext {
   /** Ends the streams of a session. */
   endStreams(sessionID: string): void
   /**
-   * Returns a signal that fires when the streams of the session must end. Call `release` when the stream has ended; it
-   * also fires the signal.
+   * Returns a signal that fires when the streams of the session must end. Call `release` when the stream has ended.
+   * `release` also fires the signal.
    */
   streamSignal(sessionID: string): { signal: AbortSignal; release(): void }
   heartbeatMs: number
@@ -49,7 +49,7 @@ export async function sessionOf({ store, engines }: ServerContext, id: string): 
   return session
 }
 
-/** Runs `work` with the handle of a session. Throws like {@link sessionOf}. */
+/** Runs `work` with the handle of a session. Throws the same errors as {@link sessionOf}. */
 export async function withSession<T>(
   context: ServerContext,
   id: string,
@@ -75,7 +75,7 @@ export async function viewOf(context: ServerContext, session: Session): Promise<
   return { ...current, seq, status }
 }
 
-/** Returns the status of a session. `tackle` is the engine of its directory, if it is open. */
+/** Returns the status of a session. `tackle` is the engine of the session's directory, if that engine is open. */
 export async function statusOf(
   store: Store,
   sessionID: string,

@@ -42,7 +42,7 @@ export interface Engines {
   assertServed(directory: string): void
   /** Returns true for a directory inside the roots. */
   isServed(directory: string): boolean
-  /** Returns the engine of a directory. Opens it if necessary. Throws like `resolve`. */
+  /** Returns the engine of a directory. Opens the engine if necessary. Throws the same errors as `resolve`. */
   hold(directory: string): Promise<HeldEngine>
   /** Runs `work` with the engine of a directory. */
   use<T>(directory: string, work: (tackle: Tackle) => Promise<T>): Promise<T>

@@ -4,14 +4,14 @@ import type { Part, ToolPart } from "../schema/part.ts"
 
 /** Converts the events of one session to the items of another protocol, until a run ends or waits for the user. */
 export interface EventMapper<T> {
-  /** Returns the items of an event. */
+  /** Returns the items for an event. */
   convert(event: TackleEvent): T[]
   /**
    * Returns items for the permission requests and questions that were made while no client was connected. Call it after
    * all stored events have been converted.
    */
   caughtUp(): T[]
-  /** Returns the items for a client that reads too slowly. */
+  /** Ends the output with an error, for example because the client reads too slowly. Returns the last items. */
   failed(message: string): T[]
   /** True after the last item. */
   readonly ended: boolean
@@ -53,15 +53,15 @@ export interface Protocol<T> {
 export interface MapperOptions {
   /** Number of the last event that the client knows. */
   after: number
-  /** Ignores events before the run that answers this input. */
+  /** Id of an input. Events before the run that answers this input are ignored. Default: all events are used. */
   inputID?: string | undefined
-  /** Omits messages up to this id. */
+  /** Id of the last message to omit. All earlier messages are omitted too. */
   since?: string
   /** Ids of the calls and results that the client already has. */
   known?: { calls: readonly string[]; results: readonly string[] }
 }
 
-/** Creates a mapper to a protocol. The items do not include the user's messages or calls made by other calls. */
+/** Creates a mapper for a protocol. The items do not include the user's messages or calls made by other calls. */
 export function createEventMapper<T>(
   protocol: Protocol<T>,
   { after, inputID, since = "", known = { calls: [], results: [] } }: MapperOptions,

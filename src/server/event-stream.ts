@@ -117,7 +117,7 @@ export function eventStream(
 
 /**
  * Returns a response body that streams all events from `subscribe` in another format. The stream ends when the server
- * stops. For a client that reads too slowly, it ends with `behind`, and the client must read the sessions again.
+ * stops. If the client reads too slowly, the stream ends with `behind`, and the client must read the sessions again.
  */
 export function streamOfAll<T extends StreamedEvent>(
   { heartbeatMs, maxWaiting, streamSignal }: ServerContext,

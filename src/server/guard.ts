@@ -193,8 +193,8 @@ function isOwnOrigin({ origin, host = "" }: IncomingMessage["headers"]): boolean
 }
 
 /**
- * Reads the body, which must be JSON, and throws `ServerError` if it is larger than `maxBytes`, even if the request has
- * no `Content-Length`.
+ * Reads the body. Throws `ServerError` if the body is not sent as JSON or is larger than `maxBytes`, even if the
+ * request has no `Content-Length`.
  */
 async function readBody(c: Context<ServerEnvironment>, maxBytes: number): Promise<void> {
   const { headers } = c.env.incoming
@@ -220,7 +220,7 @@ async function readBody(c: Context<ServerEnvironment>, maxBytes: number): Promis
   setBody(c, Buffer.concat(chunks).toString("utf8") || "{}")
 }
 
-/** Sets the body that routes read. An empty body has no fields. */
+/** Sets the text that routes parse as the body of the request. */
 function setBody(c: Context, text: string): void {
   // Hono also accepts promises here, although its types do not.
   c.req.bodyCache.text = Promise.resolve(text) as never

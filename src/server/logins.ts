@@ -8,7 +8,7 @@ interface Signer {
 /** Logs web pages in. A page receives a ticket in its URL and exchanges it for a cookie. */
 export interface Logins<Token> {
   /**
-   * Creates a ticket for one login with the scope of a token. It is valid for `seconds`, by default {@link
+   * Creates a ticket for one login with the scope of a token. The ticket is valid for `seconds`, by default {@link
    * ticketSeconds}.
    */
   ticketFor(token: Token, seconds?: number): string

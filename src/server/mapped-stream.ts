@@ -42,8 +42,9 @@ export interface MappedSession {
   handle: SessionHandle
   waiting: WaitingRequests
   /**
-   * Answers requests of the session and its subagents. Skips requests that have already been answered. If one of the
-   * requests is unknown, throws `ServerError` and does not answer any of them.
+   * Answers requests of the session and its subagents. Skips requests that have already been answered. Throws
+   * `ServerError` if a request is unknown. If a request belongs to another session, throws before it answers any
+   * request.
    */
   reply(answers: readonly RequestAnswer[]): Promise<void>
   /**
@@ -53,7 +54,7 @@ export interface MappedSession {
 }
 
 /**
- * Responds with a stream of the items that `begin` returns, or with status 204 if it returns undefined. Keeps the
+ * Responds with a stream of the items that `begin` returns, or with status 204 if `begin` returns undefined. Keeps the
  * engine open until the stream ends. If `last` is set, it is sent as an additional last message.
  */
 export async function respondWithItems(
@@ -128,8 +129,8 @@ export async function* itemsOf<T>(
 }
 
 /**
- * Yields the events of a session until it is idle. The last event is the end of its last run, even if that run ended
- * before the first event or in another process.
+ * Yields the events of a session until the session is idle. The last event is the end of the last run, even if that run
+ * ended before the first event or in another process.
  */
 export async function* untilIdle(
   events: Channel<SessionEvent>,

@@ -54,7 +54,7 @@ export function operationsOf({ paths }: Document): { method: string; path: strin
   )
 }
 
-/** Returns the descriptions of the fields of a schema's alternatives, each once, such as `reply: Allows this call`. */
+/** Returns the fields with a description that occur in the alternatives of a schema. Omits duplicates. */
 export function alternativeFields({ oneOf, anyOf }: ShownSchema): { name: string; description: string }[] {
   const fields = (oneOf ?? anyOf ?? []).flatMap(({ properties = {} }) => Object.entries(properties))
   const described = fields.flatMap(([name, { description }]) => (description ? [{ name, description }] : []))

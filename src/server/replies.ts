@@ -35,7 +35,7 @@ export interface RepliesOptions {
  */
 const maxRemembered = 1_000
 
-/** Creates the access to the waiting requests. */
+/** Creates access to the waiting requests. */
 export function createReplies({ engines, store, otherRequests }: RepliesOptions): Replies {
   /**
    * First replies, by request. A reply taken from an event lacks the scope and the patterns of the grant, so it is not
@@ -132,7 +132,7 @@ function waitingIn(tackle: Tackle): WaitingRequest[] {
   ]
 }
 
-/** Returns the request that an event ends, and its reply. */
+/** Returns the id of the request that an event answers, and the reply. Returns undefined for other events. */
 function replyIn(event: TackleEvent): [id: string, reply: Reply] | undefined {
   switch (event.type) {
     case "permission.replied": {

@@ -64,8 +64,8 @@ export interface Server {
   /** Base URL for clients. For a Unix socket, `http://localhost`. */
   url: string
   /**
-   * Returns an address that opens the web page and logs it in. It works once, within 10 minutes. The page gets
-   * the widest scope of the tokens.
+   * Returns a URL that opens the web page and logs it in. The URL works once, within 10 minutes. The page gets the
+   * widest scope of the tokens.
    */
   pageAddress(): string
   /**
@@ -77,7 +77,7 @@ export interface Server {
 
 /**
  * Starts the server, and delivers the inputs that an earlier server accepted but did not deliver. Throws `UsageError`
- * if it cannot listen.
+ * if the server cannot listen.
  */
 export async function startServer(options: ServerOptions): Promise<Server> {
   const { host = "127.0.0.1", store, onProblem, socket, maxRunning = 256 } = options
@@ -136,8 +136,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       connectionsCheckingInterval: Math.min(headersTimeout, 5_000),
       maxHeaderSize: 16_384,
     },
-    // Replaces the global `Request` and `Response` with subclasses that are faster to send: they keep a JSON text as
-    // text.
+    // Replaces the global `Request` and `Response` with faster subclasses, which keep a JSON body as a string.
     answer: getRequestListener((request, environment) => app.fetch(request, environment)),
     onProblem: (error) => onProblem("a connection failed", error),
   })

@@ -4,13 +4,13 @@ import { notFound, ServerError } from "./errors.ts"
 import type { ServerEnvironment } from "./guard.ts"
 
 /**
- * Routes that a token with a tenant may use in addition to those of its sessions. These routes do not read or change
- * sessions.
+ * Routes that a token with a tenant may use in addition to the routes of the tenant's sessions. These routes do not
+ * read or change sessions.
  */
 const sharedRoutes =
   /^GET \/(health|docs|openapi\.json|assets\/.*|root|tool|agent|command|skill|model|mcp)?$|^POST \/(login|logout|ticket)$/
 
-/** Routes that create and list sessions. They apply the tenant of the token. */
+/** Routes that create and list sessions. These routes enforce the token's tenant themselves. */
 const ownRoutes = /^(GET|POST) \/session$|^POST \/session\/import$/
 
 /**

@@ -65,7 +65,7 @@ export function createAuthenticator(tokens: readonly TokenLine[]): Authenticator
   const logins = createLogins(known)
   let failures = 0
 
-  /** Returns the result immediately. If it is undefined, returns after the delay for a failure. */
+  /** Returns the result. If the result is undefined, first waits for the delay after a failure. */
   async function orDelay<T>(found: T | undefined): Promise<T | undefined> {
     if (found !== undefined) {
       failures = 0
@@ -127,7 +127,7 @@ export function readTokenFile(path: string): TokenLine[] {
   }
   const tokens = text.split("\n").flatMap((line, index) => readLine(line.trim(), `${path}:${index + 1}`))
   if (tokens.length === 0)
-    throw new UsageError(`The token file ${path} contains no token. Delete it to create a new one.`)
+    throw new UsageError(`The token file ${path} contains no token. Delete the file to create a new token.`)
   return tokens
 }
 

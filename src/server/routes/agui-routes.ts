@@ -32,7 +32,7 @@ export function aguiRoutes(context: ServerContext) {
       const request = c.req.valid("json")
       const turn = readAguiTurn(request)
       if (!turn)
-        throw new ServerError("The request needs a last message from the user, or answers in `resume`.", {
+        throw new ServerError("The last message must be from the user, or `resume` must contain answers.", {
           code: "request.invalid",
         })
       return respondWithItems(context, c, { begin: (session) => openRun(session, request, turn) })

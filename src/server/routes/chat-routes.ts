@@ -20,7 +20,7 @@ export function chatRoutes(context: ServerContext) {
       path: "/session/{id}/chat",
       summary: "Chat with the AI SDK",
       description:
-        "Responds with a UI message stream of the AI SDK, version 1. If the last message is from the user, it is sent to the session. If it is an assistant message with approvals, they answer the permission requests, and the stream continues the message. The stream ends when the run ends or waits for approvals.",
+        "Responds with a UI message stream of the AI SDK, version 1. If the last message is from the user, it is sent to the session. If it is an assistant message with approvals, the approvals answer the permission requests, and the stream continues the message. The stream ends when the run ends or waits for approvals.",
       scope: "run",
       errors: ["input.id", "input.empty", "input.conflict", "request.unknown", "usage", ...tenantErrors],
       request: { params: sessionParams, body: body(ChatRequest) },

@@ -163,7 +163,7 @@ export function inputRoutes(context: ServerContext) {
       path: "/session/{id}/wait",
       summary: "Wait until the session is idle",
       description:
-        "Responds when the session is idle, also in other processes, or after the timeout. The response contains the end of the last run that this server has seen.",
+        "Responds when the session is idle in all processes, or after the timeout. The response contains the end of the last run that this server has seen.",
       scope: "read",
       request: {
         params: sessionParams,

@@ -32,7 +32,7 @@ export function openCodeRoutes(context: ServerContext) {
   const routes = createRouter()
   const shown = (info: Parameters<typeof toOpenCodeSession>[0]) => toOpenCodeSession(info, version)
 
-  /** Defines a route. The OpenAPI document does not list it, because OpenCode's own document describes it. */
+  /** Defines a route. The OpenAPI document does not list the route, because OpenCode's own document describes it. */
   function add<const R extends Omit<Parameters<typeof route>[0], "responses" | "hide" | "summary">>(
     config: R,
   ) {
@@ -356,8 +356,8 @@ export function openCodeRoutes(context: ServerContext) {
 }
 
 /**
- * Returns the number of turns with file changes from the turn with this message to the end. This is the number of turns
- * to undo. Throws `ServerError` if the message does not exist.
+ * Returns the number of turns to undo: the turns from the turn of this message to the end whose file changes have not
+ * been undone. Throws `ServerError` if the message does not exist.
  */
 function turnsSince(messages: readonly MessageWithParts[], messageID: string): number {
   const at = messages.findIndex(({ message }) => message.id === messageID)
@@ -401,8 +401,8 @@ function asking(
 }
 
 /**
- * Returns the events of all sessions of a directory, as OpenCode sends them. They begin with an update of each part
- * that is being streamed, with its text so far.
+ * Returns the events of all sessions of a directory, as OpenCode sends them. The events begin with an update of each
+ * part that is being streamed, with its text so far.
  */
 function followDirectory(context: ServerContext, directory: string): ReadableStream<Uint8Array> {
   const { engines } = context

@@ -26,8 +26,8 @@ const types: Readonly<Record<string, string>> = {
 }
 
 /**
- * Creates the routes of the web page. Its files are in `directory`. They contain no data of the user, so they need no
- * token.
+ * Creates the routes of the web page. `directory` contains the files of the page. These routes need no token, because
+ * the files contain no user data.
  */
 export function pageRoutes(directory: string | undefined) {
   const routes = createRouter()

@@ -278,7 +278,7 @@ export function projectRoutes(context: ServerContext) {
               .openapi({ description: "With `text`: glob of the files to search" }),
           })
           .refine(({ pattern, text }) => (pattern === undefined) !== (text === undefined), {
-            error: "give either `pattern` or `text`",
+            error: "set either `pattern` or `text`",
           }),
       },
       responses: { 200: json(projectResponses.output) },

@@ -58,7 +58,7 @@ export const publicErrors = ["host.forbidden", "origin.forbidden"] as const sati
 /** The errors of a route with the directory of a project. */
 export const directoryErrors = ["directory.invalid", "directory.forbidden"] as const satisfies ErrorCode[]
 
-/** Describes the errors of a route by their status, with their codes. */
+/** Describes the error responses of a route, one for each status, with the error codes. */
 export function errorResponses(codes: readonly ErrorCode[]) {
   const byStatus = Map.groupBy(new Set(codes), statusOf)
   const content = { "application/json": { schema: projectResponses.error } }
@@ -110,7 +110,7 @@ export const limit = numberIn({ min: 1, max: maxLimit })
   .default(100)
   .openapi({ description: `Maximum number of items, from 1 to ${maxLimit}. Default: 100`, default: 100 })
 
-/** Describes a number in a query. Accepts only whole numbers unless `integer` is false. */
+/** Returns the schema of a number in a query. Accepts only whole numbers unless `integer` is false. */
 export function numberIn({ min, max, integer = true }: { min: number; max: number; integer?: boolean }) {
   const form = integer ? /^\d{1,16}$/ : /^\d{1,16}(\.\d{1,16})?$/
   const isValid = (text: string) => form.test(text) && Number(text) >= min && Number(text) <= max

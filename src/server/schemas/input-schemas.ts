@@ -5,10 +5,10 @@ import { described, isChange, name, noChange } from "./named.ts"
 
 /** An input with the descriptions of its fields. */
 export const InputView = described(Input, {
-  id: "Chosen by the sender, or created. Unique in its session",
+  id: "Chosen by the sender, or generated. Unique within the session",
   seq: "Number of the change with which the input was stored",
   state: "`promoted`: delivered to the model as the message `messageID`",
-  position: "Order of the delivery: lower numbers come first. Numbers of other inputs may be missing",
+  position: "Order of delivery: lower numbers come first. The numbers of a session may have gaps",
   held: "True while the input is held, because a user is editing it or its run could not start. It is not delivered until a client sets this to false",
   paused:
     "Not delivered until the next input or `POST /session/{id}/resume`, because the run was interrupted",
@@ -68,7 +68,7 @@ export const inputBodies = {
       id: z.string().optional().openapi({
         pattern: "^[A-Za-z0-9_.:-]{1,200}$",
         description:
-          "Chosen by the client, unique in the session. Sending the same content again returns the stored input. Other content gets status 409",
+          "Chosen by the client. Unique within the session. If the id exists, the same content returns the stored input, and different content gets status 409",
       }),
       text: z.string().optional(),
       parts: InputParts.optional().openapi({ description: "Texts and files, instead of `text`" }),

@@ -9,8 +9,8 @@ const named = z.registry<{ id: string }>()
 const referenceKey = "x-named"
 
 /**
- * Gives a response schema a name. Returns a schema of the same type, which appears as a reference in the OpenAPI
- * document. The returned schema does not validate anything, because responses are not validated.
+ * Names a response schema. Returns a schema of the same type, which appears as a reference in the OpenAPI document. The
+ * returned schema does not validate anything, because responses are not validated.
  */
 export function name<S extends z.ZodType>(id: string, schema: S) {
   named.add(schema, { id })
@@ -63,7 +63,7 @@ export function isChange(body: object): boolean {
 }
 
 /** The error for a body that changes no field. */
-export const noChange = { error: "give at least one field" }
+export const noChange = { error: "set at least one field" }
 
 /** Returns the schema of one page of a list. */
 export function page<S extends z.ZodType>(item: S) {
