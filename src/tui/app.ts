@@ -50,7 +50,7 @@ export interface AppOptions {
   onLeave(reason: LeaveReason): void
 }
 
-/** Reason why the interface must close. `screen` means that it opens again in the other screen mode. */
+/** Reason why the interface must close. `screen` means that the interface opens again in the other screen mode. */
 export type LeaveReason = "leave" | "screen"
 
 /** The terminal interface of one engine. */
@@ -64,7 +64,7 @@ export interface App {
   notify(text: string): void
   /** Shows text from a tool, or a warning, in the conversation. */
   addNote(text: string): void
-  /** Changes to the built-in theme for a background. */
+  /** Switches to the built-in theme for the given background. */
   setBackground(background: "dark" | "light"): void
   /** Returns the input in the editor. */
   draft(): WrittenInput
@@ -88,7 +88,7 @@ const minEditorRows = 18
 /** Minimum number of screen rows for a to-do list of several lines. */
 const minTodoRows = 20
 
-/** Maximum number of messages in memory. Older ones are loaded again when the user asks for them. */
+/** Maximum number of messages in memory. Older messages are loaded again when the user asks for them. */
 const maxMessages = 400
 
 /** Creates the interface and shows it on the screen. */
@@ -104,7 +104,7 @@ export function createApp(options: AppOptions): App {
   })
   let session: SessionApi | undefined
   let followed: FollowedSession | undefined
-  /** Number of calls of {@link open}. Only the last one shows its session. */
+  /** Number of calls of {@link open}. Only the last call shows its session. */
   let openings = 0
   let state: SessionState | undefined
   let notice: string | undefined
@@ -177,7 +177,7 @@ export function createApp(options: AppOptions): App {
       },
       lines(renderFooter),
     ],
-    // The library has not finished handling the key or the wheel.
+    // Waits until the library has finished processing the key or wheel event.
     onTop: (lines) => queueMicrotask(() => attempt(showOlderAbove(lines))),
   })
   focus()
@@ -226,7 +226,7 @@ export function createApp(options: AppOptions): App {
     return hasScrolled ? consume(() => {}) : undefined
   }
 
-  /** Scrolls the full screen up. In the scrollback, draws earlier messages. */
+  /** Scrolls up in full-screen mode. Otherwise, draws earlier messages in the scrollback. */
   function scrollUp(): boolean {
     if (screen.scrollPage(-1)) return true
     if (!input.editor.isEmpty) return false
@@ -240,7 +240,7 @@ export function createApp(options: AppOptions): App {
     notify("Scroll up in the terminal to see earlier messages.")
   }
 
-  /** Draws earlier messages above the full screen, and then scrolls up. */
+  /** In full-screen mode, draws earlier messages above the first line, and then scrolls by `lines`. */
   async function showOlderAbove(lines: number): Promise<void> {
     if (isLoadingOlder || !(await showOlder())) return
     const before = conversation.lineCount
@@ -249,7 +249,10 @@ export function createApp(options: AppOptions): App {
     screen.scrollBy(lines)
   }
 
-  /** Draws earlier messages with the next frame. Loads them if necessary. Resolves with false if all are drawn. */
+  /**
+   * Draws earlier messages with the next frame. Loads the messages if necessary. Resolves with false if all messages
+   * are drawn.
+   */
   async function showOlder(): Promise<boolean> {
     if (conversation.showOlder()) return true
     if (!followed?.hasOlder) return false
@@ -273,8 +276,8 @@ export function createApp(options: AppOptions): App {
   }
 
   /**
-   * Handles Ctrl+C. The first press stops the user's shell command, clears the editor, or interrupts the run. A second
-   * press leaves the interface.
+   * Called when the user presses Ctrl+C. The first press stops the user's shell command, clears the editor, or
+   * interrupts the run. A second press leaves the interface.
    */
   function cancel(): void {
     if (input.stopShell()) return
@@ -339,7 +342,7 @@ export function createApp(options: AppOptions): App {
     })
     if (own !== openings) return opened.close()
     followed = opened
-    // Colors that arrive later would draw the whole conversation again.
+    // Loading the colors later would redraw the whole conversation.
     if (opened.state.messages.some(hasCode)) await loadHighlighter()
     if (own !== openings) return
     show(opened.state)

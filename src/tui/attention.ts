@@ -4,7 +4,7 @@ import { oneLine, visible } from "../view/visible.ts"
 
 /** Keeps the terminal's title and progress up to date, and notifies the user if another window has the focus. */
 export interface Attention {
-  /** Compares a state with the last one. Notifies the user of a new request or the end of a run. */
+  /** Compares a state with the previous state. Notifies the user of a new request or the end of a run. */
   update(state: SessionState | undefined): void
   /** Resets the title and the progress. */
   close(): void

@@ -76,7 +76,7 @@ export interface ScrolledText {
   scrollBy(lines: number): void
 }
 
-/** Creates a scrolled text at its first line. */
+/** Creates a scrolled text that starts at its first line. */
 export function createScrolledText(): ScrolledText {
   let offset = 0
   let page = 1

@@ -77,7 +77,7 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
     if (name === undefined) return
     if (name === automatic) {
       await themes.choose(undefined)
-      shell.notify("From the next start, the colors follow the terminal's background.")
+      shell.notify("After the next start, the colors follow the terminal's background.")
       return
     }
     const chosen = entries.find((entry) => entry.name === name)
@@ -110,8 +110,8 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
   }
 
   /**
-   * Redoes the turn that was undone last: returns to the session that contains it, or restores the files of a turn of
-   * this session.
+   * Redoes the last undone turn: returns to the session that contains the turn, or restores the turn's files in this
+   * session.
    */
   async function redo(): Promise<void> {
     const session = opened()
@@ -223,7 +223,7 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
       description: "Undo the last turn and its files; its prompt returns to the editor",
       run: undo,
     },
-    { name: "redo", description: "Revert the last undo", run: redo },
+    { name: "redo", description: "Reverse the last undo", run: redo },
     {
       name: "fork",
       description: "Continue a copy of this session from any message",
@@ -254,7 +254,7 @@ export function createSlashCommands(shell: Shell): SlashCommand[] {
     { name: "export", description: "Write the session to a file", run: exportSession },
     {
       name: "fullscreen",
-      description: "Change between the scrollback and the alternate screen",
+      description: "Switch between the scrollback and the alternate screen",
       run: shell.toggleFullscreen,
     },
     { name: "exit", description: "Leave; the session is stored", run: shell.leave },

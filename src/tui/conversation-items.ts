@@ -22,7 +22,7 @@ export interface ConversationItem {
  */
 export type LineCache = WeakMap<object, { width: number; lines: string[] }>
 
-/** How items are formatted. */
+/** Options for formatting items. */
 export interface ItemOptions extends CallOptions {
   width: number
   cache: LineCache

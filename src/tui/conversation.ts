@@ -48,14 +48,17 @@ export interface ConversationOptions {
   olderKey: string
 }
 
-/** Number of screens that are drawn at the start. Drawing 100 messages would take longer than the rest of the start. */
+/** Number of screens that are drawn at startup. Drawing 100 messages would take longer than the rest of startup. */
 const firstScreens = 10
 /**
  * Minimum number of lines that are drawn again after the terminal is resized, or added by {@link
  * Conversation.showOlder}.
  */
 const pageLines = 500
-/** Number of lines above which the first lines are no longer drawn. Each frame compares all lines. */
+/**
+ * Number of lines above the screen that are still drawn. Earlier lines are dropped, because each frame compares all
+ * drawn lines.
+ */
 const maxLines = 1_000
 
 /**
@@ -87,7 +90,7 @@ export function createConversation(
   let isStale = false
   let keepsLinesAbove = true
 
-  /** Makes the next frame choose the first message again. */
+  /** Makes the next frame choose the first message again, and draw at least `lines` lines. */
   function restart(lines: number): void {
     first = undefined
     wantedLines = lines
@@ -95,7 +98,7 @@ export function createConversation(
     forgotten = 0
   }
 
-  /** Draws the terminal's scrollback again, as far as this is fast. */
+  /** Draws the terminal's scrollback again, up to {@link maxLines} lines. */
   function restartAll(): void {
     restart(Math.min(maxLines, Math.max(pageLines, forgotten + countLines(drawn))))
   }

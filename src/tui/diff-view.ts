@@ -10,7 +10,7 @@ interface DiffLine {
   number: number
 }
 
-/** How a diff is formatted. */
+/** Options of {@link renderDiff}. */
 export interface DiffOptions {
   width: number
   theme: Theme
@@ -21,7 +21,7 @@ export interface DiffOptions {
 
 /**
  * Formats a unified diff with line numbers. Highlights the changed words of a changed line. Shows at most `maxLines`
- * lines and says how many more there are. Makes hidden characters visible.
+ * lines, followed by the number of hidden lines. Makes hidden characters visible.
  */
 export function renderDiff(diff: string, { width, theme, maxLines, wraps }: DiffOptions): string[] {
   const files = parsed(diff)

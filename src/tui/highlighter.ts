@@ -37,7 +37,7 @@ export function highlight(code: string, language: string, theme: Theme): string[
   return paintedLines(hljs.highlight(code, { language, ignoreIllegals: true }).value, theme)
 }
 
-/** Matches the HTML that the library returns. It consists only of these elements and entities. */
+/** Matches the HTML that the library returns. The HTML consists only of these elements and entities. */
 const pieces = /<span class="([^"]*)">|(<\/span>)|([^<]+)/g
 const entities: Readonly<Record<string, string>> = {
   ...{ "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#x27;": "'" },
@@ -73,7 +73,7 @@ function paintOf(scopes: readonly string[], theme: Theme): Paint | undefined {
   return undefined
 }
 
-/** Colors by the library's names of scopes. Other scopes have the color of normal text. */
+/** Colors of the library's scopes, by scope name. Other scopes have the color of normal text. */
 const paints: Readonly<
   Record<string, "keyword" | "string" | "comment" | "code" | "heading" | "added" | "removed">
 > = {

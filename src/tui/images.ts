@@ -69,7 +69,7 @@ export async function clipboardImage(env: Readonly<Record<string, string | undef
     const bytes = await output(program, args)
     if (bytes === "missing") continue
     isInstalled = true
-    if (bytes.length > maxBytes) throw tooLarge("of the clipboard")
+    if (bytes.length > maxBytes) throw tooLarge("in the clipboard")
     if (bytes.length > 0)
       return { mime: "image/png", url: dataUrl("image/png", bytes), filename: "clipboard.png" }
   }
@@ -91,7 +91,9 @@ function clipboardPrograms({
   return programs
 }
 
-/** Returns the output of a program. It is empty if the program fails. */
+/**
+ * Returns the output of a program. Returns an empty buffer if the program fails, and `missing` if it is not installed.
+ */
 function output(program: string, args: readonly string[]): Promise<Buffer | "missing"> {
   const options = { encoding: "buffer", maxBuffer: 4 * maxBytes, timeout: 5_000 } as const
   return new Promise((resolve) => {

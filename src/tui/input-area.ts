@@ -19,7 +19,7 @@ export interface InputAreaOptions {
   shell: Omit<Shell, "showPanel" | "setInput" | "takeBack">
   history: InputHistory
   env: Readonly<Record<string, string | undefined>>
-  /** Returns the open session, and creates it before the first prompt. */
+  /** Returns the open session. Creates a session if none is open. */
   ensureSession(): Promise<SessionApi>
   /** Shows a shell command of the user and its output. */
   showCall(call: ToolPart): void
@@ -32,7 +32,7 @@ export interface InputArea {
   readonly editor: PromptEditor
   readonly panel: Component
   renderQueue(width: number): string[]
-  /** Handles a key before the editor receives it. Returns true if it handled the key. */
+  /** Processes a key before the editor receives it. Returns true if the key must not reach the editor. */
   handleKey(data: string): boolean
   /**
    * Sends an input, or runs the command in it. Returns the input to the editor if sending or running fails. Never
@@ -182,7 +182,7 @@ export function createInputArea(options: InputAreaOptions): InputArea {
     }
   }
 
-  /** Returns true if an input waits and Up in the empty editor can return it for editing. */
+  /** Returns true if Up in the empty editor can move a waiting input to the editor. */
   function canTakeBack(): boolean {
     const isWaiting = shell.state?.inputs.some(({ claimedBy }) => claimedBy === undefined) === true
     return isWaiting && editor.isEmpty && waiting.editing === undefined && !panel.isOpen
@@ -210,8 +210,8 @@ export function createInputArea(options: InputAreaOptions): InputArea {
   }
 
   /**
-   * Handles Escape, which ends the innermost activity. In an idle session, a second press opens the list of earlier
-   * prompts.
+   * Called when the user presses Escape. Ends the innermost activity. In an idle session, a second press opens the list
+   * of earlier prompts.
    */
   function pressEscape(): boolean {
     const { session, state } = shell

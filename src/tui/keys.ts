@@ -25,8 +25,8 @@ const ownActions = {
   pasteImage: { defaultKeys: "ctrl+v", description: "Attach the image from the clipboard" },
   cycleAgent: { defaultKeys: "shift+tab", description: "Change to the next agent" },
   expand: { defaultKeys: "ctrl+o", description: "Show or hide the full output of calls" },
-  scrollUp: { defaultKeys: "pageUp", description: "Scroll up in the full screen, or show earlier messages" },
-  scrollDown: { defaultKeys: "pageDown", description: "Scroll down in the full screen" },
+  scrollUp: { defaultKeys: "pageUp", description: "Scroll up in full-screen mode, or show earlier messages" },
+  scrollDown: { defaultKeys: "pageDown", description: "Scroll down in full-screen mode" },
   clear: { defaultKeys: "ctrl+c", description: "Clear the input, or interrupt the run; press twice to exit" },
   redraw: { defaultKeys: "ctrl+l", description: "Draw the screen again" },
   suspend: { defaultKeys: "ctrl+z", description: "Return to the shell; fg continues" },
@@ -43,13 +43,16 @@ declare module "@earendil-works/pi-tui" {
 const definitions: KeybindingDefinitions = {
   ...TUI_KEYBINDINGS,
   // The library would scroll before a card or the editor receives these keys.
-  "tui.altScreen.pageUp": { defaultKeys: [], description: "Scroll the full screen up, even behind a card" },
+  "tui.altScreen.pageUp": {
+    defaultKeys: [],
+    description: "Scroll up in full-screen mode, even behind a card",
+  },
   "tui.altScreen.pageDown": {
     defaultKeys: [],
-    description: "Scroll the full screen down, even behind a card",
+    description: "Scroll down in full-screen mode, even behind a card",
   },
-  "tui.altScreen.top": { defaultKeys: "ctrl+home", description: "Scroll the full screen to its top" },
-  "tui.altScreen.bottom": { defaultKeys: "ctrl+end", description: "Scroll the full screen to its end" },
+  "tui.altScreen.top": { defaultKeys: "ctrl+home", description: "Scroll to the top in full-screen mode" },
+  "tui.altScreen.bottom": { defaultKeys: "ctrl+end", description: "Scroll to the end in full-screen mode" },
   ...Object.fromEntries(Object.entries(ownActions).map(([name, action]) => [`app.${name}`, action])),
 }
 
@@ -57,7 +60,7 @@ const definitions: KeybindingDefinitions = {
 export interface Keys {
   /** Returns true if the input is a key of the action. */
   matches(data: string, action: Action): boolean
-  /** Returns the first key of an action, such as `Ctrl+R`. Empty if it has none. */
+  /** Returns the first key of an action, such as `Ctrl+R`. Empty if the action has no key. */
   label(action: Action): string
   /** Returns all actions with their keys, sorted by their names in a keybindings file. */
   list(): { name: string; keys: string[]; description: string }[]
@@ -167,8 +170,8 @@ function isKey(key: string): boolean {
 }
 
 /**
- * Returns true for actions that are active in the editor. Their keys must differ, but lists and the full screen can use
- * the same keys.
+ * Returns true for actions that are active in the editor. Their keys must differ, but lists and full-screen mode can
+ * use the same keys.
  */
 function isInEditor(id: string): boolean {
   return /^(?:app|tui\.editor|tui\.input)\./.test(id)

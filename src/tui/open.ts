@@ -33,7 +33,7 @@ export interface TerminalOptions {
   welcome?: readonly string[]
   /** Settings of the status line. */
   status: StatusSource
-  /** Closes the interface when it aborts, for example because of SIGTERM. */
+  /** Closes the interface when the signal aborts, for example because of SIGTERM. */
   signal: AbortSignal
   env: Readonly<Record<string, string | undefined>>
   /** Terminal to use. Default: the terminal of this process. */
@@ -70,7 +70,7 @@ export async function openTerminal(options: TerminalOptions): Promise<string | u
   }
 }
 
-/** Content of the interface at its start. */
+/** Content of the interface when it opens. */
 interface Shown {
   session: SessionApi | undefined
   prompts?: readonly string[]
@@ -132,7 +132,7 @@ async function showOnce(
 /** Time in milliseconds to wait for the terminal's background color. */
 const queryMs = 1_000
 
-/** Changes to the light theme if the terminal reports a light background, unless the user has chosen a theme. */
+/** Switches to the light theme if the terminal reports a light background, unless the user has chosen a theme. */
 async function useBackground(
   { tui }: Screen,
   { theme, themes }: Pick<AppOptions, "theme" | "themes">,

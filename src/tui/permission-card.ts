@@ -54,8 +54,8 @@ type Step =
   | { kind: "ended"; text: string }
 
 /**
- * Creates a card. The user approves the request with the letter, digit or word of a choice, or by moving to a choice
- * and pressing Enter. Escape rejects the request.
+ * Creates a card. The user answers the request by typing the letter, digit or word of a choice, or by moving to a
+ * choice and pressing Enter. Escape rejects the request.
  */
 export function createPermissionCard(options: PermissionCardOptions): PermissionCard {
   const { request, worktree, theme, requestRender } = options
@@ -190,7 +190,7 @@ export function createPermissionCard(options: PermissionCardOptions): Permission
         return [clip(`  ${theme.warning(step.text)}`, width)]
       case "reason":
         return [
-          clip("  What should it do instead?", width),
+          clip("  What should the agent do instead?", width),
           ...step.input.render(width),
           clip(theme.dim("  Enter rejects with this reason · Esc goes back"), width),
         ]
@@ -218,7 +218,7 @@ export function createPermissionCard(options: PermissionCardOptions): Permission
     return options.rows() < minRows
   }
 
-  /** Shows as many choices on each line as fit. */
+  /** Returns the choices on as few lines as possible. */
   function shortChoices(width: number): string[] {
     const lines: string[] = []
     let columns = width

@@ -46,7 +46,7 @@ export interface PickerOptions<T> {
   requestRender(): void
 }
 
-/** A list from which the user picks an entry. Typing filters it. */
+/** A list from which the user picks an entry. Typing filters the list. */
 export interface Picker<T> extends Component, Focusable {
   setItems(items: readonly PickerItem<T>[]): void
 }
@@ -57,7 +57,7 @@ const searchDelayMs = 150
 /** Maximum number of lines above the entries. */
 const maxAbout = 8
 
-/** Creates a picker with the focus on the current entry, or on the first. */
+/** Creates a picker with the focus on the current entry, or on the first entry if none is current. */
 export function createPicker<T>(options: PickerOptions<T>): Picker<T> {
   const { theme, title, search, action, requestRender } = options
   const input = new Input({ prompt: "> ", placeholder: "type to filter", placeholderStyle: theme.dim })

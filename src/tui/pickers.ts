@@ -113,10 +113,13 @@ export async function pickFork({ tui, theme, api, open, notify }: Shell, session
   const copy = await api.sessions.fork(session.id, { at })
   if (!copy) return
   await open(copy)
-  notify("This is a copy. /sessions returns to the other session.")
+  notify("This is a copy. /sessions returns to the original session.")
 }
 
-/** Lets the user choose an earlier prompt and what is rewound. The prompt returns to the editor. */
+/**
+ * Lets the user choose an earlier prompt, and whether to rewind the conversation, the files or both. The prompt returns
+ * to the editor.
+ */
 export async function pickRewind(shell: Shell, session: SessionApi): Promise<void> {
   const { tui, theme, open, notify, setInput, state } = shell
   const points = rewindPoints(await session.messages())
@@ -146,7 +149,7 @@ export async function pickRewind(shell: Shell, session: SessionApi): Promise<voi
   }
   const restored = undone?.files.length ?? 0
   const files = restored === 0 ? "" : ` Restored ${restored === 1 ? "1 file" : `${restored} files`}.`
-  const place = next.id === session.id ? "" : " /sessions returns to the other session."
+  const place = next.id === session.id ? "" : " /sessions returns to the original session."
   notify(`Rewound.${files}${place}`)
 }
 
@@ -186,7 +189,7 @@ export async function pickInput({ tui, theme, takeBack, notify }: Shell, session
   else if (id !== undefined) await takeBack(id)
 }
 
-/** Lists what the user allowed with "always", and lets them revoke it. */
+/** Lists the permissions that the user granted with "always", and lets the user revoke them. */
 export async function pickGrant({ tui, theme, api, notify }: Shell): Promise<void> {
   const list = async () =>
     (await api.grants()).map(({ id, permission, pattern, scope, time }) => ({

@@ -32,7 +32,7 @@ export interface PromptEditorOptions {
   onProblem(message: string): void
 }
 
-/** The editor of inputs. */
+/** The editor in which the user writes inputs. */
 export interface PromptEditor extends Component, Focusable {
   /** Returns the text, including the full content of each pasted text. */
   text(): string
@@ -46,8 +46,8 @@ export interface PromptEditor extends Component, Focusable {
 }
 
 /**
- * Creates the editor of inputs. A mark such as `[image 1]` represents an image in the text. The image is sent if the
- * text still contains its mark. The editor uses the library's keys.
+ * Creates the editor. A mark such as `[image 1]` represents an image in the text. The image is sent if the text still
+ * contains its mark. The editor uses the library's keys.
  */
 export function createPromptEditor(options: PromptEditorOptions): PromptEditor {
   const { tui, keys, history, onProblem } = options

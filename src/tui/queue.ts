@@ -62,7 +62,7 @@ function isEnded(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "input.ended"
 }
 
-/** Formats the waiting inputs, one per line, followed by the key that edits the last one. */
+/** Formats the waiting inputs, one per line, followed by the key that edits the last input. */
 export function renderQueue(
   inputs: readonly Input[],
   { width, theme, keys, editing }: { width: number; theme: Theme; keys: Keys; editing: string | undefined },
@@ -73,7 +73,7 @@ export function renderQueue(
     return clip(input.problem === undefined ? line : `${line} ${theme.error(visible(input.problem))}`, width)
   })
   if (inputs.some(({ paused }) => paused))
-    lines.push(clip(theme.warning("  The queue is paused. Send an input, or /queue, to continue."), width))
+    lines.push(clip(theme.warning("  The queue is paused. Send an input or use /queue to continue."), width))
   else if (inputs.length > 0 && keys.label("takeBack") !== "" && editing === undefined)
     lines.push(clip(theme.dim(`  ${keys.label("takeBack")} edits the last one`), width))
   return lines

@@ -53,7 +53,7 @@ function imagesOf(text: string, parts: MessageWithParts["parts"]): PromptFile[] 
   })
 }
 
-/** Returns true for a step whose calls the model has not seen, so that the next prompt belongs to the same turn. */
+/** Returns true for a step that ended with calls. The next prompt then belongs to the same turn. */
 function continues(before: MessageWithParts | undefined): boolean {
   const { message } = before ?? {}
   return message?.role === "assistant" && message.finish === "tool-calls" && message.error === undefined
@@ -78,7 +78,7 @@ export type RewindTarget = "both" | "conversation" | "files"
 
 /** The result of {@link rewind}. */
 export interface RewindResult {
-  /** The session to continue. If the conversation was rewound, a different session. */
+  /** The session to continue. Differs from the original session if the conversation was rewound. */
   session: SessionApi
   /** The files that were restored, if any. */
   undone: UndoResult | undefined

@@ -15,7 +15,7 @@ import {
 export interface ScreenContent {
   main: Component
   bottom: readonly Component[]
-  /** Called when the user scrolls past the first line of the full screen. `lines` is negative. */
+  /** Called when the user scrolls past the first line in full-screen mode. `lines` is negative. */
   onTop(lines: number): void
 }
 
@@ -29,14 +29,19 @@ export interface Screen {
    */
   readonly linesAbove: number
   /**
-   * Prepares the next frame, which omits the first lines of the last frame. Returns `kept` if they remain in the
-   * terminal's scrollback, `gone` if they disappear above the visible part, and `needed` if the frame must contain
-   * them.
+   * Prepares the next frame, which omits the first `count` lines of the last frame. Returns `kept` if these lines
+   * remain in the terminal's scrollback, `gone` if they disappear above the visible part, and `needed` if the next
+   * frame must contain them.
    */
   forgetLines(count: number): "kept" | "gone" | "needed"
-  /** Scrolls the full screen down, or up for a negative number. Returns false if the terminal scrolls. */
+  /**
+   * Scrolls down in full-screen mode, or up for a negative number. Otherwise returns false, because the terminal
+   * scrolls.
+   */
   scrollBy(lines: number): boolean
-  /** Scrolls the full screen by a page, up for -1. Returns false if the terminal scrolls. */
+  /**
+   * Scrolls down by a page in full-screen mode, or up for -1. Otherwise returns false, because the terminal scrolls.
+   */
   scrollPage(direction: -1 | 1): boolean
   start(): void
   /**
@@ -173,7 +178,7 @@ class FullScreen extends TuiAltScreen {
 
 type TuiInputResult = ReturnType<Parameters<TUI["addInputListener"]>[0]>
 
-/** The part of the full screen that scrolls, with the mouse wheel or with keys. */
+/** The part of the alternate screen that the mouse wheel and keys scroll. */
 class ScrolledMain extends ScrollView {
   onTop?: (lines: number) => void
 

@@ -85,8 +85,9 @@ function withWholeOutput(state: ToolState): ToolState {
 }
 
 /**
- * Follows the permission requests of a call without a session. The caller does not know the id of such a call, so it
- * recognizes the requests by their command.
+ * Calls `onRequests` with the waiting permission requests of a call without a session, each time they change.
+ * Identifies the requests by their command, because the id of the call is unknown. Returns a function that
+ * unsubscribes.
  */
 function followRequests(
   api: TackleApi,

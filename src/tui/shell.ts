@@ -16,7 +16,7 @@ export interface Shell {
   readonly state: SessionState | undefined
   /** Agent and model for the session that the first prompt creates. */
   readonly defaults: { agent?: string; model?: string }
-  /** Opens a session. Undefined opens an empty session. */
+  /** Opens a session. Undefined shows an empty conversation. */
   open(session: SessionApi | undefined): Promise<void>
   notify(text: string): void
   /** Shows a text above the editor until the user closes it. */
@@ -27,7 +27,7 @@ export interface Shell {
   takeBack(inputID: string): Promise<void>
   readonly themes: Themes
   setTheme(theme: Theme): void
-  /** Changes between the scrollback of the terminal and the alternate screen. */
+  /** Switches between the scrollback of the terminal and the alternate screen. */
   toggleFullscreen(): void
   leave(): void
 }

@@ -97,7 +97,7 @@ export function createStatusCommand({ command, onLine, onProblem }: StatusComman
   function fail(reason: string): void {
     if (hasFailed) return
     hasFailed = true
-    onProblem(`The command of status_line failed: ${reason.trim()}`)
+    onProblem(`The status_line command failed: ${reason.trim()}`)
   }
 
   return {

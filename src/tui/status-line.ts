@@ -26,7 +26,7 @@ export interface StatusLineOptions {
   onProblem(message: string): void
 }
 
-/** Values that change with each frame. */
+/** Values that can change with each frame. */
 export interface StatusFacts {
   agent: string
   /** As `provider/model`. */
@@ -125,7 +125,7 @@ function sandboxOf(project: ProjectStatus | undefined): StatusInput["sandbox"] {
   return project.sandbox.works ? project.sandbox.kind : "none"
 }
 
-/** Joins the facts. Omits those that do not fit, except the first. */
+/** Joins the facts. Omits facts that do not fit, except the first fact. */
 function fitting(facts: readonly string[], width: number): string {
   let line = ""
   for (const fact of facts) {

@@ -8,7 +8,7 @@ import { renderDiff } from "./diff-view.ts"
 import { renderFile } from "./image-view.ts"
 import type { Paint, Theme } from "./theme.ts"
 
-/** How calls are shown. */
+/** Options for formatting calls. */
 export interface CallOptions {
   theme: Theme
   /** Shows all output and the whole diff. */
@@ -16,7 +16,7 @@ export interface CallOptions {
   worktree: string
   /** The sessions of subagents, by id. */
   subagents: ReadonlyMap<string, SubagentState>
-  /** Leaves out images, because the lines are indented. */
+  /** True to omit images, because the lines are indented. */
   hidesImages?: boolean
   /** Maximum number of lines of output that is not expanded. Default: depends on the outcome. */
   maxOutputLines?: number

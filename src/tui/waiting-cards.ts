@@ -11,7 +11,7 @@ import type { Theme } from "./theme.ts"
 /** Shows the requests that wait for the user, one after another. */
 export interface Cards {
   readonly component: Container
-  /** The card that has the keyboard. */
+  /** The card that receives keyboard input. */
   readonly active: (Component & Focusable) | undefined
   update(requests: WaitingRequests): void
   close(): void

@@ -101,7 +101,7 @@ describe.skipIf(!hasTmux)("input in the interactive terminal (needs tmux)", () =
     await terminal.sees(card("touch reason"))
     expect([has("session"), has("again")]).toEqual([true, true])
     await terminal.press("e")
-    await terminal.sees("What should it do instead?")
+    await terminal.sees("What should the agent do instead?")
     await terminal.type("stop touching")
     await terminal.sees(card("touch narrow"))
     await terminal.press("p")

@@ -61,7 +61,7 @@ test("keeps the last line and reports one problem if the command fails, runs too
     else if (cost === 1) await until("a problem", () => problems.length === 1)
     expect(command.line).toContain("fine")
   }
-  expect(problems).toEqual([expect.stringContaining("The command of status_line failed")])
+  expect(problems).toEqual([expect.stringContaining("The status_line command failed")])
   expect(changes()).toBe(2)
   const missing = createStatusCommand({
     command: ["/nowhere/status"],
