@@ -236,7 +236,7 @@ export async function createAgent(given: string | undefined, flags: AgentCreateF
   if (flags.format === "json") return printJson({ name, file, scope })
   const shown = wholeName(displayPath(file, workspace.worktree))
   printLine(`Wrote ${shown}.`)
-  if (!trusted) printHint(`To use it, trust it: tackle trust ${shown}`)
+  if (!trusted) printHint(`To use the agent, trust it: tackle trust ${shown}`)
 }
 
 function checkName(name: string, { config }: Workspace): void {

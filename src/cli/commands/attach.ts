@@ -18,7 +18,7 @@ export function defineAttach(attach: Command): void {
     .addOption(tokenFileFlag())
     .addOption(formatFlag())
     .addOption(jsonFlag())
-    .option("-q, --quiet", "print one line per call, without output, diffs and progress")
+    .option("-q, --quiet", "print one line per call, without output, diffs or progress")
     .option("--auto", "allow every request once, except for denied calls, loops and protected files")
     .action(attachToServer)
 }

@@ -156,7 +156,7 @@ async function askFor(message: string): Promise<string> {
 }
 
 function filled(value: string | undefined): string | undefined {
-  return value?.trim() ? undefined : "It cannot be empty."
+  return value?.trim() ? undefined : "The value cannot be empty."
 }
 
 function given<T>(answer: T | undefined): T {

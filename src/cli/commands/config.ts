@@ -124,7 +124,8 @@ export async function showSchema(): Promise<void> {
 }
 
 /**
- * Returns whether a rule applies, and the reason if it does not. An untrusted project file can only add restrictions.
+ * Returns whether a rule of an untrusted file applies, and the reason if it does not. Such a file can only add
+ * restrictions.
  */
 function standing({ action }: Rule): { counts: boolean; reason?: string } {
   if (action !== "allow") return { counts: true }

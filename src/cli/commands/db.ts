@@ -73,7 +73,7 @@ async function importSessions(flags: DatabaseFlags & { from?: string }): Promise
       const count = (outcome: CopiedSession["outcome"]) =>
         results.filter((each) => each.outcome === outcome).length
       if (flags.format === "text")
-        printLine(`Copied ${count("copied")} sessions. ${count("unchanged")} were already there.`)
+        printLine(`Copied ${count("copied")} sessions. ${count("unchanged")} were already in the database.`)
       if (count("held") + count("failed") > 0) process.exitCode = exitCode.failed
     } finally {
       await to.close()

@@ -43,7 +43,7 @@ export function foregroundFlags(command: Command): Command {
   return command
     .addOption(formatFlag())
     .addOption(jsonFlag())
-    .option("-q, --quiet", "print one line per call, without output, diffs and progress")
+    .option("-q, --quiet", "print one line per call, without output, diffs or progress")
     .option("--auto", "allow every request once, except for denied calls, loops and protected files")
     .option("--allow <rule>", "allow permission[:pattern], such as 'bash:git *' (repeatable)", collect)
     .option("--deny <rule>", "deny permission[:pattern] (repeatable)", collect)

@@ -12,7 +12,7 @@ export function defineGateway(gateway: Command): void {
   gateway
     .requiredOption("--upstream <url>", "base URL of the upstream's API, such as http://127.0.0.1:8000/v1")
     .addOption(
-      new Option("--policy <name>", "how tools are handled")
+      new Option("--policy <name>", "what to do with the tools in a request")
         .choices(["auto", "native", "synthetic", "reject", "ignore"])
         .default("auto"),
     )

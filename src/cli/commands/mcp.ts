@@ -86,8 +86,8 @@ export function defineMcp(mcp: Command): void {
 const limitMs = 10_000
 
 /**
- * Runs `tackle mcp list`, which starts every MCP server. Shows the tools of each server, or why it is unavailable, as
- * soon as it responds or fails.
+ * Runs `tackle mcp list`, which starts every MCP server. As soon as a server responds or fails, shows its tools or why
+ * it is unavailable.
  */
 export async function listMcpServers(flags: FormatFlags): Promise<void> {
   const servers = await interruptible(async (signal) => {
@@ -135,7 +135,7 @@ function show({ id, status, tools, problem }: McpServerStatus): void {
 /** Minimum width of a description, in columns. */
 const shortest = 20
 
-/** Returns a listener that reports problems other than those of servers, because the list already shows these. */
+/** Returns a listener that reports all problems except those of servers, which the list already shows. */
 function tellOthers({ hide }: Workspace): NonNullable<TackleOptions["onProblem"]> {
   return (message, error) => {
     if (!(error instanceof McpServerError)) warn(hide(`${message}: ${errorMessage(error)}`))
@@ -214,7 +214,7 @@ export async function signOutOfServer(id: string, flags: WorkspaceFlags): Promis
 }
 
 /**
- * Returns whether a word looks like a URL without http:// or https://, such as `tickets.example.com/mcp` or `ws://…`. A
+ * Returns true if a word looks like a URL without http:// or https://, such as `tickets.example.com/mcp` or `ws://…`. A
  * program is unlikely to have such a name, and Tackle would start it by mistake.
  */
 function looksLikeAddress(word: string): boolean {

@@ -83,7 +83,7 @@ export async function listModels(flags: ModelsFlags): Promise<void> {
   }
 }
 
-/** Deletes the record that a model's server rejected tools. An updated or restarted server may support them. */
+/** Deletes the record that a model's server rejected tools. An updated or restarted server may support tools. */
 function forgetTools(workspace: Workspace, name: string): void {
   const forgotten = openToolSupport(workspace.dataDirectory).forget(name === "all" ? undefined : name)
   if (forgotten.length === 0)

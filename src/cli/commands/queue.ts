@@ -15,7 +15,7 @@ import { foregroundFlags, formatFlag, jsonFlag, locationFlags, positive, project
 import { commandOf, storedSession } from "./run.ts"
 import { printNotRun, runInputs } from "./send.ts"
 
-/** Defines `tackle queue …`. */
+/** Defines `tackle queue` and its subcommands. */
 export function defineQueue(queue: Command): void {
   const base = (command: Command) =>
     command.option("-s, --session <id>", "session (default: last session of this project)")

@@ -27,7 +27,7 @@ export function defineSend(send: Command): void {
         .choices(Delivery.options)
         .default("steer"),
     )
-    .option("--id <id>", "id of the input; sending it again has no effect")
+    .option("--id <id>", "id of the input; sending the same input again has no effect")
     .option("-f, --file <path>", "attach a file (repeatable)", collect)
     .option("--no-run", "only store the text, even if the session is idle")
   foregroundFlags(send).action(sendInput)

@@ -51,7 +51,7 @@ export interface ServeFlags extends DirectoriesFlags {
   port: number
   host: string
   socket?: string
-  /** Path of the token file. It is created if it is missing. */
+  /** Path of the token file. The file is created if it does not exist. */
   tokenFile?: string
   /** Origins of web pages that may use the server. */
   cors?: string[]

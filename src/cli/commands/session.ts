@@ -223,7 +223,7 @@ export async function namedOrLast(tackle: Tackle, id: string | undefined): Promi
   return found
 }
 
-/** Returns a function that adds the file name to an error about an archive and throws it. */
+/** Returns a function that adds the file name to an error about an archive and throws the error. */
 function naming(file: string): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof UsageError)) throw error

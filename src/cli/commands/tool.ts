@@ -131,7 +131,7 @@ function reportUnknownKeys({ id, parameters }: ToolListing, text: string): void 
   for (const line of unknownKeys(parameters, read.value)) warn(`${id}: ${line}`)
 }
 
-/** Returns the tool with this id or alias. Throws `UsageError` if no tool has it. */
+/** Returns the tool with this id or alias. Throws `UsageError` if no tool has this name. */
 function findTool(name: string, tools: readonly ToolListing[]): ToolListing {
   const tool = findListing(name, tools)
   if (tool) return tool
@@ -173,9 +173,9 @@ function readTools(flags: WorkspaceFlags & { model?: string; agent?: string }): 
 }
 
 /**
- * Describes each argument that is not in the schema and suggests a similar argument that is. Tools ignore unknown
- * arguments from models, but an unknown argument from a user is probably a typo. Returns an empty list if the schema
- * allows other keys or has alternatives.
+ * Describes each argument that is not in the schema, and suggests a similar argument from the schema. Tools ignore
+ * unknown arguments from models, but an unknown argument from a user is probably a typo. Returns an empty list if the
+ * schema allows other keys or has alternatives.
  */
 export function unknownKeys(schema: JsonSchema, input: unknown, path = ""): string[] {
   if (Array.isArray(input)) {

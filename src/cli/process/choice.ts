@@ -108,7 +108,7 @@ export async function decide<T>(
   }
 
   const onKeypress = (text: string | undefined, key: Key | undefined) => press(text, key ?? {})
-  // readline decodes the keys. It gets no output, because it would otherwise echo the typed keys.
+  // readline decodes the keys. Without an output stream, readline does not echo them.
   const lines = createInterface({ input, terminal: true, escapeCodeTimeout: 50 })
   lines.once("close", abort)
   signal.addEventListener("abort", abort, { once: true })

@@ -56,7 +56,7 @@ export async function askForKey(message: string): Promise<string | undefined> {
 /** Returns the problem with a key, or undefined. A key must be one word because it is sent in a header. */
 export function keyProblem(key: string | undefined): string | undefined {
   const word = key?.trim() ?? ""
-  if (word === "") return "It cannot be empty."
+  if (word === "") return "The key cannot be empty."
   return /^[\x21-\x7e]+$/.test(word) ? undefined : "A key is one word of letters, digits and symbols."
 }
 

@@ -5,7 +5,7 @@ import { shellWord } from "../../util/words.ts"
 /** Directory of `--dir` as the user typed it, if it is not the current directory. */
 let typedDirectory: string | undefined
 
-/** Remembers the value of `--dir`, so that commands in messages name it. */
+/** Stores the value of `--dir`, which {@link asTyped} adds to commands in messages. */
 export function useTypedDirectory(given: string | undefined): void {
   typedDirectory = given
 }

@@ -59,7 +59,7 @@ export function requestsOf(tackle: Tackle): AskedRequests {
 export function answerRequests(requests: AskedRequests, options: AnswerOptions): void {
   const terminal = atTerminal()
   let last: Promise<void> = Promise.resolve()
-  /** The request on the screen. `ended` fires when it no longer waits. */
+  /** The request on the screen. `ended` fires when the request no longer waits. */
   let shown: { id: string; ended: AbortController } | undefined
   requests.onEnd((requestID) => {
     if (requestID === shown?.id) shown.ended.abort()

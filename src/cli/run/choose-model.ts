@@ -50,7 +50,7 @@ async function offer(server: LocalServer): Promise<string | undefined> {
 }
 
 /**
- * Saves a model of a local server in the user's config, and uses the model in this process. Returns it as
+ * Saves a model of a local server in the user's config, and uses the model in this process. Returns the model as
  * `provider/model`.
  */
 async function useServer(workspace: Workspace, server: LocalServer, model: string): Promise<string> {
@@ -194,7 +194,7 @@ function chooseModelID(ids: readonly string[]): Promise<string | undefined> {
 }
 
 function askForModel(name: string): Promise<string | undefined> {
-  const validate = (text: string | undefined) => (text?.trim() ? undefined : "It cannot be empty.")
+  const validate = (text: string | undefined) => (text?.trim() ? undefined : "The id cannot be empty.")
   return question(({ text }, signal) =>
     text({ message: `Model id, as ${name} names it`, validate, output: process.stderr, signal }),
   )

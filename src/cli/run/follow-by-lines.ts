@@ -14,7 +14,7 @@ export interface LineOptions {
   /** Number of the last change that is not shown. */
   after: number
   view: View
-  /** True with `--auto`. */
+  /** True to answer requests as `--auto` does. */
   auto?: boolean
   /** Text to send first. */
   prompt?: string
@@ -25,7 +25,7 @@ export interface LineOptions {
 
 /**
  * Shows a session and sends it each line of stdin. Only appends lines, so that screen readers and simple terminals can
- * show it. Ends with stdin, when the signal fires, or when the session is deleted.
+ * show it. Ends when stdin ends, the signal fires, or the session is deleted.
  */
 export async function followByLines(options: LineOptions): Promise<void> {
   const { api, session, worktree, after, view, auto = false, prompt, signal } = options

@@ -68,7 +68,7 @@ export async function inForeground(
   }
 }
 
-/** Creates the view of the flags. With `outputSchema`, texts go to stderr. */
+/** Creates the view that the flags select. With `outputSchema`, all text goes to stderr. */
 export function createView(
   {
     format,

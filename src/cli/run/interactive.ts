@@ -31,7 +31,7 @@ export interface InteractiveFlags extends WorkspaceFlags, RuleFlags, RemoteFlags
   attach?: string
 }
 
-/** The screen at the start, and the output of other code. */
+/** The start screen, and the output that other code writes meanwhile. */
 export interface StartedScreen extends StartScreen {
   output: CapturedOutput
 }
@@ -103,7 +103,7 @@ interface Opened {
   status: StatusSource
 }
 
-/** Runs a session by lines. Returns its id, or undefined if stdin ended before the first prompt. */
+/** Runs a session in line mode. Returns its id, or undefined if stdin ended before the first prompt. */
 async function openPlain({
   api,
   session,

@@ -153,8 +153,8 @@ function withoutKeys(
 }
 
 /**
- * Rejects unknown provider packages. A recording may come from an untrusted source, and importing a package runs its
- * code. Throws `UsageError`.
+ * Throws `UsageError` if the recording uses an unknown provider package. A recording may come from an untrusted source,
+ * and importing a package runs its code.
  */
 function checkPackages(recorded: RunLine["providers"], own: Readonly<Record<string, ProviderConfig>>): void {
   const known = new Set(Object.values(own).map(({ npm }) => npm))

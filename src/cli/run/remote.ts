@@ -47,7 +47,7 @@ export function tokenOf(tokenFile: string | undefined): string {
 export interface ShownSession {
   /** Requests of the session and its subagents, for `answerRequests`. */
   requests: AskedRequests
-  /** Resolves when the change with this number is shown, and shows nothing after it. Rejects if the stream fails. */
+  /** Resolves when the change with this number is shown. Shows no later changes. Rejects if the stream fails. */
   until(seq: number): Promise<void>
   /** Ends the stream. */
   leave(): void
@@ -164,7 +164,7 @@ async function reported<T>(work: Awaitable<T>): Promise<T | undefined> {
   }
 }
 
-/** Returns true for an event of a subagent below the known sessions, and adds its session to them. */
+/** Returns true for an event of a session in `family`. First adds the event's session if its parent is in `family`. */
 function isOf(event: TackleEvent, family: Set<string>): boolean {
   const { sessionID } = event
   const parent =
@@ -252,7 +252,7 @@ async function openSession(client: TackleClient, flags: ServerRunFlags): Promise
   return chosen
 }
 
-/** Returns a session of the server. Default: the session of the project that was used last. */
+/** Returns a session of the server. Default: the most recently used session of the project. */
 export async function namedSession(client: TackleClient, id: string | undefined): Promise<SessionClient> {
   const [last]: RemoteSession[] = id === undefined ? await client.sessions.list({ limit: 1 }) : []
   const wanted = id ?? last?.id

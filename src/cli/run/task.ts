@@ -26,7 +26,8 @@ export interface RunTask extends Required<Omit<RuleFlags, "sandboxed">>, Pick<Ru
   /** Model as `provider/model`, for agents and sessions without their own model. */
   model: string
   /**
-   * Whether the user named the model for this run. If so, it takes precedence over the model of the agent or session.
+   * Whether the user named the model for this run. If so, this model takes precedence over the model of the agent or
+   * session.
    */
   named: boolean
   agent?: string
@@ -121,7 +122,7 @@ async function readSchema(file: string): Promise<Record<string, unknown>> {
   throw new UsageError(`Invalid JSON Schema in ${file} (--output-schema): ${problem}.`)
 }
 
-/** Returns the schema. Throws `UsageError` if it cannot be used, so that no session is created. */
+/** Returns the schema. Throws `UsageError` if the schema cannot be used, before a session is created. */
 async function usable(schema: Record<string, unknown>, file: string): Promise<Record<string, unknown>> {
   const { readAnswerSchema } = await import("../../model/answer-schema.ts")
   try {

@@ -86,7 +86,7 @@ export function callBody({ state }: ToolPart, width: number): string[] {
 }
 
 /**
- * Returns what a running call reports: its title and progress on one line if they say more than its input, and the last
+ * Returns lines about a running call: its title and progress on one line if they differ from its input, and the last
  * `rows` lines of its output.
  */
 export function progressLines({ tool, state }: ToolPart, { rows }: { rows: number }): string[] {
@@ -106,7 +106,7 @@ function progressOf({ progress }: Record<string, unknown>): string {
 }
 
 /**
- * Formats a diff with colors. Shows at most `max` lines, and the number of lines that are not shown. Makes hidden
+ * Formats a diff with colors. Shows at most `max` lines, followed by the number of hidden lines. Makes hidden
  * characters visible.
  */
 export function diffLines(diff: string, max: number): string[] {
@@ -120,7 +120,10 @@ export function diffLines(diff: string, max: number): string[] {
   return left > 0 ? [...shown, style.dim(`  … ${left} more lines`)] : shown
 }
 
-/** Returns the lines of a command's output as a terminal would finally show them, without colors and empty ends. */
+/**
+ * Returns the lines of a command's output as a terminal would finally show them, without colors and without whitespace
+ * at the end.
+ */
 function plainLines(output: string): string[] {
   const text = stripVTControlCharacters(output).replaceAll("\r\n", "\n").trimEnd()
   if (text === "") return []

@@ -16,8 +16,8 @@ export interface Page {
   /** Returns the maximum width of a line, in columns. */
   width(): number
   /**
-   * Returns the width for wrapping sentences, in columns. In a log, sentences are not wrapped, so that they can be
-   * searched.
+   * Returns the width for wrapping sentences, in columns. In a log, sentences are not wrapped, which keeps them
+   * searchable.
    */
   proseWidth(): number
   /** Writes a note of one or more lines about the run. Notes of several lines have an empty line around them. */

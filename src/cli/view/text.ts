@@ -21,7 +21,7 @@ export interface TextViewOptions {
   output: Output
   notes: WriteStream
   worktree: string
-  /** Whether to show only one line per call, without output, diffs and progress. */
+  /** Whether to show only one line per call, without output, diffs or progress. */
   quiet: boolean
 }
 
