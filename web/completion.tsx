@@ -23,7 +23,7 @@ interface Suggestions {
 const pauseMs = 80
 
 /**
- * Matches an unfinished `@path` or `@"path with spaces"`. The characters before it are the same as for a mention in a
+ * Matches an unfinished `@path` or `@"path with spaces"`. The same characters can precede it as for a mention in a
  * prompt.
  */
 const mention = /(?:^|[\s([{"'`,;:])(@"[^"]*|@[^\s"]*)$/
@@ -89,7 +89,7 @@ export function useCompletion({
 
   useEffect(() => () => search.current?.abort(), [])
 
-  /** Returns true if the list handled the key. */
+  /** Applies a key to the open list. Returns true if the list used the key. */
   function onKey(event: KeyboardEvent): boolean {
     const item = open?.items[open.active]
     if (!open || !item || event.isComposing) return false

@@ -169,7 +169,7 @@ export function PromptForm({
   )
 }
 
-/** Takes files that the user drops on the page. Returns true while files are over the page. */
+/** Calls `add` with the files that the user drops on the page. Returns true while files are over the page. */
 function useDrop(add: (files: Iterable<File>) => void): boolean {
   const [isOver, setOver] = useState(false)
   const take = useRef(add)

@@ -9,8 +9,8 @@ import { RequestCards } from "./requests.tsx"
 const near = 120
 
 /**
- * The messages of the session. Stays at the end while the reader is there, and loads older messages when the reader
- * nears the beginning. The style sheet makes the browser skip messages that are not visible.
+ * The messages of the session. Stays scrolled to the end while the reader is at the end, and loads older messages when
+ * the reader nears the beginning. The style sheet makes the browser skip messages that are not visible.
  */
 export function Conversation({ state }: { state: SessionState }) {
   const scroller = useRef<HTMLDivElement>(null)
@@ -25,7 +25,7 @@ export function Conversation({ state }: { state: SessionState }) {
   function toEnd() {
     const element = scroller.current
     if (!element) return
-    // A request is read from its start.
+    // The user reads a request from its start.
     const card = element.querySelector<HTMLElement>(".card")
     element.scrollTop = card ? card.offsetTop - 12 : element.scrollHeight
   }
@@ -116,7 +116,8 @@ export function Conversation({ state }: { state: SessionState }) {
 }
 
 /**
- * Number of messages that the browser skips together. The number of older messages that are loaded is a multiple of it.
+ * Number of messages that the browser skips together. The number of older messages that are loaded is a multiple of
+ * this number.
  */
 const groupSize = 50
 
@@ -138,7 +139,7 @@ interface Place {
 
 function placeIn(scroller: HTMLElement): Place | undefined {
   const { top, left, width } = scroller.getBoundingClientRect()
-  // Between two messages, only the distance is known.
+  // The first point can lie between two messages.
   const at = (y: number) => document.elementFromPoint(left + width / 2, top + y)?.closest(".column .message")
   const element = at(1) ?? at(40)
   return element ? { id: element.id, offset: element.getBoundingClientRect().top - top } : undefined

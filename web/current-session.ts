@@ -92,7 +92,7 @@ let stop = () => {}
 async function load(id: string | undefined): Promise<void> {
   generation += 1
   const own = generation
-  // Only now is a connection free for the next stream.
+  // Frees the connection for the next stream.
   stop()
   followed = undefined
   state.value = undefined

@@ -130,7 +130,7 @@ function HistoryDialog({ direction }: { direction: "undo" | "redo" }) {
   )
 }
 
-/** Returns the changes that the next undo or redo concerns, if their message is loaded. */
+/** Returns the file changes that the next undo or redo affects, if their message is loaded. */
 function nextPatch(direction: "undo" | "redo"): PatchPart | undefined {
   const patches = (state.value?.messages ?? []).flatMap(({ parts }) => parts.filter(isPatch))
   if (direction === "undo") return patches.findLast(({ undone }) => !undone)

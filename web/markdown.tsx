@@ -114,7 +114,7 @@ function rowOf(cells: readonly Tokens.TableCell[]): ComponentChildren {
   )
 }
 
-/** Replaces character references such as `&lt;`. The parser receives nothing else. */
+/** Replaces character references such as `&lt;`. Passes only these references to the HTML parser. */
 function withCharacters(text: string): string {
   return text.replace(
     /&#?\w+;/g,
@@ -148,7 +148,7 @@ function Code({ lang = "", text }: Tokens.Code) {
   )
 }
 
-/** Copies a text to the clipboard, and tells the user. */
+/** Copies a text to the clipboard, and notifies the user. */
 async function copyText(text: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text)

@@ -11,7 +11,10 @@ interface Choices {
 const known = signal<ReadonlyMap<string, Choices>>(new Map())
 const loading = new Set<string>()
 
-/** Returns the choices of the project in a directory. Loads them if necessary; they are undefined until then. */
+/**
+ * Returns the choices of the project in a directory. Loads the choices if necessary. Returns undefined until they are
+ * loaded.
+ */
 export function choicesOf(directory: string): Choices | undefined {
   const found = known.value.get(directory)
   // The directory is empty until the page has loaded the directories of the server.

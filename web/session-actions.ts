@@ -39,7 +39,10 @@ export async function compactSession(): Promise<void> {
     )
 }
 
-/** Undoes or redoes a turn. `others` restores the files that can be restored. Throws `ClientError`. */
+/**
+ * Undoes or redoes a turn. `others` restores the files that can be restored. Throws `ClientError` if the server refuses
+ * the change.
+ */
 export async function changeHistory(
   direction: "undo" | "redo",
   choice: { others?: boolean } = {},

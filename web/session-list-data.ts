@@ -57,7 +57,7 @@ export function searchSessions(words: string): void {
   }, 200)
 }
 
-/** Keeps the list up to date. Returns a function that stops this. */
+/** Keeps the list up to date until the returned function is called. */
 export function followSessions(): () => void {
   return api.subscribe(applyToList)
 }

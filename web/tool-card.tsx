@@ -11,7 +11,8 @@ import { Message } from "./message.tsx"
 import { Output } from "./output.tsx"
 
 /**
- * A call: one line that expands to show its command, output or changes. `nested` are the calls that it made.
+ * A call: one line that expands to show its command, output or changes. `nested` contains the calls that this call
+ * made.
  */
 export const ToolCard = memo(
   ({ part, nested, worktree }: { part: ToolPart; nested: readonly ToolPart[]; worktree: string }) => {
