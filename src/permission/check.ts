@@ -70,7 +70,7 @@ async function expand(
 ): Promise<{ checks: Check[]; commands?: BashChecks["commands"] }> {
   const locate = (path: string) => resolvePath(path, scope.directory, home)
   const permission = permissionType(request.permission)
-  // A request without patterns is judged with the pattern `*`, so that it is not allowed without a rule.
+  // A request without patterns is judged with the pattern `*`, so that only a rule can allow it.
   const patterns = request.patterns.length > 0 ? request.patterns : ["*"]
   const outside = (request.paths ?? []).flatMap((path) => externalChecks(locate(path), resolved))
 
@@ -102,7 +102,8 @@ async function expand(
       request,
     ),
   )
-  // A search in a file shows its lines, so it needs `read`. A search in a directory skips secrets.
+  // A search in a single file shows lines of the file, so the search needs `read`. A search in a directory skips
+  // secrets.
   const files = permission === "grep" ? (request.paths ?? []).map((path) => locate(path)) : []
   const reads = files
     .filter((path) => !isDirectory(path))

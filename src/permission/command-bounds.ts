@@ -46,7 +46,7 @@ export interface BoundsRequest {
  * - If `edit` is denied for all paths, nothing in the worktree is writable.
  * - Protected files are read-only and secrets are hidden, unless a rule names and allows them.
  * - Paths that are denied for `edit` are read-only, including new files in denied directories. Paths that are denied
- *   for `read` are hidden. The directories above a path that such a rule names cannot be renamed.
+ *   for `read` are hidden. Directories above a path that a deny rule names cannot be renamed.
  * - Directories that an `edit` rule allows by an absolute path are writable.
  */
 export function commandBounds(request: BoundsRequest): Bounds {
@@ -291,7 +291,8 @@ type Listings = ReadonlyMap<string, readonly string[]>
 /** Scans the files below a directory. Runs before each command. */
 export interface TreeScanner {
   /**
-   * Scans the `first` directories before all other directories, because the number of scanned directories is limited.
+   * Returns the protected paths and the directory listings below `root`. Scans the `first` directories before all other
+   * directories, because the number of scanned directories is limited.
    */
   scan(
     root: string,
@@ -304,8 +305,8 @@ export interface TreeScanner {
 }
 
 /**
- * Maximum number of scanned directories, nearest first. Scanning a directory takes about 5 µs if it is unchanged since
- * the last scan, and 30 µs if it has changed.
+ * Maximum number of directories to scan, upper levels first. Scanning a directory takes about 5 µs if it is unchanged
+ * since the last scan, and 30 µs if it has changed.
  */
 const maxDirectories = 1_000
 
@@ -377,7 +378,10 @@ export function createTreeScanner(): TreeScanner {
   }
 }
 
-/** Returns an empty list for a directory that cannot be listed, because the command cannot list it either. */
+/**
+ * Returns the entries of a directory. Returns an empty list for a directory that cannot be listed, because the command
+ * cannot list it either.
+ */
 function readEntries(directory: string): Dirent[] {
   try {
     return readdirSync(directory, { withFileTypes: true })

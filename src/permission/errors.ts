@@ -42,11 +42,9 @@ export class PermissionError extends TackleError {
   }
 }
 
-/**
- * Maximum number of characters that a message shows of each pattern. Also the maximum number of patterns that it
- * shows.
- */
+/** Maximum number of characters of a pattern that a message shows. */
 const maxShownLength = 200
+/** Maximum number of patterns that a message shows. */
 const maxShownPatterns = 3
 
 function describe({ permission, patterns, by, rule, ceiling, feedback }: Denial): string {

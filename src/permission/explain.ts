@@ -40,7 +40,7 @@ export interface Explanation {
   /** The deciding rule of the first check that has the overall verdict. */
   rule?: ExplainedRule
   commands: ExplainedCommand[]
-  /** All checks, for commands, for the files that commands name or open, and for paths outside the worktree. */
+  /** All checks: of commands, of the files that commands name or open, and of paths outside the worktree. */
   checks: ExplainedCheck[]
   /** All overruled rules, without duplicates. */
   shadowed: ExplainedRule[]

@@ -275,12 +275,12 @@ function unique(texts: readonly string[]): string[] {
   return [...new Set(texts)]
 }
 
-/** Maximum number of entries to compare for one request. */
+/** Maximum number of paths to compare for one request. */
 const maxEntries = 10_000
 
 /**
- * The patterns that a policy denies for `read`. Also the denied files that have hard links, by an identifier of the
- * file.
+ * The patterns that a policy denies for `read`, and the paths of the denied files with several hard links, by {@link
+ * sharedIdentity}.
  */
 interface Denied {
   patterns: readonly string[]
@@ -291,8 +291,8 @@ interface Denied {
 const known = new WeakMap<Policy, Denied>()
 
 /**
- * Returns the absolute path of a file that a rule denies for `read` and of which `path` is another name (a hard link).
- * Searches the directories that the deny rules name, up to a limit. Does not follow links.
+ * Returns the absolute path of a file that a rule denies for `read`, if `path` is another name (a hard link) of that
+ * file. Searches the directories that the deny rules name, up to a limit. Does not follow links.
  */
 export function deniedName(path: string, scope: ResolvedScope, policy: Policy): string | undefined {
   const denied = known.get(policy) ?? { patterns: deniesOf(policy, "read").map(({ pattern }) => pattern) }

@@ -21,7 +21,7 @@ export interface Answer {
 /** The outcome of a reply. `already` means that the request has already been answered. */
 export type ReplyOutcome = "applied" | "already" | "unknown"
 
-/** Shares the requests of an engine with other processes, so that the first answer of any process counts. */
+/** Shares the requests of an engine with other processes, so that the first answer from any process counts. */
 export interface RequestBoard {
   /**
    * Shares a request, unless it is answered in the same turn of the event loop. Calls `deliver` if another process
@@ -113,7 +113,10 @@ export function createPendingRequests({
     }
   }
 
-  /** Answers the requests of every session that the rules now allow, such as those of parallel subagents. */
+  /**
+   * Answers all pending requests that the rules now allow, including requests of other sessions, such as parallel
+   * subagents.
+   */
   async function answerAllowed(): Promise<void> {
     for (const [id, other] of [...waiting])
       if (await other.isAllowed()) await settle(id, { reply: { reply: "once" }, source: "grant" })
@@ -187,7 +190,9 @@ function stored(answer: Answer): RequestAnswer {
   return { type: "permission", id: newId("ans"), ...answer }
 }
 
-/** Returns a valid reply. Throws `UsageError` for an invalid one, which must not count as consent. */
+/**
+ * Returns the reply if it is valid. Throws `UsageError` otherwise, because an invalid reply must not count as consent.
+ */
 function parseReply(given: PermissionReply): PermissionReply {
   const parsed = PermissionReply.safeParse(given)
   if (!parsed.success) throw new UsageError('Invalid reply: expected "once", "always" or "reject".')
@@ -195,8 +200,8 @@ function parseReply(given: PermissionReply): PermissionReply {
 }
 
 /**
- * Returns a valid reply to a request of another process. Throws `UsageError` if it is invalid, or allows more than the
- * request offers.
+ * Returns the reply to a request of another process if the reply is valid. Throws `UsageError` if the reply is invalid
+ * or allows more than the request offers.
  */
 export function checkedReply(given: PermissionReply, request: PermissionRequest): PermissionReply {
   const reply = parseReply(given)

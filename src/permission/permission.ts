@@ -52,7 +52,7 @@ export interface Permission {
   /**
    * Answers a request. Only the first reply counts. For an `always` reply, stores the grants before it resolves, and
    * answers other requests that the grants allow. Throws `UsageError` if the reply is invalid, or if an `always` reply
-   * allows more than the request offers. The request then stays pending.
+   * allows more than the request offers. After such an error, the request stays pending.
    */
   reply(requestID: string, reply: PermissionReply, source: ReplySource): Promise<ReplyOutcome>
   /** Lists the pending requests of a session, or of all sessions, oldest first. */
@@ -207,8 +207,8 @@ async function askPlugins(
 }
 
 /**
- * Returns the checks that need the user's answer and are not allowed yet. With `all`, also returns checks that the
- * rules allow.
+ * Returns the checks that need the user's answer and are not allowed yet. If `all` is true, also returns checks that
+ * the rules allow.
  */
 function openChecks({ details }: DetailedVerdict, allowed: ReadonlySet<string>, all = false): Check[] {
   const asking = details.filter(({ judgement }) => all || judgement.action === "ask")

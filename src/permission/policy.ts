@@ -173,7 +173,7 @@ export function allRules({ layers, ceiling = [], bound }: Policy): Rule[] {
 
 /**
  * Returns one rule for each permission and pattern of the policy, with the action that the policy decides for it. The
- * last matching rule then decides, as in one list of rules. Where patterns overlap, {@link judge} can be stricter.
+ * result is one list in which the last matching rule decides. Where patterns overlap, {@link judge} can be stricter.
  */
 export function effectiveRules(policy: Policy): Pick<Rule, "permission" | "pattern" | "action">[] {
   const byKey = new Map(
@@ -201,8 +201,8 @@ export function expandPolicy(policy: Policy, home: string): Policy {
 }
 
 /**
- * Removes the rules that ask for every pattern of the permission, and adds the default rule `rule` in their place.
- * Returns the new policy.
+ * Returns the policy without the rules that ask for every pattern of the permission, and with `rule` at the end of its
+ * defaults.
  */
 export function withoutGeneralAsks(policy: Policy, permission: string, rule: Rule): Policy {
   const narrow = (rules: Ruleset) =>

@@ -41,7 +41,8 @@ export function protectionOf(path: string, access: "read" | "edit"): Protection 
 
 /**
  * Returns the protection against changes for a path inside one of the directories. All paths are absolute and resolved.
- * Covers a user config directory in an unusual location, which `protectionOf` does not recognize by its name.
+ * Such a directory is, for example, a user config directory in an unusual location, which `protectionOf` does not
+ * recognize by its name.
  */
 export function protectionIn(directories: readonly string[], path: string): Protection | undefined {
   const directory = directories.find((each) => isInside(path, each))
@@ -129,7 +130,10 @@ const allFiles = protectedNames.flatMap(({ files }) => files)
 const wholeNames: ReadonlySet<string> = new Set(allFiles.filter((entry) => !entry.includes("*")))
 const namePatterns = allFiles.filter((entry) => entry.includes("*"))
 
-/** Returns false for nearly all unprotected files. This fast test avoids most of the slower searches. */
+/**
+ * Returns true for all protected files, and false for nearly all other files. This fast test avoids most of the slower
+ * searches.
+ */
 function mayBeProtected(segments: readonly string[], name: string): boolean {
   return (
     wholeNames.has(name) ||

@@ -60,7 +60,7 @@ export interface Check {
   proof?: Rule
   /** Whether the file belongs to the session. The check then does not ask. */
   own?: boolean
-  /** Whether only a deny rule affects the check. The check then never asks. */
+  /** Whether only deny rules affect the check. The check then never asks. */
   onlyDenies?: boolean
   /**
    * Whether another check of the request covers this check. This check then asks only if a rule that is narrower than

@@ -72,11 +72,11 @@ export interface PackageDependencies {
   /** SHA-256 of each module in hex, by real path. */
   contents: FileHash[]
   /**
-   * Lines for modules, missing packages and packages beyond the limits, as input for {@link hashLines}. A line is empty
-   * if its module cannot be read.
+   * Lines for modules, missing packages and packages that exceed the limits, as input for {@link hashLines}. A line is
+   * empty if its module cannot be read.
    */
   lines: string[]
-  /** Names of packages beyond the limits. Their modules are not hashed, so changes to them are not detected. */
+  /** Names of packages that exceed the limits. Their modules are not hashed, so changes to them are not detected. */
   beyond: string[]
 }
 
@@ -86,8 +86,8 @@ interface DependencyLimits {
 }
 
 /**
- * Maximum number and total size of hashed files. Hashing this many takes about 0.2 s on a small machine. A plugin
- * with its dependencies typically reaches a tenth of both limits.
+ * Maximum number of hashed files, and their maximum total size in bytes. Hashing that many files takes about 0.2 s on a
+ * small machine. A plugin with its dependencies typically reaches a tenth of each limit.
  */
 const defaultLimits: DependencyLimits = { files: 4000, bytes: 64 * 1024 * 1024 }
 

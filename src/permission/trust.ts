@@ -23,7 +23,8 @@ export interface Trust {
   /** A message for the user that explains why the trust file cannot be used. While it is set, nothing is trusted. */
   readonly problem: string | undefined
   /**
-   * Returns the items that are new or have changed since they were trusted. `trusted` is true if `changed` is empty.
+   * Checks the items. `changed` lists the items that are new or have changed since they were trusted. `trusted` is true
+   * if `changed` is empty.
    */
   isTrusted(
     directoryRealPath: string,
@@ -36,7 +37,10 @@ export interface Trust {
    * the working directory. Replaces an invalid trust file. Throws `TackleError` if the file cannot be written.
    */
   trust(directoryRealPath: string, items: readonly TrustItem[]): void
-  /** Revokes trust in these items of the directory, or in all of its items. Throws the same error as {@link trust}. */
+  /**
+   * Revokes trust in these items of the directory, or in all of its items. Throws `TackleError` if the file cannot be
+   * written.
+   */
   revoke(directoryRealPath: string, items?: readonly ItemName[]): void
   /** Lists the trusted items of the directory, including items that have changed since, sorted by path. */
   known(directoryRealPath: string): ItemName[]

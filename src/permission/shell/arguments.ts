@@ -2,9 +2,9 @@ import type { Program, WordStyle } from "./program.ts"
 import type { Word } from "./words.ts"
 
 /**
- * The effect of an option. The value of a `checked` option determines whether it is harmless. `starts` and `stops` mean
- * that the option determines whether the program writes files. `uncertain` means that the word is known only at run
- * time and could be any option.
+ * The effect of an option. The value of a `checked` option determines whether the option is harmless. `starts` and
+ * `stops` mean that the option determines whether the program writes files. `uncertain` means that the word is known
+ * only at run time and could be any option.
  */
 export type OptionRole =
   | "harmless"
@@ -38,7 +38,7 @@ export interface Arguments {
   operands: Word[]
   /** The first option that is not in the table. The arguments after this option are still read. */
   unknown?: Word
-  /** The option after which all arguments belong to a module, and the arguments after it. */
+  /** The option after which all arguments belong to a module, followed by these arguments. */
   stopped?: readonly Word[]
 }
 

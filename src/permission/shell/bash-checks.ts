@@ -71,7 +71,7 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
     const isValid = !proof?.wildcards || (await matchOnlyFiles(proof.wildcards, locate(command), scope))
     if (proof && isValid) proofs.set(command, proof)
   }
-  // The proof of `find` does not cover the commands that it runs. These commands follow it in the plan.
+  // The proof of `find` does not apply to the commands that `find` runs. These commands follow `find` in the plan.
   for (const command of plan.commands.toReversed())
     if (command.wrapper && !proofs.has(command)) proofs.delete(command.wrapper)
   const wrappers = new Set(plan.commands.map(({ wrapper }) => wrapper))
@@ -103,7 +103,8 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
     const add = (found: readonly Check[]) => files.push(...(isAllowed ? found.map(coverRead) : found))
     const dependsOnFiles = mayBeSplit(command) || wrappers.has(command)
     const proof = onlyRead || !dependsOnFiles ? proofs.get(command) : undefined
-    // For a command that is proved to only read, the files that its lists and streams come from are judged instead.
+    // If a command is proved to only read, its lists and streams are not judged here, because the files that they come
+    // from are judged.
     const isKnown = (word: Word) => !(word.fromInput || word.stream || (word.numeric && word.span === "*"))
     add(await commandFileChecks(proof ? { ...context, words: words.filter(isKnown) } : context))
     add(codeChecks(context))
@@ -123,7 +124,7 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
       isPlainRepository(directories, "confined")
     if (proof.git && !canRunGit() && !(await isConfined())) continue
     if (proof.showsTracked && mayShowProtectedFile(context)) {
-      check.reason = "it may show tracked files that require permission to read"
+      check.reason = "it may show tracked files that cannot be read without permission"
       continue
     }
     const reading =
@@ -131,7 +132,7 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
     const found = reading ? await wholeReadChecks(context, proof.files, reading) : []
     if (!found) {
       add(await commandFileChecks(context))
-      check.reason ??= `the files that it reads are unknown, because its directory is unknown or contains more than ${maxEntries} entries or unusual names`
+      check.reason ??= `the files that it reads are unknown, because its directory is unknown, contains more than ${maxEntries} entries, or contains unusual file names`
       continue
     }
     add(found)

@@ -199,8 +199,9 @@ function otherSpellings(name: string, words: readonly Word[]): string[] {
 const maxLeadingOptions = 24
 
 /**
- * Returns the name to look up in the program table. For a program outside the system directories, returns its whole
- * path, which is not in the table, because a program with a known name such as `ls` could be a different program there.
+ * Returns the name to look up in the program table. For a program outside the system directories, returns the whole
+ * path, which is not in the table. In another directory, a program with a known name such as `ls` could be a different
+ * program.
  */
 export function tableName(program: Word, scope: CommandScope): string {
   const written = expandWord(program, scope.home)

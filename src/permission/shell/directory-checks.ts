@@ -26,9 +26,9 @@ import { findProgram } from "./program-table.ts"
 import { literalWord, type Word } from "./words.ts"
 
 /**
- * Returns `read` checks for the directories that a command names, for commands that are not proved to only read. For a
- * program that reads whole directories, each file that needs permission is checked. For other programs, only the files
- * that a rule denies are checked. A missing directory is judged by the files that it may contain later.
+ * Returns `read` checks for the directories that a command names. Used for commands that are not proved to only read.
+ * For a program that reads whole directories, each file that needs permission is checked. For other programs, only the
+ * files that a rule denies are checked. A missing directory is judged by the files that it may contain later.
  */
 export async function directoryChecks(context: CommandContext): Promise<Check[]> {
   const { name, words, directories, scope, policy } = context
@@ -66,7 +66,7 @@ export async function directoryChecks(context: CommandContext): Promise<Check[]>
 
 /**
  * Returns checks for the files, and for the files below the directories, that a read-only command reads. If `files` is
- * empty, it reads its working directory. Returns undefined if the files are unknown.
+ * empty, the command reads its working directory. Returns undefined if the files are unknown.
  */
 export async function wholeReadChecks(
   { directories, scope, policy }: CommandContext,
@@ -192,8 +192,8 @@ export function kindOf(path: string): "file" | "directory" | undefined {
 }
 
 /**
- * Returns checks for the tracked files that git may show or change although a rule denies it. The checks ask even if a
- * rule allows the command, because it is unknown which of the files git uses.
+ * Returns checks for the tracked files that git may show or change although a rule denies this access. The checks ask
+ * even if a rule allows the command, because it is unknown which of the files git uses.
  */
 export function trackedFileChecks(
   access: "read" | "edit",
@@ -212,8 +212,8 @@ export function trackedFileChecks(
 }
 
 /**
- * Returns true if git tracks a file that needs permission to be read, or if the tracked files are unknown. Does not
- * cover files that exist only in past commits.
+ * Returns true if git tracks a file that needs permission to be read, or if the tracked files are unknown. Ignores
+ * files that exist only in past commits.
  */
 export function mayShowProtectedFile({ directories = [], scope, policy }: CommandContext): boolean {
   const needsPermission = needsReadPermission(scope, policy)

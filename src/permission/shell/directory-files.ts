@@ -30,8 +30,8 @@ export interface RecursiveReading {
   /** Selects files by name. If undefined, all files are selected. */
   selects?: (name: string) => boolean
   /**
-   * Whether files with blanks, quotes or backslashes in their names, or a dash at the start, make the whole reading
-   * unknown.
+   * Whether the whole reading is unknown if the name of a file contains blanks, quotes or backslashes, or starts with a
+   * dash.
    */
   plainNames?: boolean
   needsPermission: (path: string) => boolean
@@ -121,8 +121,8 @@ function takenInBy(directory: string, entries: readonly Dirent[]): string[] {
 }
 
 /**
- * Returns true for a link to a directory if the program follows it. Each directory is followed only once, because links
- * can form cycles.
+ * Returns true for a link to a directory if the program follows the link. Each directory is followed only once, because
+ * links can form cycles.
  */
 function leadsOn(path: string, followsTo: RecursiveReading["followsTo"], followed: Set<string>): boolean {
   if (!followsTo || !isDirectory(path)) return false
@@ -135,8 +135,8 @@ function leadsOn(path: string, followsTo: RecursiveReading["followsTo"], followe
 const unlistable: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "EACCES", "EINVAL", "ESRCH"])
 
 /**
- * Returns the entries of a directory, or an empty list if it cannot be listed. Returns undefined if the request cannot
- * list more entries.
+ * Returns the entries of a directory, or an empty list if it cannot be listed. Returns undefined if the request has
+ * reached its limit for listed entries.
  */
 export async function listDirectory(directory: string, listing: Listing): Promise<Dirent[] | undefined> {
   try {
@@ -211,7 +211,7 @@ function overPaths(glob: string): string {
   return `*/${segments.join("/").replaceAll("**/", "*").toLowerCase()}`
 }
 
-/** Replaces the text from the first opening bracket to the last closing bracket by `*`. */
+/** Replaces the text from the first opening bracket to the last closing bracket with `*`. */
 export function withoutSpan(text: string, open: string, close: string): string {
   const [start, end] = [text.indexOf(open), text.lastIndexOf(close)]
   return start === -1 || end < start ? text : `${text.slice(0, start)}*${text.slice(end + 1)}`

@@ -42,7 +42,7 @@ export async function commandFileChecks(context: CommandContext): Promise<Check[
 }
 
 /**
- * Returns a check that only a deny rule can refuse. Use it if a command shows the name of a file, but not its
+ * Returns a check that only a deny rule can refuse. Use this check if a command shows the name of a file, but not its
  * contents.
  */
 function onlyDenied(check: Check): Check {
@@ -179,9 +179,9 @@ function unknownPlace(command: PlannedCommand): Check {
 }
 
 /**
- * Returns `read` checks for the file names in code that the command gets as an argument or as input. The list may be
- * incomplete, because code can also build file names at run time. A name that does not look like a path is checked only
- * against deny rules.
+ * Returns `read` checks for the file names in code that the command receives as an argument or as input. The list may
+ * be incomplete, because code can also build file names at run time. A name that does not look like a path is checked
+ * only against deny rules.
  */
 export function codeChecks(context: CommandContext): Check[] {
   const { command, directories, scope, policy } = context

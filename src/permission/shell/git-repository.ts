@@ -157,7 +157,9 @@ const overriddenKeys =
 const transferKeys =
   /(?:^|\])[ \t]*(?:uploadpack|receivepack)\b|\b(?:ext|fd)::|\bcustomtransfer\b|"extension\./im
 
-/** Hooks that git runs even for commands that only read. Git runs the first of them after refreshing the index. */
+/**
+ * Hooks that git runs even for commands that only read. Git runs the first of these hooks after it refreshes the index.
+ */
 const readingHooks = ["post-index-change", "fsmonitor-watchman", "reference-transaction"]
 
 function configurationProblem(gitDirectory: string, use: GitUse): string | undefined {

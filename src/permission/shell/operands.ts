@@ -18,7 +18,7 @@ export interface WholeReading {
   plainNames?: boolean
 }
 
-/** Returns true for programs that only read their operands. `risksOf` covers options that write. */
+/** Returns true for programs that only read their operands. For options that write, see `risksOf`. */
 export function isReader(name: string): boolean {
   const role = findProgram(name)?.operands
   return role !== undefined && onlyRead.has(role)
@@ -142,7 +142,7 @@ export function isNameFilter(option: string): boolean {
 
 /**
  * Returns a filter for the names that `--include` and `--exclude` select. The last matching option decides. A name that
- * no option matches is selected unless the first option includes. An exclusion with a path is ignored.
+ * no option matches is selected unless the first option is `--include`. An exclusion with a path is ignored.
  */
 function nameFilter(options: readonly GivenOption[]): ((name: string) => boolean) | undefined {
   const filters = options.flatMap(({ name, value }) => {
@@ -202,7 +202,10 @@ function writtenBy(program: Program, words: readonly Word[]): WrittenWord[] {
   return writtenWith(entry, given, words)
 }
 
-/** Reads the arguments of a program or of one of its actions. `entry` describes the program with this action. */
+/**
+ * Splits the arguments of a program, or of one of its actions, into options and operands. `entry` describes the program
+ * with this action.
+ */
 export function readAction(program: Program, words: readonly Word[]): { entry: Program; given: Arguments } {
   const given = readArguments(words, program)
   const action = program.actions && findSubcommand({ subcommands: program.actions }, given.operands)
@@ -366,7 +369,7 @@ function afterPrefix(word: Word, prefix: string): WrittenWord[] {
 function byInner(name: string, { stopsAtOperand }: Program, words: readonly Word[]): WrittenWord[] {
   const [inner] = innerCommands(name, words)
   if (inner?.kind === "among") return byTool(stopsAtOperand ? words : inner.words, true)
-  // `pnpm prettier` runs a program of the project without another word.
+  // `pnpm prettier` runs a program of the project without a word such as `exec`.
   return isBuildTool(name) ? byTool(words, false) : []
 }
 

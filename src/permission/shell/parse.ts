@@ -32,8 +32,8 @@ export interface ParseTime {
 
 /**
  * Parses text as bash and returns its syntax tree. Returns undefined if the remaining time is not sufficient or the
- * text has too many pipes or nodes. Subtracts the time that parsing takes. Syntax errors are nodes of the types `ERROR`
- * and `MISSING`. The first call loads the parser.
+ * text has too many pipes or nodes. Subtracts the time that parsing takes from the remaining time. Syntax errors are
+ * nodes of the types `ERROR` and `MISSING`. The first call loads the parser.
  */
 export async function parseShell(text: string, time: ParseTime): Promise<ShellNode | undefined> {
   if (text.split(singlePipe, maxPipes + 2).length > maxPipes + 1) return undefined
@@ -64,12 +64,12 @@ function parseUntil(parser: TreeSitterParser, text: string, deadline: number): S
 }
 
 /**
- * Runs WebAssembly that V8 does not optimize. The grammar is one very large function. V8's optimizing compiler would need
- * 500 MB of memory and half a second of CPU time for it after about 100 commands. Without optimization, parsing a command
- * takes well under 1 ms.
+ * Runs WebAssembly that V8 does not optimize. The grammar is one very large function. V8's optimizing compiler would
+ * need 500 MB of memory and half a second of CPU time for it after about 100 commands. Without optimization, parsing a
+ * command takes well under 1 ms.
  *
- * V8 reads the flags when a function has run often enough, and optimizes if only one of them is off. The flags are part
- * of the key of V8's code cache, so they are restored.
+ * V8 reads both flags when a function has run often enough, and still optimizes if only one of the flags is off. The
+ * flags are part of the key of V8's code cache, so they are restored.
  */
 function withoutOptimizing<T>(setFlags: LoadedParser["setFlags"], work: () => T): T {
   setFlags("--no-wasm-tier-up")

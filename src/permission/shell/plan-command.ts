@@ -104,8 +104,9 @@ async function planAt(original: string, time: ParseTime, depth = 0): Promise<She
 }
 
 /**
- * Sets the code in the input of each command. If a command runs its input as code, the input can come from any part of
- * the text, for example through a pipeline or a file. The whole text is searched once.
+ * Sets the `code` of each command whose input may be code. If a command runs its input, the input can come from any
+ * part of the text, for example through a pipeline or a file. The `code` of the first such command therefore includes
+ * the whole text.
  */
 function findCode(plan: ShellPlan, text: string, redirectsInput?: boolean): void {
   const written = writtenFiles(plan)

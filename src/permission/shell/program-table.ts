@@ -15,8 +15,8 @@ export function findProgram(name: string): Program | undefined {
 }
 
 /**
- * Returns the entry of a program that may have a version in its name, such as `python3.11`. Use it only to make a
- * verdict stricter, because another program can have a similar name.
+ * Returns the entry of a program that may have a version in its name, such as `python3.11`. Use the result only to make
+ * a verdict stricter, because another program can have a similar name.
  */
 export function findVersioned(name: string): Program | undefined {
   return findProgram(name) ?? findProgram(namesWithoutVersion(name)[0] ?? "")

@@ -34,9 +34,9 @@ export interface Program extends WordStyle {
    * `rewrites` overrules these options.
    */
   dryRun?: string
-  /** When the program writes files that its arguments do not name. */
+  /** The conditions under which the program writes files that its arguments do not name. */
   spreads?: Spreading
-  /** When the program writes a file with the name in a URL operand. */
+  /** The conditions under which the program writes a file with the name in a URL operand. */
   downloads?: Downloading
   /** Options that name the directory for `spreads` and `downloads`. Default: the working directory. */
   into?: string
@@ -66,11 +66,11 @@ export interface Program extends WordStyle {
   /** Maximum number of harmless operands. Each operand after these is a file that the program writes. */
   maxOperands?: number
   /**
-   * For a program whose first operand, or the value of one of `options`, is a script. A script that does not match
+   * The script of the program: the first operand, or the value of one of `options`. A script that does not match
    * `plain` is a risk.
    */
   script?: { plain: ScriptTest; options: string }
-  /** When the program runs its standard input as code. A rule must contain `-` to allow this. */
+  /** The conditions under which the program runs its standard input as code. A rule must contain `-` to allow this. */
   input?: CodeInput
   /** Modules after `stopsAt` that run code from their arguments or from standard input. A rule must name them. */
   modules?: string
@@ -86,14 +86,14 @@ export interface Program extends WordStyle {
   riskySubcommands?: string
   /** Whether the git subcommand changes only the worktree and the repository, and runs no other program. */
   repository?: boolean
-  /** When the git subcommand prints the contents of tracked files. */
+  /** The conditions under which the git subcommand prints the contents of tracked files. */
   shows?: "always" | "unless summed up" | "with a patch option" | "when interactive" | "when verbose"
 
   /** How the program reads the contents of directories. Undefined if it does not read them. */
   directories?: DirectoryReading
   /**
-   * Options with which the program prints only the names of files that it reads: it accepts any of `options` and needs
-   * at least one of `requires`.
+   * Options with which the program prints only the names of files that it reads: any of `options`, and at least one of
+   * `requires`.
    */
   lists?: { options: string; requires: readonly string[] }
   /** Options with which the program only selects or sorts the lines of its input. */
@@ -101,8 +101,9 @@ export interface Program extends WordStyle {
   /** How the program runs another command. `unknown` means that its arguments do not name the command. */
   wraps?: Wrapping | "shell" | "find" | "fd" | "unknown"
   /**
-   * When a rule for the inner command is enough to allow the whole command. A rule that denies the program still
-   * applies. The options of `env` can remove the variables that make git safe.
+   * The conditions under which a rule for the inner command is enough to allow the whole command. A rule that denies
+   * the program still applies. For `env`, the value is `without options`, because options of `env` can remove the
+   * variables that make git safe.
    */
   transparent?: "always" | "without options"
   /**
@@ -143,7 +144,9 @@ export type Action = Pick<
   "operands" | "readOnly" | "targets" | "rewrites" | "dryRun" | "spreads" | "into"
 >
 
-/** When a program writes files that its arguments do not name, such as the contents of an archive. */
+/**
+ * The conditions under which a program writes files that its arguments do not name, such as the contents of an archive.
+ */
 export interface Spreading {
   /** Options with which the program writes such files. Default: it always writes them. */
   with?: string
@@ -159,7 +162,7 @@ export interface Spreading {
   anywhere?: string
 }
 
-/** When a program writes a file with the name in a URL operand. */
+/** The conditions under which a program writes a file with the name in a URL operand. */
 export interface Downloading {
   /** Options with which the program writes such a file. Default: it always writes one. */
   with?: string
@@ -171,7 +174,8 @@ export interface Downloading {
  * The role of the operands.
  *
  * - `reads`: files that are read.
- * - `names`: files whose names or attributes are read, but not their contents. `text`: not files.
+ * - `names`: files whose names or attributes are read, but not their contents.
+ * - `text`: text, not files.
  * - `pattern`: a pattern, then files that are read.
  * - `edits`: files whose contents are replaced, which requires the `edit` permission.
  * - `changes`: files that are changed in another way.
@@ -211,8 +215,8 @@ export interface WordStyle {
 }
 
 /**
- * When a program runs its standard input as code: if it has no operand, the operand `-`, or an operand that names the
- * input, such as `/dev/stdin`.
+ * The conditions under which a program runs its standard input as code: it has no operand, the operand `-`, or an
+ * operand that names the input, such as `/dev/stdin`.
  */
 export interface CodeInput {
   /** Options with which the program does not run its input. */

@@ -75,7 +75,7 @@ function proveProgram(program: Program, words: readonly Word[]): Proof | undefin
 
 /** Files that `find` or `xargs` passes to another command. */
 interface ListedFiles {
-  /** Directories that contain the files, and files. */
+  /** The files, and directories that contain further files. */
   words: Word[]
   reading: WholeReading
 }
@@ -122,8 +122,8 @@ function foundFiles(command: PlannedCommand): ListedFiles | undefined {
 }
 
 /**
- * Replaces each command that `find` runs with `-print`, because the plan lists these commands separately. Keeps commands
- * to which `find` passes no files.
+ * Substitutes `-print` for each command that `find` runs, because the plan lists these commands separately. Keeps
+ * commands to which `find` passes no files.
  */
 function withoutCommands(words: readonly Word[]): Word[] {
   const kept: Word[] = []
@@ -266,7 +266,7 @@ function readListed(
 
 /**
  * Returns true for text that contains git and only commands that are proved to only read. The proof that git only reads
- * counts only in such text.
+ * is valid only in such text.
  */
 function needsHardenedGit(plan: ShellPlan): boolean {
   const proofs = plan.commands.filter(({ transparent }) => !transparent).map((each) => proveReadOnly(each))

@@ -2,7 +2,7 @@ import type { ShellNode } from "./parse.ts"
 import { type Directories, redirectTypes, type Walk, wordTypes } from "./shell-plan.ts"
 
 /**
- * Records the file that a redirection opens. Returns the words after its target. The grammar includes these words in
+ * Records the file that a redirection opens. Returns the words after the target. The grammar includes these words in
  * the redirection, but a shell passes them to the command.
  */
 export function readRedirection(walk: Walk, node: ShellNode, at: Directories): ShellNode[] {

@@ -175,9 +175,10 @@ function hasOption(words: readonly Word[], options = ""): boolean {
 /**
  * How a command uses its standard input as code.
  *
- * - `runs`: it runs the input. `fed`: it runs the input if the command text connects an input to it.
- * - `script`: it runs a file, and the input is data.
- * - `unknown`: it is not in the table, so the input may be code.
+ * - `runs`: the command runs the input.
+ * - `fed`: the command runs the input if the command text connects an input to the command.
+ * - `script`: the command runs a file, and the input is data.
+ * - `unknown`: the command is not in the table, so the input may be code.
  */
 export type InputUse = "runs" | "fed" | "script" | "unknown"
 

@@ -56,7 +56,10 @@ export interface PlannedFile {
 export interface ShellPlan {
   readonly commands: PlannedCommand[]
   readonly files: PlannedFile[]
-  /** Why the text could not be analyzed. `commands` then contains only the commands that were found in it. */
+  /**
+   * Why the text could not be analyzed. In this case, `commands` contains only the commands that were found in the
+   * text.
+   */
   opaque?: string
   /** Whether the boundaries between commands are uncertain. The plan may then lack commands. */
   garbled: boolean

@@ -17,7 +17,9 @@ import {
 import { joinWords, literalWord, type Word, wordOf } from "./words.ts"
 import { type Inner, innerCommands, isTransparent } from "./wrapped-commands.ts"
 
-/** Reads a command and its words. `extra` contains words that the grammar attached to another node. */
+/**
+ * Adds a command and its redirections to the plan. `extra` contains words that the grammar attached to another node.
+ */
 export function readSimpleCommand(
   walk: Walk,
   node: ShellNode | undefined,

@@ -127,7 +127,7 @@ async function belowChecks(directory: string, { scope, policy }: WriteContext): 
   return []
 }
 
-/** Returns a check that denies if a rule denies all new files in a directory. */
+/** Returns a check that is denied if a rule denies all new files in a directory. Returns undefined otherwise. */
 function wholeCheck(directory: string, scope: CommandScope, policy: Policy): Check | undefined {
   for (const root of [resolve(directory), realPath(directory)]) {
     const relative = relativeToWorktree(root, scope)
