@@ -45,13 +45,13 @@ const patchModels: readonly RegExp[] = [/(?:^|[^a-z])gpt-(?:[5-9]|[1-9]\d)(?!\d)
 const searchProviders: readonly string[] = ["opencode"]
 
 /**
- * Returns why a tool is unavailable, or undefined if it is available. Without a model, the user calls the tool and
- * conditions on the model do not apply.
+ * Returns why a tool is unavailable, or undefined if it is available. If `model` is undefined, the user calls the tool,
+ * and conditions on the model do not apply.
  */
 export function unavailableReason(id: string, features: Features, model?: ModelRef): string | undefined {
   const { clients, experimental, patchModel, search } = conditions.get(id) ?? {}
   if (experimental !== undefined && !features.experimental.has(experimental))
-    return `requires "experimental": {"${experimental}": true} in the config`
+    return `it requires "experimental": {"${experimental}": true} in the config`
   if (clients && !clients.includes(features.client))
     return `it is offered only in the clients ${clients.join(", ")}`
   if (patchModel !== undefined && model && patchModel !== takesPatches(model))

@@ -172,8 +172,8 @@ interface RenderedMatches {
 }
 
 /**
- * Groups matches by file, newest first, up to `maxLines` lines or the bytes of a page. If `complete` is false, the
- * totals are lower bounds.
+ * Groups matches by file, newest first, up to `maxLines` lines and {@link maxPageBytes} bytes. If `complete` is false,
+ * the totals are lower bounds.
  */
 async function renderMatches(
   files: readonly FileMatches[],

@@ -78,8 +78,8 @@ const maxDescribed = 6_000
 const maxNamed = 8_000
 
 /**
- * Lists the skills, one per line. Beyond the first limit, it lists only names. Beyond the second limit, it only counts
- * the remaining skills.
+ * Lists the skills, one per line. Beyond the first limit, lists only names. Beyond the second limit, only counts the
+ * remaining skills.
  */
 export function listSkills(skills: readonly Skill[]): string {
   const lines: string[] = []

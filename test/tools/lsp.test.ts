@@ -274,7 +274,7 @@ describe("permission", patience, () => {
     const output = await ask("findReferences", "shapes.ts", 10, 17)
     expect(output).toContain("main.ts:3:10")
     expect(output).not.toMatch(/denied|asked/)
-    expect(output).toMatch(/\n\n\(Omitted 2 in files/)
+    expect(output).toMatch(/\n\n\(Omitted 2 results in files/)
   })
 })
 

@@ -28,13 +28,13 @@ const parameters = z.lazy(() =>
   }),
 )
 
-/** Applies a patch to several files. If any part of it fails, no file is changed. */
+/** Applies a patch to several files. If any part of the patch fails, no file is changed. */
 export const applyPatchTool = define("apply_patch", {
   description: readText(new URL("./apply-patch.md", import.meta.url)),
   parameters,
   access: "write",
   asksFirst: true,
-  // The scheduler cannot see which files the patch changes.
+  // The scheduler does not know which files the patch changes.
   serial: true,
   async execute({ patchText }, ctx) {
     const named = parsePatch(patchText).map((section) => nameSection(section, ctx))
@@ -90,7 +90,7 @@ function nameSection(section: PatchSection, { directory }: ToolContext): NamedSe
     : { section, path }
 }
 
-/** Rejects two sections for one file, because a patch does not define their order. */
+/** Throws `TackleError` if two sections change the same file, because a patch does not define their order. */
 function assertDistinct(paths: readonly string[], reals: ReadonlyMap<string, string>): void {
   const known = new Set<string | undefined>()
   for (const path of paths) {
@@ -131,7 +131,7 @@ async function commit(
         return {
           ...step,
           async check() {
-            // The path may be a directory, which is reported when the change is made.
+            // The path may be a directory. That error is reported when the change is made.
             if (before && (before.exists || !isDirectory(step.path))) await assertUnchanged(before)
           },
         }
@@ -156,7 +156,7 @@ function contents(planned: readonly PlannedSection[]) {
   }
 }
 
-/** Returns the files whose whole content the session now knows, for its file tracker. */
+/** Returns the files whose whole content the session now knows, for the session's file tracker. */
 function knownFiles(
   planned: readonly PlannedSection[],
   stamps: ReadonlyMap<string, FileStamp>,
@@ -228,8 +228,8 @@ interface PatchFormatting {
 const maxFormattingMs = 30_000
 
 /**
- * Formats the written files one after the other, within one time limit. The caller holds their locks. Updates `stamps`,
- * which are keyed by path. Never rejects: failures are in the reports.
+ * Formats the written files one after the other, within one time limit. The caller must hold the locks of these files.
+ * Updates `stamps`, which are keyed by path. Never rejects: the reports contain the failures.
  */
 async function formatPatch(
   planned: readonly PlannedSection[],

@@ -18,14 +18,15 @@ export class PatchMismatchError extends TackleError {
 /** The text of a file after a patch. */
 export interface PatchedText {
   text: string
-  /** For each hunk, the strategy that found it and its line number in the file, from 1. */
+  /** For each hunk, the strategy that found the hunk, and the line number of the hunk in the file, from 1. */
   hunks: { strategy: PatchStrategy; line: number }[]
 }
 
 /**
  * Applies all hunks to the text. Context lines and lines outside the hunks do not change. New lines get the line ending
  * used at their location. The new file ends with a line ending only if the old file did. If a hunk matched only without
- * its indentation, its new lines get the file's indentation. Throws {@link PatchMismatchError}.
+ * its indentation, its new lines get the file's indentation. Throws {@link PatchMismatchError} if a hunk does not match
+ * exactly one location, overlaps with another hunk, or leaves the indentation unclear.
  */
 export function applyHunks(text: string, hunks: readonly PatchHunk[], title: string): PatchedText {
   const lines = splitLines(text)
@@ -82,7 +83,9 @@ function placeHunks(file: {
   return placed
 }
 
-/** Orders hunks by location. An insertion comes before a change to the lines at the same location. */
+/**
+ * Compares two hunks by location, for sorting. An insertion comes before a change to the lines at the same location.
+ */
 function inOrder(a: Place, b: Place): number {
   return a.start - b.start || a.count - b.count
 }
@@ -167,7 +170,7 @@ function mismatchText(
   }
 }
 
-/** The strategy that found a hunk, strictest first. */
+/** Name of the strategy that found a hunk. The strictest strategy is listed first. */
 export type PatchStrategy = "exact" | "normalized-lines"
 
 /** The location of a hunk: the index of its first line, and its number of lines in the file. */
@@ -187,8 +190,8 @@ export type Located =
   | { kind: "no-context" }
 
 /**
- * The part of a line that each strategy compares. The second is also a strategy of `edit`, for which the stricter forms
- * of white space recovered 0.1% of the edits (docs/decisions/010-edit-strategies.md).
+ * The part of a line that each strategy compares. The second strategy is also a strategy of `edit`. There, stricter
+ * handling of white space recovered only 0.1% of the edits (docs/decisions/010-edit-strategies.md).
  */
 const strategies: readonly [PatchStrategy, (line: { text: string }) => string][] = [
   ["exact", ({ text }) => text],
@@ -297,8 +300,8 @@ function findAnchors(lines: readonly Line[], anchors: readonly string[], cursor:
 }
 
 /**
- * Returns the lines equal to the anchor. If none are equal, returns the lines equal apart from outer white space, and
- * then the lines that start with the anchor.
+ * Returns the indexes of the lines that equal the anchor. If there are none, ignores white space at both ends of the
+ * lines. If there are still none, returns the lines that start with the anchor.
  */
 function linesLike(lines: readonly Line[], anchor: string): number[] {
   const wanted = anchor.trim()

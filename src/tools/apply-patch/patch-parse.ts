@@ -26,7 +26,7 @@ export type PatchSection =
 /** Thrown if the text is not a valid patch. The message names the line and the expected syntax. */
 export class PatchSyntaxError extends TackleError {
   constructor(problem: string) {
-    super(`patchText is not a valid patch. Nothing was changed: ${problem}`, {
+    super(`patchText is not a valid patch: ${problem} Nothing was changed.`, {
       code: "patch.syntax",
       recoverable: true,
     })
@@ -35,7 +35,8 @@ export class PatchSyntaxError extends TackleError {
 
 /**
  * Parses a patch. Ignores a here-document or Markdown fence around it. Accepts LF and CRLF line endings, and empty
- * context lines without a prefix. Joins sections that update the same path. Throws {@link PatchSyntaxError}.
+ * context lines without a prefix. Joins sections that update the same path. Throws {@link PatchSyntaxError} if the text
+ * is not a valid patch.
  */
 export function parsePatch(patchText: string): PatchSection[] {
   const lines = patchText.split(/\r\n|\n/)
@@ -64,11 +65,14 @@ const unifiedHead = /^-\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?(.*)$/
 interface Reader {
   lines: readonly string[]
   at: number
-  /** Line number of the first of `lines` in the patch, from 1. */
+  /** Line number in the patch of the first element of `lines`, from 1. */
   offset: number
 }
 
-/** Rejects patch syntax outside the envelope. It may belong to a second patch, or to a patch whose start was lost. */
+/**
+ * Throws {@link PatchSyntaxError} for patch syntax outside the envelope. Such a line may belong to a second patch, or
+ * to a patch whose start was lost.
+ */
 function assertOnlyWrapping(outside: readonly string[]): void {
   const stray = outside.find((line) => /^\*\*\* /.test(line))
   if (stray !== undefined) throw new PatchSyntaxError(`the line "${stray.trim()}" is outside the envelope.`)
@@ -190,7 +194,7 @@ const marks = new Map<string, PatchLine["kind"]>([
   ["+", "add"],
 ])
 
-/** Removes empty lines at the end of a hunk. They separate it from the next head and are not context. */
+/** Removes empty lines at the end of a hunk. These lines separate the hunk from the next head and are not context. */
 function dropBlankEnd(hunk: PatchHunk, reader: Reader): void {
   if (hunk.atEnd) return
   for (let at = reader.at - 1; reader.lines[at] === "" && hunk.lines.length > 0; at--) hunk.lines.pop()
@@ -204,6 +208,7 @@ function isBlankUntilSection({ lines, at }: Reader): boolean {
 
 function problem(reader: Reader, what: string, at: number): PatchSyntaxError {
   const line = reader.lines[at]
-  const shown = line === undefined ? "its end" : `line ${reader.offset + at} ("${line.slice(0, 100)}")`
+  const shown =
+    line === undefined ? "the end of the patch" : `line ${reader.offset + at} ("${line.slice(0, 100)}")`
   return new PatchSyntaxError(`at ${shown}: ${what}.`)
 }

@@ -33,8 +33,9 @@ export interface PlannedSection extends OpenSection {
 
 /**
  * Plans one section without changing anything. A file that the session has not read in its current state cannot be
- * deleted. It can be changed only if all context and removed lines match exactly, which proves that the model has
- * seen them. A move changes no content and needs no proof. Throws `FileChangeError` and `PatchMismatchError`.
+ * deleted. Such a file can be changed only if all context and removed lines match exactly, which proves that the model
+ * has seen these lines. A move changes no content and needs no proof. Throws `FileChangeError` if the file must not be
+ * changed, and `PatchMismatchError` if a hunk does not match.
  */
 export async function planSection(open: OpenSection, files: FileTracker): Promise<PlannedSection> {
   switch (open.section.kind) {
@@ -129,7 +130,9 @@ function isKnown(before: ExistingFile, seen: FileStamp | undefined): boolean {
   return seen !== undefined && sameStamp(seen, before.stamp)
 }
 
-/** Rejects symlinks: deleting one would remove the link, not the file that was read. */
+/**
+ * Throws `FileChangeError` for a symlink, because deleting the path would remove the link, not the file that was read.
+ */
 async function assertNoLink(path: string, title: string): Promise<void> {
   if (!(await isLink(path))) return
   throw new FileChangeError(

@@ -68,7 +68,7 @@ export function createJob(options: {
   workdir: string
   startedAt: number
   process: RunningProcess
-  /** Receives further output. The job closes it. */
+  /** Receives further output. The job closes the buffer. */
   buffer: OutputBuffer
   /** Called once, when the job has ended and its output is complete. */
   onEnd(): void

@@ -29,7 +29,7 @@ const maxTimeout = 3_600_000
 const lastLineBytes = 700
 
 /**
- * Number of characters at the end of the output that the metadata contains, while the command runs and after it ends.
+ * Number of characters that the metadata contains from the end of the output, while the command runs and after it ends.
  */
 const liveCharacters = 4_000
 const finalCharacters = 30_000
@@ -79,7 +79,7 @@ export interface BashOptions {
     command: string,
     call: { cwd: string; sessionID: string; callID: string | undefined },
   ): CommandVariables | Promise<CommandVariables>
-  /** A program that takes `-c` and a command. Default: `/bin/bash`, or `/bin/sh` if it does not exist. */
+  /** A program that accepts `-c` and a command. Default: `/bin/bash`, or `/bin/sh` if it does not exist. */
   shell?: string
   /** Records the processes of a session, so that the next start of Tackle can end them if this process is killed. */
   record?: (tree: Parameters<RecordTree>[0], sessionID: string) => () => void
@@ -87,13 +87,13 @@ export interface BashOptions {
    * Whether commands can run in a sandbox (`ToolContext.sandbox`). Determines the tool's description and parameters.
    */
   sandboxed?: boolean
-  /** Timeout in milliseconds of calls that do not set one. */
+  /** Timeout in milliseconds for calls that do not set a timeout. */
   defaultTimeout?: number
   /** Limits of the output. Default: 2,000 lines or 50 KB, from the beginning and the end. */
   limits?: Partial<OutputLimits>
 }
 
-/** Creates the bash tool. A nonzero exit code and a timeout are results of the call. Only an abort throws. */
+/** Creates the bash tool. A nonzero exit code and a timeout are results of the call, not errors. */
 export function createBashTool(options: BashOptions): Info {
   const limits = withoutLastLine({ ...defaultLimits, keep: "head-tail", ...options.limits })
   const texts = options.sandboxed ? ["./bash.md", "./bash-sandbox.md"] : ["./bash.md"]
@@ -276,7 +276,7 @@ function resultOf(call: {
 function endingNote(ending: Ending, timeoutMs: number): string {
   if (ending.cause === "handed-over") return "still running, input open"
   if (ending.cause !== "exit") {
-    return `timed out after ${timeoutMs} ms and was killed with everything that it started. Set a longer timeout, or run it as a job with &`
+    return `timed out after ${timeoutMs} ms and was killed, along with everything that it started. Set a longer timeout, or run the command as a job with &`
   }
   const { code, signal } = ending.exit
   return signal ? `killed by ${signal}` : `exit code ${code}`

@@ -51,7 +51,7 @@ export function applyEdit({
   const pieces: string[] = []
   let end = 0
   for (const span of spans) {
-    // A file of one line has no line ending. The new text then keeps its own line endings.
+    // If the file has no line ending, the new text keeps its own line endings.
     const eol = eolAt(span) ?? /\r\n|[\n\r]/.exec(reading.newString)?.[0] ?? "\n"
     const replacement = replace(span, eol)
     if ("unclear" in replacement) return replacement
@@ -313,7 +313,8 @@ function indexesOf({ start, end }: Span): number[] {
 }
 
 /**
- * Returns a function that gives new lines the words and characters of the file, except where the model changes them.
+ * Returns a function that rewrites new lines with the words and characters of the file, except where the model changes
+ * them.
  */
 function rewording({ file, old, isUsed = () => false }: LineEdit) {
   const pairs = old.map((line, index) => ({ old: line.text.trim(), file: file[index]?.text.trim() ?? "" }))
@@ -328,7 +329,7 @@ function rewording({ file, old, isUsed = () => false }: LineEdit) {
   }
 }
 
-/** Returns a function that gives new lines the file's indentation, as learned from the old lines. */
+/** Returns a function that indents new lines as in the file. Derives the indentation from the old lines. */
 function indenter({ file, old, new: fresh, unit }: LineEdit) {
   const pairs = old.map((line, index) => ({
     text: line.text.trim(),

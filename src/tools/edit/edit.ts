@@ -53,8 +53,8 @@ export const editTool = define("edit", {
 
 interface PlannedEdit extends FileChange {
   /**
-   * The replaced text: the strategy that found it, and the line numbers, from 1, at which it began. Absent if the file
-   * is created.
+   * The replaced text: the strategy and the reading that found the text, and the line numbers, from 1, at which the
+   * text began. Absent if the file is created.
    */
   replaced?: { strategy: StrategyName; reading: Reading; lines: number[] }
 }

@@ -32,7 +32,8 @@ export function indentFrame(edit: LineTexts): IndentFrame | undefined {
   // If one kept line has moved, another kept line may match the file's indentation only because it has moved too.
   if (isMoved && votes.has("file")) return undefined
   if (more.length === 0 && only === "old") return only
-  // A new block around kept lines may give them the file's indentation by chance, but not the whole text.
+  // A new block around kept lines can shift these lines to the file's indentation by chance, but then the text still
+  // has the indentation step of the old text.
   if (only === "file" && stepsAsOld(edit)) return undefined
   if (more.length === 0 && only === "file" && inFresh.length >= (inFile ?? "").length) return only
   if (inOld === inFile) return more.length > 0 || only === "file" ? undefined : "old"
@@ -48,7 +49,7 @@ function stepsAsOld({ file, old, fresh }: LineTexts): boolean {
 
 /**
  * Returns true if the old text is a single line that may be quoted without its indentation. In this case, additional
- * new lines may have the file's indentation or may lack it too.
+ * new lines may have the file's indentation, or may also lack it.
  */
 function mayBeCutOff(edit: { old: readonly Line[]; fresh: readonly Line[]; inFile: string }): boolean {
   const [old, [first, ...rest]] = [withText(edit.old), withText(edit.fresh)]

@@ -52,7 +52,7 @@ interface Unit {
 
 /**
  * The use of an ellipsis. Three dots before a value spread it. After a word or between other characters, they mark an
- * omission. A model that confuses the forms in one use does not necessarily confuse them in the others.
+ * omission. A model that confuses the forms in one use does not necessarily confuse the forms in other uses.
  */
 type EllipsisUse = "spread" | "after a word" | "alone"
 

@@ -59,10 +59,11 @@ const removers: readonly { name: Decoration; remove: Remove; wholeLines?: boolea
   { name: "line-numbers", remove: withoutLineNumbers, wholeLines: true },
   /** Recovers 5.8% of the inexact edits. */
   { name: "blank-edges", remove: withoutBlankEdges, wholeLines: true },
-  /** Recovers 2.6% of the inexact edits. Without it, the bench also has 14 wrong edits. */
+  /** Recovers 2.6% of the inexact edits. Without this reading, the benchmark also has 14 wrong edits. */
   { name: "entities", remove: withoutEntities },
   /**
-   * Recovers 5.6% of the inexact edits with the first three forms together, because each covers cases of the others.
+   * The first three forms together recover 5.6% of the inexact edits. They are measured together, because their cases
+   * overlap.
    */
   { name: "escapes", remove: (edit) => withoutEscapes(edit, "escapes") },
   { name: "escaped-quotes", remove: (edit) => withoutEscapes(edit, "escaped-quotes") },
@@ -226,8 +227,8 @@ const isEscaped: Record<EscapeForm, (edit: Escaped) => boolean> = {
   // An escaped line end within a string of the code could not be distinguished from other line ends.
   "escaped-line-ends": ({ given, newString, plain }) =>
     !given.includes("\n") && !hasMoreThanLineEnds(newString) && keepsQuotes(plain),
-  // A string of the code with an escaped line end or backslash must be in the old text, whose match in the file proves
-  // it.
+  // A string of the code with an escaped line end or backslash must also occur in the old text, because only the match
+  // of the old text in the file proves it.
   "escaped-line-ends-outside-strings": ({ given, oldString, newString, plain }) =>
     !given.includes("\n") &&
     [...newString.matchAll(stringOfCode)].every(

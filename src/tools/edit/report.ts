@@ -5,8 +5,8 @@ import type { Decoration, Reading } from "./readings.ts"
 import type { StrategyName } from "./strategies.ts"
 
 /**
- * Thrown if an edit is not applied. The message contains the reason and the next step. Codes: `edit.missing`,
- * `edit.ambiguous`…
+ * Thrown if an edit is not applied. The message contains the reason and the next step. The code consists of `edit.` and
+ * the reason, such as `edit.missing`.
  */
 export class EditError extends TackleError {
   constructor(

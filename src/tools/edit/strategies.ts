@@ -50,8 +50,8 @@ export const strategies: readonly Strategy[] = [
   /** Treats all line endings as equal: 0.02%, and every `replaceAll` of several lines in a CRLF file. */
   { name: "line-endings", kind: "literal", find: (file, reading) => file.anyEol(reading) },
   /**
-   * Treats typographic characters as equal to their ASCII forms: 0.04%, and edits within a line, which the bench does
-   * not contain.
+   * Treats typographic characters as equal to their ASCII forms: 0.04%, and edits within a line, which the benchmark
+   * does not contain.
    */
   { name: "look-alikes", kind: "whole", find: (file, reading) => file.anyLook(reading) },
   /** Compares whole lines like `look-alikes`, but ignores white space: 12.3%. */
@@ -77,8 +77,8 @@ export interface SearchedFile {
 }
 
 /**
- * Prepares a file for searches. With `overlapping`, searches also find overlapping occurrences. These show that a text
- * is not unique, but cannot all be replaced.
+ * Prepares a file for searches. If `overlapping` is true, searches also find overlapping occurrences. Such occurrences
+ * show that a text is not unique, but cannot all be replaced.
  */
 export function openSearch(
   text: string,
@@ -261,8 +261,9 @@ export interface MarkedBlock {
 }
 
 /**
- * Finds the old lines, with any lines at their marks. Ignores trailing white space. Returns at most two blocks: two if
- * the lines match in more than one way, or if a similar block elsewhere makes the match ambiguous.
+ * Finds blocks that contain the old lines, with any lines in place of the marks. Ignores trailing white space. Returns
+ * at most two blocks: two if the lines match in more than one way, or if a similar block elsewhere makes the match
+ * ambiguous.
  */
 export function findMarkedBlocks(lines: readonly Line[], old: readonly Line[]): MarkedBlock[] {
   const parts = splitAtMarks(old)
@@ -320,7 +321,9 @@ function waysFrom(
   return ways
 }
 
-/** Finds a block elsewhere that contains all quoted lines except one, and at least two, in order. */
+/**
+ * Finds a block at another location that contains at least two quoted lines, and all quoted lines except one, in order.
+ */
 function rivalsOf(block: MarkedBlock, texts: readonly string[], wanted: readonly string[]): MarkedBlock[] {
   const quoted = wanted.filter((text) => text !== "")
   const reach = block.quoted.length + rivalSlack

@@ -5,6 +5,7 @@ import type { ChangedPath } from "../../lsp/service.ts"
 import type { ToolContext } from "../../tool/context.ts"
 import { systemCode } from "../../util/errors.ts"
 import { displayPath, isInside, realPath } from "../../util/paths.ts"
+import { counted } from "../../util/words.ts"
 
 /** A position in a file that a language server reported. */
 export interface Finding {
@@ -44,7 +45,7 @@ export interface RenderedFindings {
   output: string
   /** Number of findings in readable files, including those beyond the limit. */
   count: number
-  /** Number of findings in files that need permission to read. */
+  /** Number of findings in files that cannot be read without permission. */
   hidden: number
 }
 
@@ -80,7 +81,7 @@ export async function renderFindings(
   if (more > 0) parts.push(`(${more} more not shown. Narrow the query.)`)
   if (hidden > 0)
     parts.push(
-      `(Omitted ${hidden} in files that require permission to read. To request permission, read one of these files.)`,
+      `(Omitted ${counted(hidden, "result")} in files that cannot be read without permission. To request permission, read one of these files.)`,
     )
   return { output: parts.filter((part) => part !== "").join("\n\n"), count: allowed.length, hidden }
 }
@@ -137,7 +138,7 @@ const maxErrors = 20
 
 /**
  * Returns text to append to a result: the errors that running language servers report in changed files, or an empty
- * string without errors. Waits at most `LanguageLimits.editMs`, and does not wait if no server for these files is
+ * string if there are none. Waits at most `LanguageLimits.editMs`, and does not wait if no server for these files is
  * running.
  */
 export async function errorsAfterEdit(

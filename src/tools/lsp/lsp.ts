@@ -239,7 +239,7 @@ function byPosition(findings: readonly Finding[]): Finding[] {
   })
 }
 
-/** Returns one finding, or none if the URI is not a file, such as an entry of an archive. */
+/** Returns one finding, or none if the URI does not name a file, for example if it names an entry of an archive. */
 function at(uri: string, range: Location["range"], text?: string): Finding[] {
   const path = pathOfUri(uri)
   return path === undefined ? [] : [{ path, ...startOf(range), text }]
@@ -276,7 +276,7 @@ function itemFinding({ uri, kind, name, selectionRange }: CallHierarchyItem): Fi
   return at(uri, selectionRange, `${symbolKind(kind)} ${name}`)
 }
 
-/** Returns one finding per call. Its text is the calling function. */
+/** Returns one finding per call. The text of each finding names the calling function. */
 function callerFindings({ from, fromRanges }: CallHierarchyIncomingCall): Finding[] {
   return fromRanges.flatMap((range) => at(from.uri, range, `in ${symbolKind(from.kind)} ${from.name}`))
 }

@@ -132,8 +132,8 @@ const namedClasses: Record<string, string> = {
 /**
  * Compiles a pattern to a function that returns the indexes of matching lines. Supports JavaScript syntax and, from
  * other dialects, only leading flags such as `(?i)` and classes such as `[[:alpha:]]`. Throws {@link
- * InvalidPatternError}. The function throws {@link SlowPatternError} after a time limit, because a pattern could
- * block the process forever.
+ * InvalidPatternError} if the pattern is invalid. The returned function throws {@link SlowPatternError} after a time
+ * limit, because a pattern could block the process forever.
  */
 function createLineMatcher(pattern: string): (lines: readonly string[]) => number[] {
   const context = vm.createContext(

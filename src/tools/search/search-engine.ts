@@ -8,7 +8,9 @@ export interface SearchRoot {
   kind: "file" | "directory"
 }
 
-/** Returns the search root for a path. Throws the errors of `statPath`. */
+/**
+ * Returns the search root for a path. Throws the errors of `statPath` if the path does not exist or cannot be searched.
+ */
 export async function searchRoot(path: string): Promise<SearchRoot> {
   const found = await statPath(path, "Path")
   return { path, kind: found.isDirectory() ? "directory" : "file" }
@@ -54,12 +56,12 @@ export interface FileMatches {
 /**
  * Finds files and lines below a root. Includes hidden files. Excludes `.git`, files excluded by the project's ignore
  * files, symlinks and, in text searches, binary files. The order of files is undefined. Leaving the loop early stops
- * the search. Throws `AbortedError`.
+ * the search. Throws the signal's reason if the signal aborts.
  */
 export interface SearchEngine {
   /** Yields absolute paths. */
   files(query: FileQuery): AsyncIterable<string>
-  /** Yields the matches of each file. Throws {@link InvalidPatternError}. */
+  /** Yields the matches of each file. Throws {@link InvalidPatternError} if the pattern is invalid. */
   search(query: TextQuery): AsyncIterable<FileMatches>
 }
 

@@ -2,8 +2,8 @@
 const metaBytes = 1024
 
 /**
- * Decodes a body. Takes the encoding from the byte order mark, the `content-type` header or the page, in this order.
- * Defaults to UTF-8. Replaces invalid bytes with U+FFFD.
+ * Decodes a body. The byte order mark, the `content-type` header or the page determines the encoding, in this order of
+ * precedence. The default is UTF-8. Replaces invalid bytes with U+FFFD.
  */
 export function pageText(body: Buffer, contentType: string): string {
   const label = markOf(body) ?? parameter(contentType) ?? metaOf(body) ?? "utf-8"

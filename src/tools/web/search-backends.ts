@@ -229,7 +229,10 @@ interface BackendRequest {
   signal: AbortSignal
 }
 
-/** Sends a request like {@link requestText} and parses the response. */
+/**
+ * Sends a request and parses the JSON response. Throws {@link SearchError} if the response is unexpected, and the
+ * errors of {@link requestText}.
+ */
 async function requestJson<S extends z.ZodType>(request: BackendRequest, shape: S): Promise<z.output<S>> {
   return parseAnswer(await requestText(request), shape, request.name)
 }

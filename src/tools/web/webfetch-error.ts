@@ -1,8 +1,8 @@
 import { TackleError } from "../../util/errors.ts"
 
 /**
- * Thrown if a page cannot be fetched. The message contains the reason and the next step. Codes: `webfetch.url`,
- * `webfetch.status`…
+ * Thrown if a page cannot be fetched. The message contains the reason and the next step. The code consists of
+ * `webfetch.` and the reason, such as `webfetch.url`.
  */
 export class WebfetchError extends TackleError {
   /**
