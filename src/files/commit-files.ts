@@ -40,11 +40,12 @@ export class RollbackError extends TackleError {
 
 /**
  * Makes all changes or no changes. First writes and syncs all new content to temporary files, so that a full disk is
- * detected early. Then renames these files, and deletes files last. If a change fails, restores earlier files with the
- * same content, mode, times and inodes, and removes new directories. A file may replace a directory that contains only
- * files that the same change deletes, and a directory may replace a deleted file. Links that are inserted during the
- * change have no effect. Returns the stamps of the written files by path. Throws `MovedPathError` if a path now leads
- * elsewhere, system errors, errors of the checks, and {@link RollbackError} if restoring fails.
+ * detected early. Then renames these files, and deletes files last. If a change fails, restores the files that have
+ * already changed, with the same content, mode, times and inodes, and removes new directories. A file may replace a
+ * directory that contains only files that the same change deletes, and a directory may replace a deleted file. Links
+ * that are inserted during the change have no effect. Returns the stamps of the written files by path. Throws
+ * `MovedPathError` if a path now leads elsewhere, system errors, errors of the checks, and {@link RollbackError} if
+ * restoring fails.
  */
 export async function commitFiles(
   steps: readonly FileStep[],

@@ -15,7 +15,7 @@ export interface FormatContext {
   formatter?: FormatterService
 }
 
-/** A file that was just written. The caller holds its lock and runs inside its commit. */
+/** A file that was just written. The caller holds the lock of the file and runs inside the commit of the change. */
 export interface WrittenFile {
   /** Path as the tool received it. */
   path: string
@@ -155,7 +155,7 @@ const maxShown = 2_000
 export function formatReport(title: string, { formatted, problem, unsure }: FormattedFile): string {
   const failure = problem?.split("\n")[0]
   if (unsure)
-    return `\nFormatting ${title} failed (${failure}), and its content is uncertain. Read the file before you change it again.`
+    return `\nFormatting ${title} failed (${failure}), and the content of the file is uncertain. Read the file before you change it again.`
   if (!formatted)
     return failure === undefined ? "" : `\n${title} was not formatted (${failure}). Your change was saved.`
   const { by, diff } = formatted

@@ -117,8 +117,8 @@ async function isThere(path: string, real: string): Promise<boolean> {
 }
 
 /**
- * Throws if the file is read-only. Renaming over a file does not require write permission, so this check protects the
- * file.
+ * Throws `FileAccessError` if the file is read-only. Renaming over a file does not require write permission, so this
+ * check protects the file.
  */
 async function assertWritable(path: string, real: string): Promise<void> {
   try {

@@ -19,7 +19,7 @@ const maxOutput = 64 * 1024 * 1024
 
 /**
  * Runs git without a shell and returns its output. Disables the repository's hooks, monitors, pagers, signing programs
- * and submodules. Rejects with the error output of git.
+ * and submodules. If git fails, rejects with the error output of git.
  */
 export function runGit(
   args: readonly string[],

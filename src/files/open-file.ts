@@ -24,8 +24,8 @@ export interface OpenFile {
 const chunkBytes = 256 * 1024
 
 /**
- * Returns the stats of a path and follows links. Throws `PathNotFoundError` with similar names, {@link
- * SpecialFileError} for anything except a file or directory, and {@link FileAccessError} for system errors.
+ * Returns the stats of a path. Follows links. Throws `PathNotFoundError` with similar names if the path does not exist,
+ * {@link SpecialFileError} for anything except a file or directory, and {@link FileAccessError} for system errors.
  */
 export async function statPath(path: string, kind: "File" | "Path"): Promise<Stats> {
   const found = await orTranslated(path, kind, () => statSync(path))
@@ -37,7 +37,7 @@ export async function statPath(path: string, kind: "File" | "Path"): Promise<Sta
  * Opens a regular file for reading. The caller must close it. `real` is the resolved path for which permission was
  * granted. Refuses to follow a link to a different target. With `leave`, also refuses a file that has replaced the
  * original at the same path since permission was granted, for example by a rename. Never blocks on a pipe. Throws
- * `MovedPathError` and the errors of {@link statPath}.
+ * `MovedPathError` if the path now leads to a different file, and the errors of {@link statPath}.
  */
 export async function openFile(
   path: string,

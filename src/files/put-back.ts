@@ -60,7 +60,7 @@ function adviceAlone(direction: Direction, refused: readonly RefusedFile[]): str
   const alone = "The turn changed no other files, so --others does not help."
   const onward = `--skip keeps the turn as it is, and the next ${direction} continues with the turn ${next} it.`
   if (!refused.some(({ why }) => why === "changed")) return `${alone} ${onward}`
-  return `${alone} A changed file can be restored after you give it back the content that it had after the ${left}. ${onward}`
+  return `${alone} To restore a changed file, first give it the content that it had after the ${left}. ${onward}`
 }
 
 /** How to treat files that cannot be restored. By default, nothing is changed. */
@@ -83,7 +83,8 @@ export interface UndoOutcome {
 /**
  * Restores the files of a turn to their state before it or, with direction `redo`, after it. Restores all files or
  * none. Throws {@link UndoRefusedError} if a file cannot be restored. `others` restores the remaining files, if any.
- * `skip` changes no file. A redo skips the files that its undo skipped. Throws system errors with nothing changed.
+ * `skip` changes no file. A redo skips the files that its undo skipped. After a system error, no file has
+ * changed.
  */
 export async function putBack(
   changes: readonly FileChange[],

@@ -38,8 +38,8 @@ export interface TextPage {
 
 /**
  * Reads one page in a single pass, with a few hundred kilobytes of memory. Reads a file of up to `maxDigestBytes` to
- * its end, to count its lines and to compute its stamp. Reads a larger file only as far as needed. Throws
- * `AbortedError` and system errors.
+ * its end, to count its lines and to compute its stamp. Reads a larger file only as far as needed. Throws the signal's
+ * reason if the signal aborts, and system errors.
  */
 export async function readTextPage(
   handle: OpenFile,

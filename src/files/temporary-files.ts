@@ -122,7 +122,7 @@ export function createTemporaryFileJournal(
 
 /**
  * Removes a temporary file. Does nothing if its directory is gone or now resolves to another path. Throws {@link
- * OldBytesLeftError}.
+ * OldBytesLeftError} if the file is the only copy of a file's old content.
  */
 async function remove(
   { path, backupOf }: TemporaryFile,

@@ -49,7 +49,7 @@ export interface TurnChangesOptions {
   limits: ScanLimits
   /** Stores the whole record. Not called in a turn without changes. */
   save(record: TurnRecord): Promise<void>
-  /** Stores the whole record without waiting, at the latest with the end of the call. */
+  /** Stores the whole record without waiting, at the latest when the call ends. */
   note(record: TurnRecord): void
 }
 
@@ -103,7 +103,8 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
   }
 
   /**
-   * Ends watching for a command. Scans run one at a time, and each covers all commands that ended before it started.
+   * Ends watching for a command. Scans run one at a time. Each scan detects the changes of all commands that ended
+   * before the scan started.
    */
   async function leave(left: Window, text: string): Promise<void> {
     left.ended.push(text)
@@ -111,7 +112,7 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
       delete left.next
       return scanAfter(left)
     })
-    // A failed scan rejects for the commands that it covers, but not for the next scan.
+    // A failed scan rejects for its commands, but not for the next scan.
     left.looked = left.next.catch(() => {})
     try {
       await left.next
@@ -258,7 +259,7 @@ const maxUnseen = 20
 /** Maximum number of contents that are stored at once. A request to a shared store takes up to 50 ms. */
 const maxStoring = 16
 
-/** Stores the content after a change if another machine can read it, so that it can rebuild the file. */
+/** Stores the content after a change if the store is shared with other machines, so that they can rebuild the file. */
 async function keepResult(next: Uint8Array | undefined, contents: ContentStore): Promise<void> {
   if (next && contents.isShared) await contents.put(next)
 }

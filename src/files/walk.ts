@@ -17,8 +17,8 @@ export interface WalkEntry {
 
 /**
  * Yields all entries below a directory, level by level. Sorts each directory by name, with subdirectories first. Skips
- * `.git`, ignored paths, and entries for which `skips` returns true. Does not follow links. Throws `AbortedError`, and
- * system errors for the root directory.
+ * `.git`, ignored paths, and entries for which `skips` returns true. Does not follow links. Throws the signal's reason
+ * if the signal aborts, and system errors for the root directory.
  */
 export async function* walk(
   root: string,
@@ -51,7 +51,10 @@ export async function* walk(
   }
 }
 
-/** Returns the sorted entries. With `onUnreadable`, returns an empty array for an unreadable or missing directory. */
+/**
+ * Returns the sorted entries. If `onUnreadable` is given, returns an empty array for an unreadable or missing
+ * directory.
+ */
 async function readDirectory(directory: string, onUnreadable: (() => void) | undefined): Promise<Dirent[]> {
   try {
     const found = await readdir(directory, { withFileTypes: true })

@@ -18,7 +18,10 @@ export interface Bounds {
   network: Network
 }
 
-/** Network access of a command. `closed` allows only its own loopback. A filter allows some hosts through a proxy. */
+/**
+ * Network access of a command. `closed` allows only the command's own loopback. A filter allows some hosts through a
+ * proxy.
+ */
 export type Network = "closed" | "open" | HostFilter
 
 /** Decides which hosts a command can reach. */

@@ -18,7 +18,7 @@ export interface Bubblewrap {
 
 /**
  * Returns the command wrapped in bubblewrap, with a separate file system view, process IDs and `/proc`, a system call
- * filter, and no capabilities. Unless the network is open, it can reach only its own loopback.
+ * filter, and no capabilities. Unless the network is open, the command can reach only its own loopback.
  *
  * bubblewrap exits with the command's exit code. Background processes continue under the first process of the PID
  * namespace, and killing that process ends them. `--die-with-parent` is not used, because it would end background jobs

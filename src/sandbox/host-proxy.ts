@@ -110,7 +110,7 @@ function startAnswer({ statusCode = 502, headers }: IncomingMessage, outgoing: S
     outgoing.writeHead(statusCode, headers)
     return true
   } catch {
-    // This happens, for example, with the status 099, or with trailers after a body of known length.
+    // Node.js rejects, for example, the status 099, or trailers after a body of known length.
     return false
   }
 }

@@ -8,9 +8,9 @@ import type { Bounds } from "./bounds.ts"
 /** Creates empty directories at paths that commands must not create. */
 export interface Placeholders {
   /**
-   * Creates the `absent` directories, over which the sandbox mounts. A command cannot create, fill or replace a mounted
-   * directory. Ignores paths that exist or cannot be created. Also holds the placeholders of other commands that the
-   * bounds name. Returns a function that removes each empty directory that no other command holds.
+   * Creates the `absent` directories, so that the sandbox can mount over them. A command cannot create, fill or replace
+   * a mounted directory. Ignores paths that exist or cannot be created. Also holds the placeholders of other commands
+   * that the bounds name. Returns a function that removes each empty directory that no other command holds.
    */
   hold(bounds: Pick<Bounds, "writable" | "readOnly" | "hidden" | "absent">): () => void
 }
@@ -54,8 +54,8 @@ export function createPlaceholders(journal?: PlaceholderJournal): Placeholders {
     if (holder.count > 0) return
     holders.delete(path)
     const { record } = holder
-    // Two processes that release the directory at the same time can each see the other's record. Therefore, this
-    // removes the record of this process first, and then checks again.
+    // Two processes that release the directory at the same time can each see the other's record. Therefore, remove the
+    // record of this process first, and then check again.
     if (record?.isShared()) record.remove()
     // The user may have filled or removed the directory.
     if (!record?.isShared())

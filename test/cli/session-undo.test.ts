@@ -49,7 +49,7 @@ test("does not suggest --others when the turn changed no other file, and names w
     const { code, stderr } = await machine.run(["session", "undo", ...flags])
     expect(code).toBe(1)
     expect(stderr).toContain("The turn changed no other files, so --others does not help.")
-    expect(stderr).toContain("after you give it back the content that it had after the turn.")
+    expect(stderr).toContain("first give it the content that it had after the turn.")
   }
   expect(await readFile(path, "utf8")).toBe("mine")
   expect(await machine.run(["session", "undo", "--skip"])).toMatchObject({

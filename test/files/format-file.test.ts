@@ -261,7 +261,7 @@ describe("a formatter that fails", () => {
     await program(`fs.rmSync(path); fs.mkdirSync(path)`)
     switchOn(tidy)
     expect((await write("a.txt", "one")).output).toMatch(
-      /Formatting a\.txt failed \(.*is a directory.*\), and its content is uncertain\. Read the file before you change it again\.$/,
+      /Formatting a\.txt failed \(.*is a directory.*\), and the content of the file is uncertain\. Read the file before you change it again\.$/,
     )
   })
 })
