@@ -35,7 +35,7 @@ export function formatterProblem(name: string, given: FormatterEntry): string | 
 /** A program that formats a file in place. */
 export interface Formatter {
   name: string
-  /** Program and arguments. `$FILE` in an argument is replaced by the absolute path of the file. */
+  /** Program and arguments. `$FILE` in an argument is replaced with the absolute path of the file. */
   command: readonly [string, ...string[]]
   /** File extensions, including the dot. */
   extensions: readonly string[]

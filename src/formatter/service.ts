@@ -133,7 +133,7 @@ const maxLine = 200
 
 /**
  * Runs a formatter. Returns undefined on success, and otherwise the problem in one line. At the time limit or when the
- * signal fires, kills all its processes. Throws `SpawnError` or `PipeError`.
+ * signal fires, kills all its processes. Throws `SpawnError` or `PipeError` if the formatter cannot be started.
  */
 async function runFormatter(run: {
   argv: readonly [string, ...string[]]

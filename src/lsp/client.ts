@@ -23,13 +23,13 @@ export interface LanguageClient {
   request<T>(path: string, method: string, params: unknown, limit: Limit): Promise<T>
   /** Returns the diagnostics of the file on disk. Returns undefined if none arrive in time. */
   diagnostics(path: string, limit: Limit & { quietMs: number }): Promise<Diagnostic[] | undefined>
-  /** Notifies the server that a file was created, changed or deleted. The file need not be open. */
+  /** Notifies the server that a file was created, changed or deleted. The file does not need to be open. */
   changed(path: string, kind: FileChange): void
   alive(): boolean
   end(): Promise<void>
 }
 
-/** Limits of the wait for an answer, which ends after `ms` milliseconds or when `signal` fires. */
+/** Limits for waiting for an answer. The wait ends after `ms` milliseconds or when `signal` aborts. */
 export interface Limit {
   ms: number
   signal: AbortSignal
@@ -73,7 +73,9 @@ export async function startClient(options: {
     await connection.end()
     throw error
   }
-  /** For each file, the number of reports that the server sent before it received the file's current content. */
+  /**
+   * For each file, the number of reports that the server sent before the server received the file's current content.
+   */
   const outdated = new Map<string, number>()
   const documents = createOpenDocuments({
     notify: connection.notify,
@@ -158,7 +160,7 @@ async function initialize(
   return result.capabilities
 }
 
-/** Capabilities of the client. The code below handles each of them. All servers support positions in UTF-16 units. */
+/** Capabilities of the client. This file implements each capability. All servers support positions in UTF-16 units. */
 const clientCapabilities: ClientCapabilities = {
   general: { positionEncodings: ["utf-16"] },
   workspace: {

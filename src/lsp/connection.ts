@@ -27,7 +27,7 @@ export interface Connection {
   readonly gone: AbortSignal
   /** Returns the number of bytes received so far. */
   received(): number
-  /** Shuts the server down and ends all processes it started. Idempotent. */
+  /** Shuts the server down and ends all processes that the server started. Idempotent. */
   end(): Promise<void>
 }
 
@@ -54,7 +54,9 @@ const shownErrors = 1_000
 /** JSON-RPC error code for an unknown method. */
 const methodNotFound = -32_601
 
-/** Starts the program and opens a connection to it. Throws `SpawnError` or `PipeError`. */
+/**
+ * Starts the program and opens a connection to it. Throws `SpawnError` or `PipeError` if the program cannot be started.
+ */
 export async function openConnection(options: ConnectionOptions): Promise<Connection> {
   const { name } = options
   const output = new Readable({ read() {} })

@@ -18,7 +18,7 @@ export interface PublishedDiagnostics {
 
 /** Which reports are new, and how long to wait for them. */
 export interface DiagnosticWait {
-  /** The `count` after which a report is new. */
+  /** The `count` of reports that are not new. */
   since: number
   /**
    * Time in milliseconds to wait for another report. If none arrives, the last report is final. Servers publish several

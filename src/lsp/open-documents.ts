@@ -5,7 +5,7 @@ import { openPinned } from "../util/pinned-path.ts"
 import { ServerAnswerError } from "./connection.ts"
 import { languageOf } from "./servers.ts"
 
-/** The files that a server has open. Their content follows the files on disk. */
+/** The files that a server has open. Sends their content again when the files change on disk. */
 export interface OpenDocuments {
   /**
    * Opens the file, or sends its current content. The path must be resolved: a link in the path throws

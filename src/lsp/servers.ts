@@ -60,7 +60,7 @@ export function languageServers(config: LspConfig | undefined): LanguageServer[]
 
 /**
  * Returns the initialization options of a server. The user's configuration takes precedence over the restrictions for
- * untrusted projects. Throws like `restrict`.
+ * untrusted projects. Throws `NoServerError` if the restrictions cannot be determined.
  */
 export function initializationOf(
   server: LanguageServer,
@@ -192,7 +192,10 @@ function server(id: string, command: string, extensions: string, roots = ""): La
   }
 }
 
-/** Makes the server use the TypeScript version it was installed with. By default, it runs the project's TypeScript. */
+/**
+ * Makes the server use the TypeScript version that was installed with it. By default, the server runs the project's
+ * TypeScript.
+ */
 function withOwnTypescript(program: string, { tsserver }: Settings): Settings {
   if (isRecord(tsserver) && tsserver.path !== undefined) return {}
   try {

@@ -12,11 +12,11 @@ import { initializationOf, type LanguageServer, languageServers } from "./server
 
 /** Provides language servers, each of which starts when it is first needed. Paths are absolute with links resolved. */
 export interface LanguageService {
-  /** Finds the server for a file. Throws `NoServerError`. */
+  /** Finds the server for a file. Throws `NoServerError` if no server is available for the file. */
   find(path: string): Promise<FoundServer>
   /**
-   * Sends a request to a server. Starts the server if needed, including after a crash. Throws `NoServerError`, and the
-   * errors of `Connection.request`.
+   * Sends a request to a server. Starts the server if needed, including after a crash. Throws `NoServerError` if no
+   * server is available, and the errors of `Connection.request`.
    */
   ask<T>(question: LanguageQuestion): Promise<T>
   /** Returns the diagnostics of a file. Returns undefined if the server reports none in time. Throws like `ask`. */
@@ -63,7 +63,7 @@ export interface FileDiagnostics {
   diagnostics: Diagnostic[]
 }
 
-/** The servers, and the programs they may run. */
+/** The servers, and the programs that may run. */
 export interface LanguageServiceOptions {
   /** The `lsp` key of the config. Default: the known servers that are installed. */
   config?: LspConfig
@@ -86,7 +86,7 @@ export interface LanguageLimits {
   requestMs: number
   /** Time limit for requested diagnostics. */
   diagnoseMs: number
-  /** Time limit for diagnostics after an edit. The result of the edit waits for them. */
+  /** Time limit for diagnostics after an edit. The result of the edit waits for these diagnostics. */
   editMs: number
 }
 

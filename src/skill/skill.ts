@@ -85,7 +85,7 @@ const Fields = z.lazy(() =>
 
 /**
  * Parses a `SKILL.md`. The name defaults to the name of its directory. Unknown fields are ignored, because only rules
- * grant permissions. Throws an error that describes the problem.
+ * grant permissions. If the file is invalid, throws an error that describes the problem.
  */
 async function parseSkill(path: string, text: string): Promise<Skill> {
   const directory = dirname(path)

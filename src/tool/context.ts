@@ -169,8 +169,8 @@ export interface SandboxCapability {
 }
 
 /**
- * Runs a subagent to its end. A subagent has at most the permissions of its parent session. Throws if the agent or
- * session is unusable. If the subagent itself fails, the failure is the result.
+ * Runs a subagent to its end. A subagent has at most the permissions of its parent session. Throws if the agent or the
+ * child session cannot be used. If the subagent itself fails, the failure is the result.
  */
 export type Spawn = (request: SpawnRequest) => Promise<SubagentResult>
 

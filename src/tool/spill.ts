@@ -96,7 +96,7 @@ function openSpillFile(path: string, maxBytes: number): SpillFile {
   let capped = false
   let closed = false
 
-  /** Appends the data. After an error, throws it again, so that the file has no gap. */
+  /** Appends the data. After an error, every later call throws the same error, so that the file has no gap. */
   function put(data: Uint8Array): void {
     if (failure) throw failure.error
     try {

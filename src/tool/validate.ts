@@ -12,9 +12,9 @@ export class InvalidArgumentsError extends TackleError {
 }
 
 /**
- * Returns the parsed arguments with defaults and coercions applied. Throws {@link InvalidArgumentsError}. Its message
- * is the result of the tool's `formatValidationError`, or lists every invalid field with the expected and actual
- * values. If the tool's schema throws, the message reports a bug in the tool.
+ * Returns the parsed arguments with defaults and coercions applied. Throws {@link InvalidArgumentsError} if the
+ * arguments are invalid. The message is the result of the tool's `formatValidationError`, or lists every invalid field
+ * with the expected and actual values. If the tool's schema throws, the message reports a bug in the tool.
  */
 export async function validateArguments<P extends z.ZodType>(
   tool: { id: string; definition: Definition<P> },

@@ -16,7 +16,7 @@ export class TimeoutError extends TackleError {
   }
 }
 
-/** Throws {@link AbortedError} if the signal has fired. */
+/** Throws the error of {@link abortedError} if the signal has aborted. */
 export function throwIfAborted(signal: AbortSignal): void {
   if (signal.aborted) throw abortedError(signal)
 }
@@ -53,8 +53,8 @@ export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * Calls `work` with a signal that aborts when `signal` aborts, and with a {@link TimeoutError} after `ms` milliseconds.
- * Settles like the work.
+ * Calls `work` with a signal that aborts when `signal` aborts, or after `ms` milliseconds with a {@link TimeoutError}
+ * as the reason. Settles like the result of `work`.
  */
 export async function withTimeLimit<T>(
   { ms, message, signal }: { ms: number; message: string; signal: AbortSignal },

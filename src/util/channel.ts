@@ -4,9 +4,9 @@ export interface Channel<T> extends AsyncIterableIterator<T> {
   push(value: T): void
   /** Ends the iteration after the values that are still queued. */
   end(): void
-  /** Removes and returns the values that are not read yet. */
+  /** Removes and returns the values that have not been read yet. */
   drain(): T[]
-  /** Number of values that are not read yet. */
+  /** Number of values that have not been read yet. */
   readonly size: number
 }
 

@@ -2,7 +2,7 @@ import { accessSync, constants, statSync } from "node:fs"
 import { delimiter, isAbsolute, join, resolve } from "node:path"
 import { isInside, realPath } from "./paths.ts"
 
-/** Where {@link findProgram} searches. */
+/** The locations that {@link findProgram} searches. */
 export interface ProgramLocations {
   /** Directories in the format of the `PATH` variable. */
   searchPath: string

@@ -4,8 +4,8 @@ import * as z from "zod"
 export type JsonSchema = Record<string, unknown>
 
 /**
- * Converts the input side of a Zod schema, in which fields with a default are optional. Objects reject additional keys
- * unless the schema allows them explicitly. Types without a JSON form accept anything.
+ * Converts the input side of a Zod schema to JSON Schema. Fields with a default are optional. Objects reject additional
+ * keys unless the schema allows them explicitly. Types without a JSON form accept anything.
  */
 export function toJsonSchema(schema: z.ZodType): JsonSchema {
   const converted = z.toJSONSchema(schema, {

@@ -47,7 +47,7 @@ export async function startLocalServer(
     })
   })
   const port = await listen(server, options)
-  // This happens, for example, if the process has no free file descriptor for another connection.
+  // An error occurs, for example, if the process has no free file descriptor for another connection.
   server.on("error", onProblem)
   const origin = options.socket === undefined ? `http://${hostInUrl(host)}:${port}` : "http://localhost"
   return { server, origin }

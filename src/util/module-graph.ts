@@ -11,9 +11,9 @@ export interface ModuleGraph {
   /** Import names that resolve to the given URLs without being installed. */
   aliases: Readonly<Record<string, string>>
   /**
-   * Hashes of the files that may load. Each file is read once and runs only if its bytes match its hash. A different or
-   * unlisted file throws {@link UnpinnedFileError}. An import by name counts as an import by path unless it leads to
-   * another installed package. Packages are not checked.
+   * Hashes of the files that may be loaded. Each file is read once and runs only if its bytes match its hash. A
+   * different or unlisted file throws {@link UnpinnedFileError}. An import by name counts as an import by path unless
+   * it leads to another installed package. Packages are not checked.
    */
   pinned?: PinnedFiles
   /** Converts a TypeScript module to CommonJS. If undefined, Node strips the types instead. */
@@ -34,8 +34,8 @@ let installed = false
 let packageTransform: ModuleGraph["transform"]
 
 /**
- * Sets the conversion of TypeScript in installed packages to CommonJS. Without it, Node refuses such packages. Called
- * before a graph is opened.
+ * Sets the conversion of TypeScript in installed packages to CommonJS. Without this conversion, Node refuses such
+ * packages. Call this function before you open a graph.
  */
 export function transformPackages(transform: (source: string, path: string) => string): void {
   packageTransform = transform
@@ -110,8 +110,8 @@ const resolve: ResolveHookSync = (specifier, context, next) => {
 }
 
 /**
- * Resolves the imports of a converted module first with the conditions for `import`, which the author wrote, and then
- * with those for `require`, which the conversion wrote.
+ * Resolves an import of a converted module. The author wrote `import` and the conversion wrote `require`, so the
+ * conditions for `import` are used first, and then the conditions for `require`.
  */
 function resolveAsWritten(
   ...[specifier, context, next]: Parameters<ResolveHookSync>
@@ -158,7 +158,7 @@ const load: LoadHookSync = (url, context, next) => {
 /** Paths of the TypeScript modules that were converted to CommonJS. */
 const transformed = new Set<string>()
 
-/** Returns the conversion for a TypeScript file in an installed package. Node does not strip types there. */
+/** Returns the conversion for a TypeScript file in an installed package. Node does not strip types in packages. */
 function transformOfPackage(path: string): ModuleGraph["transform"] {
   return packageOf(path) === undefined ? undefined : packageTransform
 }
@@ -277,7 +277,7 @@ function resolveLoosely<T>(specifier: string, next: (specifier: string) => T): T
   }
 }
 
-/** Returns true if the specifier names a file and not a package. False for `#name`, which package.json resolves. */
+/** Returns true for a path, for a `file:` URL, and for a `#name`, which package.json resolves. */
 function isPath(specifier: string): boolean {
   return /^(?:\.{0,2}\/|\.{1,2}$|file:|#)/i.test(specifier)
 }

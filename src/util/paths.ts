@@ -18,8 +18,9 @@ export function resolvePath(path: string, directory: string, home: string = home
 }
 
 /**
- * Returns the path with all links resolved, including links to missing targets. Appends the part of the path that does
- * not exist unchanged. Throws system errors, such as a link loop or missing access, but not if an entry does not exist.
+ * Returns the path with all links resolved, including links to missing targets. Appends, unchanged, the part of the
+ * path that does not exist. Throws system errors, such as a link loop or missing access, but not if an entry does not
+ * exist.
  */
 export function realPath(path: string): string {
   return followPath(path).real

@@ -54,7 +54,7 @@ function identityOf({ dev, ino }: { dev: bigint; ino: bigint }): FileIdentity {
 /**
  * Opens a resolved path without following links, including links that were created after it was resolved. Permission
  * was granted for this path, and a link could redirect it to another file. Returns a descriptor that the caller must
- * close. Throws {@link MovedPathError} and system errors.
+ * close. Throws {@link MovedPathError} if the path now leads to a different file, and system errors.
  */
 export function openPinned(real: string, flags: number): number {
   const descriptor = openOnce(real, flags | constants.O_NOFOLLOW)
@@ -63,7 +63,7 @@ export function openPinned(real: string, flags: number): number {
   throw new MovedPathError(real)
 }
 
-/** An open directory that cannot be replaced by another one. The caller must close it. */
+/** An open directory that cannot be replaced by another directory. The caller must close it. */
 export interface PinnedDirectory {
   /** Absolute paths of the directories that were created to open this one, outermost first. */
   made: readonly string[]
@@ -73,7 +73,8 @@ export interface PinnedDirectory {
 }
 
 /**
- * Opens the directory at a resolved path, like {@link openPinned}. Creates it and its parents unless `make` is false.
+ * Opens the directory at a resolved path, like {@link openPinned}. Creates the directory and its parents unless `make`
+ * is false.
  */
 export function openPinnedDirectory(real: string, { make = true } = {}): PinnedDirectory {
   const made: string[] = []

@@ -14,7 +14,10 @@ export interface Pipe {
   readonly write: number
 }
 
-/** Thrown when a pipe cannot be created, because `mkfifo` is missing or the temporary directory is not writable. */
+/**
+ * Thrown when a pipe cannot be created, for example because `mkfifo` is missing or the temporary directory is not
+ * writable.
+ */
 export class PipeError extends TackleError {
   constructor(cause: unknown) {
     super(
@@ -37,8 +40,8 @@ let making: Promise<void> | undefined
 
 /**
  * Opens a real pipe. Node connects children through sockets: `> /dev/stderr` fails on a socket, standard output and
- * standard error cannot share one, and reading takes 50% longer. Node has no pipe(2), but a named pipe that is opened
- * at both ends and then unlinked is equivalent. Throws {@link PipeError}.
+ * standard error cannot share a socket, and reading takes 50% longer. Node has no pipe(2), but a named pipe that is
+ * opened at both ends and then unlinked is equivalent. Throws {@link PipeError} if the pipe cannot be created.
  */
 export async function openPipe(): Promise<Pipe> {
   for (;;) {
@@ -57,7 +60,7 @@ export function preparePipes(): void {
 
 /**
  * Opens a pipe for the input of a child process. The child's end blocks and the end of this process does not. Throws
- * {@link PipeError}.
+ * {@link PipeError} if the pipe cannot be created.
  */
 export async function openInputPipe(): Promise<Pipe> {
   return await inOwnDirectory(async (directory) => {
@@ -103,7 +106,7 @@ async function makePipes(): Promise<void> {
 
 /**
  * Calls `make` with a new directory that only this user can write, and removes the directory afterwards. Throws {@link
- * PipeError}.
+ * PipeError} if `make` or the creation of the directory fails.
  */
 async function inOwnDirectory<T>(make: (directory: string) => Promise<T>): Promise<T> {
   let directory: string | undefined

@@ -16,7 +16,10 @@ export interface ProcessEntry {
   alive: boolean
 }
 
-/** Returns all visible processes. Returns an empty array without `/proc` (macOS). Costs about 15 µs per process. */
+/**
+ * Returns all visible processes. Returns an empty array on systems without `/proc` (macOS). Costs about 15 µs per
+ * process.
+ */
 export function readProcessTable(): ProcessEntry[] {
   return readOr(() => readdirSync("/proc"), [])
     .filter((name) => /^\d+$/.test(name))
@@ -24,7 +27,7 @@ export function readProcessTable(): ProcessEntry[] {
     .filter((entry) => entry !== undefined)
 }
 
-/** Returns one process. Returns undefined if no process has this pid, or without `/proc`. */
+/** Returns one process. Returns undefined if no process has this pid, or if the system has no `/proc`. */
 export function readProcess(pid: number): ProcessEntry | undefined {
   const stat = readOr(() => readFileSync(`/proc/${pid}/stat`, "utf8"), "")
   // The second field is the program name in parentheses. It may contain spaces and parentheses.
@@ -49,7 +52,8 @@ export function hasEnvironmentLine(pid: number, line: string): boolean {
 }
 
 /**
- * Returns the id of the current boot, or undefined without `/proc`. A pid recorded under another boot id is obsolete.
+ * Returns the id of the current boot, or undefined on systems without `/proc`. A pid recorded under another boot id is
+ * obsolete.
  */
 export function readBootID(): string | undefined {
   return readOr(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim(), undefined)
@@ -85,7 +89,10 @@ export function isThisProcess({ pid, startTime, bootID }: ProcessIdentity): bool
   return own.startTime === startTime && own.bootID === bootID
 }
 
-/** Returns true while the identified process runs. Without `/proc`, returns true while any process has its pid. */
+/**
+ * Returns true while the identified process runs. On systems without `/proc`, returns true while any process has this
+ * pid.
+ */
 export function isProcessRunning({ pid, startTime, bootID }: ProcessIdentity): boolean {
   if (bootID === undefined || startTime === undefined) return isPidUsed(pid)
   if (bootID !== readBootID()) return false

@@ -44,13 +44,16 @@ export interface TreeIntent {
   bootID: string
 }
 
-/** Returns the intent to start a tree with this mark. Returns undefined without `/proc`. */
+/** Returns the intent to start a tree with this mark. Returns undefined on systems without `/proc`. */
 export function intendTree(mark: string): TreeIntent | undefined {
   const bootID = readBootID()
   return bootID === undefined ? undefined : { mark, bootID }
 }
 
-/** Returns the identity of a running tree. Returns undefined without `/proc`, or if the first process is gone. */
+/**
+ * Returns the identity of a running tree. Returns undefined if the first process is gone, or if the system has no
+ * `/proc`.
+ */
 export function identifyTree(tree: { group: number; mark: string }): TreeIdentity | undefined {
   const startTime = readProcess(tree.group)?.startTime
   const bootID = readBootID()
@@ -84,7 +87,8 @@ export function isGroupAlive(group: number): boolean {
 
 /**
  * Sends SIGTERM to the group and to processes that left it. After `graceMs`, sends SIGKILL to processes that are still
- * running. Resolves when all have ended, at most a second after SIGKILL. Without `/proc`, finds only the group.
+ * running. Resolves when all processes have ended, at most a second after SIGKILL. On systems without `/proc`, finds
+ * only the group.
  */
 export async function killTree(tree: ProcessTree, graceMs = killGraceMs): Promise<void> {
   const known = new Map<number, ProcessEntry>()

@@ -115,7 +115,10 @@ export class SpawnError extends TackleError {
 /** Time in ms to wait for remaining output after every writer has ended. */
 const lastReadMs = 100
 
-/** Starts a program. Throws {@link SpawnError} or `PipeError`. */
+/**
+ * Starts a program. Throws {@link SpawnError} if the program cannot be started, and `PipeError` if its pipes cannot be
+ * created.
+ */
 export async function startProcess(options: ProcessOptions): Promise<RunningProcess> {
   const mark = { name: markName, value: newId("prc") }
   const pipes = await openPipes({
@@ -211,14 +214,14 @@ function exitOf(child: ChildProcess): Promise<Exit> {
   return promise
 }
 
-/** The pipes to a program. Without `errors`, its standard error goes to the output. */
+/** The pipes to a program. If `errors` is undefined, standard error goes to the output. */
 interface Pipes {
   output: Pipe
   errors?: Pipe
   input?: Pipe
 }
 
-/** Opens all requested pipes or none. Throws `PipeError`. */
+/** Opens all requested pipes or none. Throws `PipeError` if a pipe cannot be created. */
 async function openPipes(wanted: { errors: boolean; input: boolean }): Promise<Pipes> {
   const pipes: Pipes = { output: await openPipe() }
   try {

@@ -43,7 +43,7 @@ export function nearNames(name: string, names: readonly string[], limit: number)
 
 /**
  * Returns `Did you mean a or b?` with up to three names that differ from `name` in at most a third of its characters,
- * or two of a short name. Returns undefined if no name is near enough.
+ * or in two characters of a short name. Returns undefined if no name is near enough.
  */
 export function didYouMean(name: string, names: readonly string[]): string | undefined {
   const near = nearNames(name, names, Math.max(2, Math.floor(name.length / 3))).slice(0, 3)

@@ -5,7 +5,7 @@ import { stripVTControlCharacters } from "node:util"
 const controls = /[\x00-\x08\x0b-\x1f\x7f]/g
 
 /**
- * Returns the final text that a terminal would show, without colors and cursor movement. Keeps only the last state of a
+ * Returns the final text that a terminal would show, without colors or cursor movement. Keeps only the last state of a
  * line that was rewritten with `\r`, such as a progress bar. Preserves the number of lines.
  */
 export function terminalText(text: string): string {
