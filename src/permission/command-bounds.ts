@@ -328,7 +328,10 @@ interface Listing {
   directories: string[]
 }
 
-/** Creates a scanner that reads a directory again only if its time stamp changed. It does not follow links. */
+/**
+ * Creates a scanner that does not follow links, and reads a directory again only if the time stamp of the directory has
+ * changed.
+ */
 export function createTreeScanner(): TreeScanner {
   let known = new Map<string, Listing>()
 

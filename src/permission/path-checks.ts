@@ -184,7 +184,7 @@ function follow(path: string, known: Map<string, FollowedPath>): Followed {
   }
 }
 
-/** Returns a check for a path that cannot be resolved. Only the user can allow it, not a rule. */
+/** Returns a check for a path that cannot be resolved. Only the user can allow the check, not a rule. */
 function unresolved(permission: string, path: string, reason: string): Check {
   return { permission, pattern: path, forms: [path], options: { counts: () => false }, reason }
 }

@@ -85,7 +85,7 @@ const aliases = new Map([
 
 /**
  * Returns the rules of a config value in the order of its keys. JavaScript objects list integer-like keys first, so a
- * loader that can access the tokens of the file builds the rules from them instead.
+ * loader that can access the tokens of the file builds the rules from the tokens instead.
  */
 export function rulesFromObject(value: PermissionConfig, source?: RuleSource): Rule[] {
   if (typeof value === "string") return [{ permission: "*", pattern: "*", action: value, source }]

@@ -2,7 +2,7 @@
 export interface Channel<T> extends AsyncIterableIterator<T> {
   /** Adds a value. Does nothing after `end`. */
   push(value: T): void
-  /** Ends the iteration after the values that are still queued. */
+  /** Ends the iteration after the queued values have been read. */
   end(): void
   /** Removes and returns the values that have not been read yet. */
   drain(): T[]

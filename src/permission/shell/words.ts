@@ -15,7 +15,9 @@ export interface Word {
   splits: boolean
   /** Whether the word contains an unquoted `*`, `?` or `[`, which the shell replaces with file names. */
   glob: boolean
-  /** Set if the word starts with the home directory or the working directory. `tail` is the text after it. */
+  /**
+   * Set if the word starts with the home directory or the working directory. `tail` is the text after that directory.
+   */
   base?: "home" | "directory"
   tail?: string
   /** Whether the word is an unknown file below a path that another command names in its arguments. */

@@ -300,8 +300,8 @@ function findAnchors(lines: readonly Line[], anchors: readonly string[], cursor:
 }
 
 /**
- * Returns the indexes of the lines that equal the anchor. If there are none, ignores white space at both ends of the
- * lines. If there are still none, returns the lines that start with the anchor.
+ * Returns the indexes of the lines that equal the anchor. If no line does, ignores white space at both ends of the
+ * lines. If no line matches then, returns the lines that start with the anchor.
  */
 function linesLike(lines: readonly Line[], anchor: string): number[] {
   const wanted = anchor.trim()

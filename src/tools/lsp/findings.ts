@@ -138,8 +138,8 @@ const maxErrors = 20
 
 /**
  * Returns text to append to a result: the errors that running language servers report in changed files, or an empty
- * string if there are none. Waits at most `LanguageLimits.editMs`, and does not wait if no server for these files is
- * running.
+ * string if they report no errors. Waits at most `LanguageLimits.editMs`, and does not wait if no server for these
+ * files is running.
  */
 export async function errorsAfterEdit(
   ctx: Pick<ToolContext, "lsp" | "abort" | "directory">,
